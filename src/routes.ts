@@ -1,11 +1,12 @@
-import { collectionRoutes } from './collections/routes';
+import { commonRoutes, groupRoutes } from './engine-routes';
+import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
 import type { RequestCounts } from './http/request-counts';
 import type { AuthRoute, Route } from './http/route-table';
 import { metricsRoute } from './metrics/route';
-import { changeRoutes, readRoutes } from './points/routes';
 import { descriptionRoute } from './system/description';
 import { plainRoutes } from './system/plain';
+import { reportRoutes } from './system/reports';
 import { unimplementedRoutes } from './system/unimplemented';
 
 /**
@@ -18,9 +19,11 @@ export function allRoutes(
   requests: RequestCounts,
   kithdbVersion: string,
   metricsKeptMs?: number,
+  dialect: Dialect = DIALECTS.specification,
 ): readonly Route[] {
+  const groups = dialect.servesGroups ? groupRoutes : [];
   return [
-    ...plainRoutes(lifecycle, kithdbVersion),
+    ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
     descriptionRoute(),
     metricsRoute({
       lifecycle,
@@ -28,10 +31,10 @@ export function allRoutes(
       kithdbVersion,
       ...(metricsKeptMs !== undefined && { keptMs: metricsKeptMs }),
     }),
+    ...reportRoutes(lifecycle, kithdbVersion),
     ...authRoutes,
-    ...collectionRoutes,
-    ...changeRoutes,
-    ...readRoutes,
-    ...unimplementedRoutes,
+    ...commonRoutes,
+    ...groups,
+    ...unimplementedRoutes(groups),
   ];
 }

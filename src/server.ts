@@ -16,6 +16,7 @@ import { DEFAULT_PACE } from './http/body';
 import { keepCertificate } from './http/certificate';
 import { ClientAddresses } from './http/client-address';
 import { Deferred } from './http/deferred';
+import { DIALECTS } from './http/dialect';
 import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
 import { Lifecycle } from './http/lifecycle';
@@ -184,8 +185,17 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
 function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<AuthService>): Server {
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
+  const dialect = DIALECTS[config.dialect];
   const listeners = httpListeners({
-    routes: allRoutes(authRoutes(auth.ready, addresses), lifecycle, requests, productVersion()),
+    routes: allRoutes(
+      authRoutes(auth.ready, addresses),
+      lifecycle,
+      requests,
+      productVersion(),
+      undefined,
+      dialect,
+    ),
+    dialect,
     requests,
     admission,
     addresses,

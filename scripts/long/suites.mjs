@@ -7,6 +7,7 @@ import { root } from '../build/tree.mjs';
 import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
+import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
@@ -73,6 +74,11 @@ function runOwnerKills(_, count) {
     KITHDB_OWNER_PAUSE_MS: 200,
   };
   return runJest('owner-kills', ['test/embedded/processes', '-t', 'kills of the owner'], variables, count);
+}
+
+/** Every release of Qdrant's clients that there is a folder or a package of. */
+function runClients() {
+  return runJest('clients', ['test/clients/releases'], { KITHDB_CLIENTS: 'all' }, 1);
 }
 
 /** Flips of bits in the store of authentication and its journal. */
@@ -205,6 +211,7 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
   snippets: { full: 1, isNumbered: false, run: runSnippets },
@@ -212,6 +219,7 @@ const standard = {
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   // The engine is built for the image: in full only.
   image: { full: 1, isNumbered: false, run: check('image', checkImage) },
+  chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),

@@ -23,6 +23,7 @@ export const sidebar = [
       page('The JavaScript client', '/client'),
       page('Import and export', '/transfer'),
       page('Coming from Qdrant or Chroma', '/guides/migrating'),
+      page('Moving the data', '/migrate'),
     ],
   },
   {
@@ -57,6 +58,7 @@ export const sidebar = [
           page('Schemas', '/http/schemas'),
         ],
       },
+      page('Command line', '/cli'),
       page('What a client can rely on', '/contract'),
       page('Differences from Qdrant', '/compatibility'),
       page('Universal query', '/query'),

@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
+import type { ExportOptions } from '../transfer/export';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag, say } from './flags';
 import { jsonFlag } from './json-flag';
@@ -23,7 +24,12 @@ export const EXPORT_FLAGS: readonly VerbFlag[] = [
   {
     name: 'to',
     placeholder: 'FILE',
-    about: 'Where they go, one point a line (JSONL); to standard output otherwise.',
+    about: 'Where they go; to standard output otherwise.',
+  },
+  {
+    name: 'format',
+    placeholder: 'FORMAT',
+    about: 'jsonl (one point a line) or parquet (one a row); the ending of the file says it otherwise.',
   },
   { name: 'filter', placeholder: 'JSON', about: 'Only points that match this filter, or that in a file.' },
   { name: 'without-vectors', about: 'Leaves the vectors out.' },
@@ -33,7 +39,7 @@ export const EXPORT_FLAGS: readonly VerbFlag[] = [
   },
 ];
 
-/** `kithdb export`: the points of a collection as JSON, one a line. */
+/** `kithdb export`: the points of a collection, as JSON or as Parquet. */
 export async function exportCollection(
   config: Config,
   console: Console,
@@ -42,11 +48,11 @@ export async function exportCollection(
   const collection = requiredFlag(flags, 'collection', 'NAME');
   const to = optionalFlag(flags, 'to');
   const filter = jsonFlag(flags, 'filter');
-  const { exportLines } = await import('../transfer/export.js');
+  const writePoints = await formatOf(flags, to);
   const progress = new Progress(console, 0);
   const write = (output: Writable): Promise<number> =>
     withService(config, flags, (transport) =>
-      exportLines(
+      writePoints(
         {
           transport,
           collection,
@@ -77,6 +83,15 @@ export async function exportCollection(
     { collection, points, file: to },
   );
   return EXIT.success;
+}
+
+type WritePoints = (options: ExportOptions, output: Writable) => Promise<number>;
+
+async function formatOf(flags: GivenFlags, to: string | undefined): Promise<WritePoints> {
+  const format = optionalFlag(flags, 'format') ?? (to?.endsWith('.parquet') === true ? 'parquet' : 'jsonl');
+  if (format === 'parquet') return (await import('../transfer/parquet-export.js')).exportParquet;
+  if (format === 'jsonl') return (await import('../transfer/export.js')).exportLines;
+  throw new CommandError(`--format must be jsonl or parquet, not ${format}`, EXIT.usage);
 }
 
 /** A file appears under its name when it is whole. */

@@ -1,21 +1,13 @@
-import {
-  createWriteStream,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping } from '../transfer/mapping';
-import { isRejected, type Rejected, type Source } from '../transfer/row';
+import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
+import { Rejects } from './rejects';
 import { URL_FLAG, withService } from './service';
-import { printable } from './table';
 import type { GivenFlags } from './verbs';
 
 const FORMATS = ['jsonl', 'csv', 'parquet', 'npy', 'fvecs', 'bvecs', 'ivecs'] as const;
@@ -27,8 +19,6 @@ const ENDINGS: Readonly<Record<string, Format>> = { ndjson: 'jsonl', json: 'json
 const BATCH_POINTS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
 const PARALLEL = 4;
-/** Rejected rows that are named on the terminal; all of them are in the file of --rejects. */
-const NAMED_REJECTS = 10;
 
 /** The flags of `kithdb import`. */
 export const IMPORT_FLAGS: readonly VerbFlag[] = [
@@ -59,7 +49,7 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     name: 'vector',
     placeholder: 'COLUMNS',
     about:
-      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL are points when neither this flag nor --id is given.',
+      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL, and rows of Parquet that kithdb export has written, are points when neither this flag nor --id is given.',
   },
   {
     name: 'payload',
@@ -92,6 +82,8 @@ interface Order {
   readonly format: Format;
   readonly collection: string;
   readonly mapping: Mapping | undefined;
+  /** Whether flags say what the columns are. */
+  readonly isMapped: boolean;
   readonly payloads: string | undefined;
 }
 
@@ -139,6 +131,7 @@ function orderOf(flags: GivenFlags): Order {
     format,
     collection,
     mapping: isVectors ? undefined : mappingOf(flags, format, payload),
+    isMapped: ['id', 'vector', 'payload'].some((name) => flags.has(name)),
     payloads: isVectors ? payload : undefined,
   };
 }
@@ -161,7 +154,7 @@ function mappingOf(flags: GivenFlags, format: Format, payload: string | undefine
   return { id, vectors, payload: payload?.split(',').map((name) => name.trim()) };
 }
 
-async function sourceOf({ file, format, mapping, payloads }: Order): Promise<Source> {
+async function sourceOf({ file, format, mapping, isMapped, payloads }: Order): Promise<Source> {
   if (mapping === undefined && format !== 'jsonl') {
     const { VectorFile } = await import('../transfer/vectors.js');
     return explainedSource(() => new VectorFile(file, format, payloads));
@@ -172,7 +165,7 @@ async function sourceOf({ file, format, mapping, payloads }: Order): Promise<Sou
   }
   if (mapping !== undefined && format === 'parquet') {
     const { ParquetFile } = await import('../transfer/parquet.js');
-    return new ParquetFile(file, mapping);
+    return new ParquetFile(file, mapping, isMapped);
   }
   const { JsonLines } = await import('../transfer/jsonl.js');
   return new JsonLines(file, mapping);
@@ -195,10 +188,10 @@ async function readAll(source: Source, rejects: Rejects): Promise<number> {
       continue;
     }
     try {
-      JSON.parse(row.json);
+      JSON.parse(String(row.json));
       points += 1;
     } catch {
-      rejects.add({ ...row, text: row.json, reason: 'it is not JSON' });
+      rejects.add({ ...row, text: String(row.json), reason: 'it is not JSON' });
     }
   }
   return points;
@@ -288,38 +281,5 @@ class ResumeState {
 
   remove(): void {
     rmSync(this.#path, { force: true });
-  }
-}
-
-/** The rows that are refused. */
-class Rejects {
-  count = 0;
-  readonly #output;
-
-  constructor(
-    private readonly console: Console,
-    path: string | undefined,
-    private readonly goesOn: boolean,
-  ) {
-    this.#output = path === undefined ? undefined : createWriteStream(path);
-  }
-
-  /** @throws CommandError when nobody has asked for a file of them */
-  add({ place, reason, text }: Rejected): void {
-    if (this.#output === undefined && !this.goesOn) {
-      throw new CommandError(`${place}: ${reason}\n--rejects FILE puts such rows aside and goes on`);
-    }
-    this.count += 1;
-    if (this.count <= NAMED_REJECTS) {
-      this.console.stderr.write(`kithdb: ${printable(`${place}: ${reason}`)}\n`);
-    }
-    this.#output?.write(`${JSON.stringify({ place, reason, text })}\n`);
-  }
-
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#output === undefined) resolve();
-      else this.#output.end(resolve);
-    });
   }
 }

@@ -15,6 +15,7 @@ import { health } from './health';
 import { overview } from './help';
 import { IMPORT_FLAGS, importFile } from './import';
 import { INIT_FLAGS, INIT_SETTINGS, init } from './init';
+import { CHROMA_FLAGS, migrateChroma, migrateQdrant, QDRANT_FLAGS } from './migrate';
 import { QUERY_FLAGS, query } from './query';
 import { commandReference } from './reference';
 import { repair } from './repair';
@@ -60,6 +61,9 @@ export type Verb = {
   | { readonly usesSettings: false; readonly run: (console: Console) => void }
 );
 
+const MIGRATION_EXIT_CODES =
+  'Exit codes: 0 all is there, 1 not migrated or in part, 2 wrong arguments, 3 migrated but for what is named: a collection that cannot be made, points that are refused or differ.';
+const MIGRATION_SETTINGS = [...SERVICE_SETTINGS, 'sourceToken'] as const;
 const JSON_FLAG: VerbFlag = { name: 'json', about: 'Prints the outcome as JSON.' };
 
 /** Every command, the default one first. */
@@ -127,6 +131,7 @@ export const VERBS: readonly Verb[] = [
         about:
           'Takes a store that is older than the catalog of the engine, as one from a backup: what was deleted or replaced since works again.',
       },
+      JSON_FLAG,
     ],
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
@@ -283,12 +288,32 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'export',
-    about: 'Writes the points of a collection as JSON, one a line, as kithdb import reads it.',
+    about: 'Writes the points of a collection as JSONL or Parquet, as kithdb import reads it.',
     flags: EXPORT_FLAGS,
     argument: 'collection',
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: exportCollection,
+  },
+  {
+    name: 'migrate qdrant',
+    about:
+      'Copies the collections of a running Qdrant server, or of another KithDB: configuration, points and payload indexes. What cannot be taken is named.',
+    exitCodes: MIGRATION_EXIT_CODES,
+    flags: QDRANT_FLAGS,
+    settings: MIGRATION_SETTINGS,
+    usesSettings: true,
+    run: migrateQdrant,
+  },
+  {
+    name: 'migrate chroma',
+    about:
+      'Copies the collections of a running Chroma server (0.6 or later): configuration, embeddings, documents and metadata. What cannot be taken is named.',
+    exitCodes: MIGRATION_EXIT_CODES,
+    flags: CHROMA_FLAGS,
+    settings: MIGRATION_SETTINGS,
+    usesSettings: true,
+    run: migrateChroma,
   },
   {
     name: 'collections',

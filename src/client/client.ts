@@ -289,6 +289,100 @@ export class KithClient {
     return this.#run('count', { collection }, args, options);
   }
 
+  /** The values of a field, and how many points hold each. */
+  facet(
+    collection: string,
+    args: Schemas['FacetRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Result<'FacetAnswer'>> {
+    return this.#run('facet', { collection }, args, options);
+  }
+
+  /** Each point of a random sample with its nearest others. */
+  searchMatrixPairs(
+    collection: string,
+    args: Schemas['MatrixRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Result<'MatrixPairsAnswer'>> {
+    return this.#run('matrix_pairs', { collection }, args, options);
+  }
+
+  /** The same as a sparse matrix. */
+  searchMatrixOffsets(
+    collection: string,
+    args: Schemas['MatrixRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Result<'MatrixOffsetsAnswer'>> {
+    return this.#run('matrix_offsets', { collection }, args, options);
+  }
+
+  /** One node has all of the collection. */
+  collectionClusterInfo(
+    collection: string,
+    options?: CallOptions,
+  ): Promise<Result<'CollectionClusterAnswer'>> {
+    return this.#run('collection_cluster_info', { collection }, {}, options);
+  }
+
+  /** What waits to be optimised. */
+  getOptimizations(collection: string, options?: CallOptions): Promise<Result<'OptimizationsAnswer'>> {
+    return this.#run('optimizations', { collection }, {}, options);
+  }
+
+  // What a server answers in the dialect `qdrant` only (C12); otherwise each rejects with a `NotImplementedError`.
+
+  /** `query` does the same in every dialect. */
+  recommend(
+    collection: string,
+    args: Schemas['RecommendRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits']> {
+    return this.#run('recommend', { collection }, args, options);
+  }
+
+  recommendBatch(
+    collection: string,
+    args: Schemas['RecommendBatch'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits'][]> {
+    return this.#run('recommend_batch', { collection }, args, options);
+  }
+
+  /** `query` does the same in every dialect. */
+  discoverPoints(
+    collection: string,
+    args: Schemas['DiscoverRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits']> {
+    return this.#run('discover', { collection }, args, options);
+  }
+
+  discoverBatchPoints(
+    collection: string,
+    args: Schemas['DiscoverBatch'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['Hits'][]> {
+    return this.#run('discover_batch', { collection }, args, options);
+  }
+
+  /** True when the log is synced and a checkpoint has all that the collection had. */
+  flushCollection(collection: string, args: CollectionFlags = {}, options?: CallOptions): Promise<boolean> {
+    return this.#run('flush', { collection }, args, options);
+  }
+
+  /** True when the collection is green. */
+  optimizeCollection(
+    collection: string,
+    args: CollectionFlags = {},
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('optimize', { collection }, args, options);
+  }
+
+  collectionStatus(collection: string, options?: CallOptions): Promise<Result<'CollectionStatusAnswer'>> {
+    return this.#run('collection_status', { collection }, {}, options);
+  }
+
   // What this release does not have (C8): each rejects with the `NotImplementedError` that the server answers.
 
   readonly getAliases: Refused = refused('aliases');

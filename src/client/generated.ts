@@ -6,6 +6,11 @@ export interface components {
   schemas: {
     /** @description Seconds that the server worked on the request. */
     Seconds: number;
+    /** @description What was passed over in the request; only in the dialect `qdrant`, and only where there is something. */
+    Warnings: {
+      /** @description The place and what became of it. */
+      message: string;
+    }[];
     /** @description A failure outside `/auth`. */
     Error: {
       time: components['schemas']['Seconds'];
@@ -36,6 +41,11 @@ export interface components {
       version: string;
       /** @description The version of KithDB. */
       kithdb_version: string;
+      /**
+       * @description What the interface does where its specification and Qdrant differ.
+       * @enum {unknown}
+       */
+      dialect: 'specification' | 'qdrant';
       /**
        * @description Always `ok`.
        * @constant
@@ -415,13 +425,10 @@ export interface components {
     SparseVectorsConfig: {
       [key: string]: components['schemas']['SparseVectorParams'];
     } | null;
-    /** @description Kept and shown; not enforced. */
+    /** @description Limits of the collection, enforced while `enabled` is true. It cannot be enabled together with a limit that is not enforced, as those say. */
     StrictModeConfig: {
-      /**
-       * @description Limits cannot be enforced yet, so true is a 400.
-       * @enum {unknown}
-       */
-      enabled?: false | null;
+      /** @description Whether the limits are enforced. */
+      enabled?: boolean | null;
       /** @description The largest `limit` of a read. */
       max_query_limit?: number | null;
       /** @description The largest `timeout`, in seconds. */
@@ -440,13 +447,13 @@ export interface components {
       upsert_max_batchsize?: number | null;
       /** @description Searches of a batch. */
       search_max_batchsize?: number | null;
-      /** @description Bytes of vectors of the collection. */
+      /** @description Bytes of vectors of the collection; not enforced. */
       max_collection_vector_size_bytes?: number | null;
-      /** @description Bytes of payloads of the collection. */
+      /** @description Bytes of payloads of the collection; not enforced. */
       max_collection_payload_size_bytes?: number | null;
-      /** @description Reads a minute. */
+      /** @description Reads a minute; not enforced. */
       read_rate_limit?: number | null;
-      /** @description Writes a minute. */
+      /** @description Writes a minute; not enforced. */
       write_rate_limit?: number | null;
       /** @description Points of the collection. */
       max_points_count?: number | null;
@@ -454,11 +461,11 @@ export interface components {
       filter_max_conditions?: number | null;
       /** @description Values of a condition. */
       condition_max_size?: number | null;
-      /** @description Limits of multi-vectors by name. */
+      /** @description Limits of multi-vectors by name; not enforced. */
       multivector_config?: {
         [key: string]: Record<string, never>;
       } | null;
-      /** @description Limits of sparse vectors by name. */
+      /** @description Limits of sparse vectors by name; not enforced. */
       sparse_config?: {
         [key: string]: Record<string, never>;
       } | null;
@@ -916,7 +923,9 @@ export interface components {
     };
     /** @description The vectors to replace. */
     UpdateVectors: {
-      points: components['schemas']['PointVectorList'];
+      points?: components['schemas']['PointVectorList'];
+      /** @deprecated */
+      vectors?: components['schemas']['PointVectorList'];
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
@@ -1269,7 +1278,11 @@ export interface components {
     /** @description Which points are read, and from where on. */
     ScrollRequest: {
       filter?: components['schemas']['MaybeFilter'];
-      limit?: components['schemas']['Limit'];
+      /**
+       * @description Beyond 100000 a page by id has 100000 points, and the offset of the next page; with `order_by` it is refused.
+       * @default 10
+       */
+      limit?: number | null;
       /** @description The first id of the page. Not together with `order_by`. */
       offset?: components['schemas']['PointId'] | null;
       /** @description Orders by a field instead of the id. */
@@ -1328,6 +1341,96 @@ export interface components {
       score_threshold?: components['schemas']['ScoreThreshold'];
       limit?: components['schemas']['Limit'];
       lookup_from?: components['schemas']['LookupFrom'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description Examples to be like, and to be unlike. */
+    RecommendRequest: {
+      /** @description Examples that are wanted. */
+      positive?: components['schemas']['VectorInputs'];
+      /** @description Examples that are not wanted. */
+      negative?: components['schemas']['VectorInputs'];
+      /**
+       * @description How the examples are combined.
+       * @default average_vector
+       * @enum {unknown}
+       */
+      strategy?: 'average_vector' | 'best_score' | 'sum_scores' | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      limit?: components['schemas']['Limit'];
+      /** @deprecated */
+      top?: components['schemas']['Limit'];
+      offset?: components['schemas']['Offset'];
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      lookup_from?: components['schemas']['LookupFrom'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description Several recommendations. */
+    RecommendBatch: {
+      /** @description The recommendations in the order of the answer. */
+      searches: components['schemas']['RecommendRequest'][];
+    };
+    /** @description A target, a context, or both. */
+    DiscoverRequest: {
+      /** @description What to be near. */
+      target?: components['schemas']['VectorInput'] | null;
+      /** @description Pairs that say on which side a point should be. */
+      context?: components['schemas']['ContextPair'] | components['schemas']['ContextPair'][] | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      limit?: components['schemas']['Limit'];
+      /** @deprecated */
+      top?: components['schemas']['Limit'];
+      offset?: components['schemas']['Offset'];
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      lookup_from?: components['schemas']['LookupFrom'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description Several discoveries. */
+    DiscoverBatch: {
+      /** @description The discoveries in the order of the answer. */
+      searches: components['schemas']['DiscoverRequest'][];
+    };
+    /** @description Which values are counted. */
+    FacetRequest: {
+      key: components['schemas']['Path'];
+      /**
+       * @description Values of the answer.
+       * @default 10
+       */
+      limit?: number | null;
+      filter?: components['schemas']['MaybeFilter'];
+      /** @description Every facet is exact. */
+      exact?: boolean | null;
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description The sample, and with how many others each point of it is paired. */
+    MatrixRequest: {
+      filter?: components['schemas']['MaybeFilter'];
+      /**
+       * @description Points of the sample.
+       * @default 10
+       */
+      sample?: number | null;
+      /**
+       * @description Others for each of them.
+       * @default 3
+       */
+      limit?: number | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
       shard_key?: components['schemas']['ShardKey'];
     };
     /** @description Where the vectors of ids are looked up. */
@@ -1576,6 +1679,18 @@ export interface components {
     };
     /** @description The envelope of a boolean. */
     BooleanAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description Whether it is so, or was done. */
+      result: boolean;
+    };
+    /** @description The envelope of a state of authentication. */
+    AuthBooleanAnswer: {
       /** @description Always empty. */
       usage: Record<string, never>;
       time: components['schemas']['Seconds'];
@@ -1584,44 +1699,41 @@ export interface components {
        * @constant
        */
       status: 'ok';
-      /** @description Whether it is so, or was done. */
+      /** @description Whether it is so. */
       result: boolean;
     };
     /** @description The envelope of a change. */
     UpdateAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       result: components['schemas']['UpdateResult'];
     };
     /** @description The envelope of several changes. */
     UpdatesAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description How far each change has come, in their order. */
       result: components['schemas']['UpdateResult'][];
     };
     /** @description The envelope of the collections. */
     CollectionsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description The collections. */
       result: {
         /** @description One object for each collection, by name. */
@@ -1633,26 +1745,24 @@ export interface components {
     };
     /** @description The envelope of a collection's description. */
     CollectionInfoAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       result: components['schemas']['CollectionInfo'];
     };
     /** @description The envelope of whether a collection exists. */
     ExistsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description Whether it exists. */
       result: {
         /** @description Whether there is a collection of that name. */
@@ -1661,89 +1771,82 @@ export interface components {
     };
     /** @description The envelope of points. */
     RecordsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description The points in the order of the ids. */
       result: components['schemas']['Record'][];
     };
     /** @description The envelope of a point. */
     RecordAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       result: components['schemas']['Record'];
     };
     /** @description The envelope of a search. */
     HitsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       result: components['schemas']['Hits'];
     };
     /** @description The envelope of several searches. */
     HitListsAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description The hits of each search, in their order. */
       result: components['schemas']['Hits'][];
     };
     /** @description The envelope of a query. */
     QueryAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       result: components['schemas']['QueryResult'];
     };
     /** @description The envelope of several queries. */
     QueryAnswers: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description What each query has found, in their order. */
       result: components['schemas']['QueryResult'][];
     };
     /** @description The envelope of a page. */
     PageAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description The page. */
       result: {
         /** @description The points in their order. */
@@ -1753,18 +1856,282 @@ export interface components {
     };
     /** @description The envelope of a count. */
     CountAnswer: {
-      /** @description Always empty. */
-      usage: Record<string, never>;
       time: components['schemas']['Seconds'];
       /**
        * @description Always `ok`.
        * @constant
        */
       status: 'ok';
+      warnings?: components['schemas']['Warnings'];
       /** @description The count. */
       result: {
         /** @description How many points there are. */
         count: number;
+      };
+    };
+    /** @description The envelope of a collection's status. */
+    CollectionStatusAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The state. */
+      result: {
+        /**
+         * @description As in the collection's description.
+         * @enum {unknown}
+         */
+        status: 'green' | 'yellow' | 'grey' | 'red';
+        /** @description `ok`, or what is wrong. */
+        optimizer_status:
+          | 'ok'
+          | {
+              /** @description What is wrong. */
+              error: string;
+            };
+        /** @description Points. */
+        points_count: number;
+        /** @description Vectors in a graph. */
+        indexed_vectors_count: number;
+      };
+    };
+    /** @description The envelope of how a collection is spread. */
+    CollectionClusterAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description One node. */
+      result: {
+        /**
+         * @description Of the only node.
+         * @constant
+         */
+        peer_id: 0;
+        /**
+         * @description A collection is one shard.
+         * @constant
+         */
+        shard_count: 1;
+        /** @description The shard. */
+        local_shards: {
+          /**
+           * @description Of the only shard.
+           * @constant
+           */
+          shard_id: 0;
+          /** @description Points. */
+          points_count: number;
+          /**
+           * @description It answers.
+           * @constant
+           */
+          state: 'Active';
+        }[];
+        /** @description None. */
+        remote_shards: unknown[];
+        /** @description None. */
+        shard_transfers: unknown[];
+      };
+    };
+    /** @description The envelope of what waits to be optimised. */
+    OptimizationsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description What waits. */
+      result: {
+        /** @description Counts. */
+        summary: {
+          /**
+           * @description Whether anything waits.
+           * @enum {unknown}
+           */
+          queued_optimizations: 0 | 1;
+          /**
+           * @description The same.
+           * @enum {unknown}
+           */
+          queued_segments: 0 | 1;
+          /** @description Vectors that are not in a graph and will be. */
+          queued_points: number;
+          /**
+           * @description 1 where nothing waits.
+           * @enum {unknown}
+           */
+          idle_segments: 0 | 1;
+        };
+        /** @description Not said. */
+        running: unknown[];
+      };
+    };
+    /** @description The envelope of the state of the cluster. */
+    ClusterStatusAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description No cluster. */
+      result: {
+        /**
+         * @description A server is one node.
+         * @constant
+         */
+        status: 'disabled';
+      };
+    };
+    /** @description The envelope of the telemetry of a cluster. */
+    ClusterTelemetryAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description No cluster. */
+      result: {
+        /** @description None is spread. */
+        collections: {
+          [key: string]: unknown;
+        };
+        /** @description No peers. */
+        cluster: {
+          /**
+           * @description A server is one node.
+           * @constant
+           */
+          enabled: false;
+          /**
+           * @description None.
+           * @constant
+           */
+          number_of_peers: 0;
+          /** @description None. */
+          peers: {
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+    /** @description The envelope of telemetry. */
+    TelemetryAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The process. */
+      result: {
+        /**
+         * Format: uuid
+         * @description Of this run of the process.
+         */
+        id: string;
+        /** @description What runs. */
+        app: {
+          /**
+           * @description The product.
+           * @constant
+           */
+          name: 'kithdb';
+          /** @description Its version. */
+          version: string;
+          /**
+           * Format: date-time
+           * @description When the process began.
+           */
+          startup: string;
+        };
+        /** @description What it serves. */
+        collections: {
+          /** @description 0 before the engine is ready. */
+          number_of_collections: number;
+        };
+        /** @description No cluster. */
+        cluster: {
+          /**
+           * @description A server is one node.
+           * @constant
+           */
+          enabled: false;
+        };
+      };
+    };
+    /** @description The envelope of a facet. */
+    FacetAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The values. */
+      result: {
+        /** @description Those that most points hold, most first. */
+        hits: {
+          /** @description As it is stored. */
+          value: string | number | boolean;
+          /** @description Points that hold it. */
+          count: number;
+        }[];
+      };
+    };
+    /** @description The envelope of a distance matrix as pairs. */
+    MatrixPairsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The pairs. */
+      result: {
+        /** @description By the id of the first point, and then best first. */
+        pairs: {
+          a: components['schemas']['PointId'];
+          b: components['schemas']['PointId'];
+          /** @description Of the two vectors. */
+          score: number;
+        }[];
+      };
+    };
+    /** @description The envelope of a distance matrix as coordinates. */
+    MatrixOffsetsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The entries. */
+      result: {
+        /** @description Place in `ids` of the first point of each entry. */
+        offsets_row: number[];
+        /** @description Place in `ids` of the second point of each entry. */
+        offsets_col: number[];
+        /** @description Score of each entry. */
+        scores: number[];
+        /** @description The points of the sample. */
+        ids: components['schemas']['PointId'][];
       };
     };
     /** @description As many numbers as the vector's `size`. */

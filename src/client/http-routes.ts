@@ -1,12 +1,11 @@
-import { collectionRoutes } from '../collections/routes';
 import type { Operation } from '../engine/types';
+import { engineRoutes } from '../engine-routes';
 import type { EngineRoute } from '../http/route-table';
-import { changeRoutes, readRoutes } from '../points/routes';
 import type { Call, CallFlags } from './transport';
 
 /** The line of the route table for each operation. */
 const ROUTES: ReadonlyMap<Operation, EngineRoute> = new Map(
-  [...collectionRoutes, ...changeRoutes, ...readRoutes].map((route) => [route.operation, route]),
+  engineRoutes.map((route) => [route.operation, route]),
 );
 
 /** Where an operation is, and whether it has a body. */

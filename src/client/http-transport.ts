@@ -80,12 +80,8 @@ export class HttpTransport implements ByteTransport {
     return (await this.request(requestOf(call))) as Envelope;
   }
 
-  async executeBytes(call: Call): Promise<Uint8Array> {
-    const answer = await this.#send(requestOf(call));
-    if (!isSuccess(answer)) {
-      throw failureOf(answer);
-    }
-    return answer.body;
+  executeBytes(call: Call): Promise<Uint8Array> {
+    return this.requestBytes(requestOf(call));
   }
 
   async version(signal?: AbortSignal): Promise<VersionInfo> {
@@ -96,6 +92,15 @@ export class HttpTransport implements ByteTransport {
     this.#closed.abort();
     this.#agent.destroy();
     return Promise.resolve();
+  }
+
+  /** The body of a success as it came; rejects as {@link Transport.execute} does. */
+  async requestBytes(request: HttpRequest): Promise<Uint8Array> {
+    const answer = await this.#send(request);
+    if (!isSuccess(answer)) {
+      throw failureOf(answer);
+    }
+    return answer.body;
   }
 
   /** The parsed body of a success; rejects as {@link Transport.execute} does. */

@@ -40,7 +40,7 @@ export class RemoteClient extends KithClient {
 
   /** Whether the admin has been created. */
   async adminExists(options?: CallOptions): Promise<boolean> {
-    const answer = await this.#auth<Schemas['BooleanAnswer']>('GET', 'admin/exists', undefined, options);
+    const answer = await this.#auth<Schemas['AuthBooleanAnswer']>('GET', 'admin/exists', undefined, options);
     return answer.result;
   }
 
@@ -61,7 +61,7 @@ export class RemoteClient extends KithClient {
 
   /** Switches authentication on or off; needs the admin's JWT. Gives the new state. */
   async setAuthEnabled(enabled: boolean, options?: CallOptions): Promise<boolean> {
-    const answer = await this.#auth<Schemas['BooleanAnswer']>('PATCH', 'enabled', { enabled }, options);
+    const answer = await this.#auth<Schemas['AuthBooleanAnswer']>('PATCH', 'enabled', { enabled }, options);
     return answer.result;
   }
 

@@ -33,6 +33,18 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   query_batch: true,
   scroll: true,
   count: true,
+  recommend: true,
+  recommend_batch: true,
+  discover: true,
+  discover_batch: true,
+  collection_status: true,
+  flush: true,
+  optimize: true,
+  collection_cluster_info: true,
+  optimizations: true,
+  facet: true,
+  matrix_pairs: true,
+  matrix_offsets: true,
 };
 
 export function isRepeatable(operation: Operation): boolean {

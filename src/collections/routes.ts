@@ -1,3 +1,4 @@
+import type { Operation } from '../engine/types';
 import type { EngineRoute } from '../http/route-table';
 
 const failed = 'Collection operation failed';
@@ -65,4 +66,41 @@ export const collectionRoutes: readonly EngineRoute[] = [
     body: false,
     failed,
   },
+  about('/cluster', 'collection_cluster_info'),
+  about('/optimizations', 'optimizations'),
 ];
+
+/** Those that answer in the dialect `qdrant` only (C12). */
+export const maintenanceRoutes: readonly EngineRoute[] = [
+  upkeep('flush', failed),
+  upkeep('optimize', 'Optimization failed'),
+  about('/status', 'collection_status'),
+];
+
+/** A report about one collection. */
+function about(rest: string, operation: Operation): EngineRoute {
+  return {
+    kind: 'engine',
+    method: 'GET',
+    path: `/collections/:collection_name${rest}`,
+    permission: 'read',
+    operation,
+    parameters: 'collection',
+    body: false,
+    failed,
+  };
+}
+
+/** Work on the files or graphs of a collection; a body is not read. */
+function upkeep(operation: Operation & ('flush' | 'optimize'), prefix: string): EngineRoute {
+  return {
+    kind: 'engine',
+    method: 'POST',
+    path: `/collections/:collection_name/operations/${operation}`,
+    permission: 'write',
+    operation,
+    parameters: 'collection',
+    body: false,
+    failed: prefix,
+  };
+}

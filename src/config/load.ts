@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EngineLimits } from '../engine/types';
+import type { DialectName } from '../http/dialect';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
 import type { CommandLine } from './command-line';
@@ -24,6 +25,7 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
+  readonly dialect: DialectName;
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
@@ -31,6 +33,8 @@ export interface Config {
   readonly authEnabled: boolean | undefined;
   /** The access token with which commands call a server. */
   readonly token: string | undefined;
+  /** The credential with which `kithdb migrate` reads another server. */
+  readonly sourceToken: string | undefined;
   readonly adminPassword: string | undefined;
   /** Why the file of the admin password cannot be read: an error only for what needs the password. */
   readonly adminPasswordProblem: string | undefined;
@@ -228,10 +232,12 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     ...(tls !== undefined && { tls: Object.freeze(tls) }),
     corsOrigins: Object.freeze(values.corsOrigins),
     trustedProxies: Object.freeze(values.trustedProxies),
+    dialect: values.dialect,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
     token: values.token,
+    sourceToken: values.sourceToken,
     adminPassword: values.adminPassword,
     adminPasswordProblem,
     generateAdminPassword: values.generateAdminPassword,

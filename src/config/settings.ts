@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { DIALECT_NAMES, type DialectName } from '../http/dialect';
 import {
   oneOf,
   parseAccessToken,
@@ -106,6 +107,15 @@ export const SETTINGS = {
     about:
       'Address blocks of the proxies in front of the server (such as 10.0.0.0/8,2001:db8::/32), separated by commas. The client of a request that one of them passes on is the last address in X-Forwarded-For or Forwarded that none of them set: the throttle of logins and the shares of clients count for it. Without it all users behind a proxy count as one.',
   }),
+  dialect: setting<DialectName>({
+    group: 'Server',
+    parse: oneOf(...DIALECT_NAMES),
+    fallback: 'specification',
+    fallbackText: 'specification',
+    placeholder: 'NAME',
+    about:
+      "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize and give a collection's status answer.",
+  }),
   searchThreads: setting({
     group: 'Server',
     parse: wholeNumber(1, 1024),
@@ -141,6 +151,16 @@ export const SETTINGS = {
     placeholder: 'TOKEN',
     about:
       'The access token with which commands call the server of --url; the server itself does not read it.',
+    secret: true,
+  }),
+  sourceToken: setting<string | undefined>({
+    group: 'Authentication',
+    parse: parseSecret,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'TOKEN',
+    about:
+      'The API key or token with which kithdb migrate reads the server of --from; the server itself does not read it.',
     secret: true,
   }),
   adminPassword: setting<string | undefined>({

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { isMap, isScalar, parseDocument } from 'yaml';
+import type * as Yaml from 'yaml';
 import { isNear, nearest } from './nearest';
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
 import type { RawValue } from './setting';
@@ -76,6 +77,9 @@ function isInjectedByKubernetes(variable: string, value: string, isSetting: bool
   );
 }
 
+/** The package is loaded where there is a file, which most commands lack. */
+const load = createRequire(__filename);
+
 /** Reads the YAML file: a flat map of keys. */
 export function readFile(path: string): { readonly settings: Source; readonly problems: readonly string[] } {
   const settings = new Map<SettingKey, Given[]>();
@@ -89,6 +93,7 @@ export function readFile(path: string): { readonly settings: Source; readonly pr
   } catch (error) {
     return refuse(`Cannot read the configuration file ${path}: ${reason(error)}`);
   }
+  const { isMap, isScalar, parseDocument } = load('yaml') as typeof Yaml;
   const document = parseDocument(text, { uniqueKeys: true });
   const [broken] = document.errors;
   if (broken !== undefined) {

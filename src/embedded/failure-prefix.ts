@@ -1,10 +1,9 @@
-import { collectionRoutes } from '../collections/routes';
 import type { Operation } from '../engine/types';
-import { changeRoutes, readRoutes } from '../points/routes';
+import { engineRoutes } from '../engine-routes';
 
 /** The prefix of each operation's internal failures (C1.4), as its routes over HTTP have it. */
 const PREFIXES: ReadonlyMap<Operation, string> = new Map(
-  [...collectionRoutes, ...changeRoutes, ...readRoutes].map(({ operation, failed }) => [operation, failed]),
+  engineRoutes.map(({ operation, failed }) => [operation, failed]),
 );
 
 /** How the message of an internal failure begins, such as `Upsert failed`. */

@@ -131,6 +131,7 @@ class Facade implements Engine {
       body,
       answerBytes,
       operationId,
+      isLenient,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -147,6 +148,7 @@ class Facade implements Engine {
         target,
         answerBytes,
         operationId,
+        isLenient,
       );
     });
     whenAbandoned?.(() => {

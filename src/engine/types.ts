@@ -30,6 +30,18 @@ export const OPERATIONS = [
   'query_batch',
   'scroll',
   'count',
+  'recommend',
+  'recommend_batch',
+  'discover',
+  'discover_batch',
+  'collection_status',
+  'flush',
+  'optimize',
+  'collection_cluster_info',
+  'optimizations',
+  'facet',
+  'matrix_pairs',
+  'matrix_offsets',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -49,6 +61,8 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** Passes over what is harmless, with warnings in the envelope (C12). */
+  readonly isLenient?: boolean | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */

@@ -1,9 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import type { Engine, IncomingBody } from '../engine/types';
 import type { Admission, Arrival, Reservation } from './admission';
 import type { ArrivingBody } from './arriving-bodies';
 import { isJson } from './content';
-import { bodyTooLarge, unsupportedBody, type Failure } from './errors';
+import { bodyCoding } from './content-coding';
+import { bodyTooLarge, unsupportedBody, unsupportedCoding, type Failure } from './errors';
 import type { Exchange } from './exchange';
+import { Inflation, INFLATION_BYTES } from './inflation';
 import { slowBody, type Refusal } from './refusal';
 import type { Client } from './shares';
 
@@ -24,8 +27,8 @@ export function checkBodyHeaders(
     return undefined;
   }
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    return unsupportedBody('Unsupported content encoding: the body must not be compressed');
+  if (encoding !== undefined && bodyCoding(encoding) === undefined) {
+    return unsupportedCoding(encoding);
   }
   if (!isJson(headers['content-type'])) {
     return unsupportedBody('Unsupported content type: the body must be application/json');
@@ -89,12 +92,18 @@ export class BodyReader {
       done({ refusal: arrival });
       return;
     }
-    reading.begin(
-      exchange,
-      arrival,
-      new GatheredBody(engine, announcedBytes, this.limitBytes, (bytes) => arrival.grow(bytes)),
-    );
+    const isCompressed = bodyCoding(exchange.request.headers['content-encoding']) === 'gzip';
+    const length = isCompressed ? undefined : announcedBytes;
+    const gathered = new GatheredBody(engine, length, this.limitBytes, (bytes) => arrival.grow(bytes));
     this.#reading.add(reading);
+    if (isCompressed) {
+      reading.beginInflating(exchange, arrival, gathered);
+    } else {
+      reading.begin(exchange, arrival, gathered);
+    }
+    if (!this.#reading.has(reading)) {
+      return;
+    }
     this.#watch ??= setInterval(() => {
       this.#giveUpOnSlow();
     }, this.pace.watchIntervalMs).unref();
@@ -120,12 +129,18 @@ export class BodyReader {
 
 /** A body that is being read. */
 class Reading implements ArrivingBody {
+  /** Inflated bytes: those that count against the limits. */
   received = 0;
   #over = false;
+  /** Everything has arrived, and a part may not be inflated yet. */
+  #isWhole = false;
   #windowFrom: number;
   #receivedBefore = 0;
   #arrival: Arrival | undefined;
   #gathered: GatheredBody | undefined;
+  #inflation: Inflation | undefined;
+  /** Of a compressed body, which may be paused. */
+  #request: IncomingMessage | undefined;
 
   /** `arrivedAt` is when its head arrived; `done` is called once. */
   constructor(
@@ -151,6 +166,49 @@ class Reading implements ArrivingBody {
     });
   }
 
+  /** The same for a compressed body: it is read no faster than it is inflated. */
+  beginInflating(exchange: Exchange, arrival: Arrival, gathered: GatheredBody): void {
+    this.#arrival = arrival;
+    const refused = arrival.grow(INFLATION_BYTES);
+    if (refused !== undefined) {
+      this.#fail({ refusal: refused });
+      return;
+    }
+    this.#gathered = gathered;
+    const { request } = exchange;
+    this.#request = request;
+    const inflation = new Inflation(exchange.announcedBytes, {
+      piece: (bytes) => {
+        this.#add(bytes, gathered);
+      },
+      end: () => {
+        this.#end(arrival, gathered);
+      },
+      fail: (failure) => {
+        this.#fail({ failure });
+      },
+    });
+    this.#inflation = inflation;
+    const next = (): void => {
+      request.resume();
+    };
+    request.on('data', (chunk: Buffer) => {
+      if (!this.#over) {
+        request.pause();
+        inflation.write(chunk, next);
+      }
+    });
+    request.on('end', () => {
+      this.#isWhole = true;
+      if (!this.#over) {
+        inflation.end();
+      }
+    });
+    exchange.whenOver(() => {
+      this.#fail('gone');
+    });
+  }
+
   giveUp(refusal: Refusal): void {
     this.#fail({ refusal });
   }
@@ -158,7 +216,7 @@ class Reading implements ArrivingBody {
   /** Whether less has arrived in the window that ends now than must have; the next window begins when enough has. */
   isSlow(now: number, { graceMs, minBytesPerSecond, doublingMs }: BodyPace): boolean {
     const elapsedMs = now - this.#windowFrom;
-    if (elapsedMs <= graceMs) {
+    if (elapsedMs <= graceMs || this.#isWhole) {
       return false;
     }
     const perSecond = Math.max(minBytesPerSecond, (this.#receivedBefore / doublingMs) * 1000);
@@ -202,6 +260,8 @@ class Reading implements ArrivingBody {
   #fail(outcome: BodyOutcome): void {
     if (!this.#over) {
       this.#over = true;
+      this.#inflation?.discard();
+      this.#request?.resume();
       this.#arrival?.release();
       this.#gathered?.discard();
       this.done(outcome);

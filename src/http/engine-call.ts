@@ -8,6 +8,7 @@ import {
 } from '../engine/types';
 import type { Admission, Reservation } from './admission';
 import { engineFailure } from './errors';
+import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
 import type { Parameters } from './parameters';
 import type { Refusal } from './refusal';
@@ -46,6 +47,7 @@ export interface EngineCallServices {
   readonly admission: Admission;
   /** Requests that are refused for load are counted here. */
   readonly requests: Pick<RequestCounts, 'refused'>;
+  readonly dialect: Dialect;
 }
 
 /** Hands requests that have passed all checks to the engine, and answers them. */
@@ -70,7 +72,7 @@ export class EngineCalls {
     const room = this.services.admission.answerRoom(client);
     let answering: Promise<Answer>;
     try {
-      answering = engine.execute(engineRequest(work, parameters, room));
+      answering = engine.execute(engineRequest(work, parameters, room, this.services.dialect));
     } catch (error) {
       abandon(work);
       this.fault(exchange, error);
@@ -126,7 +128,8 @@ export class EngineCalls {
       exchange.params[COLLECTION_PARAMETER] === NO_COLLECTION && collection !== undefined
         ? { ...error.details, name: collection }
         : error.details;
-    const failure = engineFailure(error.code, details, route.failed);
+    const sentence = sentenceOf(this.services.dialect, error.code, details, route.operation);
+    const failure = engineFailure(error.code, details, route.failed, sentence);
     if (failure.status === 500) {
       const { requestId } = exchange;
       this.services.log.error(
@@ -142,6 +145,7 @@ function engineRequest(
   { exchange, route, body }: Work,
   { wait, timeout, operationId }: Parameters,
   room: AnswerRoom | undefined,
+  { isLenient }: Dialect,
 ): EngineRequest {
   return {
     operation: route.operation,
@@ -152,6 +156,7 @@ function engineRequest(
     timeoutSeconds: timeout,
     answerBytes: room?.bytes,
     operationId,
+    ...(isLenient && { isLenient }),
     body,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {

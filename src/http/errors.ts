@@ -65,16 +65,23 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   internal_panic: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
 };
 
-/** The HTTP failure of an engine error. `operationFailed` is the route's prefix, such as `Search failed`. */
+/**
+ * The HTTP failure of an engine error. `operationFailed` is the route's prefix, such as `Search failed`; `sentence` is what
+ * the dialect says in place of the table, if it does.
+ */
 export function engineFailure(
   code: EngineErrorCode,
   details: EngineErrorDetails,
   operationFailed: string,
+  sentence?: string,
 ): Failure {
   const failure = Object.hasOwn(ENGINE_ERRORS, code)
     ? ENGINE_ERRORS[code](details, operationFailed)
     : // A code of an engine of another version: its details are not known to be safe.
       ENGINE_ERRORS.internal({}, operationFailed);
+  if (sentence !== undefined) {
+    return { ...failure, message: sentence };
+  }
   return details.place === undefined
     ? failure
     : { ...failure, message: `${details.place}: ${failure.message}` };
@@ -133,8 +140,29 @@ export function bodyTooLarge(limitBytes: number): Failure {
   return { status: 413, message: `Request body too large: limit ${limitBytes} bytes` };
 }
 
+/** A compressed body that is more than so many times its size (C1.12). */
+export function inflatedTooLarge(times: number): Failure {
+  return { status: 413, message: `Request body too large: limit ${times} times its compressed size` };
+}
+
+export function malformedGzip(): Failure {
+  return badRequest('The body is not valid gzip');
+}
+
 export function unsupportedBody(message: string): Failure {
   return { status: 415, message };
+}
+
+/** Characters of an unknown coding that its refusal repeats. */
+const MOST_ECHOED = 64;
+
+/** A `Content-Encoding` that is not read (C1.12). */
+export function unsupportedCoding(coding: string): Failure {
+  return {
+    status: 415,
+    message: `Unsupported content encoding: ${coding.slice(0, MOST_ECHOED)} (gzip or identity)`,
+    headers: { 'Accept-Encoding': 'gzip' },
+  };
 }
 
 /** The body arrived too slowly, or not at all. */

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
+import { COMPRESSED_ABOVE_BYTES, compress, isOnePiece, writeCompressed } from './compressed-answer';
 import { announcedLength } from './content';
+import { acceptsGzip } from './content-coding';
 import { failureAnswer, familyOf } from './envelope';
 import { shuttingDown, type Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
@@ -108,11 +110,45 @@ export class Exchange implements RouteContext, Refusable {
     headers?: Readonly<Record<string, string>>,
     progressed?: () => void,
   ): void {
-    const head = ['Content-Length', String(body.length), 'X-Content-Type-Options', 'nosniff'];
+    const head = ['X-Content-Type-Options', 'nosniff'];
     if (headers?.['Content-Type'] === undefined) {
       head.push('Content-Type', JSON_TYPE);
     }
+    if (body.length > COMPRESSED_ABOVE_BYTES) {
+      head.push('Vary', 'Accept-Encoding');
+      const { headers: asked, httpVersion } = this.request;
+      if (acceptsGzip(asked['accept-encoding']) && httpVersion !== '1.0' && this.method !== 'HEAD') {
+        const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
+        this.#sendCompressed(status, bytes, head, headers, progressed);
+        return;
+      }
+    }
+    head.push('Content-Length', String(body.length));
     this.#write(status, body, head, headers, progressed);
+  }
+
+  #sendCompressed(
+    status: number,
+    body: Buffer,
+    head: string[],
+    headers: Readonly<Record<string, string>> | undefined,
+    progressed?: () => void,
+  ): void {
+    if (!isOnePiece(body)) {
+      head.push('Content-Encoding', 'gzip');
+      if (this.#writeHead(status, head, headers)) {
+        writeCompressed(this.response, body, progressed);
+      }
+      return;
+    }
+    compress(body, (compressed) => {
+      if (compressed !== undefined) {
+        head.push('Content-Encoding', 'gzip');
+      }
+      const sent = compressed ?? body;
+      head.push('Content-Length', String(sent.length));
+      this.#write(status, sent, head, headers);
+    });
   }
 
   /** Answers without a body. */
@@ -129,8 +165,23 @@ export class Exchange implements RouteContext, Refusable {
     progressed?: () => void,
   ): void {
     const { response } = this;
-    if (response.headersSent || response.destroyed) {
+    if (!this.#writeHead(status, head, headers)) {
       return;
+    }
+    if (typeof body === 'string') {
+      endInOnePiece(response, body);
+    } else if (body === undefined || body.length <= SLICE_BYTES) {
+      response.end(body);
+    } else {
+      writeInSlices(response, body, 0, progressed);
+    }
+  }
+
+  /** Writes the head of an answer; false where there is one already, or nobody to read it. */
+  #writeHead(status: number, head: string[], headers: Readonly<Record<string, string>> | undefined): boolean {
+    const { response } = this;
+    if (response.headersSent || response.destroyed) {
+      return false;
     }
     head.push('X-Request-Id', this.requestId);
     for (const more of [headers, this.extraHeaders]) {
@@ -146,13 +197,7 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Connection', 'close');
     }
     response.writeHead(status, head);
-    if (typeof body === 'string') {
-      endInOnePiece(response, body);
-    } else if (body === undefined || body.length <= SLICE_BYTES) {
-      response.end(body);
-    } else {
-      writeInSlices(response, body, 0, progressed);
-    }
+    return true;
   }
 
   /** Reads the rest of a short body, of which nothing is needed, so that its connection can stay open. */

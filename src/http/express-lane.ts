@@ -4,9 +4,11 @@ import type { Chain } from './chain';
 import {
   badRequest,
   bodyTooLarge,
+  malformedGzip,
   methodNotAllowed,
   routeNotFound,
   unsupportedBody,
+  unsupportedCoding,
   type Failure,
 } from './errors';
 import type { Exchange } from './exchange';
@@ -72,8 +74,7 @@ function refuseUnrouted(exchange: Exchange, matcher: RouteMatcher): void {
 const PARSER_ERRORS: Readonly<Record<string, (error: ParserError) => Failure>> = {
   'entity.too.large': (error) => bodyTooLarge(error.limit ?? 0),
   'entity.parse.failed': () => badRequest('The body is not valid JSON'),
-  'encoding.unsupported': () =>
-    unsupportedBody('Unsupported content encoding: the body must not be compressed'),
+  'encoding.unsupported': (error) => unsupportedCoding(error.encoding ?? ''),
   'charset.unsupported': () => unsupportedBody('Unsupported content type: the body must be application/json'),
   'request.size.invalid': () => badRequest('The body is shorter or longer than its Content-Length'),
 };
@@ -81,6 +82,15 @@ const PARSER_ERRORS: Readonly<Record<string, (error: ParserError) => Failure>> =
 interface ParserError {
   readonly type?: string;
   readonly limit?: number;
+  readonly encoding?: string;
+  /** Of zlib. */
+  readonly code?: string;
+}
+
+/** Whether zlib could not inflate a body. */
+export function isMalformedGzip(error: unknown): boolean {
+  const { code } = (error ?? {}) as ParserError;
+  return code?.startsWith('Z_') === true;
 }
 
 function answerError(matcher: RouteMatcher, chain: Chain, exchangeOf: ExchangeOf): ErrorRequestHandler {
@@ -100,7 +110,9 @@ function answerError(matcher: RouteMatcher, chain: Chain, exchangeOf: ExchangeOf
       return;
     }
     const parserError = typeof error === 'object' && error !== null ? (error as ParserError) : {};
-    const failure = PARSER_ERRORS[parserError.type ?? '']?.(parserError);
+    const failure = isMalformedGzip(error)
+      ? malformedGzip()
+      : PARSER_ERRORS[parserError.type ?? '']?.(parserError);
     if (failure !== undefined) {
       exchange.fail(failure);
     } else if (parserError.type === 'request.aborted') {

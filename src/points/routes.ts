@@ -66,4 +66,15 @@ export const readRoutes: readonly EngineRoute[] = [
   read('/points/query/batch', 'query_batch', SEARCH),
   read('/points/scroll', 'scroll', SEARCH),
   read('/points/count', 'count', SEARCH),
+  read('/facet', 'facet', SEARCH),
+  read('/points/search/matrix/pairs', 'matrix_pairs', SEARCH),
+  read('/points/search/matrix/offsets', 'matrix_offsets', SEARCH),
+];
+
+/** Those that read points and answer in the dialect `qdrant` only (C12). */
+export const recommendRoutes: readonly EngineRoute[] = [
+  read('/points/recommend', 'recommend', SEARCH),
+  read('/points/recommend/batch', 'recommend_batch', SEARCH),
+  read('/points/discover', 'discover', SEARCH),
+  read('/points/discover/batch', 'discover_batch', SEARCH),
 ];

@@ -1,3 +1,4 @@
+import type { DialectName } from '../http/dialect';
 import type { Exchange } from '../http/exchange';
 import type { Lifecycle } from '../http/lifecycle';
 import type { PlainRoute } from '../http/route-table';
@@ -9,12 +10,17 @@ import type { PlainRoute } from '../http/route-table';
 export const QDRANT_API_LEVEL = '1.19.0';
 
 /** The endpoints without envelope and without credentials (C9.2). */
-export function plainRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly PlainRoute[] {
+export function plainRoutes(
+  lifecycle: Lifecycle,
+  kithdbVersion: string,
+  dialect: DialectName,
+): readonly PlainRoute[] {
   const welcome = (exchange: Exchange): void => {
     exchange.sendValue(200, {
       title: 'kithdb - vector database',
       version: QDRANT_API_LEVEL,
       kithdb_version: kithdbVersion,
+      dialect,
       status: 'ok',
       time: exchange.elapsedSeconds(),
     });

@@ -1,5 +1,5 @@
 import type { Method } from '../http/route';
-import type { UnimplementedRoute } from '../http/route-table';
+import type { EngineRoute, UnimplementedRoute } from '../http/route-table';
 
 /** The groups of C8 by their names there, each with its endpoints. */
 const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> = {
@@ -37,8 +37,15 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
   ],
 };
 
-/** The endpoints that answer 501 to any valid credential, whether or not the collection exists (C8). */
-export const unimplementedRoutes: readonly UnimplementedRoute[] = Object.entries(GROUPS).flatMap(
-  ([group, endpoints]) =>
-    endpoints.map(([method, path]) => ({ kind: 'unimplemented', method, path, permission: 'any', group })),
-);
+/**
+ * The endpoints that answer 501 to any valid credential, whether or not the collection exists (C8), but for those that
+ * are `served` (C12).
+ */
+export function unimplementedRoutes(served: readonly EngineRoute[] = []): readonly UnimplementedRoute[] {
+  const lines = new Set(served.map(({ method, path }) => `${method} ${path}`));
+  return Object.entries(GROUPS).flatMap(([group, endpoints]) =>
+    endpoints
+      .filter(([method, path]) => !lines.has(`${method} ${path}`))
+      .map(([method, path]) => ({ kind: 'unimplemented', method, path, permission: 'any', group })),
+  );
+}

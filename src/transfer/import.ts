@@ -1,5 +1,6 @@
 import { BadRequestError } from '../client/errors';
 import type { Transport } from '../client/transport';
+import { RequestBodies, type RequestBody } from './request-body';
 import { isRejected, type Point, type Rejected, type Source } from './row';
 
 /** How an import sends points. */
@@ -23,7 +24,7 @@ export interface ImportOptions {
 /** Points of one request. */
 interface Batch {
   readonly number: number;
-  readonly points: readonly Point[];
+  readonly body: RequestBody;
   /** The ordinal behind its last row. */
   readonly next: number;
 }
@@ -36,18 +37,21 @@ export function importPoints(options: ImportOptions): Promise<number> {
 class Import {
   readonly #running = new Set<Promise<void>>();
   readonly #done = new Map<number, Batch>();
-  #points: Point[] = [];
-  #bytes = 0;
+  readonly #bodies: RequestBodies;
+  #body: RequestBody;
   #batches = 0;
   /** The number of the first batch that is not done. */
   #first = 0;
   #stored = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(private readonly options: ImportOptions) {}
+  constructor(private readonly options: ImportOptions) {
+    this.#bodies = new RequestBodies(options.batchPoints, options.batchBytes);
+    this.#body = this.#bodies.take();
+  }
 
   async run(): Promise<number> {
-    const { source, from, batchPoints, batchBytes, reject } = this.options;
+    const { source, from, reject } = this.options;
     let next = from;
     try {
       for await (const row of source.rows(from)) {
@@ -56,15 +60,8 @@ class Import {
           reject(row);
           continue;
         }
-        const size = Buffer.byteLength(row.json);
-        if (
-          this.#points.length >= batchPoints ||
-          (this.#points.length > 0 && this.#bytes + size > batchBytes)
-        ) {
-          await this.#send(row.ordinal);
-        }
-        this.#points.push(row);
-        this.#bytes += size;
+        if (!this.#body.hasRoomFor(row)) await this.#send(row.ordinal);
+        this.#body.add(row);
       }
       await this.#send(next);
     } finally {
@@ -76,15 +73,14 @@ class Import {
 
   /** Sends what has been gathered, when one more request may be under way. `next` is the ordinal behind its last row. */
   async #send(next: number): Promise<void> {
-    const batch: Batch = { number: this.#batches, points: this.#points, next };
+    const batch: Batch = { number: this.#batches, body: this.#body, next };
     this.#batches += 1;
-    this.#points = [];
-    this.#bytes = 0;
     while (this.#running.size >= this.options.parallel) {
       await Promise.race(this.#running);
     }
     this.#rethrow();
-    const sending = this.#store(batch.points)
+    this.#body = this.#bodies.take();
+    const sending = this.#storeBatch(batch.body)
       .then(() => {
         this.#finish(batch);
       })
@@ -116,30 +112,49 @@ class Import {
   }
 
   /** Stores points; of those that the service refuses each is rejected by itself. */
+  async #storeBatch(body: RequestBody): Promise<void> {
+    if (body.points === 0) return;
+    const refusal = await this.#upsert(body.bytes(), body.points);
+    // What was refused may still be on its way, so its memory is not used again.
+    if (refusal === undefined) this.#bodies.giveBack(body);
+    else await this.#storeWithout(body.texts(), refusal);
+  }
+
   async #store(points: readonly Point[]): Promise<void> {
     if (points.length === 0) return;
-    const body = Buffer.from(`{"points":[${points.map(({ json }) => json).join(',\n')}]}`);
+    const body = Buffer.from(`{"points":[${points.map(({ json }) => String(json)).join(',\n')}]}`);
+    const refusal = await this.#upsert(body, points.length);
+    if (refusal !== undefined) await this.#storeWithout(points, refusal);
+  }
+
+  /** Sends points. Resolves with the message of a refusal; undefined when they are stored. */
+  async #upsert(body: Buffer, points: number): Promise<string | undefined> {
     const { transport, collection } = this.options;
     try {
       await transport.execute({ operation: 'upsert_points', collection, flags: { wait: true }, body });
-      this.#stored += points.length;
+      this.#stored += points;
+      return undefined;
     } catch (error) {
       if (!(error instanceof BadRequestError)) throw error;
-      await this.#storeWithout(points, error.message);
+      return error.message;
     }
   }
 
   async #storeWithout(points: readonly Point[], reason: string): Promise<void> {
     const [only, ...others] = points;
     if (only !== undefined && others.length === 0) {
-      this.options.reject({ ...only, text: only.json, reason });
+      this.options.reject({ ...only, text: String(only.json), reason });
       return;
     }
     const named = /\bpoints\[(\d+)\]/.exec(reason)?.[1];
     const at = named === undefined || brokenJson(points) ? undefined : Number(named);
     const bad = at === undefined ? undefined : points[at];
     if (bad !== undefined) {
-      this.options.reject({ ...bad, text: bad.json, reason: reason.replace(/\bpoints\[\d+\]\.?/, '') });
+      this.options.reject({
+        ...bad,
+        text: String(bad.json),
+        reason: reason.replace(/\bpoints\[\d+\]\.?/, ''),
+      });
       await this.#store(points.filter((point) => point !== bad));
       return;
     }
@@ -153,7 +168,7 @@ class Import {
 function brokenJson(points: readonly Point[]): boolean {
   return points.some(({ json }) => {
     try {
-      JSON.parse(json);
+      JSON.parse(String(json));
       return false;
     } catch {
       return true;

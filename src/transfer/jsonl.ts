@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
-import { linesOf, openFile, type OpenFile } from './lines';
+import { byteLinesOf, openPieces, type OpenPieces } from './lines';
 import { pointOf, type Columns, type Mapping } from './mapping';
 import type { Row, Source } from './row';
 
@@ -10,7 +10,7 @@ import type { Row, Source } from './row';
  */
 export class JsonLines implements Source {
   readonly bytes: number;
-  #file: OpenFile | undefined;
+  #file: OpenPieces | undefined;
 
   constructor(
     private readonly path: string,
@@ -26,16 +26,20 @@ export class JsonLines implements Source {
   async *rows(from: number): AsyncGenerator<Row> {
     let line = 0;
     let ordinal = -1;
-    this.#file = openFile(this.path);
-    for await (const text of linesOf(this.#file.content)) {
+    this.#file = openPieces(this.path);
+    for await (const bytes of byteLinesOf(this.#file.pieces)) {
       line += 1;
-      const trimmed = text.trim();
-      if (trimmed === '') continue;
+      if (isBlank(bytes)) continue;
       ordinal += 1;
       if (ordinal < from) continue;
       const place = `line ${line}`;
+      if (this.mapping === undefined && isOneObject(bytes)) {
+        yield { ordinal, place, json: bytes };
+        continue;
+      }
+      const text = bytes.toString();
       try {
-        yield { ordinal, place, json: this.#point(trimmed, ordinal) };
+        yield { ordinal, place, json: this.#point(text, ordinal) };
       } catch (error) {
         yield { ordinal, place, text, reason: (error as Error).message };
       }
@@ -43,9 +47,6 @@ export class JsonLines implements Source {
   }
 
   #point(text: string, ordinal: number): string {
-    if (this.mapping === undefined && isOneObject(text)) {
-      return text;
-    }
     let value: unknown;
     try {
       value = parseJson(text);
@@ -61,15 +62,48 @@ export class JsonLines implements Source {
   }
 }
 
-/** A vector in base64 has to be decoded; two objects in a line would be two points. */
-const NEEDS_READING = /"vectors?"\s*:\s*"|\}\s*,\s*\{/;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const VECTOR = Buffer.from('"vector');
 
 /**
- * Whether a line can be sent as it is: JSON that is broken elsewhere breaks the request, which then says where. Lines are
- * joined by a comma and a line break, which no string of JSON contains, so no two broken lines make a whole.
+ * Whether a line can be sent as it is. JSON that is broken elsewhere breaks the request, which then says where. Lines are
+ * joined by a comma and a line break, which no string of JSON contains, so no two broken lines make a whole. Two objects in a
+ * line would be two points, and a vector in base64 has to be decoded: such lines, and some that only look like them, are read.
  */
-function isOneObject(text: string): boolean {
-  return text.startsWith('{') && text.endsWith('}') && !NEEDS_READING.test(text);
+function isOneObject(line: Buffer): boolean {
+  return (
+    line[0] === OPEN && line[line.length - 1] === CLOSE && !mayBeTwo(line) && !mayHaveTextForVector(line)
+  );
+}
+
+function mayBeTwo(line: Buffer): boolean {
+  for (let end = line.indexOf(CLOSE); end >= 0; end = line.indexOf(CLOSE, end + 1)) {
+    const next = afterSpace(line, end + 1);
+    if (line[next] === COMMA && line[afterSpace(line, next + 1)] === OPEN) return true;
+  }
+  return false;
+}
+
+function mayHaveTextForVector(line: Buffer): boolean {
+  for (let at = line.indexOf(VECTOR); at >= 0; at = line.indexOf(VECTOR, at + 1)) {
+    const colon = afterSpace(line, line.indexOf(QUOTE, at + 1) + 1);
+    if (line[afterSpace(line, colon + 1)] === QUOTE) return true;
+  }
+  return false;
+}
+
+/** The place of the first byte from `at` on that is no white space. */
+function afterSpace(line: Buffer, at: number): number {
+  let next = at;
+  while (line[next] === 0x20 || line[next] === 0x09) next += 1;
+  return next;
+}
+
+function isBlank(line: Buffer): boolean {
+  return line[0] !== OPEN && line.toString().trim() === '';
 }
 
 /** The columns and the mapping of a line that is a point already. */

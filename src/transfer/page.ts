@@ -6,13 +6,18 @@ export interface PageBytes {
 }
 
 const POINTS = Buffer.from('"points":[');
-const [QUOTE, BACKSLASH, OPEN, CLOSE, END] = [...Buffer.from('"\\{}]')] as [
-  number,
-  number,
-  number,
-  number,
-  number,
-];
+const NEXT_OFFSET = Buffer.from('],"next_page_offset":');
+const VECTOR = Buffer.from('"vector"');
+const LINE_BREAK = 0x0a;
+const MINUS = 0x2d;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BEGIN = 0x5b;
+const BACKSLASH = 0x5c;
+const END = 0x5d;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
 
 /**
  * Takes the envelope of a scroll apart without parsing its points, so that numbers stay as the server wrote them.
@@ -20,12 +25,8 @@ const [QUOTE, BACKSLASH, OPEN, CLOSE, END] = [...Buffer.from('"\\{}]')] as [
  */
 export function splitPage(envelope: Uint8Array): PageBytes {
   const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.length);
-  const start = bytes.indexOf(POINTS);
-  if (start < 0) {
-    throw new Error('The answer is no page of points');
-  }
   const points: Buffer[] = [];
-  let at = start + POINTS.length;
+  let at = startOfPoints(bytes);
   while (at < bytes.length && bytes[at] !== END) {
     if (bytes[at] === OPEN) {
       const end = endOfObject(bytes, at);
@@ -35,22 +36,113 @@ export function splitPage(envelope: Uint8Array): PageBytes {
       at += 1;
     }
   }
-  const nextOffset = /^\],"next_page_offset":("[^"]*"|\d+|null)/.exec(
-    bytes.toString('latin1', at, at + 80),
-  )?.[1];
-  if (nextOffset === undefined) {
-    throw new Error('The answer is no page of points');
-  }
-  return { points, nextOffset: nextOffset === 'null' ? undefined : nextOffset };
+  return { points, nextOffset: nextOffsetOf(bytes) };
 }
 
-/** The place behind the object that begins at `from`. */
-function endOfObject(bytes: Buffer, from: number): number {
+function startOfPoints(bytes: Buffer): number {
+  const start = bytes.indexOf(POINTS);
+  if (start < 0) {
+    throw new Error('The answer is no page of points');
+  }
+  return start + POINTS.length;
+}
+
+/**
+ * The offset of the next page, of an envelope of a scroll: it stands behind all points.
+ * @throws Error when it is none
+ */
+export function nextOffsetOf(envelope: Uint8Array): string | undefined {
+  const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.length);
+  const at = bytes.lastIndexOf(NEXT_OFFSET);
+  const text = bytes.toString('latin1', at + NEXT_OFFSET.length, at + NEXT_OFFSET.length + 80);
+  const offset = at < 0 ? undefined : /^("[^"]*"|\d+|null)/.exec(text)?.[1];
+  if (offset === undefined) {
+    throw new Error('The answer is no page of points');
+  }
+  return offset === 'null' ? undefined : offset;
+}
+
+/** The points of a page, one a line. */
+export interface PageLines {
+  readonly lines: Buffer;
+  readonly points: number;
+}
+
+/**
+ * Makes lines of the points of an envelope of a scroll, in its own memory: the comma behind each point becomes a line break.
+ * @throws Error when it is none
+ */
+export function linesOfPage(envelope: Uint8Array): PageLines {
+  const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.length);
+  const start = startOfPoints(bytes);
+  let points = 0;
+  let at = start;
+  while (bytes[at] === OPEN) {
+    at = endOfObject(bytes, at);
+    points += 1;
+    if (bytes[at] !== COMMA) break;
+    bytes[at] = LINE_BREAK;
+    at += 1;
+  }
+  if (bytes[at] !== END) {
+    throw new Error('The answer is no page of points');
+  }
+  if (points > 0) {
+    bytes[at] = LINE_BREAK;
+    at += 1;
+  }
+  return { lines: bytes.subarray(start, at), points };
+}
+
+/** The fields of an object as their bytes, by the names that no escape is in. */
+export function fieldsOf(object: Buffer): ReadonlyMap<string, Buffer> {
+  const fields = new Map<string, Buffer>();
+  for (let at = object.indexOf(QUOTE); at >= 0 && at < object.length;) {
+    const nameEnd = endOfString(object, at + 1);
+    const name = object.toString('utf8', at + 1, nameEnd);
+    const from = object.indexOf(COLON, nameEnd) + 1;
+    const to = endOfValue(object, from, name === 'vector');
+    fields.set(name, object.subarray(from, to));
+    at = object.indexOf(QUOTE, to);
+  }
+  return fields;
+}
+
+/** The place behind the value that begins at `from`: that of the comma or the bracket that follows it. */
+function endOfValue(bytes: Buffer, from: number, isVector: boolean): number {
   let depth = 0;
   for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at];
     if (byte === QUOTE) {
       at = endOfString(bytes, at + 1);
+    } else if (byte === BEGIN && isVector && isNumber(bytes[at + 1])) {
+      at = bytes.indexOf(END, at);
+    } else if (byte === OPEN || byte === BEGIN) {
+      depth += 1;
+    } else if (byte === CLOSE || byte === END) {
+      if (depth === 0) return at;
+      depth -= 1;
+    } else if (byte === COMMA && depth === 0) {
+      return at;
+    }
+  }
+  return bytes.length;
+}
+
+/** The place behind the object that begins at `from`. */
+function endOfObject(bytes: Buffer, from: number): number {
+  let depth = 0;
+  /** Whether the last key of the object itself is that of its vectors. */
+  let isVector = false;
+  for (let at = from; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      const end = endOfString(bytes, at + 1);
+      if (depth === 1) isVector = end - at === VECTOR.length - 1 && VECTOR.compare(bytes, at, end + 1) === 0;
+      at = end;
+    } else if (byte === BEGIN) {
+      // A list of numbers in a vector is most of a point, and has no brackets.
+      if (isVector && isNumber(bytes[at + 1])) at = bytes.indexOf(END, at);
     } else if (byte === OPEN) {
       depth += 1;
     } else if (byte === CLOSE) {
@@ -59,6 +151,10 @@ function endOfObject(bytes: Buffer, from: number): number {
     }
   }
   return bytes.length;
+}
+
+function isNumber(byte: number | undefined): boolean {
+  return byte !== undefined && (byte === MINUS || (byte >= 0x30 && byte <= 0x39));
 }
 
 /** The place of the quote that ends a string. */

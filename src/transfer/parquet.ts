@@ -1,11 +1,15 @@
 import { statSync } from 'node:fs';
 import { pointOf, type Columns, type Mapping } from './mapping';
+import { columnsOfFile, pointOfRow, type PointColumns } from './parquet-points';
 import { SourceError, type Row, type Source } from './row';
 
-/** Rows that are read at a time. */
-const ROWS_AT_A_TIME = 1000;
+/** Rows that are read at a time at most. A row group is unpacked as a whole each time that rows of it are read. */
+const ROWS_AT_A_TIME = 20_000;
 
-/** A Parquet file: uncompressed, Snappy, or what Node's zlib unpacks (gzip, Brotli). */
+/**
+ * A Parquet file: uncompressed, Snappy, or what Node's zlib unpacks (gzip, Brotli). One that an export has written has points
+ * as they were, unless a mapping is given.
+ */
 export class ParquetFile implements Source {
   readonly bytes: number;
   #read = 0;
@@ -13,6 +17,7 @@ export class ParquetFile implements Source {
   constructor(
     private readonly path: string,
     private readonly mapping: Mapping,
+    private readonly isMappingGiven: boolean,
   ) {
     this.bytes = statSync(path).size;
   }
@@ -34,14 +39,15 @@ export class ParquetFile implements Source {
       throw new SourceError(`${this.path} is not a Parquet file: ${(error as Error).message}`);
     });
     const names = parquetSchema(metadata).children.map(({ element }) => element.name);
-    this.#requireColumns(names);
+    const exported = this.isMappingGiven ? undefined : this.#exported(metadata.key_value_metadata);
+    if (exported === undefined) this.#requireColumns(names);
     const rows = Number(metadata.num_rows);
-    for (let start = from; start < rows; start += ROWS_AT_A_TIME) {
-      const end = Math.min(rows, start + ROWS_AT_A_TIME);
+    const groups = metadata.row_groups.map((group) => Number(group.num_rows));
+    for (const [start, end] of rangesOf(groups, from)) {
       const read = await parquetReadObjects({ file, metadata, compressors, rowStart: start, rowEnd: end });
       this.#read = Math.floor((this.bytes * end) / rows);
       for (const [at, columns] of read.entries()) {
-        yield this.#row(columns, start + at);
+        yield this.#row(columns, start + at, exported);
       }
     }
   }
@@ -55,10 +61,23 @@ export class ParquetFile implements Source {
     }
   }
 
-  #row(columns: Columns, ordinal: number): Row {
+  /** @throws SourceError where a later release has written the file */
+  #exported(metadata: Parameters<typeof columnsOfFile>[0]): PointColumns | undefined {
+    try {
+      return columnsOfFile(metadata);
+    } catch (error) {
+      throw new SourceError(`${this.path} cannot be imported: ${(error as Error).message}`);
+    }
+  }
+
+  #row(columns: Columns, ordinal: number, exported: PointColumns | undefined): Row {
     const place = `row ${ordinal}`;
     try {
-      return { ordinal, place, json: pointOf(withoutNulls(columns), ordinal, this.mapping) };
+      const json =
+        exported === undefined
+          ? pointOf(withoutNulls(columns), ordinal, this.mapping)
+          : pointOfRow(columns, exported);
+      return { ordinal, place, json };
     } catch (error) {
       return { ordinal, place, reason: (error as Error).message };
     }
@@ -68,4 +87,16 @@ export class ParquetFile implements Source {
 /** A column without a value is no field of the payload. Dates become texts of RFC 3339 in JSON. */
 function withoutNulls(columns: Columns): Columns {
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null));
+}
+
+/** The rows from one on, group by group, as start and end of what is read at a time. */
+function* rangesOf(groups: readonly number[], from: number): Generator<[start: number, end: number]> {
+  let first = 0;
+  for (const rows of groups) {
+    const end = first + rows;
+    for (let start = Math.max(first, from); start < end; start += ROWS_AT_A_TIME) {
+      yield [start, Math.min(end, start + ROWS_AT_A_TIME)];
+    }
+    first = end;
+  }
 }

@@ -28,7 +28,7 @@ async function firstVector(source: Source): Promise<unknown> {
   for await (const row of source.rows(0)) {
     if (isRejected(row)) continue;
     try {
-      const { vector, vectors } = JSON.parse(row.json) as { vector?: unknown; vectors?: unknown };
+      const { vector, vectors } = JSON.parse(String(row.json)) as { vector?: unknown; vectors?: unknown };
       return vector ?? vectors;
     } catch {
       continue;

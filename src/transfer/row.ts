@@ -7,8 +7,14 @@ export interface Point {
   readonly ordinal: number;
   /** How a message names the row, such as `line 7`. */
   readonly place: string;
-  readonly json: string;
+  readonly json: PointJson;
 }
+
+/**
+ * The text of a point; bytes where it was read as UTF-8 and nobody has looked at it, which are there until the next row is
+ * asked for.
+ */
+export type PointJson = string | Buffer;
 
 /** A row that is no point. */
 export interface Rejected {

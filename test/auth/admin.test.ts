@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -296,6 +297,27 @@ describe('C3.4 login', () => {
       expect(body).toEqual({ status: 'error', message: 'Missing required field: password' });
     },
   );
+
+  it('C1.12 reads a compressed body, counts it inflated, and refuses other codings by name', async () => {
+    const { client } = await start({ adminPassword: PASSWORD });
+    const login = (body: Buffer, coding: string) =>
+      client
+        .post('/auth/admin/login')
+        .type('json')
+        .set('content-encoding', coding)
+        .serialize((sent) => sent as unknown as string)
+        .send(body);
+    const compressed = gzipSync(JSON.stringify({ password: PASSWORD }));
+    expect((await login(compressed, 'gzip').expect(200)).body.message).toBe('Login successful');
+    expect((await login(compressed.subarray(0, -9), 'gzip').expect(400)).body.message).toBe(
+      'Missing required field: password',
+    );
+    const long = gzipSync(JSON.stringify({ password: PASSWORD, more: 'x'.repeat(70_000) }));
+    await login(long, 'gzip').expect(413);
+    expect((await login(compressed, 'br').expect(415)).body.message).toBe(
+      'Unsupported content encoding: br (gzip or identity)',
+    );
+  });
 
   it.each([
     ['no body', 'application/json', ''],

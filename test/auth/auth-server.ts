@@ -17,6 +17,7 @@ import { DEFAULT_PACE } from '../../src/http/body';
 import { ClientAddresses } from '../../src/http/client-address';
 import { createHttpServer } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
+import { DIALECTS } from '../../src/http/dialect';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
 import { localProcessState } from '../../src/process/state';
@@ -85,6 +86,7 @@ export async function startAuth(
   const corsOrigins = listening.corsOrigins ?? [];
   const clients = new ClientAddresses(listening.trustedProxies ?? []);
   const listeners = httpListeners({
+    dialect: DIALECTS.specification,
     routes: allRoutes(authRoutes(Promise.resolve(auth), clients), lifecycle, requests, '0.1.0'),
     requests,
     admission,

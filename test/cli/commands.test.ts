@@ -98,7 +98,7 @@ describe('C11.2 the command line', () => {
   it.each([
     [
       'kithdb ',
-      'serve init doctor admin token check backup restore repair import export collections query bench health help completion version',
+      'serve init doctor admin token check backup restore repair import export migrate collections query bench health help completion version',
     ],
     ['kithdb re', 'restore repair'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
@@ -232,9 +232,12 @@ describe('C11.2 the command line', () => {
     [['version', '--prot', '1'], /^kithdb: Unknown flag --prot\. kithdb version --help lists its flags\n$/],
     [['backup', '--output', 'x'], /^kithdb: Unknown flag --output\. kithdb backup --help lists its flags\n$/],
     [['check', '--prot', '1'], /^kithdb: Unknown flag --prot\. kithdb check --help lists its flags\n$/],
-    [['backup', '--from', 'x'], /^kithdb: kithdb backup has no flag --from: it is one of kithdb restore\n$/],
+    [
+      ['backup', '--from', 'x'],
+      /^kithdb: kithdb backup has no flag --from: it is one of kithdb restore and kithdb migrate qdrant and kithdb migrate chroma\n$/,
+    ],
     [['repair', '--yes=false'], /^kithdb: --yes takes no value\n$/],
-    [['restore', '--from'], /^kithdb: --from needs a value: --from FOLDER\n$/],
+    [['restore', '--from'], /^kithdb: --from needs a value: --from FOLDER or URL\n$/],
     [['restore'], /^kithdb: --from FOLDER is required\n$/],
     [['--port', 'x', '--log-level', 'y'], /^kithdb: --port must be .*\n {2}--log-level must be .*\n$/],
   ])('%j is a wrong use: exit code 2', async (argv, message) => {

@@ -1,10 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { run } from '../../src/cli/run';
 import { ContractServer } from '../contract/contract-server';
+import { runCommand, type Outcome } from './run-command';
 
 /** `kithdb import`, `export` and `collections` (C11.4), beside a whole server. */
 describe('transfer', () => {
@@ -21,24 +20,7 @@ describe('transfer', () => {
     rmSync(folder, { recursive: true });
   });
 
-  interface Outcome {
-    readonly code: number | undefined;
-    readonly out: string;
-    readonly err: string;
-  }
-
-  async function kithdb(...argv: string[]): Promise<Outcome> {
-    const streams = { stdout: new PassThrough(), stderr: new PassThrough() };
-    const [out, err] = [streams.stdout, streams.stderr].map((stream) => {
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      return chunks;
-    });
-    const code = await run(argv, { env: {}, stdin: Readable.from([]), ...streams });
-    await new Promise(setImmediate);
-    const text = (chunks: readonly Buffer[] = []): string => Buffer.concat(chunks).toString();
-    return { code, out: text(out), err: text(err) };
-  }
+  const kithdb = (...argv: string[]): Promise<Outcome> => runCommand(argv);
 
   const url = (): string[] => ['--url', `http://127.0.0.1:${server.port}`];
 

@@ -23,11 +23,10 @@ type JsClient = qdrant.QdrantClient;
 
 /** Methods of `QdrantClient` that KithDB has no endpoint for (docs/client.md), and `api`, which is about HTTP. */
 const ABSENT = [
-  ...['api', 'clusterTelemetry', 'collectionClusterInfo', 'updateCollectionCluster', 'getOptimizations'],
+  ...['api', 'clusterTelemetry', 'updateCollectionCluster'],
   ...['listShardKeys', 'createShardKey', 'deleteShardKey', 'recoverShardFromSnapshot', 'listShardSnapshots'],
   ...['createShardSnapshot', 'deleteShardSnapshot', 'listFullSnapshots', 'createFullSnapshot'],
-  ...['deleteFullSnapshot', 'getQuotas', 'updateQuotas', 'createVectorName', 'deleteVectorName', 'facet'],
-  ...['searchMatrixPairs', 'searchMatrixOffsets'],
+  ...['deleteFullSnapshot', 'getQuotas', 'updateQuotas', 'createVectorName', 'deleteVectorName'],
 ];
 const NOT_IMPLEMENTED = {
   aliases: ['getAliases', 'getCollectionAliases', 'updateCollectionAliases'],

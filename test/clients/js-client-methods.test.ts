@@ -26,16 +26,13 @@ const WITHOUT_ENDPOINT: Readonly<Record<string, [number, (client: JsClient) => P
     404,
     (client) => client.recoverShardFromSnapshot('all', 0, { location: 'file:///one' }),
   ],
-  collectionClusterInfo: [404, (client) => client.collectionClusterInfo('all')],
   updateCollectionCluster: [
-    404,
+    405,
     (client) => client.updateCollectionCluster('all', { create_sharding_key: { shard_key: 'a' } }),
   ],
   listShardKeys: [404, (client) => client.listShardKeys('all')],
   createShardKey: [404, (client) => client.createShardKey('all', { shard_key: 'a' })],
   deleteShardKey: [404, (client) => client.deleteShardKey('all', { shard_key: 'a' })],
-  clusterTelemetry: [404, (client) => client.clusterTelemetry()],
-  getOptimizations: [404, (client) => client.getOptimizations('all')],
   getQuotas: [404, (client) => client.getQuotas()],
   updateQuotas: [404, (client) => client.updateQuotas({})],
   createVectorName: [
@@ -43,9 +40,6 @@ const WITHOUT_ENDPOINT: Readonly<Record<string, [number, (client: JsClient) => P
     (client) => client.createVectorName('all', 'new', { dense: { size: 2, distance: 'Dot' } }),
   ],
   deleteVectorName: [404, (client) => client.deleteVectorName('all', 'dense')],
-  facet: [404, (client) => client.facet('all', { key: 'n' })],
-  searchMatrixPairs: [404, (client) => client.searchMatrixPairs('all', {})],
-  searchMatrixOffsets: [404, (client) => client.searchMatrixOffsets('all', {})],
 };
 
 const REFUSALS: Readonly<Record<number, RegExp>> = {
@@ -300,6 +294,19 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
       forms.map(([, expected]) => expected),
     );
     expect((await ids({ query: { sample: 'random' } })).sort()).toEqual([1, 2, 3, 6]);
+  });
+
+  test('facets, the distance matrix and the answers of one node (C4.7, C6.8, C6.9)', async () => {
+    expect((await client.facet('all', { key: 'city' })).hits).toEqual([
+      { value: 'Bern', count: 2 },
+      { value: 'Oslo', count: 2 },
+    ]);
+    const sampled = { using: 'dense', sample: 4, limit: 1 };
+    expect((await client.searchMatrixPairs('all', sampled)).pairs.map(({ a, b }) => [a, b])).toHaveLength(4);
+    expect((await client.searchMatrixOffsets('all', sampled)).ids).toEqual([1, 2, 3, 6]);
+    expect((await client.collectionClusterInfo('all')).local_shards[0]?.points_count).toBe(4);
+    expect((await client.clusterTelemetry()).cluster?.enabled).toBe(false);
+    expect((await client.getOptimizations('all')).running).toEqual([]);
   });
 
   test('calls without an endpoint are refused with a message that says so', async () => {

@@ -27,12 +27,16 @@ async function describedFetch(input: string | URL | Request, init?: RequestInit)
 
 /**
  * The unchanged client, each answer of which must be as openapi.yaml describes it. It would warn of a key that is sent
- * without TLS, each time: the server is on this machine.
+ * without TLS, each time: the server is on this machine. `release` is the package of another release.
  */
-export async function connectJsClient(url: string, apiKey?: string): Promise<JsClient> {
+export async function connectJsClient(
+  url: string,
+  apiKey?: string,
+  release = '@qdrant/js-client-rest',
+): Promise<JsClient> {
   globalThis.fetch = describedFetch;
   // The package declares itself an ES module, and TypeScript refuses a static import of one here.
-  const { QdrantClient } = await import('@qdrant/js-client-rest');
+  const { QdrantClient } = (await import(release)) as typeof qdrant;
   const warn = jest.spyOn(console, 'warn').mockImplementation();
   const client = new QdrantClient({ url, ...(apiKey && { apiKey }), checkCompatibility: false });
   warn.mockRestore();

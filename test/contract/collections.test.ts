@@ -214,7 +214,10 @@ describe('C4.2, C4.3 the info of a collection', () => {
     [{ vectors: DOT, quantization_config: { scalar: { type: 'int4' } } }, 'quantization_config.scalar.type'],
     [{ vectors: DOT, shard_number: 0 }, 'shard_number'],
     [{ vectors: DOT, sharding_method: 'custom' }, 'sharding_method'],
-    [{ vectors: DOT, strict_mode_config: { enabled: true } }, 'strict_mode_config.enabled'],
+    [
+      { vectors: DOT, strict_mode_config: { enabled: true, read_rate_limit: 1 } },
+      'strict_mode_config.read_rate_limit',
+    ],
     [{ vectors: DOT, metadata: 3 }, 'metadata'],
     [{ vectors: DOT, on_disk_payload: 'yes' }, 'on_disk_payload'],
   ])('C4.3 400 that names the place: %j', async (body, place) => {

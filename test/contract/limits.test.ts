@@ -155,10 +155,10 @@ const WINDOW_LIMITS: readonly Omit<Limited, 'limit' | 'setting'>[] = [
     }),
   },
   {
-    title: 'limit of a scroll',
+    title: 'limit of a scroll with order_by',
     method: 'POST',
     rest: '/points/scroll',
-    body: (count) => ({ limit: count }),
+    body: (count) => ({ limit: count, order_by: 'n' }),
   },
 ];
 
@@ -302,6 +302,21 @@ describe('C2.7 each limit is a setting', () => {
     } finally {
       await deepest.stop();
     }
+  });
+
+  it('C2.7 a scroll by id beyond the window is a page of its size, with the offset of the next one', async () => {
+    const path = await server.collection('paged');
+    const upTo = (from: number, to: number) =>
+      numbers(to - from).map((number) => ({ id: from + number, vector: [1, 1] }));
+    for (let id = 0; id < 60; id += 6) {
+      await server.ok('PUT', `${path}/points`, { points: upTo(id, id + 6) });
+    }
+    const first = await server.ok('POST', `${path}/points/scroll`, { limit: 999_999_999 });
+    expect([first.points.length, first.next_page_offset]).toEqual([50, 50]);
+    const rest = { limit: 51, offset: first.next_page_offset };
+    const second = await server.ok('POST', `${path}/points/scroll`, rest);
+    expect([second.points.length, second.next_page_offset]).toEqual([10, null]);
+    await server.ok('DELETE', path);
   });
 
   it('C2.7 collections, named vectors and field indexes', async () => {

@@ -325,6 +325,15 @@ describe('C5.5, C5.10 vectors', () => {
     },
   );
 
+  it('C5.5 `vectors` is the same as `points`, by itself and in a batch', async () => {
+    const path = await named([whole]);
+    await server.ok('PUT', `${path}/points/vectors`, { vectors: [{ id: 1, vector: { b: [8] } }] });
+    expect((await server.pointsOf(path))['1']?.vector).toEqual({ a: [1, 2], b: [8] });
+    const update_vectors = { vectors: [{ id: 1, vector: { a: [5, 5] } }] };
+    await server.ok('POST', `${path}/points/batch`, { operations: [{ update_vectors }] });
+    expect((await server.pointsOf(path))['1']?.vector).toEqual({ a: [5, 5], b: [8] });
+  });
+
   it('C5.5 an absent id is a 404 and nothing changes; a filter leaves out what fails it', async () => {
     const path = await named([whole, { ...whole, id: 2, payload: { kept: 2 } }]);
     const points = [1, 2].map((id) => ({ id, vector: { b: [9] } }));

@@ -36,7 +36,7 @@ async function texts(): Promise<string> {
 }
 
 const query = async (path: string, body: object): Promise<number[]> =>
-  idsOf((await server.ok('POST', `${path}/points/query`, body)).points);
+  idsOf((await server.ok('POST', `${path}/points/query`, body)).points) as number[];
 
 describe('C16 texts in place of vectors', () => {
   it('C16 are stored as the terms of BM25, and found by them', async () => {

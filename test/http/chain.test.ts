@@ -250,15 +250,6 @@ describe.each([
       expect(answer.status).toBe(200);
     });
 
-    it('refuses a compressed body', async () => {
-      const headers = { 'content-encoding': 'gzip' };
-      const answer = await send(service, 'POST', SEARCH, { body: '{}', headers });
-      expect([answer.status, answer.body.status.error]).toEqual([
-        415,
-        'Unsupported content encoding: the body must not be compressed',
-      ]);
-    });
-
     it('does not mind a type without a body', async () => {
       const headers = { 'content-type': 'text/plain' };
       expect((await send(service, 'POST', SEARCH, { headers })).status).toBe(200);
@@ -327,7 +318,7 @@ describe.each([
     const answer = await send(service, 'POST', SEARCH, { json: {} });
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(answer.text).toBe(
-      '{"usage":{},"time":0.001,"status":"ok","result":{"operation":"search","collection":"c","bodyLength":2}}',
+      '{"time":0.001,"status":"ok","result":{"operation":"search","collection":"c","bodyLength":2}}',
     );
   });
 

@@ -1,4 +1,5 @@
 import type { EngineErrorCode, EngineErrorDetails } from '../../src/engine/types';
+import { DIALECTS } from '../../src/http/dialect';
 import { concretePath, send, startService, type Service } from './harness';
 
 const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, string])[] = [
@@ -72,6 +73,18 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   query_batch: 'Search failed',
   scroll: 'Search failed',
   count: 'Search failed',
+  facet: 'Search failed',
+  matrix_pairs: 'Search failed',
+  matrix_offsets: 'Search failed',
+  recommend: 'Search failed',
+  recommend_batch: 'Search failed',
+  discover: 'Search failed',
+  discover_batch: 'Search failed',
+  collection_status: 'Collection operation failed',
+  collection_cluster_info: 'Collection operation failed',
+  optimizations: 'Collection operation failed',
+  flush: 'Collection operation failed',
+  optimize: 'Optimization failed',
 };
 
 describe.each([
@@ -80,7 +93,9 @@ describe.each([
 ])('the error table, %s', (_name, hotLane) => {
   let service: Service;
   beforeAll(async () => {
-    service = await startService({ hotLane });
+    // All routes; sentences of 404s are those of the specification.
+    const dialect = { ...DIALECTS.qdrant, sentences: {} };
+    service = await startService({ hotLane, dialect });
   });
   afterAll(() => service.close());
   beforeEach(() => {

@@ -108,7 +108,7 @@ export class FakeEngine implements Engine {
       return this.answer;
     }
     const result = { ...rest, arrivedAt: undefined, bodyLength: body?.length ?? null };
-    return Buffer.from(JSON.stringify({ usage: {}, time: 0.001, status: 'ok', result }));
+    return Buffer.from(JSON.stringify({ time: 0.001, status: 'ok', result }));
   }
 
   status(): EngineStatus {

@@ -27,6 +27,7 @@ pub fn send(
         collection: COLLECTION.to_string(),
         target: target.map(str::to_string),
         wait: true,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

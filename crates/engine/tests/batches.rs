@@ -27,6 +27,7 @@ fn start(
         collection: collection.to_string(),
         target: None,
         wait: true,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),

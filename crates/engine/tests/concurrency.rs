@@ -48,6 +48,7 @@ fn call(
         collection: collection.to_string(),
         target: None,
         wait,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

@@ -30,6 +30,7 @@ fn start_cancellable(
         collection: "c".to_string(),
         target: None,
         wait: true,
+        manner: Default::default(),
         timeout: Some(timeout),
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),

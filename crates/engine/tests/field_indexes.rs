@@ -37,6 +37,7 @@ fn send(
         collection: "c".to_string(),
         target: target.map(str::to_string),
         wait,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

@@ -28,6 +28,7 @@ fn start(engine: &Engine, operation: &str, collection: &str, body: &Value, gone:
         collection: collection.to_string(),
         target: None,
         wait: true,
+        manner: Default::default(),
         timeout: Some(HOUR),
         body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
         start: Instant::now(),

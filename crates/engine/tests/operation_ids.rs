@@ -25,6 +25,7 @@ fn request(operation: &str, collection: &str, identity: Option<CallIdentity>, bo
         collection: collection.to_string(),
         target: None,
         wait: true,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
         start: Instant::now(),

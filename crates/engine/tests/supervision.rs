@@ -30,6 +30,7 @@ fn call(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Res
         collection: collection.to_string(),
         target: None,
         wait: true,
+        manner: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

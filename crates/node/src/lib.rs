@@ -19,7 +19,7 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report, Request,
+    Body, CallIdentity, Decision, Engine, Error, Manner, OpenEngine, Operation, OperationId, Report, Request,
     SharedFolder, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
@@ -105,7 +105,7 @@ impl NativeEngine {
     /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
-    /// is applied at most once for an `operationId`, which is a UUID.
+    /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -120,6 +120,7 @@ impl NativeEngine {
         target: Option<String>,
         answer_room: Option<u32>,
         operation_id: Option<String>,
+        is_lenient: Option<bool>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -143,6 +144,7 @@ impl NativeEngine {
             collection,
             target,
             wait,
+            manner: if is_lenient == Some(true) { Manner::Lenient } else { Manner::Strict },
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),

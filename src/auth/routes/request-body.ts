@@ -2,18 +2,30 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { matchedData, validationResult, type ValidationChain } from 'express-validator';
 import { closeAfterResponse } from '../../http/connection';
 import { hasBody, isJson } from '../../http/content';
+import { bodyCoding } from '../../http/content-coding';
+import { isMalformedGzip } from '../../http/express-lane';
 import { answerFailure } from './answer';
 
 /** Largest body of an endpoint under `/auth`, in bytes. */
 export const AUTH_BODY_BYTES = 64 * 1024;
 
-const parse: RequestHandler = express.json({
+const parseJson: RequestHandler = express.json({
+  // Of the inflated bytes (C1.12).
   limit: AUTH_BODY_BYTES,
   type: () => true,
-  inflate: false,
   // A number or null is valid JSON, without fields.
   strict: false,
 });
+
+/** The parser reads codings that no other endpoint reads. */
+const parse: RequestHandler = (request, response, next) => {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && hasBody(request) && bodyCoding(encoding) === undefined) {
+    next({ type: 'encoding.unsupported', encoding });
+    return;
+  }
+  parseJson(request, response, next);
+};
 
 /** Parses a JSON body; an absent one is one without fields, one of another type a 415. */
 export const jsonBody: RequestHandler = (request, response, next) => {
@@ -31,7 +43,7 @@ export const jsonBody: RequestHandler = (request, response, next) => {
 export const loginBody: RequestHandler = (request, response, next) => {
   parse(request, response, (error?: unknown) => {
     const { type } = (error ?? {}) as { type?: string };
-    if (type === 'entity.parse.failed' || type === 'charset.unsupported') {
+    if (type === 'entity.parse.failed' || type === 'charset.unsupported' || isMalformedGzip(error)) {
       request.body = undefined;
       next();
     } else {

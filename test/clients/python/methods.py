@@ -39,9 +39,6 @@ UNKNOWN: dict[str, Call] = {
     "cluster_collection_update": lambda client: client.cluster_collection_update(
         "methods", models.DropReplicaOperation(drop_replica=models.Replica(shard_id=0, peer_id=1))
     ),
-    "cluster_status": lambda client: client.cluster_status(),
-    "cluster_telemetry": lambda client: client.cluster_telemetry(),
-    "collection_cluster_info": lambda client: client.collection_cluster_info("methods"),
     "create_full_snapshot": lambda client: client.create_full_snapshot(),
     "create_shard_key": lambda client: client.create_shard_key("methods", "a"),
     "create_shard_snapshot": lambda client: client.create_shard_snapshot("methods", 0),
@@ -54,8 +51,6 @@ UNKNOWN: dict[str, Call] = {
     "delete_shard_key": lambda client: client.delete_shard_key("methods", "a"),
     "delete_shard_snapshot": lambda client: client.delete_shard_snapshot("methods", 0, "one"),
     "delete_vector_name": lambda client: client.delete_vector_name("methods", "old"),
-    "facet": lambda client: client.facet("methods", "n"),
-    "get_optimizations": lambda client: client.get_optimizations("methods"),
     "list_full_snapshots": lambda client: client.list_full_snapshots(),
     "list_shard_keys": lambda client: client.list_shard_keys("methods"),
     "list_shard_snapshots": lambda client: client.list_shard_snapshots("methods", 0),
@@ -63,8 +58,6 @@ UNKNOWN: dict[str, Call] = {
     "recover_shard_snapshot": lambda client: client.recover_shard_snapshot("methods", 0, "file:///one"),
     "recover_snapshot": lambda client: client.recover_snapshot("methods", "file:///one"),
     "remove_peer": lambda client: client.remove_peer(1),
-    "search_matrix_offsets": lambda client: client.search_matrix_offsets("methods"),
-    "search_matrix_pairs": lambda client: client.search_matrix_pairs("methods"),
 }
 
 
@@ -104,6 +97,11 @@ def compare_methods(comparison: Comparison, client: RecordingClient) -> None:
         "methods", "migrated", lambda client: client.scroll("migrated", limit=50, with_vectors=True)[0]
     )
 
+    comparison.same("methods", "facet", lambda client: client.facet("methods", "n", limit=3))
+    comparison.same("methods", "facet", lambda client: client.facet("methods", "absent"))
+    comparison.same("methods", "matrix", lambda client: matrix(client))
+    single_node(comparison, client)
+
     for codes, calls in (({501}, NOT_IMPLEMENTED), ({404, 405}, UNKNOWN)):
         for name, call in calls.items():
             comparison.compared["refused methods"] = comparison.compared.get("refused methods", 0) + 1
@@ -142,3 +140,27 @@ def updated(client: QdrantClient) -> Any:
     )
     client.recreate_collection("again", vectors_config=models.VectorParams(size=1, distance=models.Distance.DOT))
     return client.delete_collection("again"), client.count("methods")
+
+
+def matrix(client: QdrantClient) -> Any:
+    """The sample is all points, so that both draw the same; the offsets name the same pairs."""
+    pairs = client.search_matrix_pairs("methods", sample=5, limit=4).pairs
+    offsets = client.search_matrix_offsets("methods", sample=5, limit=4)
+    by_offsets = [
+        (offsets.ids[row], offsets.ids[column])
+        for row, column in zip(offsets.offsets_row, offsets.offsets_col, strict=True)
+    ]
+    return sorted((pair.a, pair.b) for pair in pairs), sorted(by_offsets)
+
+
+def single_node(comparison: Comparison, client: QdrantClient) -> None:
+    """What the in-memory mode has no answers for."""
+    shards = client.collection_cluster_info("methods").local_shards
+    answers = [
+        client.cluster_status().status,
+        client.cluster_telemetry().cluster.enabled,
+        [(shard.points_count, shard.state.value) for shard in shards],
+        client.get_optimizations("methods").running,
+    ]
+    if answers != ["disabled", False, [(5, "Active")], []]:
+        comparison.differences.append(f"answers of one node: {answers!r}")

@@ -1,5 +1,6 @@
 //! Reading a request's body: functions that all parsers of this module use.
 
+use super::manner::{Manner, RequestBody};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -8,16 +9,27 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 
 /// Reads a body with `read`. Nothing may follow its value. An absent body is read as `{}`, so that the error names the
 /// first required field.
-pub(super) fn parse<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
-    let mut reader = Reader::new(if is_absent(body) { b"{}" } else { body })?;
+pub(super) fn parse<T>(
+    body: &(impl RequestBody + ?Sized),
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    let bytes = body.bytes();
+    let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
+    if body.manner() == Manner::Lenient {
+        reader.pass_over_unknown();
+    }
     let value = read(&mut reader)?;
     reader.finish()?;
+    body.warn(reader.take_warnings());
     Ok(value)
 }
 
 /// As [`parse`], for bodies without a required field: they may be `{}` but not absent.
-pub(super) fn parse_present<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Result<T> {
-    if is_absent(body) {
+pub(super) fn parse_present<T>(
+    body: &(impl RequestBody + ?Sized),
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    if is_absent(body.bytes()) {
         return Err(Error::bad("body: expected an object"));
     }
     parse(body, read)

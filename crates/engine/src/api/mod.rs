@@ -7,14 +7,17 @@
 mod body;
 mod example;
 mod id;
+mod manner;
 mod order_by;
 mod page;
 mod query;
 mod query_kind;
+mod recommend;
 pub mod response;
 mod search;
 mod search_params;
 mod selectors;
+pub mod summaries;
 #[cfg(test)]
 mod tests;
 mod text_input;
@@ -23,6 +26,7 @@ mod upsert;
 mod vector;
 
 pub use id::{path_field, path_id};
+pub use manner::{Manner, MannerlyBody, RequestBody};
 
 use crate::collection::update::Update;
 use crate::config::{CollectionConfig, CollectionPatch};
@@ -30,7 +34,9 @@ use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
-use crate::query::request::{CountRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector};
+use crate::query::request::{
+    CountRequest, FacetRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector,
+};
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
 use update::Operation;
@@ -39,7 +45,7 @@ use update::Operation;
 ///
 /// # Errors
 /// `VectorsConfigRequired` for an absent body too; `BadRequest` or `MissingField` that names the place.
-pub fn create_collection(body: &[u8], limits: &Limits) -> Result<CollectionConfig> {
+pub fn create_collection(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<CollectionConfig> {
     body::parse(body, |r| CollectionConfig::parse(r, limits))
 }
 
@@ -47,7 +53,7 @@ pub fn create_collection(body: &[u8], limits: &Limits) -> Result<CollectionConfi
 ///
 /// # Errors
 /// `BadRequest` that names the place.
-pub fn update_collection(body: &[u8]) -> Result<CollectionPatch> {
+pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
 }
 
@@ -64,14 +70,14 @@ pub struct CreateFieldIndex {
 ///
 /// # Errors
 /// `BadRequest` or `MissingField` that names the place.
-pub fn create_field_index(body: &[u8]) -> Result<CreateFieldIndex> {
+pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFieldIndex> {
     body::parse(body, |reader| {
         let (mut field, mut schema) = (None, None);
         reader.object(|r, key| {
             match key {
                 "field_name" => field = r.optional(JsonPath::read)?,
                 "field_schema" | "field_type" => schema = r.optional(FieldSchema::parse)?,
-                _ => r.unknown()?,
+                _ => r.unknown_in_body()?,
             }
             Ok(())
         })?;
@@ -158,7 +164,7 @@ pub fn batch_update(body: &[u8], limits: &Limits) -> Result<Vec<Update>> {
 ///
 /// # Errors
 /// `BadRequest` or `MissingField` that names the place.
-pub fn retrieve(body: &[u8], limits: &Limits) -> Result<RetrieveRequest> {
+pub fn retrieve(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<RetrieveRequest> {
     body::parse(body, |r| page::read_retrieve(r, limits))
 }
 
@@ -168,14 +174,14 @@ pub fn retrieve(body: &[u8], limits: &Limits) -> Result<RetrieveRequest> {
 /// `BadRequest` for another text.
 pub fn get_point(id: &str) -> Result<RetrieveRequest> {
     let with = Selectors { payload: crate::payload::PayloadSelector::All, vector: VectorSelector::All };
-    Ok(RetrieveRequest { ids: vec![path_id(id)?], with })
+    Ok(RetrieveRequest { ids: vec![path_id(id)?], with, leaves_out_absent: false })
 }
 
 /// `POST …/points/search` (C6.2).
 ///
 /// # Errors
 /// `BadRequest`, `MissingField` or `FilterParse` that names the place.
-pub fn search(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
+pub fn search(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<QueryRequest> {
     body::parse(body, |r| search::read_search(r, limits))
 }
 
@@ -183,7 +189,7 @@ pub fn search(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
 ///
 /// # Errors
 /// As [`search`].
-pub fn search_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
+pub fn search_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
     body::parse(body, |r| search::read_batch(r, limits, search::read_search))
 }
 
@@ -191,7 +197,7 @@ pub fn search_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
 ///
 /// # Errors
 /// As [`search`].
-pub fn query(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
+pub fn query(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<QueryRequest> {
     body::parse_present(body, |r| query::read_query(r, limits))
 }
 
@@ -199,15 +205,47 @@ pub fn query(body: &[u8], limits: &Limits) -> Result<QueryRequest> {
 ///
 /// # Errors
 /// As [`search`].
-pub fn query_batch(body: &[u8], limits: &Limits) -> Result<Vec<QueryRequest>> {
+pub fn query_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
     body::parse(body, |r| search::read_batch(r, limits, query::read_query))
+}
+
+/// `POST …/points/recommend` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn recommend(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<QueryRequest> {
+    body::parse_present(body, |r| recommend::read_recommend(r, limits))
+}
+
+/// `POST …/points/recommend/batch` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn recommend_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
+    body::parse(body, |r| search::read_batch(r, limits, recommend::read_recommend))
+}
+
+/// `POST …/points/discover` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn discover(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<QueryRequest> {
+    body::parse_present(body, |r| recommend::read_discover(r, limits))
+}
+
+/// `POST …/points/discover/batch` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn discover_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
+    body::parse(body, |r| search::read_batch(r, limits, recommend::read_discover))
 }
 
 /// `POST …/points/scroll` (C6.4).
 ///
 /// # Errors
 /// As [`search`].
-pub fn scroll(body: &[u8], limits: &Limits) -> Result<ScrollRequest> {
+pub fn scroll(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<ScrollRequest> {
     body::parse_present(body, |r| page::read_scroll(r, limits))
 }
 
@@ -215,8 +253,24 @@ pub fn scroll(body: &[u8], limits: &Limits) -> Result<ScrollRequest> {
 ///
 /// # Errors
 /// As [`search`].
-pub fn count(body: &[u8], limits: &Limits) -> Result<CountRequest> {
+pub fn count(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<CountRequest> {
     body::parse(body, |r| page::read_count(r, limits))
+}
+
+/// `POST …/facet` (C6.8).
+///
+/// # Errors
+/// As [`search`].
+pub fn facet(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<FacetRequest> {
+    body::parse(body, |r| page::read_facet(r, limits))
+}
+
+/// `POST …/points/search/matrix/pairs` and `…/offsets` (C6.9).
+///
+/// # Errors
+/// As [`search`].
+pub fn matrix(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<MatrixRequest> {
+    body::parse_present(body, |r| page::read_matrix(r, limits))
 }
 
 /// Parses an update that has a required field. The error for an absent body names that field.

@@ -2,7 +2,7 @@
 
 use super::body::{self, Budget, Result, field_error};
 use super::query_kind;
-use super::search::{NodeFields, RootFields, check_reach, check_window};
+use super::search::{NodeFields, RootFields, check_reach, fit_window};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -47,7 +47,7 @@ impl TreeReader<'_> {
                 "prefetch" => prefetch = r.optional(|r| self.prefetch(r))?,
                 key => {
                     if !fields.field(r, key, self.limits)? && !other(r, key)? {
-                        r.unknown()?;
+                        if self.depth == 0 { r.unknown_in_body()? } else { r.unknown()? }
                     }
                 }
             }
@@ -75,8 +75,8 @@ impl TreeReader<'_> {
                     "{place}: at most {max} prefetches a query (max_prefetches)"
                 )));
             }
-            let node = self.node(r, &mut |_, _| Ok(false))?;
-            check_window(r, self.limits, node.limit, 0)?;
+            let mut node = self.node(r, &mut |_, _| Ok(false))?;
+            node.limit = fit_window(r, self.limits, node.limit, 0)?;
             Ok(node)
         })?;
         self.depth -= 1;
@@ -115,7 +115,7 @@ fn check_sources(
     }
 }
 
-fn read_lookup(reader: &mut Reader<'_>) -> Result<LookupFrom> {
+pub(super) fn read_lookup(reader: &mut Reader<'_>) -> Result<LookupFrom> {
     let (mut collection, mut vector) = (None, None);
     reader.object(|r, key| {
         match key {

@@ -17,7 +17,7 @@ const DEFAULT_DIVERSITY: f32 = 0.5;
 /// `k` of reciprocal rank fusion if the request has none.
 const DEFAULT_RRF_K: f64 = 2.0;
 
-const STRATEGIES: [(&str, Strategy); 3] = [
+pub(super) const STRATEGIES: [(&str, Strategy); 3] = [
     ("average_vector", Strategy::AverageVector),
     ("best_score", Strategy::BestScore),
     ("sum_scores", Strategy::SumScores),
@@ -123,8 +123,17 @@ fn read_recommend(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Re
         }
         Ok(())
     })?;
-    let (positive, negative): (Vec<Example>, Vec<Example>) =
-        (positive.unwrap_or_default(), negative.unwrap_or_default());
+    checked_recommend(reader, positive, negative, strategy)
+}
+
+/// A recommendation of these parts of the object that has just been read.
+pub(super) fn checked_recommend(
+    reader: &Reader<'_>,
+    positive: Option<Vec<Example>>,
+    negative: Option<Vec<Example>>,
+    strategy: Option<Strategy>,
+) -> Result<Recommend> {
+    let (positive, negative) = (positive.unwrap_or_default(), negative.unwrap_or_default());
     let strategy = strategy.unwrap_or(Strategy::AverageVector);
     if positive.is_empty() && negative.is_empty() {
         return Err(reader.error("At least one positive or negative vector/id must be provided"));

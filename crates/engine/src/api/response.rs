@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// The envelope before its `time`.
-const BEFORE_TIME: &[u8] = b"{\"usage\":{},\"time\":";
+const BEFORE_TIME: &[u8] = b"{\"time\":";
 
 /// The placeholder of the time. It is overwritten in place: most answers take less than ten seconds.
 const NO_TIME: &[u8] = b"0.000000000";
@@ -32,6 +32,15 @@ impl Envelope {
         let time = from..out.len();
         out.extend_from_slice(b",\"status\":\"ok\",\"result\":");
         Envelope { time }
+    }
+
+    /// As [`Envelope::finish`], with warnings about what was passed over, where there are any (C12).
+    pub fn finish_warning(self, out: &mut Vec<u8>, warnings: &[String], elapsed: Duration) {
+        if !warnings.is_empty() {
+            out.extend_from_slice(b",\"warnings\":");
+            write_list(out, warnings, |out, sentence| write_warning(out, sentence));
+        }
+        self.finish(out, elapsed);
     }
 
     /// Closes the envelope and writes the duration of the request, in seconds.
@@ -74,6 +83,13 @@ pub fn write_update_results(
     status: UpdateStatus,
 ) {
     write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
+}
+
+/// Appends a warning, in the form that a collection's info has.
+fn write_warning(out: &mut Vec<u8>, sentence: &str) {
+    let mut warning = ObjectWriter::start(out);
+    write_string(warning.key("message"), sentence);
+    warning.end();
 }
 
 /// Appends a boolean result.
@@ -149,7 +165,7 @@ fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
     object.field("payload", point.payload, Vec::extend_from_slice);
     object.field("vector", point.vectors, |out, vectors| vectors_to_json(vectors, out));
     object.field("order_value", point.order_value, |out, value| match value {
-        OrderValue::Integer(integer) => out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes()),
+        OrderValue::Integer(integer) => write_i64(out, integer),
         OrderValue::Float(float) => write_f64(out, float),
     });
 }
@@ -235,6 +251,21 @@ pub fn write_elements<T>(
     }
 }
 
+pub(super) fn write_optimizer_status(out: &mut Vec<u8>, fault: Option<&str>) {
+    match fault {
+        None => write_string(out, "ok"),
+        Some(fault) => {
+            let mut error = ObjectWriter::start(out);
+            write_string(error.key("error"), fault);
+            error.end();
+        }
+    }
+}
+
+pub(super) fn write_i64(out: &mut Vec<u8>, integer: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
+}
+
 /// State of a collection (C4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectionStatus {
@@ -249,7 +280,7 @@ pub enum CollectionStatus {
 }
 
 impl CollectionStatus {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             CollectionStatus::Green => "green",
             CollectionStatus::Yellow => "yellow",
@@ -293,20 +324,8 @@ pub struct CollectionInfo<'i> {
 pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     let mut object = ObjectWriter::start(out);
     write_string(object.key("status"), info.status.word());
-    let optimizer = object.key("optimizer_status");
-    match info.fault {
-        None => write_string(optimizer, "ok"),
-        Some(fault) => {
-            let mut error = ObjectWriter::start(optimizer);
-            write_string(error.key("error"), fault);
-            error.end();
-        }
-    }
-    write_list(object.key("warnings"), info.config.warnings(), |out, sentence| {
-        let mut warning = ObjectWriter::start(out);
-        write_string(warning.key("message"), &sentence);
-        warning.end();
-    });
+    write_optimizer_status(object.key("optimizer_status"), info.fault);
+    write_list(object.key("warnings"), info.config.warnings(), |out, sentence| write_warning(out, &sentence));
     write_u64(object.key("indexed_vectors_count"), info.indexed_vectors_count);
     write_u64(object.key("points_count"), info.points_count);
     write_u64(object.key("segments_count"), info.segments_count);

@@ -14,7 +14,7 @@ use crate::vectors::VectorValue;
 use std::sync::Arc;
 
 /// The greatest number of hits of all searches and prefetches of a request, as a multiple of the window of one search.
-const REQUEST_WINDOWS: usize = 10;
+pub(super) const REQUEST_WINDOWS: usize = 10;
 
 /// The default `limit`.
 pub(super) const DEFAULT_LIMIT: usize = 10;
@@ -40,6 +40,12 @@ impl NodeFields {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Reads `top`, an older name of `limit`.
+    pub(super) fn read_top(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        self.limit = reader.optional(read_limit)?;
+        Ok(())
     }
 
     /// The node. `reader` is just behind the object.
@@ -96,12 +102,12 @@ impl RootFields {
     /// The request. `reader` is just behind the object.
     pub(super) fn finish(
         self,
-        reader: &Reader<'_>,
+        reader: &mut Reader<'_>,
         limits: &Limits,
-        node: QueryNode,
+        mut node: QueryNode,
     ) -> Result<QueryRequest> {
         let offset = self.offset.unwrap_or(0);
-        check_window(reader, limits, node.limit, offset)?;
+        node.limit = fit_window(reader, limits, node.limit, offset)?;
         Ok(QueryRequest { node, offset, with: self.with.or(PayloadSelector::None) })
     }
 }
@@ -113,10 +119,10 @@ pub(super) fn read_search(reader: &mut Reader<'_>, limits: &Limits) -> Result<Qu
     reader.object(|r, key| {
         match key {
             "vector" => vector = r.optional(read_search_vector)?,
-            "top" => fields.limit = r.optional(read_limit)?,
+            "top" => fields.read_top(r)?,
             key => {
                 if !fields.field(r, key, limits)? && !root.field(r, key, limits)? {
-                    r.unknown()?;
+                    r.unknown_in_body()?;
                 }
             }
         }
@@ -143,7 +149,7 @@ pub(super) fn read_batch(
                     body::list(r, limits.max_points_per_request, what, |r| read(r, limits))
                 })?;
             }
-            _ => r.unknown()?,
+            _ => r.unknown_in_body()?,
         }
         Ok(())
     })?;
@@ -193,6 +199,24 @@ pub(super) fn check_window(reader: &Reader<'_>, limits: &Limits, limit: usize, o
         "limit",
         format!("limit + offset must be at most {max} (max_result_window), got {window}"),
     ))
+}
+
+/// The `limit` of a search or of a prefetch: one beyond the window is refused, or shortened by a lenient reader (C2.7).
+pub(super) fn fit_window(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    limit: usize,
+    offset: usize,
+) -> Result<usize> {
+    let max = limits.max_result_window;
+    if !reader.is_lenient() || offset >= max || limit.saturating_add(offset) <= max {
+        return check_window(reader, limits, limit, offset).map(|()| limit);
+    }
+    let (path, most) = (reader.path(), max - offset);
+    let dot = if path.is_empty() { "" } else { "." };
+    let why = format!("shortened to {most}: limit + offset is at most {max} (max_result_window)");
+    reader.warn(&format!("{path}{dot}limit"), &why);
+    Ok(most)
 }
 
 fn saturating_usize(value: u64) -> usize {

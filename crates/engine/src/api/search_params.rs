@@ -17,7 +17,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<SearchParams> {
             "indexed_only" => indexed_only = r.optional(Reader::bool)?,
             "quantization" => quantization = r.optional(read_quantization)?,
             "acorn" => drop(r.optional(check_acorn)?),
-            _ => r.unknown()?,
+            _ => r.unknown_in_body()?,
         }
         Ok(())
     })?;

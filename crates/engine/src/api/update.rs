@@ -109,7 +109,7 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
     let (mut points, mut update_filter) = (None, None);
     reader.object(|r, key| {
         match key {
-            "points" => points = r.optional(|r| read_point_vectors(r, budget))?,
+            "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
             _ => r.unknown()?,

@@ -1,13 +1,14 @@
 //! The messages between an attached process and the owner. Each is a frame: its length (4 bytes, little-endian, without
 //! these), its kind (1 byte), and the rest. `docs/embedding.md` has the tables.
 
+use crate::api::Manner;
 use crate::engine::Operation;
 use crate::error::Error;
 use crate::types::{Lsn, OperationId};
 use std::io::{self, Read};
 
 /// Version of the protocol. A hello and its answer have the same form in every version.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 /// First bytes of a hello and of its answer.
 const MAGIC: &[u8; 8] = b"KITHATT\0";
 /// The longest body of a call, in a process that owns the folder too, so that both take the same calls.
@@ -35,6 +36,7 @@ const HAS_TARGET: u8 = 2;
 const HAS_IDENTITY: u8 = 4;
 const HAS_BEEN_SENT: u8 = 8;
 const HAS_ROOM: u8 = 16;
+const IS_LENIENT: u8 = 32;
 
 /// What a process opens the folder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,7 @@ pub struct CallFrame<'a> {
     pub collection: &'a str,
     pub target: Option<&'a str>,
     pub wait: bool,
+    pub manner: Manner,
     /// Time that is left of the call's.
     pub timeout_ms: u64,
     pub answer_room: Option<u64>,
@@ -169,6 +172,7 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.id.is_some(), HAS_IDENTITY),
         (call.first_sent.is_some(), HAS_BEEN_SENT),
         (call.answer_room.is_some(), HAS_ROOM),
+        (call.manner == Manner::Lenient, IS_LENIENT),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
@@ -280,7 +284,7 @@ impl<'a> Rest<'a> {
         let call = self.number()?;
         let operation = Operation::at(usize::from(self.byte()?))?;
         let flags = self.byte()?;
-        if flags & !(WAIT | HAS_TARGET | HAS_IDENTITY | HAS_BEEN_SENT | HAS_ROOM) != 0 {
+        if flags & !(WAIT | HAS_TARGET | HAS_IDENTITY | HAS_BEEN_SENT | HAS_ROOM | IS_LENIENT) != 0 {
             return None;
         }
         let has = |flag| flags & flag != 0;
@@ -298,6 +302,7 @@ impl<'a> Rest<'a> {
             collection,
             target,
             wait: has(WAIT),
+            manner: if has(IS_LENIENT) { Manner::Lenient } else { Manner::Strict },
             timeout_ms,
             answer_room,
             id,
@@ -376,6 +381,7 @@ mod tests {
         collection: "närmast",
         target: None,
         wait: true,
+        manner: Manner::Lenient,
         timeout_ms: 60_000,
         answer_room: Some(9),
         id: Some(OperationId::new(u128::MAX - 5)),
@@ -392,6 +398,7 @@ mod tests {
         let bare = CallFrame {
             target: Some(""),
             wait: false,
+            manner: Manner::Strict,
             answer_room: None,
             id: None,
             first_sent: None,

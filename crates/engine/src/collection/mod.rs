@@ -138,9 +138,17 @@ impl Collection {
         self.settle_waiting();
     }
 
+    /// Calls `reply` when every graph and every field index is built ([`Collection::is_settled`]), or the deadline has
+    /// passed.
+    pub fn when_settled(&self, deadline: Deadline, reply: BuiltReply) {
+        self.indexing.waiters.add_for_all(deadline, reply);
+        self.settle_waiting();
+    }
+
     /// Answers the requests whose field index is there, or whose time is over.
     pub fn settle_waiting(&self) {
-        self.indexing.waiters.settle(|| self.view());
+        let is_settled = self.indexing.waiters.wait_for_all() && self.is_settled();
+        self.indexing.waiters.settle(|| self.view(), is_settled);
     }
 
     /// Answers all requests that wait for a field index, now and later: none will be built any more.

@@ -21,6 +21,7 @@ pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
 pub use recipe::{Coding, Recipe};
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
+pub use strict_mode::StrictMode;
 pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};
 pub use wal::{WalConfig, WalDiff};
@@ -54,7 +55,7 @@ pub struct CollectionConfig {
     pub params: PlacementParams,
     /// The user's own JSON object, normalised.
     pub metadata: Option<Box<[u8]>>,
-    /// `strict_mode_config` as sent, normalised; never enabled.
+    /// `strict_mode_config` as sent, normalised: see [`CollectionConfig::strict_mode`].
     pub strict_mode: Option<Box<[u8]>>,
 }
 
@@ -119,7 +120,19 @@ impl CollectionConfig {
     /// # Errors
     /// `VectorsConfigRequired` when it declares no vector; `BadRequest` or `MissingField` that names the place.
     pub fn parse(reader: &mut Reader<'_>, limits: &Limits) -> Result<CollectionConfig, Error> {
-        Self::read(reader, limits, Source::Request)
+        let config = Self::read(reader, limits, Source::Request)?;
+        config.check_strict_mode()?;
+        Ok(config)
+    }
+
+    /// The limits of strict mode, if it is enabled.
+    pub fn strict_mode(&self) -> Option<StrictMode> {
+        strict_mode::enabled(self.strict_mode.as_deref()?)
+    }
+
+    /// Checks that strict mode enables nothing that is not enforced.
+    fn check_strict_mode(&self) -> Result<(), Error> {
+        self.strict_mode.as_deref().map_or(Ok(()), strict_mode::check)
     }
 
     /// Reads what [`CollectionConfig::to_json`] wrote. The present limits do not apply.
@@ -253,7 +266,7 @@ impl CollectionConfig {
             }
             match key {
                 "sharding_method" => refuse_custom_sharding(r),
-                _ => r.unknown(),
+                _ => r.unknown_in_body(),
             }
         })?;
         config.check_fields(limits)?;

@@ -64,7 +64,7 @@ impl CollectionPatch {
                 }
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
-                _ => r.unknown()?,
+                _ => r.unknown_in_body()?,
             }
             Ok(())
         })?;
@@ -108,6 +108,7 @@ impl CollectionPatch {
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =
             merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
+        config.check_strict_mode()?;
         Ok(config)
     }
 }

@@ -1,6 +1,6 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
-use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, read, write};
+use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, read, upkeep, write};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::storage::map_faults;
@@ -62,6 +62,8 @@ fn dispatch(core: &Core, request: Request, reply: Reply) {
     };
     if request.operation.is_write() {
         write::run(core, request, deadline, reply);
+    } else if request.operation.is_upkeep() {
+        upkeep::run(core, &request, &deadline, reply);
     } else {
         let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
         let answer = deadline

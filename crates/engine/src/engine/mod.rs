@@ -9,6 +9,7 @@ mod health_issue;
 mod heap_trim;
 mod heavy_lane;
 mod housekeeping;
+mod info;
 mod job_queue;
 mod memory_watch;
 mod operation;
@@ -20,7 +21,9 @@ mod scrub;
 mod search;
 mod shared_work;
 mod status;
+mod strict;
 mod tuning;
+mod upkeep;
 mod write;
 
 pub use background::index_everything;
@@ -34,6 +37,7 @@ pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
+use crate::api::Manner;
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::GraphPolicy;
 use crate::deadline::{Cancellation, Closing};
@@ -97,6 +101,8 @@ pub struct Request {
     pub body: Body,
     /// The identity of a write that may be repeated (C25).
     pub identity: Option<CallIdentity>,
+    /// How strictly it is taken (C12).
+    pub manner: Manner,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.
@@ -303,6 +309,7 @@ impl Engine {
                 let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
                 (if is_large { &self.large_writes } else { &self.writes }, None)
             }
+            operation if operation.is_upkeep() => (&self.large_writes, None),
             operation => (&self.core.reads, operation.reads_points().then(ActiveRead::begin)),
         };
         let job = Job::Request(request, reply, read);

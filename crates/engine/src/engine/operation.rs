@@ -29,10 +29,22 @@ pub enum Operation {
     QueryBatch,
     Scroll,
     Count,
+    Recommend,
+    RecommendBatch,
+    Discover,
+    DiscoverBatch,
+    CollectionStatus,
+    Flush,
+    Optimize,
+    CollectionClusterInfo,
+    Optimizations,
+    Facet,
+    MatrixPairs,
+    MatrixOffsets,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 25] = [
+const NAMES: [(Operation, &str, &str); 37] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -58,6 +70,18 @@ const NAMES: [(Operation, &str, &str); 25] = [
     (Operation::QueryBatch, "query_batch", "Query"),
     (Operation::Scroll, "scroll", "Scroll"),
     (Operation::Count, "count", "Count"),
+    (Operation::Recommend, "recommend", "Recommend"),
+    (Operation::RecommendBatch, "recommend_batch", "Recommend"),
+    (Operation::Discover, "discover", "Discover"),
+    (Operation::DiscoverBatch, "discover_batch", "Discover"),
+    (Operation::CollectionStatus, "collection_status", "Collection status"),
+    (Operation::Flush, "flush", "Flush"),
+    (Operation::Optimize, "optimize", "Optimize"),
+    (Operation::CollectionClusterInfo, "collection_cluster_info", "Collection cluster info"),
+    (Operation::Optimizations, "optimizations", "Optimizations"),
+    (Operation::Facet, "facet", "Facet"),
+    (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
+    (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
 ];
 
 impl Operation {
@@ -108,10 +132,23 @@ impl Operation {
         )
     }
 
+    /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
+    pub fn is_upkeep(self) -> bool {
+        matches!(self, Operation::Flush | Operation::Optimize)
+    }
+
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
     pub fn reads_points(self) -> bool {
         use Operation::*;
-        let of_collections = matches!(self, ListCollections | CollectionInfo | CollectionExists);
-        !self.is_write() && !of_collections
+        let of_collections = matches!(
+            self,
+            ListCollections
+                | CollectionInfo
+                | CollectionExists
+                | CollectionStatus
+                | CollectionClusterInfo
+                | Optimizations
+        );
+        !self.is_write() && !self.is_upkeep() && !of_collections
     }
 }

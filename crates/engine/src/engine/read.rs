@@ -1,10 +1,11 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
 use super::answer_budget::AnswerBudget;
-use super::{Core, Operation, Request, search};
-use crate::api::{self, response};
-use crate::catalog::{Entry, Use};
-use crate::collection::{Collection, Point, View};
+use super::strict::Strict;
+use super::{Core, Operation, Request, info, search};
+use crate::api::{self, MannerlyBody, response, summaries};
+use crate::catalog::Use;
+use crate::collection::{Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::payload::PayloadSelector;
@@ -19,8 +20,9 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    Read { core, request, deadline, out: &mut out, budget }.answer()?;
-    envelope.finish(&mut out, request.start.elapsed());
+    let body = MannerlyBody::new((*request.body).as_ref(), request.manner);
+    Read { core, request, body: &body, deadline, out: &mut out, budget }.answer()?;
+    envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
     Ok(out)
 }
 
@@ -28,6 +30,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 struct Read<'a> {
     core: &'a Core,
     request: &'a Request,
+    body: &'a MannerlyBody<'a>,
     deadline: &'a Deadline,
     out: &'a mut Vec<u8>,
     budget: AnswerBudget<'a>,
@@ -42,17 +45,24 @@ impl Read<'_> {
             Operation::CollectionInfo => self.collection_info()?,
             Operation::RetrievePoints => self.retrieve()?,
             Operation::GetPoint => self.get_point()?,
-            Operation::Search | Operation::Query => self.search()?,
-            Operation::SearchBatch | Operation::QueryBatch => self.search_batch()?,
+            Operation::Search | Operation::Query | Operation::Recommend | Operation::Discover => {
+                self.search()?;
+            }
+            Operation::SearchBatch
+            | Operation::QueryBatch
+            | Operation::RecommendBatch
+            | Operation::DiscoverBatch => self.search_batch()?,
             Operation::Scroll => self.scroll()?,
             Operation::Count => self.count()?,
+            Operation::Facet => self.facet()?,
+            Operation::MatrixPairs | Operation::MatrixOffsets => self.matrix()?,
+            Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
+                let held = self.enter()?;
+                info::write_part(self.out, self.request.operation, held.entry());
+            }
             other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
         }
         self.budget.finish()
-    }
-
-    fn body(&self) -> &[u8] {
-        (*self.request.body).as_ref()
     }
 
     /// The collection that the request names, kept from deletion while the answer is made.
@@ -72,12 +82,12 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        write_info(self.out, held.entry());
+        info::write_info(self.out, held.entry());
         Ok(())
     }
 
     fn retrieve(&mut self) -> Result<(), Error> {
-        let parsed = api::retrieve(self.body(), &self.core.limits)?;
+        let parsed = api::retrieve(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
@@ -90,7 +100,7 @@ impl Read<'_> {
     fn get_point(&mut self) -> Result<(), Error> {
         let parsed = match &self.request.target {
             Some(id) => api::get_point(id)?,
-            None => api::retrieve(self.body(), &self.core.limits)?,
+            None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
         let view = held.collection()?.view();
@@ -107,38 +117,55 @@ impl Read<'_> {
     }
 
     fn search(&mut self) -> Result<(), Error> {
-        let is_search = self.request.operation == Operation::Search;
-        let limits = &self.core.limits;
-        let parsed =
-            if is_search { api::search(self.body(), limits)? } else { api::query(self.body(), limits)? };
+        let (body, limits) = (self.body, &self.core.limits);
+        let parsed = match self.request.operation {
+            Operation::Search => api::search(body, limits)?,
+            Operation::Recommend => api::recommend(body, limits)?,
+            Operation::Discover => api::discover(body, limits)?,
+            _ => api::query(body, limits)?,
+        };
+        let is_list = self.request.operation != Operation::Query;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(std::slice::from_ref(&parsed), false)?;
+        }
         let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
         let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget, hits.len());
-        write_hits(self.out, writer, &hits, is_search);
+        write_hits(self.out, writer, &hits, is_list);
         Ok(())
     }
 
     fn search_batch(&mut self) -> Result<(), Error> {
-        let is_search = self.request.operation == Operation::SearchBatch;
-        let (body, limits) = (self.body(), &self.core.limits);
-        let parsed =
-            if is_search { api::search_batch(body, limits)? } else { api::query_batch(body, limits)? };
+        let (body, limits) = (self.body, &self.core.limits);
+        let parsed = match self.request.operation {
+            Operation::SearchBatch => api::search_batch(body, limits)?,
+            Operation::RecommendBatch => api::recommend_batch(body, limits)?,
+            Operation::DiscoverBatch => api::discover_batch(body, limits)?,
+            _ => api::query_batch(body, limits)?,
+        };
+        let is_list = self.request.operation != Operation::QueryBatch;
         let held = self.enter()?;
         let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(&parsed, true)?;
+        }
         let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
             let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget, hits.len());
-            write_hits(out, writer, &hits, is_search);
+            write_hits(out, writer, &hits, is_list);
         });
         Ok(())
     }
 
     fn scroll(&mut self) -> Result<(), Error> {
-        let parsed = api::scroll(self.body(), &self.core.limits)?;
+        let parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+        }
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, page.hits.len());
         response::write_page(self.out, page.next, |out| {
@@ -148,16 +175,51 @@ impl Read<'_> {
     }
 
     fn count(&mut self) -> Result<(), Error> {
-        let parsed = api::count(self.body(), &self.core.limits)?;
+        let parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(None, parsed.filter.as_ref())?;
+        }
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
 }
 
+impl Read<'_> {
+    fn facet(&mut self) -> Result<(), Error> {
+        let parsed = api::facet(self.body, &self.core.limits)?;
+        let held = self.enter()?;
+        let view = held.collection()?.view();
+        if let Some(strict) = Strict::of(&view.state, self.request)? {
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+            strict.check_key(&parsed.key)?;
+        }
+        let hits = query::facet(&view, &parsed, self.deadline)?;
+        summaries::write_facet(self.out, &hits);
+        Ok(())
+    }
+
+    fn matrix(&mut self) -> Result<(), Error> {
+        let parsed = api::matrix(self.body, &self.core.limits)?;
+        let held = self.enter()?;
+        let snapshot = held.collection()?.snapshot();
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
+        }
+        let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
+        let id = |offset| snapshot.view.state.at(offset).id;
+        if self.request.operation == Operation::MatrixPairs {
+            summaries::write_matrix_pairs(self.out, &rows, id);
+        } else {
+            summaries::write_matrix_offsets(self.out, &rows, id);
+        }
+        Ok(())
+    }
+}
+
 /// Writes the hits of a search as a list (C6.1), or those of a query as an object.
-fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], is_search: bool) {
+fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
     let view = writer.view;
     // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
     // version brings the point itself into the cache.
@@ -168,7 +230,7 @@ fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], 
             (*hit, point, point.version)
         })
         .collect();
-    if is_search {
+    if is_list {
         response::write_list(out, found, |out, found| writer.scored(out, found));
     } else {
         response::write_query_result(out, |out| {
@@ -262,58 +324,5 @@ impl<'a, 'd> PointWriter<'a, 'd> {
             .filter(|(name, _)| wanted(name))
             .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
             .collect()
-    }
-}
-
-fn write_info(out: &mut Vec<u8>, entry: &Entry) {
-    let Some(collection) = entry.collection() else {
-        let config = entry.current_config();
-        let info = response::CollectionInfo {
-            status: response::CollectionStatus::Red,
-            fault: entry.fault(),
-            indexed_vectors_count: 0,
-            points_count: 0,
-            segments_count: 0,
-            config: &config,
-            indexes: &[],
-        };
-        return response::write_collection_info(out, &info);
-    };
-    // A log that accepts no writes is a fault of every collection, although reads go on.
-    let fault = collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()));
-    // What the background tries again is shown too, although nothing is refused because of it.
-    let setback = collection.setback();
-    let view = collection.view();
-    let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
-    let indexes: Vec<_> = indexes
-        .iter()
-        .map(|(field, index)| response::FieldIndexInfo {
-            field,
-            schema: index.schema(),
-            points: index.points_count(),
-        })
-        .collect();
-    let info = response::CollectionInfo {
-        status: status(collection, fault.is_some(), setback.is_some()),
-        fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
-        indexed_vectors_count: collection.indexed_vectors(),
-        points_count: view.points_count() as u64,
-        segments_count: 1,
-        config: &view.state.config,
-        indexes: &indexes,
-    };
-    response::write_collection_info(out, &info);
-}
-
-/// What clients get of a setback: the message of a panic is for the operator.
-const SETBACK: &str = "background work on this collection failed inside the engine and is tried again";
-
-fn status(collection: &Collection, faulty: bool, has_setback: bool) -> response::CollectionStatus {
-    if faulty {
-        response::CollectionStatus::Red
-    } else if collection.is_settled() && !has_setback {
-        response::CollectionStatus::Green
-    } else {
-        response::CollectionStatus::Yellow
     }
 }

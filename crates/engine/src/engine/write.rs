@@ -1,9 +1,10 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
-    self,
+    self, MannerlyBody,
     response::{self, UpdateStatus},
 };
 use crate::catalog::Use;
@@ -61,24 +62,37 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         drop(working);
         reply(answer);
     });
-    match catch(|| prepare(core, &request)).unwrap_or(Err(Error::MemoryLimit)) {
-        Ok(Prepared::Creation(config)) => {
+    let prepared = catch(|| {
+        let body = MannerlyBody::new((*request.body).as_ref(), request.manner);
+        prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
+    });
+    match prepared.unwrap_or(Err(Error::MemoryLimit)) {
+        Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
-            reply(created.map(|()| bool_envelope(true, start)));
+            reply(created.map(|()| bool_envelope(true, &warnings, start)));
         }
-        Ok(Prepared::Deletion) => {
-            let answer =
-                move |result: Result<bool, Error>| reply(result.map(|found| bool_envelope(found, start)));
+        Ok((Prepared::Deletion, _)) => {
+            let answer = move |result: Result<bool, Error>| {
+                reply(result.map(|found| bool_envelope(found, &[], start)))
+            };
             core.catalog.delete(&request.collection, request.identity, deadline, Box::new(answer));
         }
-        Ok(Prepared::Collection(write, shape)) => {
-            if let Err(refused) = enqueue(core, request, write, shape, &deadline, reply) {
+        Ok((Prepared::Collection(write, shape), warnings)) => {
+            let form = Form { shape, warnings };
+            if let Err(refused) = enqueue(core, request, write, form, &deadline, reply) {
                 let (reply, error) = *refused;
                 reply(Err(error));
             }
         }
         Err(error) => reply(Err(error)),
     }
+}
+
+/// The whole form of the answer to a write.
+struct Form {
+    shape: Shape,
+    /// About what was passed over in the body.
+    warnings: Vec<String>,
 }
 
 /// A parsed write.
@@ -91,7 +105,7 @@ enum Prepared {
 }
 
 /// Parses and checks everything that needs no collection (C1.6).
-fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
+fn prepare(core: &Core, request: &Request, sent: &MannerlyBody<'_>) -> Result<Prepared, Error> {
     let body = (*request.body).as_ref();
     let limits = &core.limits;
     let points = |update: Update| {
@@ -100,12 +114,12 @@ fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
     Ok(match request.operation {
         Operation::CreateCollection => {
             check_collection_name(&request.collection)?;
-            let config = api::create_collection(body, limits)?;
+            let config = api::create_collection(sent, limits)?;
             Prepared::Creation(Box::new(config))
         }
         Operation::DeleteCollection => Prepared::Deletion,
         Operation::UpdateCollection => {
-            Prepared::Collection(Write::Patch(Box::new(api::update_collection(body)?)), Shape::True)
+            Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
         Operation::UpsertPoints => points(api::upsert(body, limits)?),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),
@@ -122,7 +136,7 @@ fn prepare(core: &Core, request: &Request) -> Result<Prepared, Error> {
             Prepared::Collection(Write::Points { updates, batch }, shape)
         }
         Operation::CreateFieldIndex => {
-            let api::CreateFieldIndex { field, schema } = api::create_field_index(body)?;
+            let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
             Prepared::Collection(Write::CreateIndex { path: field, schema }, Shape::Update)
         }
         Operation::DeleteFieldIndex => {
@@ -152,7 +166,7 @@ fn enqueue(
     core: &Core,
     request: Request,
     write: Write,
-    shape: Shape,
+    form: Form,
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<(Reply, Error)>> {
@@ -165,6 +179,13 @@ fn enqueue(
         Ok(collection) => Arc::clone(collection),
         Err(error) => return Err(refuse(reply, error)),
     };
+    let view = collection.view();
+    let allowed = Strict::of(&view.state, &request)
+        .and_then(|strict| strict.map_or(Ok(()), |strict| strict.check_write(&view, &write)));
+    drop(view);
+    if let Err(error) = allowed {
+        return Err(refuse(reply, error));
+    }
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -181,7 +202,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id.get(), status, shape, start)));
+            reply(result.map(|done| update_envelope(done.operation_id.get(), status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -227,24 +248,24 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(operation_id: u64, status: UpdateStatus, shape: Shape, start: Instant) -> Vec<u8> {
+fn update_envelope(operation_id: u64, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
-    match shape {
+    match form.shape {
         Shape::Update => response::write_update_result(&mut out, operation_id, status),
         Shape::Updates(count) => {
             response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
         }
         Shape::True => response::write_bool(&mut out, true),
     }
-    envelope.finish(&mut out, start.elapsed().min(LONGEST_REQUEST));
+    envelope.finish_warning(&mut out, &form.warnings, start.elapsed().min(LONGEST_REQUEST));
     out
 }
 
-fn bool_envelope(result: bool, start: Instant) -> Vec<u8> {
+fn bool_envelope(result: bool, warnings: &[String], start: Instant) -> Vec<u8> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     response::write_bool(&mut out, result);
-    envelope.finish(&mut out, start.elapsed());
+    envelope.finish_warning(&mut out, warnings, start.elapsed());
     out
 }

@@ -129,6 +129,11 @@ impl KeywordList {
         self.texts.iter().chain(&self.uuids)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.len() + self.uuids.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.uuids.is_empty()

@@ -5,6 +5,7 @@
 
 mod condition_reader;
 mod evaluate;
+mod index_needs;
 mod matching;
 mod parse;
 mod parse_clause;
@@ -16,6 +17,7 @@ mod text_memo;
 
 pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
+pub use index_needs::Unindexed;
 pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 

@@ -21,7 +21,8 @@ pub use datetime::parse_datetime;
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
 pub use geo::{GeoPoint, GeoShape};
 pub use index::{
-    Bounds, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, PlanWork, Postings, ordered_map_bytes,
+    Bounds, CountedValue, FieldIndex, FieldKind, FieldSchema, OrderKey, Ordered, PlanWork, Postings,
+    ordered_map_bytes,
 };
 pub use interval::Interval;
 pub use path::{JsonPath, Key, PathError, Step};

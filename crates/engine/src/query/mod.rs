@@ -12,9 +12,11 @@ mod custom;
 mod custom_scan;
 mod estimate;
 mod excluded;
+mod facet;
 pub mod formula;
 mod fusion;
 mod matching;
+mod matrix;
 mod mmr;
 mod multi;
 mod multi_scorer;
@@ -41,6 +43,8 @@ mod vector_search;
 
 pub use batch::{groups, query_group};
 pub use count::count;
+pub use facet::{FacetHit, FacetValue, facet};
+pub use matrix::{MatrixRow, matrix};
 #[cfg(feature = "testing")]
 pub use planner::{Plan, forced};
 pub use prepared::Prepared;

@@ -86,4 +86,30 @@ pub struct RetrieveRequest {
     pub ids: Vec<PointId>,
     /// What each point shows.
     pub with: Selectors,
+    /// Absent ids are left out of the answer, not refused (C12).
+    pub leaves_out_absent: bool,
+}
+
+/// The values of a field, counted.
+#[derive(Clone, Debug)]
+pub struct FacetRequest {
+    /// The field.
+    pub key: JsonPath,
+    /// Values of the answer, at least 1.
+    pub limit: usize,
+    /// Which points are counted.
+    pub filter: Option<Filter>,
+}
+
+/// A distance matrix over a sample.
+#[derive(Clone, Debug)]
+pub struct MatrixRequest {
+    /// Which points may be in the sample.
+    pub filter: Option<Filter>,
+    /// Points of the sample, at least 2.
+    pub sample: usize,
+    /// Others that each of them is paired with, at least 1.
+    pub limit: usize,
+    /// Name of the vector; `""` for the unnamed one.
+    pub using: Box<str>,
 }

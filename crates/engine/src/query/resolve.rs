@@ -138,7 +138,7 @@ impl<'a> Resolver<'a> {
         let negative = self.vectors(node, field, &recommend.negative)?;
         let score = match recommend.strategy {
             Strategy::AverageVector => {
-                let bad = |why: &str| Error::bad(format!("{}: {why}", node.path("query.recommend")));
+                let bad = |why: &str| Error::bad(format!("{}: {why}", node.path_of_form("recommend")));
                 let vector = average::of(&positive, &negative).ok_or_else(|| {
                     bad("no point of the positive examples has the vector, and the average strategy needs one")
                 })?;
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
         };
         let vectors: Vec<VectorValue> = positive.into_iter().chain(negative).collect();
         if vectors.is_empty() {
-            let place = node.path("query.recommend");
+            let place = node.path_of_form("recommend");
             return Err(Error::bad(format!("{place}: no point of the examples has the vector")));
         }
         Ok(Goal::Custom(Custom { field, vectors, score }))

@@ -9,7 +9,7 @@ use crate::types::PointOffset;
 /// Offsets of the points asked for, in that order; an id that is asked for twice is answered once, as in Qdrant.
 ///
 /// # Errors
-/// `PointNotFound` with the absent ids.
+/// `PointNotFound` with the absent ids, unless they are left out.
 pub fn retrieve(view: &View, request: &RetrieveRequest) -> Result<Vec<PointOffset>, Error> {
     let (mut seen, mut absent) = (PointSet::new(), Vec::new());
     let mut offsets = Vec::with_capacity(request.ids.len());
@@ -17,6 +17,7 @@ pub fn retrieve(view: &View, request: &RetrieveRequest) -> Result<Vec<PointOffse
         match view.state.ids.get(&id) {
             Some(&offset) if seen.insert(offset) => offsets.push(offset),
             Some(_) => {}
+            None if request.leaves_out_absent => {}
             None => absent.push(id),
         }
     }

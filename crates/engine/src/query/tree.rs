@@ -189,7 +189,7 @@ pub struct QueryNode {
     pub place: Box<str>,
     /// What is asked for.
     pub query: Query,
-    /// Where that stands in it: `query`, or what a search has in its place.
+    /// Where that stands in it: `query`, or what a search has in its place; empty where its fields are those of the body.
     pub query_field: &'static str,
     /// Name of the vector; `""` for the unnamed one.
     pub using: Box<str>,
@@ -215,7 +215,22 @@ impl QueryNode {
 
     /// Where an example of its query stands in the body.
     pub fn path_of(&self, example: &Example) -> String {
-        self.path(&format!("{}{}", self.query_field, self.query.place_of(example)))
+        let place = self.query.place_of(example);
+        if !self.query_field.is_empty() {
+            return self.path(&format!("{}{place}", self.query_field));
+        }
+        // Without the name of the form, `.recommend` or `.discover`.
+        let below = place.strip_prefix(".recommend.").or_else(|| place.strip_prefix(".discover."));
+        self.path(below.unwrap_or_else(|| place.trim_start_matches('.')))
+    }
+
+    /// Where a form of its query stands in the body, for errors about the whole of it.
+    pub fn path_of_form(&self, form: &str) -> String {
+        match (self.query_field, &*self.place) {
+            ("", "") => "body".to_string(),
+            ("", place) => place.to_string(),
+            _ => self.path(&format!("query.{form}")),
+        }
     }
 }
 

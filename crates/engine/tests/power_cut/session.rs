@@ -135,12 +135,16 @@ impl Session {
         }
     }
 
-    /// Keeps a request to repeat it. What was sent to a collection that is made or removed is none of the next one of its
-    /// name.
-    fn keep(&mut self, sent: Sent) {
+    /// What was sent to a collection that a request makes or removes is none of the next one of its name.
+    fn forget_those_before(&mut self, sent: &Sent) {
         if sent.is_of_catalog() {
             self.repeatable.retain(|kept| kept.collection != sent.collection || kept.is_of_catalog());
         }
+    }
+
+    /// Keeps a request to repeat it.
+    fn keep(&mut self, sent: Sent) {
+        self.forget_those_before(&sent);
         if sent.id.is_some() {
             self.repeatable.push(sent);
         }
@@ -238,8 +242,12 @@ impl Session {
         candidates.extend(gone.rev());
         let place = verify::one_of(client, &candidates.iter().collect::<Vec<_>>());
         (self.lost_power, self.poisoned, self.may_be_poisoned) = (false, false, false);
-        let unanswered = self.unanswered.take().filter(|sent| has_maybe && place < 2 && sent.id.is_some());
-        self.to_repeat = unanswered.map(|sent| (sent, candidates[1].clone()));
+        let unanswered = self.unanswered.take().filter(|_| has_maybe && place < 2);
+        if let (Some(sent), 1) = (&unanswered, place) {
+            self.forget_those_before(sent);
+        }
+        let repeatable = unanswered.filter(|sent| sent.id.is_some());
+        self.to_repeat = repeatable.map(|sent| (sent, candidates[1].clone()));
         if may_have_lost {
             // A repeat of what was acknowledged without a sync, and is gone, would be applied.
             self.repeatable.clear();

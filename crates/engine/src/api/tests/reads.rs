@@ -143,7 +143,13 @@ fn the_window_and_the_names_are_limited_c2_7() {
     let body = br#"{"searches":[{"query":1},{"query":1,"limit":21}]}"#;
     let error = api::query_batch(body, &limits).unwrap_err().to_string();
     assert!(error.contains("searches[1].limit: limit + offset"), "{error}");
-    assert!(api::scroll(br#"{"limit":21}"#, &limits).is_err());
+    // A page by id has the window's worth and an offset to go on with; one by a field has none.
+    assert_eq!(api::scroll(br#"{"limit":999999999}"#, &limits).unwrap().limit, 20);
+    let error = api::scroll(br#"{"limit":21,"order_by":"n"}"#, &limits).unwrap_err().to_string();
+    assert!(
+        error.contains("limit: limit + offset must be at most 20 (max_result_window), got 21"),
+        "{error}"
+    );
     let error =
         api::search(br#"{"vector":[1],"with_vector":["a","b","c"]}"#, &limits).unwrap_err().to_string();
     assert!(error.contains("with_vector: at most 2 vector names (max_named_vectors)"), "{error}");

@@ -37,7 +37,7 @@ fn the_envelope_holds_the_result_and_the_time_in_seconds_c1_1() {
             write_bool(out, true);
             envelope.finish(out, elapsed);
         });
-        assert_eq!(body, format!(r#"{{"usage":{{}},"time":{seconds},"status":"ok","result":true}}"#));
+        assert_eq!(body, format!(r#"{{"time":{seconds},"status":"ok","result":true}}"#));
     }
 }
 
@@ -47,7 +47,7 @@ fn the_envelope_may_start_behind_other_bytes() {
     let envelope = Envelope::start(&mut out);
     write_count(&mut out, 7);
     envelope.finish(&mut out, Duration::from_secs(1_000));
-    let expected = r#"before{"usage":{},"time":1000.000000000,"status":"ok","result":{"count":7}}"#;
+    let expected = r#"before{"time":1000.000000000,"status":"ok","result":{"count":7}}"#;
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
 

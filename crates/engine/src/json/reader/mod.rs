@@ -63,7 +63,12 @@ pub struct Reader<'a> {
     path: Vec<Step<'a>>,
     /// Depth of [`Reader::in_filter`] calls; errors inside are filter parse errors (C1.4).
     filter_depth: usize,
+    /// What was passed over; `None` where nothing is.
+    warnings: Option<Vec<String>>,
 }
+
+/// Warnings of one body that are kept.
+const MAX_WARNINGS: usize = 64;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -74,7 +79,7 @@ impl<'a> Reader<'a> {
     /// `BadRequest` when the body is not UTF-8.
     pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
         match std::str::from_utf8(body) {
-            Ok(text) => Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0 }),
+            Ok(text) => Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0, warnings: None }),
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",
                 error.valid_up_to()
@@ -132,6 +137,41 @@ impl<'a> Reader<'a> {
     /// (C1.10).
     pub fn unknown(&mut self) -> Result<()> {
         if self.take_null()? { Ok(()) } else { Err(self.error("unknown field")) }
+    }
+
+    /// From now on passes over what [`Reader::unknown_in_body`] is called for, with a warning.
+    pub fn pass_over_unknown(&mut self) {
+        self.warnings.get_or_insert_default();
+    }
+
+    /// Whether it does.
+    pub fn is_lenient(&self) -> bool {
+        self.warnings.is_some()
+    }
+
+    /// Keeps a sentence about the current place, of a lenient reader.
+    pub fn warn(&mut self, place: &str, why: &str) {
+        if let Some(warnings) = &mut self.warnings
+            && warnings.len() < MAX_WARNINGS
+        {
+            warnings.push(format!("{place}: {why}"));
+        }
+    }
+
+    /// The warnings so far.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.warnings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// As [`Reader::unknown`], where a lenient reader may skip the value (C12): in a body itself or its `params`. Never in a
+    /// filter, a selector or a point.
+    pub fn unknown_in_body(&mut self) -> Result<()> {
+        if !self.is_lenient() || self.filter_depth > 0 || self.peek()? == Kind::Null {
+            return self.unknown();
+        }
+        let place = self.path();
+        self.warn(&place, "unknown field, ignored");
+        self.skip()
     }
 
     /// Runs `read` so that its errors are filter parse errors.

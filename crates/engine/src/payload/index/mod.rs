@@ -2,6 +2,7 @@
 
 mod bounds;
 mod column;
+mod counts;
 mod keys;
 mod lookup;
 mod memory;
@@ -14,6 +15,7 @@ mod work;
 mod zones;
 
 pub use bounds::Bounds;
+pub use counts::CountedValue;
 pub use memory::ordered_map_bytes;
 pub use order::{OrderKey, Ordered};
 pub use postings::Postings;

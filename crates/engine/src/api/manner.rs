@@ -1,0 +1,80 @@
+//! How strictly a body is read.
+
+use std::cell::RefCell;
+
+/// How strictly a request is taken (C12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// What is unknown, absent or beyond the window is refused.
+    #[default]
+    Strict,
+    /// What is harmless is passed over: unknown fields of the body of a read or of a change of a collection, and of its
+    /// `params`; what a `limit` has beyond the window; absent ids of a retrieve. An update of points is read as
+    /// strictly as otherwise: its body says which points it changes.
+    Lenient,
+}
+
+/// A body and how it is to be read. Plain bytes are read strictly.
+pub trait RequestBody {
+    /// The bytes; none where there was no body.
+    fn bytes(&self) -> &[u8];
+
+    /// How strictly.
+    fn manner(&self) -> Manner {
+        Manner::Strict
+    }
+
+    /// Takes the warnings about what was passed over.
+    fn warn(&self, _warnings: Vec<String>) {}
+}
+
+impl RequestBody for [u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<const N: usize> RequestBody for [u8; N] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl RequestBody for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+/// A body that is read in the manner of its request, and what was passed over in it.
+pub struct MannerlyBody<'b> {
+    bytes: &'b [u8],
+    manner: Manner,
+    warnings: RefCell<Vec<String>>,
+}
+
+impl<'b> MannerlyBody<'b> {
+    /// A body that has not been read.
+    pub fn new(bytes: &'b [u8], manner: Manner) -> MannerlyBody<'b> {
+        MannerlyBody { bytes, manner, warnings: RefCell::default() }
+    }
+
+    /// What was passed over, a sentence each.
+    pub fn into_warnings(self) -> Vec<String> {
+        self.warnings.into_inner()
+    }
+}
+
+impl RequestBody for MannerlyBody<'_> {
+    fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    fn warn(&self, warnings: Vec<String>) {
+        self.warnings.borrow_mut().extend(warnings);
+    }
+}

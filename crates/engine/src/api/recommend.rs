@@ -1,0 +1,83 @@
+//! The bodies of the endpoints that recommend and discover have of their own in Qdrant's dialect (C12): the universal query
+//! with the fields of its `query` at the top level.
+
+use super::body::{Budget, Result};
+use super::example;
+use super::query::read_lookup;
+use super::query_kind::{STRATEGIES, checked_recommend};
+use super::search::{NodeFields, RootFields};
+use crate::config::fields::choice;
+use crate::json::Reader;
+use crate::limits::Limits;
+use crate::query::tree::{Discover, LookupFrom, Query, QueryNode, QueryRequest};
+
+/// The fields that both have.
+#[derive(Default)]
+struct Shared {
+    node: NodeFields,
+    root: RootFields,
+    using: Option<Box<str>>,
+    lookup_from: Option<LookupFrom>,
+}
+
+impl Shared {
+    /// Reads the value of a field if it is one of these.
+    fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<()> {
+        match key {
+            "using" => self.using = reader.optional(|r| r.string().map(|name| Box::from(&*name)))?,
+            "lookup_from" => self.lookup_from = reader.optional(read_lookup)?,
+            "top" => self.node.read_top(reader)?,
+            key => {
+                if !self.node.field(reader, key, limits)? && !self.root.field(reader, key, limits)? {
+                    reader.unknown_in_body()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, reader: &mut Reader<'_>, limits: &Limits, query: Query) -> Result<QueryRequest> {
+        let node = self.node.finish(reader, "", query, self.using.unwrap_or_default())?;
+        self.root.finish(reader, limits, QueryNode { lookup_from: self.lookup_from, ..node })
+    }
+}
+
+/// Reads the body of a recommendation.
+pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
+    let mut shared = Shared::default();
+    let mut budget = Budget::new(limits);
+    let (mut positive, mut negative, mut strategy) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "positive" => positive = r.optional(|r| example::read_list(r, &mut budget))?,
+            "negative" => negative = r.optional(|r| example::read_list(r, &mut budget))?,
+            "strategy" => strategy = r.optional(|r| choice(r, &STRATEGIES))?,
+            key => shared.field(r, key, limits)?,
+        }
+        Ok(())
+    })?;
+    let query = Query::Recommend(checked_recommend(reader, positive, negative, strategy)?);
+    shared.finish(reader, limits, query)
+}
+
+/// Reads the body of a discovery: with a target, a context or both.
+pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
+    let mut shared = Shared::default();
+    let mut budget = Budget::new(limits);
+    let (mut target, mut context) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "target" => target = r.optional(example::read)?,
+            "context" => context = r.optional(|r| example::read_pairs(r, &mut budget))?,
+            key => shared.field(r, key, limits)?,
+        }
+        Ok(())
+    })?;
+    let context = context.unwrap_or_default();
+    let query = match target {
+        Some(target) => Query::Discover(Discover { target, context }),
+        None if context.is_empty() => return Err(reader.error("either target or context must be given")),
+        None => Query::Context(context),
+    };
+    shared.finish(reader, limits, query)
+}

@@ -1,0 +1,103 @@
+//! Writing results that sum up points or collections: facets, distance matrices, parts of what is said of a collection.
+
+use super::response::{
+    CollectionStatus, write_bool, write_i64, write_id, write_list, write_optimizer_status,
+};
+use crate::config::fields::ObjectWriter;
+use crate::json::{write_f32, write_string, write_u64};
+use crate::query::{FacetHit, FacetValue, MatrixRow};
+use crate::types::{PointId, PointOffset};
+use std::collections::HashMap;
+
+/// Appends the result of a facet (C6.8).
+pub fn write_facet(out: &mut Vec<u8>, hits: &[FacetHit<'_>]) {
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("hits"), hits, |out, (value, count)| {
+        let mut hit = ObjectWriter::start(out);
+        let key = hit.key("value");
+        match value {
+            FacetValue::Bool(value) => write_bool(key, *value),
+            FacetValue::Integer(integer) => write_i64(key, *integer),
+            FacetValue::Text(text) => write_string(key, text),
+        }
+        write_u64(hit.key("count"), *count);
+        hit.end();
+    });
+    object.end();
+}
+
+/// Appends a distance matrix as pairs (C6.9).
+pub fn write_matrix_pairs(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+    let pairs = rows.iter().flat_map(|(offset, hits)| hits.iter().map(move |hit| (*offset, hit)));
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("pairs"), pairs, |out, (offset, hit)| {
+        let mut pair = ObjectWriter::start(out);
+        write_id(pair.key("a"), id(offset));
+        write_id(pair.key("b"), id(hit.offset));
+        write_f32(pair.key("score"), hit.score);
+        pair.end();
+    });
+    object.end();
+}
+
+/// Appends a distance matrix as coordinates of its entries (C6.9).
+pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+    let places: HashMap<PointOffset, u64> = rows.iter().map(|(offset, _)| *offset).zip(0..).collect();
+    let entries = || (0u64..).zip(rows).flat_map(|(row, (_, hits))| hits.iter().map(move |hit| (row, hit)));
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("offsets_row"), entries(), |out, (row, _)| write_u64(out, row));
+    write_list(object.key("offsets_col"), entries(), |out, (_, hit)| {
+        write_u64(out, places.get(&hit.offset).copied().unwrap_or_default());
+    });
+    write_list(object.key("scores"), entries(), |out, (_, hit)| write_f32(out, hit.score));
+    write_list(object.key("ids"), rows, |out, (offset, _)| write_id(out, id(*offset)));
+    object.end();
+}
+
+/// Appends the status of a collection (C12).
+pub fn write_status(
+    out: &mut Vec<u8>,
+    status: CollectionStatus,
+    fault: Option<&str>,
+    points_count: u64,
+    indexed_vectors_count: u64,
+) {
+    let mut object = ObjectWriter::start(out);
+    write_string(object.key("status"), status.word());
+    write_optimizer_status(object.key("optimizer_status"), fault);
+    write_u64(object.key("points_count"), points_count);
+    write_u64(object.key("indexed_vectors_count"), indexed_vectors_count);
+    object.end();
+}
+
+/// Appends how a collection is spread over a cluster: all of it is one active shard of one node (C4.7).
+pub fn write_cluster_info(out: &mut Vec<u8>, points_count: u64) {
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("peer_id"), 0);
+    write_u64(object.key("shard_count"), 1);
+    write_list(object.key("local_shards"), [points_count], |out, points| {
+        let mut shard = ObjectWriter::start(out);
+        write_u64(shard.key("shard_id"), 0);
+        write_u64(shard.key("points_count"), points);
+        write_string(shard.key("state"), "Active");
+        shard.end();
+    });
+    for none in ["remote_shards", "shard_transfers"] {
+        object.key(none).extend_from_slice(b"[]");
+    }
+    object.end();
+}
+
+/// Appends what waits to be optimised: vectors that are not in a graph and will be, where anything waits (C4.7).
+pub fn write_optimizations(out: &mut Vec<u8>, waiting: Option<u64>) {
+    let mut object = ObjectWriter::start(out);
+    let mut summary = ObjectWriter::start(object.key("summary"));
+    let is_waiting = u64::from(waiting.is_some());
+    write_u64(summary.key("queued_optimizations"), is_waiting);
+    write_u64(summary.key("queued_segments"), is_waiting);
+    write_u64(summary.key("queued_points"), waiting.unwrap_or_default());
+    write_u64(summary.key("idle_segments"), 1 - is_waiting);
+    summary.end();
+    object.key("running").extend_from_slice(b"[]");
+    object.end();
+}

@@ -1,0 +1,110 @@
+//! What is said of a collection: its info, and parts of it that have endpoints of their own.
+
+use super::Operation;
+use crate::api::{response, summaries};
+use crate::catalog::Entry;
+use crate::collection::Collection;
+
+/// Writes what one of the endpoints says that have a part of the info or a one-node answer.
+pub fn write_part(out: &mut Vec<u8>, operation: Operation, entry: &Entry) {
+    let state = State::of(entry);
+    match operation {
+        Operation::CollectionStatus => {
+            let (points, indexed) = (state.points, state.indexed);
+            summaries::write_status(out, state.status, state.fault.as_deref(), points, indexed);
+        }
+        Operation::CollectionClusterInfo => summaries::write_cluster_info(out, state.points),
+        _ => summaries::write_optimizations(out, state.waiting),
+    }
+}
+
+/// What the parts are made of.
+struct State {
+    status: response::CollectionStatus,
+    fault: Option<String>,
+    points: u64,
+    indexed: u64,
+    /// Vectors that are not in a graph and will be; `None` where nothing waits.
+    waiting: Option<u64>,
+}
+
+impl State {
+    fn of(entry: &Entry) -> State {
+        let Some(collection) = entry.collection() else {
+            let fault = entry.fault().map(str::to_string);
+            let status = response::CollectionStatus::Red;
+            return State { status, fault, points: 0, indexed: 0, waiting: None };
+        };
+        let fault = fault(collection);
+        let setback = collection.setback();
+        let view = collection.view();
+        let indexed = collection.indexed_vectors();
+        let dense = view.fields.iter().map(|table| table.vectors());
+        let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
+        State {
+            status: status(collection, fault.is_some(), setback.is_some()),
+            fault: fault.or_else(|| setback.map(|_| SETBACK.to_string())),
+            points: view.points_count() as u64,
+            indexed,
+            waiting: (!collection.is_settled()).then(|| vectors.saturating_sub(indexed)),
+        }
+    }
+}
+
+/// A log that accepts no writes is a fault of every collection, although reads go on.
+fn fault(collection: &Collection) -> Option<String> {
+    collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()))
+}
+
+/// Writes everything that is said of a collection (C4.2).
+pub fn write_info(out: &mut Vec<u8>, entry: &Entry) {
+    let Some(collection) = entry.collection() else {
+        let config = entry.current_config();
+        let info = response::CollectionInfo {
+            status: response::CollectionStatus::Red,
+            fault: entry.fault(),
+            indexed_vectors_count: 0,
+            points_count: 0,
+            segments_count: 0,
+            config: &config,
+            indexes: &[],
+        };
+        return response::write_collection_info(out, &info);
+    };
+    let fault = fault(collection);
+    // What the background tries again is shown too, although nothing is refused because of it.
+    let setback = collection.setback();
+    let view = collection.view();
+    let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
+    let indexes: Vec<_> = indexes
+        .iter()
+        .map(|(field, index)| response::FieldIndexInfo {
+            field,
+            schema: index.schema(),
+            points: index.points_count(),
+        })
+        .collect();
+    let info = response::CollectionInfo {
+        status: status(collection, fault.is_some(), setback.is_some()),
+        fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
+        indexed_vectors_count: collection.indexed_vectors(),
+        points_count: view.points_count() as u64,
+        segments_count: 1,
+        config: &view.state.config,
+        indexes: &indexes,
+    };
+    response::write_collection_info(out, &info);
+}
+
+/// What clients get of a setback: the message of a panic is for the operator.
+const SETBACK: &str = "background work on this collection failed inside the engine and is tried again";
+
+fn status(collection: &Collection, faulty: bool, has_setback: bool) -> response::CollectionStatus {
+    if faulty {
+        response::CollectionStatus::Red
+    } else if collection.is_settled() && !has_setback {
+        response::CollectionStatus::Green
+    } else {
+        response::CollectionStatus::Yellow
+    }
+}

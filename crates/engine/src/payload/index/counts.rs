@@ -1,0 +1,58 @@
+//! The values of an index, each with how many points hold it.
+
+use super::schema::FieldKind;
+use super::{FieldIndex, Values};
+use crate::point_set::Bits;
+
+/// A value as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedValue<'a> {
+    /// Of a keyword index.
+    Text(&'a str),
+    /// Of an integer index.
+    Integer(i64),
+    /// Of a bool index.
+    Bool(bool),
+}
+
+impl FieldIndex {
+    /// Whether the index has its values as they are stored: a uuid index has many spellings as one, a float index `1` and
+    /// `1.0`.
+    pub fn has_stored_values(&self) -> bool {
+        matches!(self.kind(), FieldKind::Keyword | FieldKind::Integer | FieldKind::Bool)
+    }
+
+    /// Every covered value and how many points hold it, of `among` where that is given. `found` returns false to end it.
+    /// Nothing where [`FieldIndex::has_stored_values`] is false.
+    pub fn count_values<'a>(
+        &'a self,
+        among: Option<&Bits>,
+        mut found: impl FnMut(CountedValue<'a>, u64) -> bool,
+    ) {
+        let count = |postings: &super::Postings| match among {
+            None => postings.len(),
+            Some(bits) => postings.iter().filter(|&offset| bits.contains(offset)).count() as u64,
+        };
+        match (&self.values, self.kind()) {
+            (Values::Texts { texts, .. }, _) => {
+                for (text, postings) in texts.range::<str>(..) {
+                    if !found(CountedValue::Text(text), count(postings)) {
+                        return;
+                    }
+                }
+            }
+            (Values::Numbers(column), kind @ (FieldKind::Integer | FieldKind::Bool)) => {
+                for (&key, postings) in column.range::<i64>(..) {
+                    let value = match kind {
+                        FieldKind::Bool => CountedValue::Bool(key != 0),
+                        _ => CountedValue::Integer(key),
+                    };
+                    if !found(value, count(postings)) {
+                        return;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import type { Lifecycle } from '../http/lifecycle';
+import type { ReportRoute } from '../http/route-table';
+
+/** What a cluster of one node answers, and telemetry (C4.7): answered in every state of the engine. */
+export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly ReportRoute[] {
+  const id = randomUUID();
+  const startup = new Date(Date.now() - performance.now()).toISOString();
+  const telemetry = async () => {
+    const { engine } = lifecycle;
+    await engine?.refresh();
+    return {
+      id,
+      app: { name: 'kithdb', version: kithdbVersion, startup },
+      collections: { number_of_collections: engine?.status().collections ?? 0 },
+      cluster: { enabled: false },
+    };
+  };
+  return [
+    report('/cluster', () => ({ status: 'disabled' })),
+    report('/cluster/telemetry', () => ({
+      collections: {},
+      cluster: { enabled: false, number_of_peers: 0, peers: {} },
+    })),
+    report('/telemetry', telemetry),
+  ];
+}
+
+/** A route that answers the envelope of a value. */
+function report(path: string, value: () => object | Promise<object>): ReportRoute {
+  return {
+    kind: 'report',
+    method: 'GET',
+    path,
+    permission: 'read',
+    report: async () => {
+      const startedAt = performance.now();
+      const result = await value();
+      const time = (performance.now() - startedAt) / 1000;
+      return {
+        contentType: 'application/json; charset=utf-8',
+        text: JSON.stringify({ time, status: 'ok', result }),
+      };
+    },
+  };
+}

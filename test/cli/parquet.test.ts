@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ContractServer, type Json } from '../contract/contract-server';
+import { runCommand } from './run-command';
+
+/** `kithdb export --format parquet`, and what `kithdb import` makes of the file (C11.4). */
+describe('points in Parquet', () => {
+  let server: ContractServer;
+  let folder: string;
+  beforeAll(async () => {
+    server = await ContractServer.start();
+    folder = mkdtempSync(join(tmpdir(), 'kithdb-parquet-'));
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const url = (): string[] => ['--url', `http://127.0.0.1:${server.port}`];
+
+  /** A page of all points, as it came. */
+  async function all(name: string): Promise<string> {
+    const body = JSON.stringify({ limit: 100_000, with_vector: true });
+    const { text } = await server.raw('POST', `/collections/${name}/points/scroll`, body);
+    return text.slice(text.indexOf('"result"'));
+  }
+
+  const MIXED = {
+    vectors: {
+      title: { size: 2, distance: 'Dot' },
+      'a.b ü': { size: 3, distance: 'Manhattan', datatype: 'float16' },
+      rows: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } },
+      bytes: { size: 2, distance: 'Euclid', datatype: 'uint8' },
+    },
+    sparse_vectors: { words: {} },
+  };
+
+  const POINTS = [
+    '{"id":0,"vector":{"title":[1.5,-0.1],"a.b ü":[0.1,0.2,0.3],"rows":[[1,2],[3,4],[5,6]],"bytes":[0,255],"words":{"indices":[4294967295,7],"values":[0.5,-1]}},"payload":{"z":1,"a":{"deep":[1.50,null,true,"ä\\"}],\\n"]},"big":9007199254740993,"f":1e2}}',
+    '{"id":18446744073709551615,"vector":{"title":[3.4028234663852886e38,1e-45]},"payload":{"a":[]}}',
+    '{"id":"8f1f1a9c-1c5d-4a53-9f0e-0b6c9f0e1a2b","vector":{"rows":[[7,8]],"words":{"indices":[],"values":[]}}}',
+    '{"id":"ffffffff-ffff-4fff-8fff-ffffffffffff","vector":{}}',
+  ];
+
+  it('C11.4 ids, vectors and payloads of every kind come back as they were', async () => {
+    await server.ok('PUT', '/collections/mixed', MIXED);
+    await server.ok('PUT', '/collections/mixed/points', `{"points":[${POINTS.join(',')}]}`);
+    const file = join(folder, 'mixed.parquet');
+    const written = await runCommand(['export', ...url(), '--collection', 'mixed', '--to', file]);
+    expect([written.code, written.out]).toEqual([0, expect.stringMatching(/^4 points of mixed in /)]);
+    await server.ok('PUT', '/collections/again', MIXED);
+    const read = await runCommand(['import', ...url(), '--collection', 'again', '--file', file]);
+    expect([read.code, read.err]).toEqual([0, '']);
+    expect(await all('again')).toBe(await all('mixed'));
+  });
+
+  it('row groups are read one after the other, a new collection gets the dimensions, and an import goes on in the middle', async () => {
+    await server.ok('PUT', '/collections/many', { vectors: { size: 1, distance: 'Dot' } });
+    for (let first = 0; first < 20_500; first += 5000) {
+      const ids = Array.from({ length: Math.min(5000, 20_500 - first) }, (_, at) => first + at);
+      const points = ids.map((id) => ({ id, vector: [Math.fround(id / 3)], payload: { n: id } }));
+      await server.ok('PUT', '/collections/many/points', { points });
+    }
+    const file = join(folder, 'many.parquet');
+    const flags = ['--collection', 'many', '--to', file];
+    expect(await runCommand(['export', ...url(), ...flags])).toMatchObject({ code: 0 });
+    const { parquetMetadataAsync, asyncBufferFromFile } = await import('hyparquet');
+    const metadata = await parquetMetadataAsync(await asyncBufferFromFile(file));
+    expect(metadata.row_groups.map((group) => Number(group.num_rows))).toEqual([20_000, 500]);
+    const into = ['import', ...url(), '--collection', 'many-again', '--file', file, '--distance', 'Dot'];
+    expect(await runCommand(into)).toMatchObject({ code: 0, err: '' });
+    expect(await all('many-again')).toBe(await all('many'));
+    const { ParquetFile } = await import('../../src/transfer/parquet.js');
+    const source = new ParquetFile(file, { id: undefined, vectors: new Map(), payload: undefined }, false);
+    const ordinals = [];
+    for await (const { ordinal, ...row } of source.rows(19_900)) {
+      ordinals.push(ordinal);
+      if (ordinal === 20_001)
+        expect(JSON.parse((row as Json).json)).toMatchObject({ id: 20_001, payload: { n: 20_001 } });
+    }
+    expect(ordinals).toEqual(Array.from({ length: 600 }, (_, at) => 19_900 + at));
+  });
+
+  it('without vectors there are no columns of them; --format beats the ending; other formats are an error', async () => {
+    const file = join(folder, 'payloads');
+    const flags = ['--collection', 'mixed', '--to', file, '--without-vectors', '--format', 'parquet'];
+    expect(await runCommand(['export', ...url(), ...flags])).toMatchObject({ code: 0 });
+    const { parquetReadObjects, asyncBufferFromFile } = await import('hyparquet');
+    const rows = await parquetReadObjects({ file: await asyncBufferFromFile(file) });
+    expect(rows.map((row) => Object.keys(row))).toEqual(rows.map(() => ['id', 'payload']));
+    await server.ok('PUT', '/collections/bare', MIXED);
+    const into = ['import', ...url(), '--collection', 'bare', '--file', file, '--format', 'parquet'];
+    expect(await runCommand(into)).toMatchObject({ code: 0 });
+    expect(await all('bare')).toContain('{"id":0,"payload":{"z":1,');
+    const wrong = ['export', ...url(), '--collection', 'mixed', '--format', 'csv'];
+    expect(await runCommand(wrong)).toMatchObject({
+      code: 2,
+      err: 'kithdb: --format must be jsonl or parquet, not csv\n',
+    });
+  });
+
+  it('a file of a later release is an error, and with a mapping its columns are columns', async () => {
+    const file = join(folder, 'later.parquet');
+    const bytes = readFileSync(join(folder, 'mixed.parquet'));
+    const at = bytes.lastIndexOf('"version":1');
+    bytes.write('"version":2', at);
+    writeFileSync(file, bytes);
+    const into = ['import', ...url(), '--collection', 'mixed', '--file', file];
+    expect(await runCommand(into)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('it was written by a later release: its version is 2') as string,
+    });
+    const dry = ['--dry-run', '--vector', 'title=vector_title', '--id', 'id', '--json'];
+    expect(JSON.parse((await runCommand([...into, ...dry])).out)).toMatchObject({ points: 4, rejected: 0 });
+  });
+});
