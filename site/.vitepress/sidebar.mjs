@@ -64,7 +64,6 @@ export const sidebar = [
       page('Universal query', '/query'),
       page('Formulas', '/formula'),
       page('Repeated calls', '/operation-ids'),
-      page('Command line', '/cli'),
       page('Configuration', '/configuration'),
       page('Metrics', '/metrics'),
     ],
