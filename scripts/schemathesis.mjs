@@ -15,7 +15,8 @@ import { root } from './build/tree.mjs';
 import { startServer } from './server-process.mjs';
 
 const password = 'Correct-horse-7-staple';
-const settings = join(root, 'test', 'openapi', 'schemathesis.toml');
+const hooks = join(root, 'test', 'openapi');
+const settings = join(hooks, 'schemathesis.toml');
 
 /** The collections of the generated requests; the description's examples name them. */
 const collections = {
@@ -90,7 +91,8 @@ async function tryServer(name, url, credential, { maxExamples, phases, seed }) {
       : ['--exclude-checks', 'ignored_auth']),
     ...(guarded ? ['--exclude-operation-id', 'set_auth_enabled'] : []),
   ];
-  await mustRun(`schemathesis-${name}`, python, ['-m', 'schemathesis.cli', ...args], { cwd: tmpdir() });
+  const options = { cwd: tmpdir(), env: { SCHEMATHESIS_HOOKS: 'null_is_absent', PYTHONPATH: hooks } };
+  await mustRun(`schemathesis-${name}`, python, ['-m', 'schemathesis.cli', ...args], options);
 }
 
 async function call(url, method, path, body, headers = {}) {
