@@ -1,7 +1,7 @@
 /** The suites of `npm run test:long`. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { BuildError, run } from '../build/process.mjs';
+import { BuildError, run, say } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
 import { buildSite } from '../docs/build.mjs';
@@ -9,6 +9,7 @@ import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
+import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
 
@@ -121,13 +122,20 @@ async function runRequests(seed, count) {
   }
 }
 
-/** A check that answers lines on what it found, and fails with a BuildError. */
+/**
+ * A check that answers lines on what it found, or why it cannot be made here (`skipped`), and fails with a BuildError.
+ *
+ * @param {() => Promise<string | {skipped: string}>} work
+ */
 function check(name, work) {
   return async () => {
     const log = join(root, '.build', 'logs', `long-${name}.log`);
     try {
-      writeFileSync(log, `${await work()}\n`);
-      return { code: 0, log, count: 1 };
+      const found = await work();
+      const skipped = found.skipped;
+      writeFileSync(log, `${skipped ?? found}\n`);
+      if (skipped !== undefined) say(`${name}: ${skipped}`);
+      return { code: 0, log, count: skipped === undefined ? 1 : 0 };
     } catch (error) {
       if (!(error instanceof BuildError)) throw error;
       writeFileSync(log, `${error.message}\n`);
@@ -209,6 +217,8 @@ const standard = {
   snippets: { full: 1, isNumbered: false, run: runSnippets },
   // Two programs of Go are built, which takes minutes: in full only.
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
+  // The engine is built for the image: in full only.
+  image: { full: 1, isNumbered: false, run: check('image', checkImage) },
   chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },

@@ -122,12 +122,12 @@ export async function serveOnce(folder, { node, env } = {}) {
   return server;
 }
 
-/** The collection of their own with which the README's first minutes end. */
-export async function firstQueries(url) {
+/** The collection of their own with which the README's first minutes end; `token` where authentication is enabled. */
+export async function firstQueries(url, token) {
   const call = async (method, path, body) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
       body: JSON.stringify(body),
     });
     const text = await response.text();

@@ -24,17 +24,7 @@ import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
 import { SERVICE_SETTINGS, URL_FLAG } from './service';
-import {
-  CREATE_FLAGS,
-  createToken,
-  deleteToken,
-  LIST_FLAGS,
-  listTokens,
-  ONE_TOKEN_FLAGS,
-  printNewToken,
-  rotateToken,
-  TOKEN_SETTINGS,
-} from './token';
+import { TOKEN_VERBS } from './token-verbs';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
 export type GivenFlags = ReadonlyMap<string, string | true>;
@@ -125,7 +115,6 @@ export const VERBS: readonly Verb[] = [
     about:
       'Keeps what verifies of a damaged store of authentication while the server is stopped, drops the rest, and leaves authentication enabled.',
     flags: [
-      { name: 'json', about: 'Prints the report as JSON.' },
       {
         name: 'older-store',
         about:
@@ -137,48 +126,7 @@ export const VERBS: readonly Verb[] = [
     usesSettings: true,
     run: adminRepair,
   },
-  {
-    name: 'token list',
-    about: 'Lists the access tokens, without their values.',
-    flags: LIST_FLAGS,
-    settings: TOKEN_SETTINGS,
-    usesSettings: true,
-    run: listTokens,
-  },
-  {
-    name: 'token create',
-    about:
-      'Makes an access token and prints its value, which is shown only this once: alone on standard output, so that a script can take it.',
-    flags: CREATE_FLAGS,
-    settings: TOKEN_SETTINGS,
-    usesSettings: true,
-    run: createToken,
-  },
-  {
-    name: 'token rotate',
-    about: 'Gives an access token another value and prints it; the old one is refused from then on.',
-    flags: ONE_TOKEN_FLAGS,
-    argument: 'id',
-    settings: TOKEN_SETTINGS,
-    usesSettings: true,
-    run: rotateToken,
-  },
-  {
-    name: 'token delete',
-    about: 'Deletes an access token: it is refused from then on.',
-    flags: ONE_TOKEN_FLAGS,
-    argument: 'id',
-    settings: TOKEN_SETTINGS,
-    usesSettings: true,
-    run: deleteToken,
-  },
-  {
-    name: 'token generate',
-    about:
-      'Prints a new value for KITHDB_ACCESS_TOKEN, with which a first start makes its access token. No server knows it yet.',
-    usesSettings: false,
-    run: printNewToken,
-  },
+  ...TOKEN_VERBS,
   {
     name: 'check',
     about: 'Verifies a data directory that no server has open, without changing it.',

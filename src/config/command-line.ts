@@ -61,22 +61,6 @@ function tokensOf(argv: readonly string[], verbFlags: readonly VerbFlag[]) {
   }).tokens;
 }
 
-/** One flag for each name; what verbs with a flag of the same name call its value stands side by side. */
-function mergedByName(verbFlags: readonly VerbFlag[]): ReadonlyMap<string, VerbFlag> {
-  const values = new Map<string, Set<string>>();
-  for (const { name, placeholder } of verbFlags) {
-    const words = values.get(name) ?? new Set();
-    values.set(name, placeholder === undefined ? words : words.add(placeholder));
-  }
-  const placeholder = (name: string): string => [...(values.get(name) ?? [])].join(' or ');
-  return new Map(
-    verbFlags.map((flag) => [
-      flag.name,
-      flag.placeholder === undefined ? flag : { ...flag, placeholder: placeholder(flag.name) },
-    ]),
-  );
-}
-
 /** Collects settings, flags and words from the tokens of a command line. */
 class FlagReader {
   readonly #names = flagNames();
@@ -92,7 +76,7 @@ class FlagReader {
   #open: Name | 'unknown' | undefined;
 
   constructor(verbFlags: readonly VerbFlag[]) {
-    this.#ofVerbs = mergedByName(verbFlags);
+    this.#ofVerbs = new Map(verbFlags.map((flag) => [flag.name, flag]));
   }
 
   commandLine(): CommandLine {

@@ -237,7 +237,7 @@ describe('C11.2 the command line', () => {
       /^kithdb: kithdb backup has no flag --from: it is one of kithdb restore and kithdb migrate qdrant and kithdb migrate chroma\n$/,
     ],
     [['repair', '--yes=false'], /^kithdb: --yes takes no value\n$/],
-    [['restore', '--from'], /^kithdb: --from needs a value: --from FOLDER or URL\n$/],
+    [['restore', '--from'], /^kithdb: --from needs a value: --from FOLDER\n$/],
     [['restore'], /^kithdb: --from FOLDER is required\n$/],
     [['--port', 'x', '--log-level', 'y'], /^kithdb: --port must be .*\n {2}--log-level must be .*\n$/],
   ])('%j is a wrong use: exit code 2', async (argv, message) => {

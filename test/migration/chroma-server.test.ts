@@ -72,7 +72,7 @@ describe('kithdb migrate chroma from a real server', () => {
       const flags = ['--data-dir', join(folder, 'data'), '--state', join(folder, 'state.json'), '--json'];
       const { code, out, err } = await runCommand(['migrate', 'chroma', '--from', from, ...flags]);
       expect([code, err]).toEqual([3, '']);
-      const { collections } = JSON.parse(out) as Json;
+      const { collections } = JSON.parse(out);
       expect(collections).toMatchObject([
         { name: 'articles', stored: 3, rejected: 0, compared: { source: 3, target: 3, different: [] } },
         { name: 'empty', failure: 'It is not created: it has no records, and so no dimension' },

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { FakeServer } from './fake-server';
 
 /** One record, as {@link FakeChroma} answers it. */
 export interface FakeRecord {
@@ -44,41 +44,16 @@ export function chromaInfo(name: string, hnsw: object, more: object = {}): objec
 const PREFIX = '/api/v2/tenants/default_tenant/databases/default_database/collections';
 
 /** Answers reads as the second version of Chroma's API does: the answers of a server of 1.5.9 were its model. */
-export class FakeChroma {
+export class FakeChroma extends FakeServer {
   readonly tokens = new Set<string | undefined>();
-  readonly requests: string[] = [];
-  private readonly server: Server;
 
   constructor(private readonly collections: Record<string, FakeChromaCollection>) {
-    this.server = createServer((request, response) => {
-      void this.answer(request).then(([status, body]) => {
-        response.writeHead(status, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(body));
-      });
-    });
+    super();
   }
 
-  async start(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-  }
-
-  stop(): Promise<void> {
-    this.server.closeAllConnections();
-    return new Promise((resolve) =>
-      this.server.close(() => {
-        resolve();
-      }),
-    );
-  }
-
-  private async answer(request: IncomingMessage): Promise<[status: number, body: unknown]> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString();
+  protected answer(request: IncomingMessage, text: string): [status: number, body: unknown] {
     const url = new URL(request.url ?? '', 'http://fake');
     this.tokens.add(request.headers['x-chroma-token'] as string | undefined);
-    this.requests.push(`${url.pathname} ${text}`);
     if (url.pathname === '/api/v2/version') return [200, '1.0.0'];
     if (url.pathname === PREFIX) {
       const from = Number(url.searchParams.get('offset') ?? 0);

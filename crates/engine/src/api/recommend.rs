@@ -1,7 +1,7 @@
 //! The bodies of the endpoints that recommend and discover have of their own in Qdrant's dialect (C12): the universal query
 //! with the fields of its `query` at the top level.
 
-use super::body::{Budget, Result};
+use super::body::{Budget, Result, field_error};
 use super::example;
 use super::query::read_lookup;
 use super::query_kind::{STRATEGIES, checked_recommend};
@@ -9,7 +9,7 @@ use super::search::{NodeFields, RootFields};
 use crate::config::fields::choice;
 use crate::json::Reader;
 use crate::limits::Limits;
-use crate::query::tree::{Discover, LookupFrom, Query, QueryNode, QueryRequest};
+use crate::query::tree::{Discover, Example, LookupFrom, Query, QueryNode, QueryRequest, Strategy};
 
 /// The fields that both have.
 #[derive(Default)]
@@ -56,6 +56,14 @@ pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result
         }
         Ok(())
     })?;
+    let has = |examples: &Option<Vec<Example>>| examples.as_ref().is_some_and(|list| !list.is_empty());
+    if strategy.unwrap_or(Strategy::AverageVector) == Strategy::AverageVector
+        && !has(&positive)
+        && has(&negative)
+    {
+        let why = "Positive vectors should not be empty with average strategy";
+        return Err(field_error(reader, "positive", why));
+    }
     let query = Query::Recommend(checked_recommend(reader, positive, negative, strategy)?);
     shared.finish(reader, limits, query)
 }

@@ -175,17 +175,10 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
-    let collection: Arc<Collection> = match held.collection() {
-        Ok(collection) => Arc::clone(collection),
+    let collection = match writable(&held, &request, &write) {
+        Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
-    let view = collection.view();
-    let allowed = Strict::of(&view.state, &request)
-        .and_then(|strict| strict.map_or(Ok(()), |strict| strict.check_write(&view, &write)));
-    drop(view);
-    if let Err(error) = allowed {
-        return Err(refuse(reply, error));
-    }
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -228,6 +221,16 @@ fn enqueue(
         collection.build_indexes();
     }
     Ok(())
+}
+
+/// The collection of a write, where its strict mode allows that.
+fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
+    let collection = held.collection()?;
+    let view = collection.view();
+    if let Some(strict) = Strict::of(&view.state, request)? {
+        strict.check_write(&view, write)?;
+    }
+    Ok(Arc::clone(collection))
 }
 
 /// Resolves a heavy write beside others, or on this thread where there are no others.

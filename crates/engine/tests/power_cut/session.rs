@@ -97,8 +97,7 @@ impl Session {
     /// Sends a request and checks its answer against the model. Returns the error of the disk, if it met one.
     pub fn request(&mut self, client: &Client, step: Step) -> Option<Error> {
         let Step { operation, collection, target, wait, body, outcome } = step;
-        // The index may be the one that is being built: the answer would come only after the end of the turn.
-        let wait = wait && !(self.in_turn && operation == "create_field_index");
+        let wait = wait && !self.must_not_wait(operation);
         self.to_repeat = None;
         // No two operations of a directory have it, and every run of a program the same.
         let id = self
@@ -135,6 +134,11 @@ impl Session {
         }
     }
 
+    /// The index may be the one that is being built: the answer would come only after the end of the turn.
+    fn must_not_wait(&self, operation: &str) -> bool {
+        self.in_turn && operation == "create_field_index"
+    }
+
     /// What was sent to a collection that a request makes or removes is none of the next one of its name.
     fn forget_those_before(&mut self, sent: &Sent) {
         if sent.is_of_catalog() {
@@ -157,6 +161,9 @@ impl Session {
             return;
         };
         let sent = &self.repeatable[at as usize];
+        if sent.wait && self.must_not_wait(sent.operation) {
+            return;
+        }
         let answer = sent.send(client);
         assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
         let collection = sent.collection.clone();

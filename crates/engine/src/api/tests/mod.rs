@@ -37,6 +37,10 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         "query_batch" => shown(super::query_batch(body, limits)),
         "scroll" => shown(super::scroll(body, limits)),
         "count" => shown(super::count(body, limits)),
+        "recommend" => shown(super::recommend(body, limits)),
+        "discover" => shown(super::discover(body, limits)),
+        "facet" => shown(super::facet(body, limits)),
+        "matrix_pairs" | "matrix_offsets" => shown(super::matrix(body, limits)),
         other => panic!("no operation {other}"),
     }
 }
