@@ -58,6 +58,7 @@ export const sidebar = [
           page('Schemas', '/http/schemas'),
         ],
       },
+      page('Command line', '/cli'),
       page('What a client can rely on', '/contract'),
       page('Differences from Qdrant', '/compatibility'),
       page('Universal query', '/query'),
