@@ -3,7 +3,7 @@
  * made in a namespace of each command, so none is left when it ends.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, mustRun, output, run } from '../../build/process.mjs';
 import { root } from '../../build/tree.mjs';
@@ -63,6 +63,13 @@ export async function makeContainer(name, release, packages = []) {
     borrowNetwork(container);
   }
   return container;
+}
+
+/** Removes every container, which are gigabytes; what debootstrap made stays for the next one. */
+export function removeContainers() {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder).filter((one) => !/^debian-[a-z]+$/.test(one)))
+    rmSync(join(folder, name), { recursive: true, force: true });
 }
 
 /** There is no mirror of Debian here. */

@@ -6,7 +6,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, output } from '../../build/process.mjs';
 import { buildImage } from './build.mjs';
-import { mustIn, NoMirror, startIn, whyNoChroot } from './chroot.mjs';
+import { mustIn, NoMirror, removeContainers, startIn, whyNoChroot } from './chroot.mjs';
 import { firstQueries } from '../../package/installation.mjs';
 
 /** Of the whole image, packed by gzip. */
@@ -18,17 +18,18 @@ const FOREIGN = ['npm', 'npx', 'gcc', 'cc', 'cargo', 'rustc', 'make', 'python3']
 export async function checkImage() {
   const missing = await whyNoChroot();
   if (missing !== undefined) return { skipped: missing };
-  let stage;
   try {
-    stage = await buildImage();
+    const stage = await buildImage();
+    requireNothingForeign(stage.folder);
+    const bytes = await packedBytes(stage.folder);
+    await serveAsContainer(stage);
+    return `serves as ${stage.last.USER} on a read-only root; ${(bytes / 1e6).toFixed(1)} MB packed`;
   } catch (error) {
     if (error instanceof NoMirror) return { skipped: error.message };
     throw error;
+  } finally {
+    removeContainers();
   }
-  requireNothingForeign(stage.folder);
-  const bytes = await packedBytes(stage.folder);
-  await serveAsContainer(stage);
-  return `serves as ${stage.last.USER} on a read-only root; ${(bytes / 1e6).toFixed(1)} MB packed`;
 }
 
 function requireNothingForeign(folder) {
