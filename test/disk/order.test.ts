@@ -113,6 +113,7 @@ beforeAll(async () => {
       /\tunlink\t0\t.*\tlog\/\w+\.log\t/g,
       /\tunlink\t0\t.*\.data\t/g,
       /\trename\t0\t.*\tcatalog\/CATALOG\t/g,
+      /\trename\t0\t.*\tlog\/cut\t/g,
     ].every(isDoneOften);
   };
   acknowledged = await load(url, isEnough);

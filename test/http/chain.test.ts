@@ -149,6 +149,7 @@ describe.each([
         title: 'kithdb - vector database',
         version: expect.stringMatching(/^1\.19\.\d+$/),
         kithdb_version: '0.1.0',
+        dialect: 'specification',
         status: 'ok',
         time: expect.any(Number),
       });
