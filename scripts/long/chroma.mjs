@@ -27,7 +27,7 @@ async function prepareChroma() {
 /** @returns {Promise<string>} a line on what was tried */
 export async function checkChromaMigration() {
   const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-  const env = { KITHDB_CHROMA: await prepareChroma() };
+  const env = { CHROMA_COMMAND: await prepareChroma() };
   await mustRun('chroma-migration', process.execPath, [jest, 'test/migration/chroma-server'], { env });
   return 'all records of a real server arrive';
 }

@@ -78,7 +78,7 @@ function runOwnerKills(_, count) {
 
 /** Every release of Qdrant's clients that there is a folder or a package of. */
 function runClients() {
-  return runJest('clients', ['test/clients/releases'], { KITHDB_CLIENTS: 'all' }, 1);
+  return runJest('clients', ['test/clients/releases'], { TESTED_CLIENTS: 'all' }, 1);
 }
 
 /** Flips of bits in the store of authentication and its journal. */
@@ -95,7 +95,7 @@ function runAuthKills() {
 
 /** All that pages say to run, what takes long included. */
 function runSnippets() {
-  return runJest('snippets', ['test/docs/snippets'], { KITHDB_SLOW_SNIPPETS: 1 }, 1);
+  return runJest('snippets', ['test/docs/snippets'], { SLOW_SNIPPETS: 1 }, 1);
 }
 
 /** Upserts that never end in 256 MiB, for that many minutes: in a control group where one can be made. */

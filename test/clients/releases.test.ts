@@ -13,7 +13,7 @@ const releases = existsSync(releasesDir) ? readdirSync(releasesDir).sort() : [];
 
 /** Those that could not read any answer with `usage`; the others are tried by `npm run test:long` (suite `clients`). */
 const ALWAYS = ['1.13.3', '1.14.3'];
-const tried = process.env['KITHDB_CLIENTS'] === 'all' ? releases : ALWAYS;
+const tried = process.env['TESTED_CLIENTS'] === 'all' ? releases : ALWAYS;
 
 /** Packages that are earlier releases of the JavaScript client. */
 const JS_RELEASES = ['qdrant-js-1.12', 'qdrant-js-1.14', 'qdrant-js-1.16', '@qdrant/js-client-rest'];

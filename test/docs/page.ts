@@ -2,7 +2,7 @@
  * What a page says to do: its fenced blocks of `sh`, `js` and `python` in their order. Comments before a block say more:
  *
  * - `<!-- test: skip because REASON -->`: it is not run.
- * - `<!-- test: slow because REASON -->`: it runs with KITHDB_SLOW_SNIPPETS alone, as `npm run test:long -- snippets` sets it.
+ * - `<!-- test: slow because REASON -->`: it runs with SLOW_SNIPPETS alone, as `npm run test:long -- snippets` sets it.
  * - `<!-- test: save as NAME -->`: it is a file, which later blocks run.
  * - `<!-- test: continues -->`: it belongs to the program of the block before it.
  * - `<!-- test: prints -->`: it is all that the block before it prints. `…` stands for anything.

@@ -7,7 +7,7 @@ import { isAsPromised, promisedLines, snippetsOf, type Snippet } from './page';
 import { Shell } from './shell';
 
 const root = join(__dirname, '..', '..');
-const runsSlowOnes = process.env['KITHDB_SLOW_SNIPPETS'] !== undefined;
+const runsSlowOnes = process.env['SLOW_SNIPPETS'] !== undefined;
 
 /** The README, CONTRIBUTING, and every page of docs/ with something to run. */
 const pages = ['README.md', 'CONTRIBUTING.md', ...markdownIn(join(root, 'docs'))]

@@ -10,7 +10,7 @@ import { itUnless } from '../missing';
 import { until } from '../until';
 
 /** The command of a Chroma that is installed: `npm run test:long -- chroma` installs one. */
-const CHROMA = process.env['KITHDB_CHROMA'];
+const CHROMA = process.env['CHROMA_COMMAND'];
 
 const FILL = `
 import sys, chromadb
