@@ -84,7 +84,8 @@ describe('releases of Qdrant’s clients, unchanged (C1.1, C9.1)', () => {
       for (const release of tried) {
         const ran = await flow(release, server.url, token);
         expect(ran).toEqual({ release, calls: expect.any(Number) });
-        expect(ran.calls).toBeGreaterThan(30);
+        // The oldest has no method for one of them.
+        expect(ran.calls).toBeGreaterThanOrEqual(30);
       }
     },
     600_000,
