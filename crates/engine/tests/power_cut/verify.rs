@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::common::{Client, Random};
-use crate::model::{Collection, MULTI, Model, Point, SPARSE, Schema, read_id, uuid_of};
+use crate::model::{Collection, MULTI, Model, Point, ROW, SPARSE, Schema, read_id, uuid_of};
 use crate::program;
 use kithdb_engine::collection::View;
 use kithdb_engine::field::{GraphSearch, QuantizationParams};
@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// `ef_search` of a collection that does not say it.
+const DEFAULT_EF_SEARCH: usize = 64;
 
 /// Searches of all programs that walked a graph.
 pub static WALKS: AtomicU64 = AtomicU64::new(0);
@@ -306,7 +309,10 @@ fn searches_agree(
         near()
     };
     assert_eq!(found.len(), limit, "a search of {name}/{field} through the graph");
-    if !collection.quantized {
+    // A walk keeps so many rows. Of a point with several, the few that are near may all be behind those of others.
+    let rows = holders.iter().map(|(_, vector)| vector.len()).sum::<usize>() / ROW;
+    let is_estimate = field == MULTI && rows > DEFAULT_EF_SEARCH;
+    if !collection.quantized && !is_estimate {
         let scores = |hits: &[(u64, f32)]| hits.iter().take(limit).map(|hit| hit.1).collect::<Vec<_>>();
         assert_eq!(scores(&found), scores(&all), "graph and scan of {name}/{field} agree");
     }
