@@ -17,14 +17,13 @@ import {
   folderWith,
   formerFiles,
   history,
+  KILL_STEP,
   JOURNAL,
   removeFolders,
   STORE,
   type Files,
 } from './store-history';
 
-/** Every how many-th call of the disk a change is killed at. */
-const KILL_STEP = Number(process.env['KITHDB_AUTH_KILL_STEP'] ?? 7);
 const TIMEOUT_MS = 3_600_000;
 
 let states: readonly Files[];

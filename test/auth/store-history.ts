@@ -15,6 +15,9 @@ import { openStore } from '../../src/auth/store/open';
 import type { StoredAdmin, TokenStore } from '../../src/auth/store/port';
 import { connectSqlite3 } from '../../src/auth/store/sqlite3';
 
+/** Every how many-th call of the disk a change is killed at. */
+export const KILL_STEP = Number(process.env['KITHDB_AUTH_KILL_STEP'] ?? 7);
+
 /** The files of a store that hold something. */
 export const STORE = 'auth.sqlite3';
 export const JOURNAL = `${STORE}-journal`;

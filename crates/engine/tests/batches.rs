@@ -3,13 +3,11 @@
 mod common;
 
 use common::Random;
-use kithdb_engine::deadline::Cancellation;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
 
 const SIZE: usize = 24;
 const POINTS: u64 = 1_500;
@@ -22,19 +20,7 @@ fn start(
     body: &Value,
 ) -> mpsc::Receiver<Result<Vec<u8>, Error>> {
     let (send, receive) = mpsc::channel();
-    let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait: true,
-        manner: Default::default(),
-        timeout: None,
-        body: Box::new(body.to_string().into_bytes()),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    };
+    let request = common::request(operation, collection, body);
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     receive
 }

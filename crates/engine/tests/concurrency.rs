@@ -3,8 +3,7 @@
 mod common;
 
 use common::Random;
-use kithdb_engine::deadline::Cancellation;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::storage::{RealDisk, SimDisk};
@@ -42,20 +41,7 @@ fn call(
     body: &Value,
 ) -> Result<Value, Error> {
     let (send, receive) = mpsc::channel();
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait,
-        manner: Default::default(),
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    };
+    let request = Request { wait, ..common::request(operation, collection, body) };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     let envelope = receive.recv().expect("every request is answered")?;
     Ok(serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone())

@@ -1,13 +1,15 @@
 //! Writes that take long: given up at their deadline or when the engine closes, and no reason for others to wait beyond
 //! theirs.
 
+mod common;
+
 use kithdb_engine::deadline::Cancellation;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 type Answer = mpsc::Receiver<Result<Vec<u8>, Error>>;
 
@@ -26,17 +28,9 @@ fn start_cancellable(
 ) -> Answer {
     let (send, receive) = mpsc::channel();
     let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: "c".to_string(),
-        target: None,
-        wait: true,
-        manner: Default::default(),
         timeout: Some(timeout),
-        body: Box::new(body.to_string().into_bytes()),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
         cancellation: cancellation.clone(),
+        ..common::request(operation, "c", body)
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     receive

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::deadline::{Cancellation, Deadline};
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::deadline::Deadline;
+use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
@@ -31,20 +31,8 @@ fn send(
     body: &Value,
 ) -> mpsc::Receiver<Result<Value, Error>> {
     let (send, receive) = mpsc::channel();
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: "c".to_string(),
-        target: target.map(str::to_string),
-        wait,
-        manner: Default::default(),
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    };
+    let request =
+        Request { target: target.map(str::to_string), wait, ..common::request(operation, "c", body) };
     let reply = move |result: Result<_, Error>| {
         let result = result.map(|envelope: Vec<u8>| {
             serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone()

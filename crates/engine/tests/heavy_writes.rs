@@ -7,7 +7,7 @@ use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteRequest};
 use kithdb_engine::deadline::{Cancellation, Deadline};
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
@@ -24,17 +24,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 fn start(engine: &Engine, operation: &str, collection: &str, body: &Value, gone: &Cancellation) -> Answer {
     let (send, receive) = mpsc::channel();
     let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait: true,
-        manner: Default::default(),
         timeout: Some(HOUR),
-        body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
         cancellation: gone.clone(),
+        ..common::request(operation, collection, body)
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     receive

@@ -3,15 +3,14 @@
 mod common;
 
 use common::{SHORT_FILES, TestEngine};
-use kithdb_engine::deadline::Cancellation;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
+use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::recent_operations::{CallIdentity, KEPT_OPERATIONS};
 use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
 use kithdb_engine::types::{Lsn, OperationId};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const COLLECTION: &str = "things";
 
@@ -20,19 +19,7 @@ fn named(id: u128) -> Option<CallIdentity> {
 }
 
 fn request(operation: &str, collection: &str, identity: Option<CallIdentity>, body: &Value) -> Request {
-    Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait: true,
-        manner: Default::default(),
-        timeout: None,
-        body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
-        start: Instant::now(),
-        identity,
-        answer_room: None,
-        cancellation: Cancellation::default(),
-    }
+    Request { identity, ..common::request(operation, collection, body) }
 }
 
 /// The result of a call with an identity.

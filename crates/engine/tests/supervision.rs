@@ -1,7 +1,9 @@
 //! Every background task panics once: it is counted, the thread is back, and collections serve.
 
+mod common;
+
 use kithdb_engine::MemoryLimit;
-use kithdb_engine::engine::{Engine, Operation, Options, Request, ScrubOptions, Tuning};
+use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
 use kithdb_engine::supervision::{PlantedPanic, Task};
@@ -24,20 +26,7 @@ fn open(disk: &SimDisk, options: Options) -> Engine {
 
 fn call(engine: &Engine, operation: &str, collection: &str, body: &Value) -> Result<Value, Error> {
     let (send, receive) = mpsc::channel();
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait: true,
-        manner: Default::default(),
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: kithdb_engine::Cancellation::default(),
-    };
+    let request = common::request(operation, collection, body);
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     let envelope = receive.recv_timeout(LIMIT).expect("every request is answered")?;
     Ok(serde_json::from_slice::<Value>(&envelope).expect("envelopes are JSON")["result"].clone())

@@ -34,6 +34,23 @@ pub fn setting(name: &str) -> Option<u64> {
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
 
+/// A request that is answered when it is done, without a deadline. A body of null is none.
+pub fn request(operation: &str, collection: &str, body: &Value) -> Request {
+    Request {
+        operation: Operation::parse(operation).expect("a known operation"),
+        collection: collection.to_string(),
+        target: None,
+        wait: true,
+        strictness: Default::default(),
+        timeout: None,
+        body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
+        start: Instant::now(),
+        answer_room: None,
+        identity: None,
+        cancellation: Cancellation::default(),
+    }
+}
+
 /// See the module.
 pub struct TestEngine {
     /// The disk, which outlives the engine.
@@ -72,17 +89,11 @@ impl Client {
         let answer = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&answer);
         let request = Request {
-            operation: Operation::parse(operation).expect("a known operation"),
-            collection: collection.to_string(),
             target: target.map(str::to_string),
             wait,
-            manner: Default::default(),
-            timeout: None,
             body: Box::new(body),
-            start: Instant::now(),
-            answer_room: None,
             identity: id.map(|id| CallIdentity { id: OperationId::new(id), first_sent: None }),
-            cancellation: Cancellation::default(),
+            ..request(operation, collection, &Value::Null)
         };
         self.0.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
         let result = answer.lock().unwrap().take();
