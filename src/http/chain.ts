@@ -223,7 +223,7 @@ export class Chain {
       credential: exchange.credential,
     };
     const request: Admissible = { exchange, route, engine, client };
-    if (this.#starts.isAlone(client)) {
+    if (this.#starts.noteAlone(client)) {
       this.#start(request, params);
       return;
     }

@@ -41,6 +41,11 @@ interface Started {
   isNew: boolean;
 }
 
+/** The credential, or the network where there is none. */
+function nameOf({ network, credential }: Client): string {
+  return credential ?? network;
+}
+
 /**
  * Decides when requests start that the event loop has read, so that a client with hundreds of connections does not make
  * another one wait for all of them: fair queueing, with one line for each client and a limit on new requests. A client
@@ -69,12 +74,12 @@ export class StartQueue {
   }
 
   /**
-   * Notes a request, and says whether its client is the only one of the last second. Then it starts at once, and is neither
-   * counted nor given to {@link add}.
+   * Notes a request. True when its client is the only one of the last second: then the caller starts it at once, and does
+   * not give it to {@link add}.
    */
-  isAlone({ network, credential }: Client): boolean {
+  noteAlone(of: Client): boolean {
     const now = this.clock();
-    const client = credential ?? network;
+    const client = nameOf(of);
     if (client !== this.#lastClient) {
       if (now - this.#lastAt < SEVERAL_MS) {
         this.#severalUntil = now + SEVERAL_MS;
@@ -86,10 +91,10 @@ export class StartQueue {
   }
 
   /** Starts a request, now or later. */
-  add({ network, credential }: Client, request: Startable): void {
+  add(of: Client, request: Startable): void {
     const now = this.clock();
     this.#age(now);
-    const client = credential ?? network;
+    const client = nameOf(of);
     const line = this.#lineOf(client);
     const mustWait = line.waiting.size > 0 || (line.newOnes > 0 && this.#newOnes >= this.#limit(now));
     if (!mustWait || this.#waiting >= MAX_WAITING) {

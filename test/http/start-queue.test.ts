@@ -36,7 +36,7 @@ describe('StartQueue', () => {
   /** As the chain of checks does. */
   const request = (client: Client, name: string): FakeRequest => {
     const made = new FakeRequest(name, started);
-    if (queue.isAlone(client)) {
+    if (queue.noteAlone(client)) {
       made.start();
     } else {
       queue.add(client, made);
