@@ -5,7 +5,7 @@ const COUNTED_DIGITS = 12;
 
 /**
  * Ids of requests in the form of UUIDs: random groups that are drawn once, and a counter in the last one. They need to
- * differ, not to be secret, and a random one for each request takes two hundredths of the time of a small search.
+ * differ and not to be secret, and a random one for each request would cost more.
  */
 export function requestIds(): () => string {
   const prefix = randomUUID().slice(0, -COUNTED_DIGITS);
