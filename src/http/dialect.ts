@@ -13,7 +13,7 @@ export interface Dialect {
   /** As `GET /` names it. */
   readonly name: DialectName;
   /**
-   * The engine passes over what is harmless, and warns of it: `Manner` in `crates/engine/src/api/manner.rs` says what
+   * The engine passes over what is harmless, and warns of it: `Strictness` in `crates/engine/src/api/strictness.rs` says what
    * that is.
    */
   readonly isLenient: boolean;

@@ -27,7 +27,7 @@ pub fn send(
         collection: COLLECTION.to_string(),
         target: target.map(str::to_string),
         wait: true,
-        manner: Default::default(),
+        strictness: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

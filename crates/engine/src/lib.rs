@@ -73,7 +73,7 @@ pub mod vectors;
 #[doc(hidden)]
 pub mod wal;
 
-pub use api::Manner;
+pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::OpenError;
 pub use collection::{Losses, MemoryReport};

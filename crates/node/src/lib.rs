@@ -19,8 +19,8 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    Body, CallIdentity, Decision, Engine, Error, Manner, OpenEngine, Operation, OperationId, Report, Request,
-    SharedFolder, decide_for,
+    Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report, Request,
+    SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -144,7 +144,7 @@ impl NativeEngine {
             collection,
             target,
             wait,
-            manner: if is_lenient == Some(true) { Manner::Lenient } else { Manner::Strict },
+            strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),

@@ -1,6 +1,6 @@
 //! Reading a request's body: functions that all parsers of this module use.
 
-use super::manner::{Manner, RequestBody};
+use super::strictness::{RequestBody, Strictness};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -15,7 +15,7 @@ pub(super) fn parse<T>(
 ) -> Result<T> {
     let bytes = body.bytes();
     let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
-    if body.manner() == Manner::Lenient {
+    if body.strictness() == Strictness::Lenient {
         reader.pass_over_unknown();
     }
     let value = read(&mut reader)?;

@@ -7,7 +7,6 @@
 mod body;
 mod example;
 mod id;
-mod manner;
 mod order_by;
 mod page;
 mod query;
@@ -17,6 +16,7 @@ pub mod response;
 mod search;
 mod search_params;
 mod selectors;
+mod strictness;
 pub mod summaries;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ mod upsert;
 mod vector;
 
 pub use id::{path_field, path_id};
-pub use manner::{Manner, MannerlyBody, RequestBody};
+pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
 use crate::collection::update::Update;
 use crate::config::{CollectionConfig, CollectionPatch};

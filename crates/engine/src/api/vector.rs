@@ -98,8 +98,11 @@ impl VectorReader {
 
     /// Reads the vectors of a point: an array for the unnamed one, or a map of names to vectors.
     pub(super) fn of_point(&mut self, reader: &mut Reader<'_>, limits: &Limits) -> Result<NamedVectors> {
-        if reader.peek()? != Kind::Object || has_input(reader)? {
+        if reader.peek()? != Kind::Object {
             return Ok(vec![("".into(), self.value(reader)?)]);
+        }
+        if has_input(reader)? {
+            return Ok(vec![("".into(), self.texts.vector(reader)?)]);
         }
         let place = reader.path();
         let mut vectors: NamedVectors = Vec::new();

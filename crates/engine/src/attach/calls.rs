@@ -2,7 +2,7 @@
 
 use super::frame::CallFrame;
 use super::outgoing::SharedBytes;
-use crate::api::Manner;
+use crate::api::Strictness;
 use crate::deadline::{Cancellation, Deadline};
 use crate::engine::{Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::error::Error;
@@ -25,7 +25,7 @@ pub struct Call {
     collection: String,
     target: Option<String>,
     wait: bool,
-    manner: Manner,
+    strictness: Strictness,
     start: Instant,
     allowed: Duration,
     pub body: SharedBytes,
@@ -51,15 +51,16 @@ impl AsRef<[u8]> for Kept {
 impl Call {
     /// A call from a request.
     pub fn new(request: Request) -> Call {
-        let Request { operation, collection, target, wait, manner, timeout, body, start, identity, .. } =
-            request;
+        let Request {
+            operation, collection, target, wait, strictness, timeout, body, start, identity, ..
+        } = request;
         let body: Box<dyn AsRef<[u8]> + Send + Sync> = body;
         Call {
             operation,
             collection,
             target,
             wait,
-            manner,
+            strictness,
             start,
             allowed: timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST),
             body: Arc::from(body),
@@ -79,7 +80,7 @@ impl Call {
             collection: self.collection.clone(),
             target: self.target.clone(),
             wait: self.wait,
-            manner: self.manner,
+            strictness: self.strictness,
             timeout: Some(self.allowed),
             body,
             start: self.start,
@@ -103,7 +104,7 @@ impl Call {
             collection: &self.collection,
             target: self.target.as_deref(),
             wait: self.wait,
-            manner: self.manner,
+            strictness: self.strictness,
             timeout_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
             answer_room: self.answer_room.map(|room| room as u64),
             id: self.id,

@@ -1,7 +1,7 @@
 //! The messages between an attached process and the owner. Each is a frame: its length (4 bytes, little-endian, without
 //! these), its kind (1 byte), and the rest. `docs/embedding.md` has the tables.
 
-use crate::api::Manner;
+use crate::api::Strictness;
 use crate::engine::Operation;
 use crate::error::Error;
 use crate::types::{Lsn, OperationId};
@@ -67,7 +67,7 @@ pub struct CallFrame<'a> {
     pub collection: &'a str,
     pub target: Option<&'a str>,
     pub wait: bool,
-    pub manner: Manner,
+    pub strictness: Strictness,
     /// Time that is left of the call's.
     pub timeout_ms: u64,
     pub answer_room: Option<u64>,
@@ -172,7 +172,7 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.id.is_some(), HAS_IDENTITY),
         (call.first_sent.is_some(), HAS_BEEN_SENT),
         (call.answer_room.is_some(), HAS_ROOM),
-        (call.manner == Manner::Lenient, IS_LENIENT),
+        (call.strictness == Strictness::Lenient, IS_LENIENT),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
@@ -302,7 +302,7 @@ impl<'a> Rest<'a> {
             collection,
             target,
             wait: has(WAIT),
-            manner: if has(IS_LENIENT) { Manner::Lenient } else { Manner::Strict },
+            strictness: if has(IS_LENIENT) { Strictness::Lenient } else { Strictness::Strict },
             timeout_ms,
             answer_room,
             id,
@@ -381,7 +381,7 @@ mod tests {
         collection: "närmast",
         target: None,
         wait: true,
-        manner: Manner::Lenient,
+        strictness: Strictness::Lenient,
         timeout_ms: 60_000,
         answer_room: Some(9),
         id: Some(OperationId::new(u128::MAX - 5)),
@@ -398,7 +398,7 @@ mod tests {
         let bare = CallFrame {
             target: Some(""),
             wait: false,
-            manner: Manner::Strict,
+            strictness: Strictness::Strict,
             answer_room: None,
             id: None,
             first_sent: None,

@@ -286,7 +286,7 @@ impl Connection {
             collection: sent.collection.to_string(),
             target: sent.target.map(str::to_string),
             wait: sent.wait,
-            manner: sent.manner,
+            strictness: sent.strictness,
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
             body: Box::new(sent.body.to_vec()),
             start: Instant::now(),

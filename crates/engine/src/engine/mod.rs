@@ -37,7 +37,7 @@ pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
-use crate::api::Manner;
+use crate::api::Strictness;
 use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::GraphPolicy;
 use crate::deadline::{Cancellation, Closing};
@@ -102,7 +102,7 @@ pub struct Request {
     /// The identity of a write that may be repeated (C25).
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
-    pub manner: Manner,
+    pub strictness: Strictness,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.

@@ -3,7 +3,7 @@
 use super::answer_budget::AnswerBudget;
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
-use crate::api::{self, MannerlyBody, response, summaries};
+use crate::api::{self, BodyWithWarnings, response, summaries};
 use crate::catalog::Use;
 use crate::collection::{Point, View};
 use crate::deadline::Deadline;
@@ -20,7 +20,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body = MannerlyBody::new((*request.body).as_ref(), request.manner);
+    let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
     Read { core, request, body: &body, deadline, out: &mut out, budget }.answer()?;
     envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
     Ok(out)
@@ -30,7 +30,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 struct Read<'a> {
     core: &'a Core,
     request: &'a Request,
-    body: &'a MannerlyBody<'a>,
+    body: &'a BodyWithWarnings<'a>,
     deadline: &'a Deadline,
     out: &'a mut Vec<u8>,
     budget: AnswerBudget<'a>,

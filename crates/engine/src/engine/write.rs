@@ -4,7 +4,7 @@ use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
-    self, MannerlyBody,
+    self, BodyWithWarnings,
     response::{self, UpdateStatus},
 };
 use crate::catalog::Use;
@@ -63,7 +63,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = MannerlyBody::new((*request.body).as_ref(), request.manner);
+        let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
@@ -105,7 +105,7 @@ enum Prepared {
 }
 
 /// Parses and checks everything that needs no collection (C1.6).
-fn prepare(core: &Core, request: &Request, sent: &MannerlyBody<'_>) -> Result<Prepared, Error> {
+fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
     let body = (*request.body).as_ref();
     let limits = &core.limits;
     let points = |update: Update| {

@@ -111,7 +111,7 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         collection: NAME.to_string(),
         target: None,
         wait: true,
-        manner: Default::default(),
+        strictness: Default::default(),
         timeout: None,
         body: Box::new(body.as_bytes().to_vec()),
         start: Instant::now(),

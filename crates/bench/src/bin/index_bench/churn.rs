@@ -74,7 +74,7 @@ impl Churn<'_> {
             collection: COLLECTION.to_string(),
             target: None,
             wait: true,
-            manner: Default::default(),
+            strictness: Default::default(),
             timeout: None,
             body: Box::new(body.into_bytes()),
             start: Instant::now(),

@@ -39,7 +39,7 @@ fn send(
         collection: collection.into(),
         target: None,
         wait: true,
-        manner: Default::default(),
+        strictness: Default::default(),
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),

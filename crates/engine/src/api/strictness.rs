@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 /// How strictly a request is taken (C12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
+pub enum Strictness {
     /// What is unknown, absent or beyond the window is refused.
     #[default]
     Strict,
@@ -20,8 +20,8 @@ pub trait RequestBody {
     fn bytes(&self) -> &[u8];
 
     /// How strictly.
-    fn manner(&self) -> Manner {
-        Manner::Strict
+    fn strictness(&self) -> Strictness {
+        Strictness::Strict
     }
 
     /// Takes the warnings about what was passed over.
@@ -46,17 +46,17 @@ impl RequestBody for Vec<u8> {
     }
 }
 
-/// A body that is read in the manner of its request, and what was passed over in it.
-pub struct MannerlyBody<'b> {
+/// A body that is read as strictly as its request says, and what was passed over in it.
+pub struct BodyWithWarnings<'b> {
     bytes: &'b [u8],
-    manner: Manner,
+    strictness: Strictness,
     warnings: RefCell<Vec<String>>,
 }
 
-impl<'b> MannerlyBody<'b> {
+impl<'b> BodyWithWarnings<'b> {
     /// A body that has not been read.
-    pub fn new(bytes: &'b [u8], manner: Manner) -> MannerlyBody<'b> {
-        MannerlyBody { bytes, manner, warnings: RefCell::default() }
+    pub fn new(bytes: &'b [u8], strictness: Strictness) -> BodyWithWarnings<'b> {
+        BodyWithWarnings { bytes, strictness, warnings: RefCell::default() }
     }
 
     /// What was passed over, a sentence each.
@@ -65,13 +65,13 @@ impl<'b> MannerlyBody<'b> {
     }
 }
 
-impl RequestBody for MannerlyBody<'_> {
+impl RequestBody for BodyWithWarnings<'_> {
     fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    fn manner(&self) -> Manner {
-        self.manner
+    fn strictness(&self) -> Strictness {
+        self.strictness
     }
 
     fn warn(&self, warnings: Vec<String>) {
