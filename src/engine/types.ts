@@ -87,6 +87,7 @@ export type EngineErrorCode =
   | 'collection_deleted' // details.name
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
+  | 'version_conflict' // details.conflicts: at most ten; details.total
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
@@ -110,6 +111,8 @@ export interface EngineErrorDetails {
   readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
+  /** Points with another version than the request expects; versions as decimal text, 0 of an absent point. */
+  readonly conflicts?: readonly { readonly id: string; readonly expected: string; readonly found: string }[];
   /** The part of a batch that the error is about, as a path: `searches[3]`. */
   readonly place?: string;
 }

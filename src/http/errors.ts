@@ -38,6 +38,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 404,
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
+  version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,
@@ -92,6 +93,18 @@ function pointNotFound(details: EngineErrorDetails): string {
   const total = details.total ?? ids.length;
   const more = total > ids.length ? `, and ${total - ids.length} more` : '';
   return `Point not found: ${ids.join(', ')}${more}`;
+}
+
+/** Each point with the version that it has and the one that the request expects (C25); an absent point has none. */
+function versionConflict(details: EngineErrorDetails): string {
+  const conflicts = details.conflicts ?? [];
+  const total = details.total ?? conflicts.length;
+  const version = (number: string): string => (number === '0' ? 'absent' : `version ${number}`);
+  const points = conflicts.map(
+    ({ id, expected, found }) => `${id} (${version(found)}, expected ${version(expected)})`,
+  );
+  const more = total > points.length ? `, and ${total - points.length} more` : '';
+  return `Version conflict: ${points.join(', ')}${more}`;
 }
 
 export function badRequest(message: string): Failure {

@@ -37,6 +37,8 @@ pub enum Error {
     PointNotFound(Vec<PointId>),
     /// An example is a point that does not have the vector of the query.
     PointWithoutVector(PointId, String),
+    /// Points that do not have the version that the request expects, in its order.
+    VersionConflict(Vec<VersionConflict>),
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -67,8 +69,19 @@ pub enum Error {
     Within(String, Box<Error>),
 }
 
+/// A point that does not have the version that a write expects (C25); an absent one has 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionConflict {
+    /// The point.
+    pub id: PointId,
+    /// The version of the request.
+    pub expected: u64,
+    /// Its version.
+    pub found: u64,
+}
+
 /// All codes, of which another process may answer any.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -80,6 +93,7 @@ const CODES: [&str; 23] = [
     "collection_deleted",
     "point_not_found",
     "point_without_vector",
+    "version_conflict",
     "not_ready",
     "timeout",
     "cancelled",
@@ -94,7 +108,7 @@ const CODES: [&str; 23] = [
     "internal_panic",
 ];
 
-/// Ids that a [`Error::PointNotFound`] names in its message (C1.4).
+/// Points that a [`Error::PointNotFound`] or a [`Error::VersionConflict`] names in its message (C1.4).
 const NAMED_IDS: usize = 10;
 
 impl Error {
@@ -135,6 +149,7 @@ impl Error {
             Error::CollectionDeleted(_) => "collection_deleted",
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
+            Error::VersionConflict(_) => "version_conflict",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
@@ -183,6 +198,7 @@ impl Error {
                 write_field(out, "name", name);
             }
             Error::PointNotFound(ids) => write_ids(out, ids),
+            Error::VersionConflict(conflicts) => write_conflicts(out, conflicts),
             Error::VectorsConfigRequired
             | Error::NotReady
             | Error::OutcomeUnknown
@@ -228,6 +244,17 @@ fn write_ids(out: &mut Vec<u8>, ids: &[PointId]) {
         write_string(out, &id.to_string());
     }
     out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
+}
+
+/// Writes the first conflicts, and how many there are in all.
+fn write_conflicts(out: &mut Vec<u8>, conflicts: &[VersionConflict]) {
+    out.extend_from_slice(b"\"conflicts\":[");
+    for (at, VersionConflict { id, expected, found }) in conflicts.iter().take(NAMED_IDS).enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        let versions = format!("\"expected\":\"{expected}\",\"found\":\"{found}\"");
+        out.extend_from_slice(format!("{comma}{{\"id\":\"{id}\",{versions}}}").as_bytes());
+    }
+    out.extend_from_slice(format!("],\"total\":{}", conflicts.len()).as_bytes());
 }
 
 impl fmt::Display for Error {

@@ -1,5 +1,6 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
+use crate::change::Skipped;
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
 use crate::json::{write_f32, write_f64, write_string, write_u64};
@@ -64,8 +65,13 @@ pub enum UpdateStatus {
     Acknowledged,
 }
 
-/// Appends an update's result.
-pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateStatus) {
+/// Appends an update's result. `skipped` is what it skipped, if anything (C25).
+pub fn write_update_result(
+    out: &mut Vec<u8>,
+    operation_id: u64,
+    status: UpdateStatus,
+    skipped: Option<&Skipped>,
+) {
     let mut object = ObjectWriter::start(out);
     write_u64(object.key("operation_id"), operation_id);
     let word = match status {
@@ -73,16 +79,28 @@ pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateS
         UpdateStatus::Acknowledged => "acknowledged",
     };
     write_string(object.key("status"), word);
+    object.field("skipped", skipped, |out, skipped| {
+        let mut object = ObjectWriter::start(out);
+        write_u64(object.key("count"), skipped.count.into());
+        write_list(object.key("ids"), &skipped.ids, |out, id| write_id(out, *id));
+        object.end();
+    });
     object.end();
 }
 
-/// Appends the results of a batch, one for each operation in their order (C5.11).
+/// Appends the results of a batch, one for each of its operations in their order (C5.11): all have the number of the one
+/// record.
 pub fn write_update_results(
     out: &mut Vec<u8>,
-    operation_ids: impl IntoIterator<Item = u64>,
+    operation_id: u64,
+    count: usize,
     status: UpdateStatus,
+    skipped: &[Skipped],
 ) {
-    write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
+    write_list(out, 0..count, |out, at| {
+        let skipped = skipped.iter().find(|skipped| skipped.at as usize == at);
+        write_update_result(out, operation_id, status, skipped);
+    });
 }
 
 /// Appends a warning, in the form that a collection's info has.

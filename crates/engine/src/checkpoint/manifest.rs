@@ -13,8 +13,10 @@ use crate::types::{Lsn, OpNumber};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where there are operations that came with an identity.
-const VERSION: u32 = 4;
+/// Version of the format that this release writes, where operations that came with an identity skipped points.
+const VERSION: u32 = 5;
+/// The version without skipped points.
+const WITHOUT_SKIPPED: u32 = 4;
 /// The version without them.
 const WITHOUT_OPERATIONS: u32 = 3;
 /// The version before that: it does not say whose the manifest is.
@@ -81,6 +83,7 @@ impl Manifest {
         match self.collection {
             None => WITHOUT_COLLECTION,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
+            Some(_) if self.operations.skipped_nothing() => WITHOUT_SKIPPED,
             Some(_) => VERSION,
         }
     }
@@ -135,8 +138,11 @@ impl Manifest {
             }
         }
         out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
-        if self.version() == VERSION {
+        if self.version() >= WITHOUT_SKIPPED {
             self.operations.encode(&mut out);
+        }
+        if self.version() == VERSION {
+            self.operations.encode_skipped(&mut out);
         }
         out
     }
@@ -180,6 +186,13 @@ impl Manifest {
             manifest.operations = RecentOperations::decode(input)?;
             // A manifest without operations ends before them.
             if manifest.operations.is_empty() {
+                return Err(Undecodable);
+            }
+        }
+        if !input.0.is_empty() {
+            manifest.operations.decode_skipped(input)?;
+            // Likewise.
+            if manifest.operations.skipped_nothing() {
                 return Err(Undecodable);
             }
         }

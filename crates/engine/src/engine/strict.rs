@@ -154,7 +154,7 @@ impl<'a> Strict<'a> {
 
     fn check_selection(&self, selection: &Selection) -> Result<(), Error> {
         match selection {
-            Selection::Ids(_) => Ok(()),
+            Selection::Ids(..) => Ok(()),
             Selection::Filter(filter) => {
                 self.check_filter("filter", Some(filter), self.mode.unindexed_filtering_update)
             }

@@ -195,7 +195,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id.get(), status, &form, start)));
+            reply(result.map(|done| update_envelope(&done, status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -251,13 +251,14 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(operation_id: u64, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+    let (operation_id, skipped) = (done.operation_id.get(), &done.skipped);
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match form.shape {
-        Shape::Update => response::write_update_result(&mut out, operation_id, status),
+        Shape::Update => response::write_update_result(&mut out, operation_id, status, skipped.first()),
         Shape::Updates(count) => {
-            response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
+            response::write_update_results(&mut out, operation_id, count, status, skipped);
         }
         Shape::True => response::write_bool(&mut out, true),
     }

@@ -53,9 +53,9 @@ fn the_envelope_may_start_behind_other_bytes() {
 
 #[test]
 fn update_results_name_operation_and_status_c5() {
-    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed));
+    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed, None));
     assert_eq!(one, r#"{"operation_id":18446744073709551615,"status":"completed"}"#);
-    let two = written(|out| write_update_results(out, [4, 4], UpdateStatus::Acknowledged));
+    let two = written(|out| write_update_results(out, 4, 2, UpdateStatus::Acknowledged, &[]));
     assert_eq!(
         two,
         r#"[{"operation_id":4,"status":"acknowledged"},{"operation_id":4,"status":"acknowledged"}]"#

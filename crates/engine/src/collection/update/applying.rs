@@ -1,6 +1,9 @@
 //! Applying the updates of a request to a head, one after the other.
 
-use super::{Finder, Update, resolve::resolve};
+use super::{
+    Finder, Update,
+    resolve::{Resolved, resolve},
+};
 use crate::change::Change;
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -68,17 +71,21 @@ impl<'r> Applying<'r> {
         at: usize,
         update: Update,
         finder: &Finder<'_>,
-    ) -> Result<Vec<Change>, Error> {
+    ) -> Result<Resolved, Error> {
         let place = self.batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
         // Each may copy a payload as large as a request.
         self.deadline.check()?;
-        let changes = resolve(&head.state, update, &place, finder)?;
+        let mut resolved = resolve(&head.state, update, &place, finder)?;
+        if let Some(skipped) = &mut resolved.skipped {
+            skipped.at = at as u32;
+        }
+        let changes = &resolved.changes;
         self.touched += changes.iter().map(Change::touched).sum::<usize>();
         if at > 0 && self.touched > self.most_touched {
             let most = self.most_touched;
             return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
         }
-        for change in &changes {
+        for change in changes {
             head.apply_within(op, change, &mut self.allowance).map_err(|why| match why {
                 // More than the limit allows is the request's fault, more than there is room for is not.
                 Unapplied::TooLong(_) if self.is_short_of_memory => Error::MemoryLimit,
@@ -89,6 +96,6 @@ impl<'r> Applying<'r> {
             })?;
             yield_to_reads();
         }
-        Ok(changes)
+        Ok(resolved)
     }
 }

@@ -1,17 +1,17 @@
 //! From a typed update to resolved changes, against the writer's head.
 
 use super::finder::Finder;
-use super::{NamedVectors, PointInput, Selection, Update, UpdateMode};
-use crate::change::{Change, FieldVector, PayloadEdit};
+use super::{NamedVectors, PointInput, Selection, Update, UpdateMode, VectorsInput};
+use crate::change::{Change, FieldVector, PayloadEdit, Skipped};
 use crate::config::CollectionConfig;
 use crate::deadline::Pace;
-use crate::error::Error;
+use crate::error::{Error, VersionConflict};
 use crate::field::table as field;
 use crate::filter::Filter;
 use crate::state::State;
 use crate::types::{PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
 ///
@@ -19,23 +19,22 @@ use std::collections::HashMap;
 /// matches.
 ///
 /// # Errors
-/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
-pub fn resolve(
-    state: &State,
-    update: Update,
-    place: &str,
-    finder: &Finder<'_>,
-) -> Result<Vec<Change>, Error> {
+/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `VersionConflict` and `BadRequest`, before anything is changed.
+pub fn resolve(state: &State, update: Update, place: &str, finder: &Finder<'_>) -> Result<Resolved, Error> {
+    let edit = |edit, selection| {
+        let ids = existing(state, selection, finder, place)?;
+        Ok(Resolved::one(Change::EditPayload { edit, ids }))
+    };
     match update {
         Update::Upsert { points, mode, update_filter } => {
             upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
-                Selection::Ids(ids) => ids,
+                Selection::Ids(ids, _) => ids,
                 Selection::Filter(filter) => finder.matching(state, &filter)?,
             };
-            Ok(vec![Change::Delete(ids)])
+            Ok(Resolved::one(Change::Delete(ids)))
         }
         Update::UpdateVectors { points, update_filter } => {
             let guard = Guard::new(state, update_filter.as_ref(), finder);
@@ -44,24 +43,56 @@ pub fn resolve(
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection, finder)? }])
+            let ids = existing(state, selection, finder, place)?;
+            Ok(Resolved::one(Change::DropVectors { fields, ids }))
         }
         Update::SetPayload { payload, key, selection } => {
-            let edit = PayloadEdit::Merge { patch: payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
+            edit(PayloadEdit::Merge { patch: payload, at: key }, selection)
         }
         Update::OverwritePayload { payload, key, selection } => {
-            let edit = PayloadEdit::Overwrite { payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
+            edit(PayloadEdit::Overwrite { payload, at: key }, selection)
         }
-        Update::DeletePayload { keys, selection } => Ok(vec![Change::EditPayload {
-            edit: PayloadEdit::Remove(keys),
-            ids: existing(state, selection, finder)?,
-        }]),
-        Update::ClearPayload(selection) => Ok(vec![Change::EditPayload {
-            edit: PayloadEdit::Clear,
-            ids: existing(state, selection, finder)?,
-        }]),
+        Update::DeletePayload { keys, selection } => edit(PayloadEdit::Remove(keys), selection),
+        Update::ClearPayload(selection) => edit(PayloadEdit::Clear, selection),
+    }
+}
+
+/// What an update comes to.
+pub struct Resolved {
+    /// What is to be logged and applied.
+    pub changes: Vec<Change>,
+    /// What it left alone, if anything; its place in the request is that of the first update.
+    pub skipped: Option<Skipped>,
+}
+
+impl Resolved {
+    fn one(change: Change) -> Resolved {
+        Resolved { changes: vec![change], skipped: None }
+    }
+
+    fn new(changes: Vec<Change>, skipped: Skipped) -> Resolved {
+        Resolved { changes, skipped: (skipped.count > 0).then_some(skipped) }
+    }
+}
+
+/// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
+fn check_versions(
+    state: &State,
+    expected: impl Iterator<Item = (PointId, u64)>,
+    place: &str,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    let conflicts: Vec<VersionConflict> = expected
+        .filter_map(|(id, expected)| {
+            let found = state.point(id).map_or(0, |(_, point)| point.version.get());
+            let differs = found != expected && seen.insert(id);
+            differs.then_some(VersionConflict { id, expected, found })
+        })
+        .collect();
+    match (conflicts.is_empty(), place.trim_end_matches('.')) {
+        (true, _) => Ok(()),
+        (false, "") => Err(Error::VersionConflict(conflicts)),
+        (false, place) => Err(Error::VersionConflict(conflicts).within(place.to_string())),
     }
 }
 
@@ -96,57 +127,71 @@ fn upsert(
     mode: UpdateMode,
     mut guard: Guard<'_>,
     place: &str,
-) -> Result<Vec<Change>, Error> {
+) -> Result<Resolved, Error> {
+    check_versions(state, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     // The last of a repeated id wins; every point is checked all the same.
     let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
         last.insert(point.id, at);
     }
     let mut changes = Vec::with_capacity(last.len());
-    for (at, PointInput { id, vectors, payload }) in points.into_iter().enumerate() {
+    let mut skipped = Skipped::default();
+    for (at, PointInput { id, vectors, payload, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
         if last[&id] != at {
             continue;
         }
-        let skipped = match state.point(id) {
+        let is_skipped = match state.point(id) {
             Some(_) if mode == UpdateMode::InsertOnly => true,
             Some((offset, _)) => !guard.lets_through(offset)?,
             None => mode == UpdateMode::UpdateOnly,
         };
-        if !skipped {
+        if is_skipped {
+            skipped.add(id);
+        } else {
             changes.push(Change::Put { id, vectors, payload });
         }
     }
-    Ok(changes)
+    Ok(Resolved::new(changes, skipped))
 }
 
 fn update_vectors(
     state: &State,
-    points: Vec<(PointId, NamedVectors)>,
+    points: Vec<VectorsInput>,
     mut guard: Guard<'_>,
     place: &str,
-) -> Result<Vec<Change>, Error> {
+) -> Result<Resolved, Error> {
+    check_versions(state, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     let mut absent = Vec::new();
     let mut changes = Vec::with_capacity(points.len());
-    for (at, (id, vectors)) in points.into_iter().enumerate() {
+    let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());
+    for (at, VectorsInput { id, vectors, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
         match state.point(id) {
             None => absent.push(id),
             Some((offset, _)) => {
                 if guard.lets_through(offset)? {
                     changes.push(Change::SetVectors { id, vectors });
+                } else if seen.insert(id) {
+                    skipped.add(id);
                 }
             }
         }
     }
-    if absent.is_empty() { Ok(changes) } else { Err(not_found(absent)) }
+    if absent.is_empty() { Ok(Resolved::new(changes, skipped)) } else { Err(not_found(absent)) }
 }
 
-/// Ids that exist; all those named must (C5).
-fn existing(state: &State, selection: Selection, finder: &Finder<'_>) -> Result<Vec<PointId>, Error> {
+/// Ids that exist; all those named must (C5), in the version that is expected.
+fn existing(
+    state: &State,
+    selection: Selection,
+    finder: &Finder<'_>,
+    place: &str,
+) -> Result<Vec<PointId>, Error> {
     match selection {
         Selection::Filter(filter) => finder.matching(state, &filter),
-        Selection::Ids(ids) => {
+        Selection::Ids(ids, versions) => {
+            check_versions(state, ids.iter().filter_map(|id| Some((*id, versions.of(*id)?))), place)?;
             let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }
         }
@@ -155,7 +200,7 @@ fn existing(state: &State, selection: Selection, finder: &Finder<'_>) -> Result<
 
 /// The error for absent ids, each once, in the order of the request.
 pub fn not_found(absent: Vec<PointId>) -> Error {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     Error::PointNotFound(absent.into_iter().filter(|id| seen.insert(*id)).collect())
 }
 

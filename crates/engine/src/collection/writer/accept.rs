@@ -1,28 +1,43 @@
 //! Applying writes to the head, each completely or not at all.
 
 use super::request::Write;
-use crate::change::{self, Change};
+use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::state::Head;
-use crate::types::OpNumber;
+use crate::types::{OpNumber, OperationId};
 
-/// Applies one write to the head; returns the body of its record, and what replaying it costs. After an error the head
-/// is as before.
+/// A write that was applied to the head.
+pub(super) struct Applied {
+    /// Of its record.
+    pub body: Vec<u8>,
+    /// What replaying the record costs.
+    pub replay_work: usize,
+    /// What its updates skipped.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Applies one write to the head, which takes note of its identity if it has one. After an error the head is as before.
 pub(super) fn accept(
     head: &mut Head,
     shared: &Shared,
     collection: u64,
     write: Write,
+    identity: Option<OperationId>,
     deadline: &Deadline,
-) -> Result<(Vec<u8>, usize), Error> {
+) -> Result<Applied, Error> {
     deadline.check()?;
     let op = head.op.next();
     let savepoint = head.savepoint();
-    let accepted = apply(head, shared, op, write, deadline).and_then(|changes| {
+    let mut skipped = Vec::new();
+    let accepted = apply(head, shared, op, write, &mut skipped, deadline).and_then(|mut changes| {
+        // A repeat is answered from what the record says.
+        if identity.is_some() {
+            changes.extend(skipped.iter().cloned().map(Change::Skipped));
+        }
         let mut body = Vec::new();
         change::encode(op, &changes, &mut body);
         let most = shared.limits.max_record_bytes;
@@ -35,14 +50,20 @@ pub(super) fn accept(
             )));
         }
         debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
-        let work = change::replay_work(&body, &changes);
-        Ok((body, work))
+        let replay_work = change::replay_work(&body, &changes);
+        Ok((Applied { body, replay_work, skipped }, changes))
     });
     match accepted {
-        Ok(_) => head.op = op,
-        Err(_) => head.roll_back(savepoint),
+        Ok((applied, changes)) => {
+            head.op = op;
+            head.note(identity, &changes);
+            Ok(applied)
+        }
+        Err(error) => {
+            head.roll_back(savepoint);
+            Err(error)
+        }
     }
-    accepted
 }
 
 /// Applies one write to the head; returns the changes of its record. After an error the head may be half changed.
@@ -51,14 +72,16 @@ fn apply(
     shared: &Shared,
     op: OpNumber,
     write: Write,
+    skipped: &mut Vec<Skipped>,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     Ok(match write {
         Write::Points { updates, batch } => {
-            accept_updates(head, op, updates, batch.as_deref(), None, shared, deadline)?
+            accept_updates(head, op, (updates, batch.as_deref()), None, skipped, shared, deadline)?
         }
         Write::Resolved { updates, batch, resolution } => {
-            accept_updates(head, op, updates, batch.as_deref(), Some(&resolution), shared, deadline)?
+            let updates = (updates, batch.as_deref());
+            accept_updates(head, op, updates, Some(&resolution), skipped, shared, deadline)?
         }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -99,9 +122,9 @@ fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change
 fn accept_updates(
     head: &mut Head,
     op: OpNumber,
-    updates: Vec<Update>,
-    batch: Option<&[&'static str]>,
+    (updates, batch): (Vec<Update>, Option<&[&'static str]>),
     resolution: Option<&Resolution>,
+    skipped: &mut Vec<Skipped>,
     shared: &Shared,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
@@ -114,7 +137,9 @@ fn accept_updates(
             Some((resolution, changed)) => resolution.finder(at, changed, deadline),
             None => Finder::Looking(deadline),
         };
-        all.extend(applying.apply(head, op, at, update, &finder)?);
+        let applied = applying.apply(head, op, at, update, &finder)?;
+        all.extend(applied.changes);
+        skipped.extend(applied.skipped);
     }
     Ok(all)
 }

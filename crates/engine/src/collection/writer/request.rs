@@ -1,5 +1,6 @@
 //! A write, and the answer to it.
 
+use crate::change::Skipped;
 use crate::collection::update::{Resolution, Update};
 use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
@@ -8,6 +9,7 @@ use crate::payload::{FieldSchema, JsonPath};
 use crate::recent_operations::CallIdentity;
 use crate::types::OpNumber;
 use crate::wal::LogError;
+use std::sync::Arc;
 
 /// Kind of a log record that holds the changes of one operation of a collection.
 pub const CHANGES: u8 = 1;
@@ -92,10 +94,12 @@ impl Write {
 }
 
 /// What a write did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteDone {
     /// Number of the operation; grows with every write of the collection.
     pub operation_id: OpNumber,
+    /// What its updates skipped, where any did, in their order.
+    pub skipped: Arc<[Skipped]>,
 }
 
 /// Called once when the write is durable and visible, or refused.

@@ -80,6 +80,7 @@ impl Head {
                     CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
                 self.state.config = Arc::new(config);
             }
+            Change::Skipped(_) => {}
         }
         Ok(())
     }
