@@ -41,8 +41,9 @@ export declare class NativeEngine {
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+   * `limits` is what the caller may reach, as JSON; everything when absent.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, limits?: string | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -474,6 +475,9 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
+export declare function filterProblem(json: string): string | null
 
 /**
  * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that

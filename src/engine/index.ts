@@ -132,6 +132,7 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
+      limits,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -149,6 +150,7 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        limits,
       );
     });
     whenAbandoned?.(() => {

@@ -61,6 +61,8 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
+  readonly limits?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
@@ -88,6 +90,8 @@ export type EngineErrorCode =
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
   | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'collection_forbidden' // the limits of the caller do not allow this in a collection
+  | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request

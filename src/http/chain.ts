@@ -30,6 +30,7 @@ import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
+import { refuseByLimits } from './token-limits';
 import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
 
 /** What the chain of checks needs. */
@@ -86,7 +87,7 @@ export class Chain {
       }
     };
     try {
-      const refused = this.#admit(exchange, route);
+      const refused = this.#admit(exchange, route, params);
       if (refused instanceof Promise) {
         refused.then(proceed).catch((error: unknown) => {
           this.fault(exchange, error);
@@ -110,7 +111,7 @@ export class Chain {
   }
 
   /** Everything up to and including the permission. */
-  #admit(exchange: Exchange, route: Route): Verdict | Promise<Verdict> {
+  #admit(exchange: Exchange, route: Route, params: PathParams): Verdict | Promise<Verdict> {
     if (route.kind === 'plain') {
       return undefined;
     }
@@ -119,12 +120,17 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, opened));
+      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, params, opened));
     }
-    return this.#authenticate(exchange, route, auth);
+    return this.#authenticate(exchange, route, params, auth);
   }
 
-  #authenticate(exchange: Exchange, route: Route, auth: Authenticator): Verdict | Promise<Verdict> {
+  #authenticate(
+    exchange: Exchange,
+    route: Route,
+    params: PathParams,
+    auth: Authenticator,
+  ): Verdict | Promise<Verdict> {
     if (auth.isClosed) {
       return authenticationClosed();
     }
@@ -144,7 +150,13 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      return authorize(route.permission, identity, auth);
+      const refused = authorize(route.permission, identity, auth);
+      const limits = identity?.limits;
+      if (refused !== undefined || limits === undefined) {
+        return refused;
+      }
+      exchange.limits = limits.text;
+      return refuseByLimits(route, params, limits);
     };
     const identity = repeatsCredential(request.rawHeaders)
       ? null

@@ -39,6 +39,8 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
   version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
+  collection_forbidden: () => noCollectionAccess(),
+  points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,
@@ -107,6 +109,14 @@ function versionConflict(details: EngineErrorDetails): string {
   return `Version conflict: ${points.join(', ')}${more}`;
 }
 
+/** Points that a token with a filter may not write, or not like this (C15). */
+function pointsForbidden(details: EngineErrorDetails): string {
+  const ids = details.ids ?? [];
+  const total = details.total ?? ids.length;
+  const more = total > ids.length ? `, and ${total - ids.length} more` : '';
+  return `Permission denied: outside the filter of the access token: ${ids.join(', ')}${more}`;
+}
+
 export function badRequest(message: string): Failure {
   return { status: 400, message };
 }
@@ -129,6 +139,11 @@ export function authenticationClosed(): Failure {
 
 export function forbidden(message: string): Failure {
   return { status: 403, message };
+}
+
+/** A token with limits does not allow this in a collection, whether it exists or not (C15). */
+export function noCollectionAccess(): Failure {
+  return forbidden('Permission denied: the access token does not allow this in the collection');
 }
 
 export function routeNotFound(method: string, path: string): Failure {

@@ -39,6 +39,10 @@ pub enum Error {
     PointWithoutVector(PointId, String),
     /// Points that do not have the version that the request expects, in its order.
     VersionConflict(Vec<VersionConflict>),
+    /// The limits of the caller do not allow this in a collection, whether it exists or not.
+    CollectionForbidden,
+    /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
+    PointsForbidden(Vec<PointId>),
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -81,7 +85,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 24] = [
+const CODES: [&str; 26] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -94,6 +98,8 @@ const CODES: [&str; 24] = [
     "point_not_found",
     "point_without_vector",
     "version_conflict",
+    "collection_forbidden",
+    "points_forbidden",
     "not_ready",
     "timeout",
     "cancelled",
@@ -150,6 +156,8 @@ impl Error {
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::VersionConflict(_) => "version_conflict",
+            Error::CollectionForbidden => "collection_forbidden",
+            Error::PointsForbidden(_) => "points_forbidden",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
@@ -197,9 +205,10 @@ impl Error {
                 write_field(out, "id", &id.to_string());
                 write_field(out, "name", name);
             }
-            Error::PointNotFound(ids) => write_ids(out, ids),
+            Error::PointNotFound(ids) | Error::PointsForbidden(ids) => write_ids(out, ids),
             Error::VersionConflict(conflicts) => write_conflicts(out, conflicts),
             Error::VectorsConfigRequired
+            | Error::CollectionForbidden
             | Error::NotReady
             | Error::OutcomeUnknown
             | Error::StorageFull

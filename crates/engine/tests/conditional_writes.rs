@@ -182,7 +182,7 @@ fn operation(random: &mut Random, model: &mut Model, next: u64) -> (Value, Outco
         let body = json!({"payload": {"n": n}, "points": present, "if_version": version});
         let holds = present.iter().all(|id| version.is_none_or(|version| version == model.0[id].0));
         if holds {
-            present.iter().for_each(|id| drop(model.0.insert(*id, (next, n))));
+            model.0.extend(present.iter().map(|id| (*id, (next, n))));
         }
         return (json!({"set_payload": body}), if holds { Ok(vec![vec![]]) } else { Err(()) });
     }

@@ -19,8 +19,8 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report, Request,
-    SharedFolder, Strictness, decide_for,
+    Access, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Report,
+    Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -106,6 +106,7 @@ impl NativeEngine {
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+    /// `limits` is what the caller may reach, as JSON; everything when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -121,6 +122,7 @@ impl NativeEngine {
         answer_room: Option<u32>,
         operation_id: Option<String>,
         is_lenient: Option<bool>,
+        limits: Option<String>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -138,6 +140,10 @@ impl NativeEngine {
                 return completions.push(Completion::failure(id, &error));
             }
         };
+        let access = match limits.map(|json| Access::parse(json.as_bytes(), &Limits::default())).transpose() {
+            Ok(access) => access.map(Arc::new),
+            Err(error) => return completions.push(Completion::failure(id, &error)),
+        };
         let now = Instant::now();
         let request = Request {
             operation,
@@ -145,6 +151,7 @@ impl NativeEngine {
             target,
             wait,
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
+            access,
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
@@ -318,6 +325,12 @@ impl NativeEngine {
             });
         })
     }
+}
+
+/// What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good.
+#[napi(catch_unwind)]
+pub fn filter_problem(json: String) -> Option<String> {
+    kithdb_engine::filter_problem(&json)
 }
 
 /// Opens the folder; with a warning about its file system, or why it is not opened.

@@ -326,10 +326,10 @@ pub struct CollectionInfo<'i> {
     pub status: CollectionStatus,
     /// The faults to show to a client.
     pub fault: Option<&'i str>,
-    /// Vectors in a graph.
-    pub indexed_vectors_count: u64,
-    /// Live points.
-    pub points_count: u64,
+    /// Vectors in a graph; not shown to a caller with a filter.
+    pub indexed_vectors_count: Option<u64>,
+    /// Live points; likewise.
+    pub points_count: Option<u64>,
     /// Parts that are searched separately.
     pub segments_count: u64,
     /// Its configuration. It has no vector fields if it cannot be read.
@@ -338,14 +338,22 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
 }
 
+/// Appends a count, or null.
+fn write_count_or_null(out: &mut Vec<u8>, count: Option<u64>) {
+    match count {
+        Some(count) => write_u64(out, count),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 /// Appends a collection's info.
 pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     let mut object = ObjectWriter::start(out);
     write_string(object.key("status"), info.status.word());
     write_optimizer_status(object.key("optimizer_status"), info.fault);
     write_list(object.key("warnings"), info.config.warnings(), |out, sentence| write_warning(out, &sentence));
-    write_u64(object.key("indexed_vectors_count"), info.indexed_vectors_count);
-    write_u64(object.key("points_count"), info.points_count);
+    write_count_or_null(object.key("indexed_vectors_count"), info.indexed_vectors_count);
+    write_count_or_null(object.key("points_count"), info.points_count);
     write_u64(object.key("segments_count"), info.segments_count);
     info.config.write_info_config(object.key("config"));
     let mut schema = ObjectWriter::start(object.key("payload_schema"));

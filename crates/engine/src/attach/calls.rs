@@ -81,6 +81,7 @@ impl Call {
             target: self.target.clone(),
             wait: self.wait,
             strictness: self.strictness,
+            access: None,
             timeout: Some(self.allowed),
             body,
             start: self.start,

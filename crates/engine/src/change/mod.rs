@@ -109,6 +109,16 @@ impl Change {
         }
     }
 
+    /// Points that it changes and does not remove.
+    pub fn kept(&self) -> impl Iterator<Item = PointId> + '_ {
+        let (one, many) = match self {
+            Change::Put { id, .. } | Change::SetVectors { id, .. } => (Some(*id), &[][..]),
+            Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => (None, &ids[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(many.iter().copied())
+    }
+
     /// Points whose payloads it writes.
     pub fn edited(&self) -> impl Iterator<Item = PointId> + '_ {
         let (one, many) = match self {

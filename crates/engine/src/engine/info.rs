@@ -56,15 +56,15 @@ fn fault(collection: &Collection) -> Option<String> {
     collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()))
 }
 
-/// Writes everything that is said of a collection (C4.2).
-pub fn write_info(out: &mut Vec<u8>, entry: &Entry) {
+/// Writes everything that is said of a collection (C4.2). For a caller with a filter there are no counts (C15).
+pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let Some(collection) = entry.collection() else {
         let config = entry.current_config();
         let info = response::CollectionInfo {
             status: response::CollectionStatus::Red,
             fault: entry.fault(),
-            indexed_vectors_count: 0,
-            points_count: 0,
+            indexed_vectors_count: Some(0).filter(|_| !hides_counts),
+            points_count: Some(0).filter(|_| !hides_counts),
             segments_count: 0,
             config: &config,
             indexes: &[],
@@ -81,14 +81,14 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry) {
         .map(|(field, index)| response::FieldIndexInfo {
             field,
             schema: index.schema(),
-            points: index.points_count(),
+            points: if hides_counts { 0 } else { index.points_count() },
         })
         .collect();
     let info = response::CollectionInfo {
         status: status(collection, fault.is_some(), setback.is_some()),
         fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
-        indexed_vectors_count: collection.indexed_vectors(),
-        points_count: view.points_count() as u64,
+        indexed_vectors_count: (!hides_counts).then(|| collection.indexed_vectors()),
+        points_count: (!hides_counts).then(|| view.points_count() as u64),
         segments_count: 1,
         config: &view.state.config,
         indexes: &indexes,

@@ -1,5 +1,6 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::access::Right;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
@@ -108,8 +109,10 @@ enum Prepared {
 fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
     let body = (*request.body).as_ref();
     let limits = &core.limits;
+    let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {
-        Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)
+        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
+        Prepared::Collection(write, Shape::Update)
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
@@ -133,7 +136,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             let updates = api::batch_update(body, limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -165,7 +168,7 @@ fn key(update: &Update) -> &'static str {
 fn enqueue(
     core: &Core,
     request: Request,
-    write: Write,
+    mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
@@ -175,10 +178,17 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
+    if let Some(access) = &request.access
+        && let Err(error) = access.check(&held.entry().name, Right::Write)
+    {
+        return Err(refuse(reply, error));
+    }
     let collection = match writable(&held, &request, &write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();

@@ -110,6 +110,11 @@ impl Filter {
         self.sum(|_| 1)
     }
 
+    /// Whether any of them, at any depth, is on the words of a text.
+    pub fn has_text_conditions(&self) -> bool {
+        self.sum(|clause| usize::from(matches!(clause, Clause::Match(Match::Text(_))))) > self.sum(|_| 0)
+    }
+
     /// The cost of checking a byte of a payload, in conditions. Polygons count by their edges.
     pub fn work(&self) -> usize {
         self.sum(Clause::work)

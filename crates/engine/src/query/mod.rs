@@ -47,7 +47,7 @@ pub use facet::{FacetHit, FacetValue, facet};
 pub use matrix::{MatrixRow, matrix};
 #[cfg(feature = "testing")]
 pub use planner::{Plan, forced};
-pub use prepared::Prepared;
+pub use prepared::{Prepared, both};
 pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};

@@ -120,7 +120,7 @@ fn step(
 }
 
 /// What passes both filters.
-fn both(outer: Option<&Arc<Filter>>, inner: Option<&Arc<Filter>>) -> Option<Arc<Filter>> {
+pub fn both(outer: Option<&Arc<Filter>>, inner: Option<&Arc<Filter>>) -> Option<Arc<Filter>> {
     match (outer, inner) {
         (Some(outer), Some(inner)) => Some(Arc::new(Filter::all_of([Arc::clone(outer), Arc::clone(inner)]))),
         (one, other) => one.or(other).cloned(),

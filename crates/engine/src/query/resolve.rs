@@ -65,7 +65,8 @@ impl<'a> Resolver<'a> {
         let place = self.origin(node);
         node.query.for_each_example(&mut |example| {
             let Example::Id(id) = example else { return };
-            if !place.view.state.ids.contains_key(id) && !absent.contains(id) {
+            let found = place.view.state.ids.get(id).is_some_and(|offset| lookup.shows(&place.view, *offset));
+            if !found && !absent.contains(id) {
                 absent.push(*id);
             }
         });

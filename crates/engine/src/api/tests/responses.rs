@@ -135,8 +135,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Green,
         fault: None,
-        indexed_vectors_count: 1000,
-        points_count: 1001,
+        indexed_vectors_count: Some(1000),
+        points_count: Some(1001),
         segments_count: 1,
         config: &config,
         indexes: &indexes,
@@ -170,8 +170,8 @@ fn a_fault_is_red_and_named_c10_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Red,
         fault: Some("the manifest is damaged"),
-        indexed_vectors_count: 0,
-        points_count: 0,
+        indexed_vectors_count: None,
+        points_count: Some(0),
         segments_count: 0,
         config: &config,
         indexes: &[],

@@ -2,11 +2,12 @@
 
 use super::{
     Finder, Update,
-    resolve::{Resolved, resolve},
+    resolve::{Resolved, forbidden, resolve},
 };
 use crate::change::Change;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::scheduling::yield_to_reads;
 use crate::state::{Allowance, Head, State, Unapplied};
@@ -30,6 +31,8 @@ pub struct Used {
 pub struct Applying<'r> {
     /// The keys of a `points/batch`.
     batch: Option<&'r [&'static str]>,
+    /// The points that the caller may reach.
+    within: Option<&'r Filter>,
     deadline: &'r Deadline,
     allowance: Allowance<'r>,
     /// Payloads may grow by less than a request may add, because little memory is left.
@@ -43,7 +46,7 @@ impl<'r> Applying<'r> {
     /// On a state, after what was used so far. Memory has room for so many bytes.
     pub fn resume(
         state: &State,
-        batch: Option<&'r [&'static str]>,
+        (batch, within): (Option<&'r [&'static str]>, Option<&'r Filter>),
         (limits, memory_room): (&Limits, u64),
         deadline: &'r Deadline,
         used: Used,
@@ -53,13 +56,36 @@ impl<'r> Applying<'r> {
         let allowance =
             Allowance::new(most_added, limits.max_edited_bytes, deadline).after(used.added, used.read);
         let most_touched = FILTERED_POINTS.max(2 * state.ids.len());
-        Applying { batch, deadline, allowance, is_short_of_memory, touched: used.touched, most_touched }
+        Applying {
+            batch,
+            within,
+            deadline,
+            allowance,
+            is_short_of_memory,
+            touched: used.touched,
+            most_touched,
+        }
     }
 
     /// What was used so far.
     pub fn used(&self) -> Used {
         let (added, read) = self.allowance.used();
         Used { touched: self.touched, added, read }
+    }
+
+    /// Refuses what would leave a point of the caller where it may not reach, in somebody else's data.
+    fn check_results(&self, head: &Head, changes: &[Change]) -> Result<(), Error> {
+        let Some(within) = self.within else { return Ok(()) };
+        let mut pace = Pace::new(self.deadline, within.work());
+        let mut outside = Vec::new();
+        for id in changes.iter().flat_map(Change::kept) {
+            let Some((offset, point)) = head.state.point(id) else { continue };
+            pace.step(point.payload.bytes().len())?;
+            if !within.matches(&head.state.subject(offset)) {
+                outside.push(id);
+            }
+        }
+        if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }
     }
 
     /// Resolves and applies the update at a place of the request, or as much of it as is given, as part of operation `op`.
@@ -75,7 +101,7 @@ impl<'r> Applying<'r> {
         let place = self.batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
         // Each may copy a payload as large as a request.
         self.deadline.check()?;
-        let mut resolved = resolve(&head.state, update, &place, finder)?;
+        let mut resolved = resolve(&head.state, update, &place, finder, self.within)?;
         if let Some(skipped) = &mut resolved.skipped {
             skipped.at = at as u32;
         }
@@ -96,6 +122,7 @@ impl<'r> Applying<'r> {
             })?;
             yield_to_reads();
         }
+        self.check_results(head, changes)?;
         Ok(resolved)
     }
 }

@@ -19,6 +19,7 @@ use crate::payload::JsonPath;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Vectors by name, in the order of the request; the unnamed vector under `""`. No name twice.
 pub type NamedVectors = Vec<(Box<str>, VectorValue)>;
@@ -154,6 +155,8 @@ pub struct Updates<'r> {
     pub list: &'r [Update],
     /// The keys of a `points/batch`.
     pub batch: Option<&'r [&'static str]>,
+    /// The points that the caller may reach (C15); all when absent.
+    pub within: Option<&'r Filter>,
     /// Of the engine.
     pub limits: &'r Limits,
     /// Of the request.
@@ -174,6 +177,24 @@ impl Selection {
 }
 
 impl Update {
+    /// Keeps an update by filter to the points that the caller may reach (C15).
+    pub fn limit(&mut self, within: Option<&Arc<Filter>>) {
+        let Some(within) = within else { return };
+        let selection = match self {
+            Update::Upsert { .. } | Update::UpdateVectors { .. } => return,
+            Update::Delete(selection)
+            | Update::ClearPayload(selection)
+            | Update::DeleteVectors { selection, .. }
+            | Update::SetPayload { selection, .. }
+            | Update::OverwritePayload { selection, .. }
+            | Update::DeletePayload { selection, .. } => selection,
+        };
+        if let Selection::Filter(filter) = selection {
+            let own = Arc::new(std::mem::take(filter));
+            *filter = Filter::all_of([Arc::clone(within), own]);
+        }
+    }
+
     /// The filter that decides which points it changes, if one does.
     pub fn filter(&self) -> Option<&Filter> {
         match self {

@@ -4,11 +4,11 @@ use super::finder::Finder;
 use super::{NamedVectors, PointInput, Selection, Update, UpdateMode, VectorsInput};
 use crate::change::{Change, FieldVector, PayloadEdit, Skipped};
 use crate::config::CollectionConfig;
-use crate::deadline::Pace;
+use crate::deadline::{Deadline, Pace};
 use crate::error::{Error, VersionConflict};
 use crate::field::table as field;
 use crate::filter::Filter;
-use crate::state::State;
+use crate::state::{Point, State};
 use crate::types::{PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::{HashMap, HashSet};
@@ -20,30 +20,37 @@ use std::collections::{HashMap, HashSet};
 ///
 /// # Errors
 /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `VersionConflict` and `BadRequest`, before anything is changed.
-pub fn resolve(state: &State, update: Update, place: &str, finder: &Finder<'_>) -> Result<Resolved, Error> {
-    let edit = |edit, selection| {
-        let ids = existing(state, selection, finder, place)?;
+pub fn resolve(
+    state: &State,
+    update: Update,
+    place: &str,
+    finder: &Finder<'_>,
+    within: Option<&Filter>,
+) -> Result<Resolved, Error> {
+    let mut sight = Sight::new(state, within, finder.deadline());
+    let mut edit = |edit, selection| {
+        let ids = existing(&mut sight, selection, finder, place)?;
         Ok(Resolved::one(Change::EditPayload { edit, ids }))
     };
     match update {
         Update::Upsert { points, mode, update_filter } => {
-            upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
+            upsert(sight, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
-                Selection::Ids(ids, _) => ids,
+                Selection::Ids(ids, _) => sight.seen(ids)?,
                 Selection::Filter(filter) => finder.matching(state, &filter)?,
             };
             Ok(Resolved::one(Change::Delete(ids)))
         }
         Update::UpdateVectors { points, update_filter } => {
             let guard = Guard::new(state, update_filter.as_ref(), finder);
-            update_vectors(state, points, guard, place)
+            update_vectors(sight, points, guard, place)
         }
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            let ids = existing(state, selection, finder, place)?;
+            let ids = existing(&mut sight, selection, finder, place)?;
             Ok(Resolved::one(Change::DropVectors { fields, ids }))
         }
         Update::SetPayload { payload, key, selection } => {
@@ -75,20 +82,69 @@ impl Resolved {
     }
 }
 
+/// Which points a caller may reach. The others are absent for it.
+struct Sight<'a> {
+    state: &'a State,
+    within: Option<&'a Filter>,
+    pace: Pace<'a>,
+}
+
+impl<'a> Sight<'a> {
+    fn new(state: &'a State, within: Option<&'a Filter>, deadline: &'a Deadline) -> Sight<'a> {
+        Sight { state, within, pace: Pace::new(deadline, within.map_or(0, Filter::work)) }
+    }
+
+    /// The point of that id, with its offset, if the caller may reach it.
+    fn point(&mut self, id: PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
+        let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
+        let Some(within) = self.within else { return Ok(Some((offset, point))) };
+        self.pace.step(point.payload.bytes().len())?;
+        Ok(within.matches(&self.state.subject(offset)).then_some((offset, point)))
+    }
+
+    /// Those of these points that the caller may reach, and those that are absent for everybody.
+    fn seen(&mut self, mut ids: Vec<PointId>) -> Result<Vec<PointId>, Error> {
+        if self.within.is_some() {
+            let mut kept = Vec::with_capacity(ids.len());
+            for id in ids {
+                if self.point(id)?.is_some() {
+                    kept.push(id);
+                }
+            }
+            ids = kept;
+        }
+        Ok(ids)
+    }
+
+    /// Refuses points that exist where the caller may not reach.
+    fn check_reach(&mut self, ids: impl Iterator<Item = PointId>) -> Result<(), Error> {
+        if self.within.is_none() {
+            return Ok(());
+        }
+        let mut outside = Vec::new();
+        for id in ids {
+            if self.state.point(id).is_some() && self.point(id)?.is_none() {
+                outside.push(id);
+            }
+        }
+        if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }
+    }
+}
+
 /// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
 fn check_versions(
-    state: &State,
+    sight: &mut Sight<'_>,
     expected: impl Iterator<Item = (PointId, u64)>,
     place: &str,
 ) -> Result<(), Error> {
     let mut seen = HashSet::new();
-    let conflicts: Vec<VersionConflict> = expected
-        .filter_map(|(id, expected)| {
-            let found = state.point(id).map_or(0, |(_, point)| point.version.get());
-            let differs = found != expected && seen.insert(id);
-            differs.then_some(VersionConflict { id, expected, found })
-        })
-        .collect();
+    let mut conflicts = Vec::new();
+    for (id, expected) in expected {
+        let found = sight.point(id)?.map_or(0, |(_, point)| point.version.get());
+        if found != expected && seen.insert(id) {
+            conflicts.push(VersionConflict { id, expected, found });
+        }
+    }
     match (conflicts.is_empty(), place.trim_end_matches('.')) {
         (true, _) => Ok(()),
         (false, "") => Err(Error::VersionConflict(conflicts)),
@@ -122,13 +178,15 @@ impl<'a> Guard<'a> {
 }
 
 fn upsert(
-    state: &State,
+    mut sight: Sight<'_>,
     points: Vec<PointInput>,
     mode: UpdateMode,
     mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Resolved, Error> {
-    check_versions(state, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
+    let state = sight.state;
+    sight.check_reach(points.iter().map(|point| point.id))?;
+    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     // The last of a repeated id wins; every point is checked all the same.
     let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
@@ -156,18 +214,19 @@ fn upsert(
 }
 
 fn update_vectors(
-    state: &State,
+    mut sight: Sight<'_>,
     points: Vec<VectorsInput>,
     mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Resolved, Error> {
-    check_versions(state, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
+    let state = sight.state;
+    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     let mut absent = Vec::new();
     let mut changes = Vec::with_capacity(points.len());
     let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());
     for (at, VectorsInput { id, vectors, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
-        match state.point(id) {
+        match sight.point(id)? {
             None => absent.push(id),
             Some((offset, _)) => {
                 if guard.lets_through(offset)? {
@@ -183,19 +242,30 @@ fn update_vectors(
 
 /// Ids that exist; all those named must (C5), in the version that is expected.
 fn existing(
-    state: &State,
+    sight: &mut Sight<'_>,
     selection: Selection,
     finder: &Finder<'_>,
     place: &str,
 ) -> Result<Vec<PointId>, Error> {
     match selection {
-        Selection::Filter(filter) => finder.matching(state, &filter),
+        Selection::Filter(filter) => finder.matching(sight.state, &filter),
         Selection::Ids(ids, versions) => {
-            check_versions(state, ids.iter().filter_map(|id| Some((*id, versions.of(*id)?))), place)?;
-            let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
+            check_versions(sight, ids.iter().filter_map(|id| Some((*id, versions.of(*id)?))), place)?;
+            let mut absent = Vec::new();
+            for &id in &ids {
+                if sight.point(id)?.is_none() {
+                    absent.push(id);
+                }
+            }
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }
         }
     }
+}
+
+/// The error for ids that the caller may not write, each once, in the order of the request.
+pub fn forbidden(outside: Vec<PointId>) -> Error {
+    let mut seen = HashSet::new();
+    Error::PointsForbidden(outside.into_iter().filter(|id| seen.insert(*id)).collect())
 }
 
 /// The error for absent ids, each once, in the order of the request.

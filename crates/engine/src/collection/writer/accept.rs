@@ -7,6 +7,7 @@ use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
+use crate::filter::Filter;
 use crate::state::Head;
 use crate::types::{OpNumber, OperationId};
 
@@ -76,12 +77,13 @@ fn apply(
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     Ok(match write {
-        Write::Points { updates, batch } => {
-            accept_updates(head, op, (updates, batch.as_deref()), None, skipped, shared, deadline)?
+        Write::Points { updates, batch, within } => {
+            let asked = Asked { updates, batch: batch.as_deref(), within: within.as_deref(), deadline };
+            accept_updates(head, op, asked, None, skipped, shared)?
         }
-        Write::Resolved { updates, batch, resolution } => {
-            let updates = (updates, batch.as_deref());
-            accept_updates(head, op, updates, Some(&resolution), skipped, shared, deadline)?
+        Write::Resolved { updates, batch, within, resolution } => {
+            let asked = Asked { updates, batch: batch.as_deref(), within: within.as_deref(), deadline };
+            accept_updates(head, op, asked, Some(&resolution), skipped, shared)?
         }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -117,19 +119,28 @@ fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change
     Ok(vec![change])
 }
 
+/// The updates of a request.
+struct Asked<'a> {
+    updates: Vec<Update>,
+    /// The keys of a `points/batch`.
+    batch: Option<&'a [&'static str]>,
+    /// The points that the caller may reach.
+    within: Option<&'a Filter>,
+    deadline: &'a Deadline,
+}
+
 /// Resolves and applies updates in order, up to the first that is refused or given up: then the head is half changed.
 /// What the filters match is taken from the resolution, if there is one.
 fn accept_updates(
     head: &mut Head,
     op: OpNumber,
-    (updates, batch): (Vec<Update>, Option<&[&'static str]>),
+    Asked { updates, batch, within, deadline }: Asked<'_>,
     resolution: Option<&Resolution>,
     skipped: &mut Vec<Skipped>,
     shared: &Shared,
-    deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
-    let mut applying = Applying::resume(&head.state, batch, room, deadline, Used::default());
+    let mut applying = Applying::resume(&head.state, (batch, within), room, deadline, Used::default());
     let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {

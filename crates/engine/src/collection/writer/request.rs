@@ -5,6 +5,7 @@ use crate::collection::update::{Resolution, Update};
 use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::recent_operations::CallIdentity;
 use crate::types::OpNumber;
@@ -27,6 +28,8 @@ pub enum Write {
         updates: Vec<Update>,
         /// Whether they came as a `points/batch`, whose paths start with `operations[i]`.
         batch: Option<Vec<&'static str>>,
+        /// The points that the caller may reach (C15); all when absent.
+        within: Option<Arc<Filter>>,
     },
     /// The same, where what the filters match was found beside the writer.
     Resolved {
@@ -34,6 +37,8 @@ pub enum Write {
         updates: Vec<Update>,
         /// The keys of a `points/batch`.
         batch: Option<Vec<&'static str>>,
+        /// The points that the caller may reach (C15); all when absent.
+        within: Option<Arc<Filter>>,
         /// What the filters match.
         resolution: Box<Resolution>,
     },
@@ -58,6 +63,13 @@ pub enum Write {
 }
 
 impl Write {
+    /// Keeps its updates by filter to the points that its caller may reach.
+    pub fn limit(&mut self) {
+        if let Write::Points { updates, within, .. } = self {
+            updates.iter_mut().for_each(|update| update.limit(within.as_ref()));
+        }
+    }
+
     /// Whether it may write vectors.
     pub(super) fn adds_rows(&self) -> bool {
         match self {

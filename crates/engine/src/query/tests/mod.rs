@@ -40,6 +40,7 @@ fn send(
         target: None,
         wait: true,
         strictness: Default::default(),
+        access: None,
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
