@@ -1,8 +1,7 @@
 import { generateToken } from '../auth/access-token';
 import { isLoopbackHost } from '../auth/loopback';
-import type { RemoteClient } from '../client/remote-client';
+import type { NewAccessToken, RemoteClient } from '../client/remote-client';
 import type { Config, VerbFlag } from '../config';
-import type { LimitFields } from '../auth/limits';
 import type { TokenOrder, TokenOutcome } from '../operations/token-requests';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag, say } from './flags';
@@ -269,12 +268,12 @@ async function ask(client: RemoteClient, order: TokenOrder): Promise<TokenOutcom
   }
 }
 
-/** The limits of an order that this command made. */
-function limitFields(collections: unknown, filter: unknown): LimitFields {
+/** The limits of an order that this command made, as the client sends them. */
+function limitFields(collections: unknown, filter: unknown): Pick<NewAccessToken, 'collections' | 'filter'> {
   return {
     ...(collections !== undefined && { collections }),
     ...(filter !== undefined && { filter }),
-  } as LimitFields;
+  } as Pick<NewAccessToken, 'collections' | 'filter'>;
 }
 
 /** The admin's JWT for the password that is given or typed. */

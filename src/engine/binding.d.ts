@@ -438,6 +438,8 @@ export interface NativeStatus {
   memory: NativeMemory
   /** What is held of the memory that is allowed. */
   memoryUse: NativeMemoryUse
+  /** Points that were removed since the engine was opened because their time had come. */
+  expiredPoints: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
   /** Reads that wait and run. */

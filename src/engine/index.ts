@@ -166,8 +166,9 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
-      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
+      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };
   }

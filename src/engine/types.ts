@@ -244,6 +244,8 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Points that were removed since the engine was opened because their time had come (C17). */
+  readonly expiredPoints: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;

@@ -78,7 +78,8 @@ describe('C25 Idempotency-Key', () => {
 describe('C25 if_version', () => {
   it('C25 a write whose versions do not hold is a 409 that names the points, and nothing happens', async () => {
     const path = await server.holding([POINT]);
-    const { operation_id: version } = await server.ok('PUT', `${path}/points`, { points: [POINT] });
+    const written = await server.ok('PUT', `${path}/points`, { points: [POINT] });
+    const version = Number(written.operation_id);
     const before = await server.everything(path);
     const stale = {
       points: [

@@ -3,6 +3,7 @@
 use crate::change::Skipped;
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
+use crate::config::write_path;
 use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
@@ -365,5 +366,6 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         entry.end();
     }
     schema.end();
+    object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.end();
 }

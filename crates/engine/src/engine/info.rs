@@ -37,7 +37,7 @@ impl State {
         };
         let fault = fault(collection);
         let setback = collection.setback();
-        let view = collection.view();
+        let view = collection.current_view();
         let indexed = collection.indexed_vectors();
         let dense = view.fields.iter().map(|table| table.vectors());
         let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
@@ -74,7 +74,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let fault = fault(collection);
     // What the background tries again is shown too, although nothing is refused because of it.
     let setback = collection.setback();
-    let view = collection.view();
+    let view = collection.current_view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes
         .iter()

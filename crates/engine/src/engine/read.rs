@@ -124,7 +124,7 @@ impl Read<'_> {
     fn retrieve(&mut self) -> Result<(), Error> {
         let parsed = api::retrieve(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
@@ -138,7 +138,7 @@ impl Read<'_> {
             None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
@@ -203,7 +203,7 @@ impl Read<'_> {
     fn scroll(&mut self) -> Result<(), Error> {
         let mut parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
@@ -220,7 +220,7 @@ impl Read<'_> {
     fn count(&mut self) -> Result<(), Error> {
         let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
@@ -234,7 +234,7 @@ impl Read<'_> {
     fn facet(&mut self) -> Result<(), Error> {
         let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
             strict.check_key(&parsed.key)?;

@@ -169,7 +169,7 @@ impl<'a> Strict<'a> {
             _ => None,
         });
         let ids = upserted.flatten().map(|point| point.id);
-        let new: HashSet<PointId> = ids.filter(|id| !self.state.ids.contains_key(id)).collect();
+        let new: HashSet<PointId> = ids.filter(|id| self.state.offset(*id).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }

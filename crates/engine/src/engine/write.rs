@@ -236,7 +236,7 @@ fn enqueue(
 /// The collection of a write, where its strict mode allows that.
 fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
     let collection = held.collection()?;
-    let view = collection.view();
+    let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }

@@ -21,9 +21,9 @@ pub fn retrieve(
     let mut offsets = Vec::with_capacity(request.ids.len());
     for &id in &request.ids {
         let shown =
-            |offset: &&PointOffset| within.is_none_or(|within| within.matches(&view.state.subject(**offset)));
-        match view.state.ids.get(&id).filter(shown) {
-            Some(&offset) if seen.insert(offset) => offsets.push(offset),
+            |offset: &PointOffset| within.is_none_or(|within| within.matches(&view.state.subject(*offset)));
+        match view.state.offset(id).filter(shown) {
+            Some(offset) if seen.insert(offset) => offsets.push(offset),
             Some(_) => {}
             None if request.leaves_out_absent => {}
             None => absent.push(id),

@@ -33,6 +33,8 @@ pub struct Applying<'r> {
     batch: Option<&'r [&'static str]>,
     /// The points that the caller may reach.
     within: Option<&'r Filter>,
+    /// Points whose time has come by then are absent (C17).
+    now: Option<i64>,
     deadline: &'r Deadline,
     allowance: Allowance<'r>,
     /// Payloads may grow by less than a request may add, because little memory is left.
@@ -59,12 +61,18 @@ impl<'r> Applying<'r> {
         Applying {
             batch,
             within,
+            now: None,
             deadline,
             allowance,
             is_short_of_memory,
             touched: used.touched,
             most_touched,
         }
+    }
+
+    /// The same, for which points whose time has come are absent.
+    pub fn at_time(self, now: Option<i64>) -> Applying<'r> {
+        Applying { now, ..self }
     }
 
     /// What was used so far.
@@ -101,7 +109,10 @@ impl<'r> Applying<'r> {
         let place = self.batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
         // Each may copy a payload as large as a request.
         self.deadline.check()?;
-        let mut resolved = resolve(&head.state, update, &place, finder, self.within)?;
+        let mut resolved = match self.now.and_then(|now| head.state.due(now)) {
+            None => resolve(&head.state, update, &place, finder, self.within)?,
+            Some(due) => resolve(&head.state.without(&due), update, &place, finder, self.within)?,
+        };
         if let Some(skipped) = &mut resolved.skipped {
             skipped.at = at as u32;
         }

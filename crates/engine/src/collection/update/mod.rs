@@ -157,6 +157,8 @@ pub struct Updates<'r> {
     pub batch: Option<&'r [&'static str]>,
     /// The points that the caller may reach (C15); all when absent.
     pub within: Option<&'r Filter>,
+    /// Points whose time has come by then are absent (C17).
+    pub now: Option<i64>,
     /// Of the engine.
     pub limits: &'r Limits,
     /// Of the request.

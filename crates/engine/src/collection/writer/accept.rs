@@ -3,13 +3,15 @@
 use super::request::Write;
 use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
+use crate::collection::expiring::due_points;
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::state::Head;
-use crate::types::{OpNumber, OperationId};
+use crate::sync::atomic::Ordering;
+use crate::types::{OpNumber, OperationId, PointId};
 
 /// A write that was applied to the head.
 pub(super) struct Applied {
@@ -32,6 +34,9 @@ pub(super) fn accept(
 ) -> Result<Applied, Error> {
     deadline.check()?;
     let op = head.op.next();
+    if let Some(expiry) = &mut head.state.expiry {
+        expiry.advance(shared.clock.now());
+    }
     let savepoint = head.savepoint();
     let mut skipped = Vec::new();
     let accepted = apply(head, shared, op, write, &mut skipped, deadline).and_then(|mut changes| {
@@ -107,11 +112,21 @@ fn apply(
             let changes = apply_one(head, op, Change::SetConfig(config.to_json().into()))?;
             if PlantedFault::PatchNotLogged.is_on() { Vec::new() } else { changes }
         }
+        Write::RemoveExpired => remove_expired(head, op, shared)?,
         Write::MoveRows { field, chunk } => {
             head.move_rows(op, field, chunk);
             Vec::new()
         }
     })
+}
+
+/// Removes some points whose time has come, which is a deletion like others.
+fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<Change>, Error> {
+    let Some(expiry) = &head.state.expiry else { return Ok(Vec::new()) };
+    let due = due_points(expiry, shared.clock.now());
+    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
+    shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
+    if ids.is_empty() { Ok(Vec::new()) } else { apply_one(head, op, Change::Delete(ids)) }
 }
 
 fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change>, Error> {
@@ -140,8 +155,12 @@ fn accept_updates(
     shared: &Shared,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
-    let mut applying = Applying::resume(&head.state, (batch, within), room, deadline, Used::default());
-    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));
+    let mut applying =
+        Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
+    let now = head.state.expiry.is_some().then(|| shared.clock.now());
+    // What a filter found before the time of a point had come is not what it finds now.
+    let due = now.and_then(|now| head.state.due(now)).unwrap_or_default();
+    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?.and(&head.state, &due))));
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
         let finder = match &resolved {

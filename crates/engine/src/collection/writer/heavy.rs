@@ -100,6 +100,7 @@ impl HeavyWrite {
             list: &self.updates,
             batch: self.batch.as_deref(),
             within: self.within.as_deref(),
+            now: self.collection.now_if_expiring(),
             limits,
             deadline: &self.deadline,
         };

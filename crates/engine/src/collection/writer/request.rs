@@ -53,6 +53,8 @@ pub enum Write {
     DropIndex(JsonPath),
     /// C4.4
     Patch(Box<CollectionPatch>),
+    /// Removes some points whose time has come (C17).
+    RemoveExpired,
     /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
     MoveRows {
         /// Position of the vector field.
@@ -77,7 +79,7 @@ impl Write {
                 updates.iter().any(Update::adds_rows)
             }
             Write::MoveRows { .. } => true,
-            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) => false,
+            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired => false,
         }
     }
 
@@ -88,7 +90,11 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().map(Update::points).sum()
             }
-            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => 0,
+            Write::CreateIndex { .. }
+            | Write::DropIndex(_)
+            | Write::Patch(_)
+            | Write::RemoveExpired
+            | Write::MoveRows { .. } => 0,
         };
         (body_bytes + points * (POINT_BYTES + indexes * INDEXED_BYTES)) as u64
     }
@@ -100,7 +106,7 @@ impl Write {
                 updates.iter().any(Update::grows)
             }
             Write::CreateIndex { .. } => true,
-            Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
+            Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired | Write::MoveRows { .. } => false,
         }
     }
 }
