@@ -132,6 +132,7 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
+      packing,
       limits,
       whenAbandoned,
     } = request;
@@ -150,6 +151,7 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
         limits,
       );
     });

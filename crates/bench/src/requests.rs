@@ -29,6 +29,7 @@ pub fn send(
         wait: true,
         strictness: Default::default(),
         access: None,
+        packing: Default::default(),
         timeout: None,
         body: Box::new(body),
         start: Instant::now(),

@@ -80,8 +80,8 @@ pub use collection::{Losses, MemoryReport};
 pub use deadline::Cancellation;
 pub use engine::{
     Access, BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load,
-    Operation, Options, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status,
-    check_directory, filter_problem, instruction_sets, read_auth_generation, repair_directory,
+    Operation, Options, Packing, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport,
+    Status, check_directory, filter_problem, instruction_sets, read_auth_generation, repair_directory,
     verify_directory,
 };
 pub use error::{Error, message_details};

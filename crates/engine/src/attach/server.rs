@@ -289,6 +289,7 @@ impl Connection {
             strictness: sent.strictness,
             access: None,
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
+            packing: sent.packing,
             body: Box::new(sent.body.to_vec()),
             start: Instant::now(),
             identity,

@@ -76,6 +76,7 @@ impl Churn<'_> {
             wait: true,
             strictness: Default::default(),
             access: None,
+            packing: Default::default(),
             timeout: None,
             body: Box::new(body.into_bytes()),
             start: Instant::now(),
