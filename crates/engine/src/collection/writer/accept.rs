@@ -155,9 +155,9 @@ fn accept_updates(
     shared: &Shared,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
+    let now = head.state.expiry.is_some().then(|| shared.clock.now());
     let mut applying =
         Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
-    let now = head.state.expiry.is_some().then(|| shared.clock.now());
     // What a filter found before the time of a point had come is not what it finds now.
     let due = now.and_then(|now| head.state.due(now)).unwrap_or_default();
     let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?.and(&head.state, &due))));
