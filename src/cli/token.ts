@@ -74,14 +74,20 @@ export async function listTokens(config: Config, console: Console, flags: GivenF
   } else if (tokens.length === 0) {
     console.stdout.write('There are no access tokens.\n');
   } else {
-    const head = ['ID', 'NAME', 'PERMISSION', 'CREATED', 'EXPIRES', 'LIMITS', 'DESCRIPTION'];
-    const rows = tokens.map((token) => [
+    const limits = tokens.map(shownLimits);
+    const isLimited = limits.some((text) => text !== '');
+    const head = [
+      ...['ID', 'NAME', 'PERMISSION', 'CREATED', 'EXPIRES'],
+      ...(isLimited ? ['LIMITS'] : []),
+      'DESCRIPTION',
+    ];
+    const rows = tokens.map((token, at) => [
       String(token.id),
       token.name,
       token.permission,
       token.created_at,
       token.expired_at ?? 'never',
-      shownLimits(token),
+      ...(isLimited ? [limits[at] ?? ''] : []),
       token.description ?? '',
     ]);
     const width = console.stdout.isTTY === true ? console.stdout.columns : undefined;
