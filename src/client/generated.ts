@@ -586,10 +586,10 @@ export interface components {
         /** @description One sentence about one setting. */
         message: string;
       }[];
-      /** @description Vectors that do not await indexing. */
-      indexed_vectors_count: number;
-      /** @description Points of the collection. */
-      points_count: number;
+      /** @description Vectors that do not await indexing; null for an access token with a filter. */
+      indexed_vectors_count: number | null;
+      /** @description Points of the collection; null for an access token with a filter. */
+      points_count: number | null;
       /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
       /** @description The settings with their effective values. */

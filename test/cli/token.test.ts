@@ -60,7 +60,7 @@ async function lifeOfAToken(command: (...argv: string[]) => Promise<Outcome>): P
     ],
     filter: { must: { has_id: [7] } },
   });
-  expect((await command('list')).out).toMatch(/ LIMITS .* docs:read, tenant-\*:read\+write, filter /s);
+  expect((await command('list')).out).toMatch(/ LIMITS .* docs:read, tenant-\*:read\+write, filter\n/s);
   for (const [flags, why] of [
     [['--collections', 'a:b'], /collections\[0\]\.permission must be/],
     [['--collections', '*'], /--collections must be names such as/],

@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|troubles|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(collections|points|expired|troubles|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )

@@ -206,8 +206,9 @@ fn removal_is_a_write_that_is_counted_and_stays_c17() {
     engine.work(GraphPolicy::Never);
     let gone = many.div_ceil(2);
     assert_eq!(removed(&engine), gone);
-    // A thousand points each, and the number of this one.
-    assert_eq!(operation(&engine), Some(before + gone.div_ceil(REMOVED_AT_ONCE as u64) + 1));
+    // A thousand points each, then what the vacuum moves.
+    let since = operation(&engine).expect("a number") - before;
+    assert!(since > gone.div_ceil(REMOVED_AT_ONCE as u64), "{since}");
     engine.restart();
     // Whatever the clock says later, they are gone.
     set_clock(&engine, 100);
