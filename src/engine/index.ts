@@ -132,6 +132,7 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
+      packing,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -149,6 +150,7 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
       );
     });
     whenAbandoned?.(() => {
