@@ -24,10 +24,7 @@ export function acceptsGzip(acceptEncoding: string | string[] | undefined): bool
 }
 
 /** Whether `Accept-Encoding` asks for a coding: by its name, or by `*` where it is not named, with a weight above zero. */
-export function acceptsCoding(
-  acceptEncoding: string | string[] | undefined,
-  coding: AnswerCoding,
-): boolean {
+export function acceptsCoding(acceptEncoding: string | string[] | undefined, coding: AnswerCoding): boolean {
   if (typeof acceptEncoding !== 'string' || acceptEncoding.length > LONGEST_ACCEPT) {
     return false;
   }

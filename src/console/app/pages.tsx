@@ -18,8 +18,12 @@ export const SECTIONS: readonly Section[] = [
   {
     place: 'collections',
     label: 'Collections',
-    render: ([name, tab]) =>
-      name === undefined ? <CollectionsPage /> : <CollectionPage key={name} name={name} tab={tab} />,
+    render: ([name, tab, ...rest]) =>
+      name === undefined ? (
+        <CollectionsPage />
+      ) : (
+        <CollectionPage key={name} name={name} tab={tab} rest={rest} />
+      ),
   },
   { place: 'create', render: () => <CreatePage /> },
   { place: 'tokens', label: 'Tokens', render: () => <TokensPage /> },

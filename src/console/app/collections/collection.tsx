@@ -4,6 +4,9 @@ import { useInterval, useLoading, type Loading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
 import type { CollectionInfo } from '../service/types';
+import { PointsPage } from '../points/browse';
+import { SearchPage } from '../search/search';
+import { UploadPage } from '../upload/upload';
 import { Overview } from './overview';
 
 const REFRESH_MS = 5000;
@@ -16,11 +19,19 @@ export interface CollectionPart {
 }
 
 /** The pages of a collection; the first one has no segment of its own. */
-const TABS: readonly {
+interface Tab {
   readonly tab: string;
   readonly label: string;
-  readonly render: (part: CollectionPart) => ComponentChildren;
-}[] = [{ tab: 'overview', label: 'Overview', render: (part) => <Overview {...part} /> }];
+  /** `rest` are the segments behind that of the page. */
+  readonly render: (part: CollectionPart, rest: readonly string[]) => ComponentChildren;
+}
+
+const TABS: readonly Tab[] = [
+  { tab: 'overview', label: 'Overview', render: (part) => <Overview {...part} /> },
+  { tab: 'points', label: 'Points', render: (part) => <PointsPage {...part} /> },
+  { tab: 'search', label: 'Search', render: (part, [id]) => <SearchPage key={id ?? ''} {...part} id={id} /> },
+  { tab: 'upload', label: 'Upload', render: (part) => <UploadPage {...part} /> },
+];
 
 export function useCollection(name: string): Loading<CollectionInfo> {
   return useLoading(
@@ -29,7 +40,13 @@ export function useCollection(name: string): Loading<CollectionInfo> {
   );
 }
 
-export function CollectionPage({ name, tab = 'overview' }: { name: string; tab: string | undefined }) {
+interface PageProps {
+  readonly name: string;
+  readonly tab: string | undefined;
+  readonly rest: readonly string[];
+}
+
+export function CollectionPage({ name, tab = 'overview', rest }: PageProps) {
   const collection = useCollection(name);
   useInterval(collection.reload, REFRESH_MS);
   const { render } = TABS.find((of) => of.tab === tab) ?? TABS[0] ?? {};
@@ -55,7 +72,7 @@ export function CollectionPage({ name, tab = 'overview' }: { name: string; tab: 
       {collection.value === undefined && collection.error === undefined && <Waiting what="the collection" />}
       {collection.value === undefined && <Failure error={collection.error} retry={collection.reload} />}
       {collection.value !== undefined &&
-        render?.({ name, info: collection.value, reload: collection.reload })}
+        render?.({ name, info: collection.value, reload: collection.reload }, rest)}
     </>
   );
 }
