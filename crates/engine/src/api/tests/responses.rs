@@ -7,7 +7,7 @@ use crate::api::response::{
     write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
-use crate::json::Reader;
+use crate::json::{PackedVectors, Reader};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::{Metric, PointId};
