@@ -22,6 +22,7 @@ import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
 import { Lifecycle } from './http/lifecycle';
 import { authority, listen, StartError } from './http/listen';
+import { AuditLog } from './http/audit-log';
 import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { openControl } from './operations/control';
@@ -183,7 +184,8 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
   }
 }
 
-function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<AuthService>): Server {
+function createServer(start: Start, auth: Deferred<AuthService>): Server {
+  const { config, log, lifecycle, state } = start;
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
   const dialect = DIALECTS[config.dialect];
@@ -211,6 +213,7 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
     },
     bodyPace: DEFAULT_PACE,
     corsOrigins: config.corsOrigins,
+    requestLog: { slowMs: config.slowRequestMs, audit: openAuditLog(start) },
   });
   try {
     const { maxConnections, tls } = config;
@@ -218,6 +221,23 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
+  }
+}
+
+/** @throws StartError when the file cannot be opened: nothing is done without a line about it. */
+function openAuditLog({ config, cleanUp }: Start): ((line: object) => void) | undefined {
+  if (config.auditLog === undefined) {
+    return undefined;
+  }
+  try {
+    const audit = new AuditLog(config.auditLog);
+    cleanUp.add('audit log', () => {
+      audit.close();
+    });
+    return audit.write;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The audit log cannot be opened: ${reason}`, { cause: error });
   }
 }
 

@@ -292,6 +292,23 @@ export const SETTINGS = {
     placeholder: 'FORMAT',
     about: 'How the log is written: pretty or json.',
   }),
+  slowRequestMs: setting({
+    group: 'Logging',
+    parse: wholeNumber(0, 3_600_000),
+    fallback: 1000,
+    fallbackText: '1000',
+    placeholder: 'MS',
+    about: 'Requests that take so many milliseconds or more are logged as warnings; 0 for none.',
+  }),
+  auditLog: setting<string | undefined>({
+    group: 'Logging',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'FILE',
+    about:
+      'A file to which a line of JSON is appended for each login and each change of the admin, of an access token or of a collection: who, what, when, from where, and the outcome.',
+  }),
   maxBodyBytes: setting({
     group: 'Limits',
     parse: wholeNumber(1024, GIB),

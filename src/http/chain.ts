@@ -128,7 +128,7 @@ export class Chain {
     if (auth.isClosed) {
       return authenticationClosed();
     }
-    const { guard } = this.services;
+    const { guard, requests } = this.services;
     const { request } = exchange;
     const refused =
       guard.refuse(request, auth.enabled) ??
@@ -144,7 +144,11 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      return authorize(route.permission, identity, auth);
+      const refused = authorize(route.permission, identity, auth);
+      requests.authenticated(
+        identity === null ? 'unknown' : refused === undefined ? 'accepted' : 'forbidden',
+      );
+      return refused;
     };
     const identity = repeatsCredential(request.rawHeaders)
       ? null

@@ -65,6 +65,7 @@ export function createHttpServer(
           counted(listeners.request),
         );
   connections.watch(server);
+  server.on('connection', listeners.connected);
   trackConnections(server);
   // No bound on the number of headers: beyond one Node would drop headers silently, and the checks need them all. The
   // bytes of a head are bounded.
