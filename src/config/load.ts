@@ -57,6 +57,8 @@ export interface Config {
   readonly logFormat: 'pretty' | 'json';
   readonly maxBodyBytes: number;
   readonly maxConnections: number;
+  readonly maxSnapshots: number;
+  readonly maxSnapshotBytes: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
 }
@@ -254,6 +256,8 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
     maxBodyBytes: values.maxBodyBytes,
     maxConnections: values.maxConnections,
+    maxSnapshots: values.maxSnapshots,
+    maxSnapshotBytes: values.maxSnapshotBytes,
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

@@ -308,6 +308,12 @@ export const SETTINGS = {
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
   maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
   maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
+  maxSnapshots: limit(64, 100_000, 'Snapshots that a server keeps, all collections together.'),
+  maxSnapshotBytes: limit(
+    1024 * GIB,
+    1024 * 1024 * GIB,
+    'The bytes of one snapshot, also of one that is uploaded.',
+  ),
 } as const;
 
 /** The key of a setting, by which the code knows it. */
