@@ -114,7 +114,7 @@ export const SETTINGS = {
     fallbackText: 'specification',
     placeholder: 'NAME',
     about:
-      "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize and give a collection's status answer.",
+      "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize, give a collection's status, and make and recover snapshots answer.",
   }),
   searchThreads: setting({
     group: 'Server',
