@@ -15,6 +15,8 @@ export interface ClientOptions {
    * When absent, what a server takes at most with its default settings.
    */
   readonly batch?: Partial<BatchLimits>;
+  /** Vectors in answers are `Float32Array`s in place of arrays of numbers. */
+  readonly float32Vectors?: boolean;
 }
 
 const TIMEOUT_MS = 300_000;
@@ -32,14 +34,19 @@ interface Address {
  * A database: methods and arguments are those of `QdrantClient` of `@qdrant/js-client-rest`, with the call's options as a
  * last argument of each. Every method rejects with a `KithError`, or with the reason of `options.signal`.
  *
- * Vectors may be `Float32Array`s. Integers beyond 2^53 are BigInts, in arguments and in results.
+ * Vectors may be `Float32Array`s; in answers they are with `float32Vectors`. Integers beyond 2^53 are BigInts, in arguments and in results.
  */
 export class KithClient {
   readonly #transport: Transport;
   readonly #timeoutMs: number;
   readonly #batch: BatchLimits;
+  readonly #float32Vectors: boolean;
 
-  constructor(transport: Transport, { timeoutMs = TIMEOUT_MS, batch }: ClientOptions = {}) {
+  constructor(
+    transport: Transport,
+    { timeoutMs = TIMEOUT_MS, batch, float32Vectors = false }: ClientOptions = {},
+  ) {
+    this.#float32Vectors = float32Vectors;
     this.#transport = transport;
     this.#timeoutMs = timeoutMs;
     this.#batch = { ...DEFAULT_BATCH_LIMITS, ...batch };
@@ -124,7 +131,7 @@ export class KithClient {
     args: Schemas['UpsertPoints'] & ChangeFlags,
     options?: CallOptions,
   ): Promise<Update> {
-    const batches = splitUpsert(args, this.#batch);
+    const batches = splitUpsert(args, this.#batch, this.#transport.packsVectors);
     if (batches === undefined) {
       return this.#run('upsert_points', { collection }, args, options);
     }
@@ -420,7 +427,9 @@ export class KithClient {
     }
     const { wait, ordering, consistency, timeout, ...body } = args as Flags;
     const flags: CallFlags = { wait, ordering, consistency, timeout };
-    return (await this.#transport.execute({ operation, ...address, flags, body, signal })).result as T;
+    const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
+    const call = { operation, ...address, flags, body, signal, ...vectors };
+    return (await this.#transport.execute(call)).result as T;
   }
 }
 

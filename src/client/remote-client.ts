@@ -1,3 +1,4 @@
+import type { Float32Client } from './answered-vectors';
 import { KithClient, type ClientOptions } from './client';
 import { HttpTransport, type RetryingHttpOptions } from './http-transport';
 import { DEFAULT_RETRIES, Retries, retrying } from './retries';
@@ -30,7 +31,12 @@ interface Done {
 }
 
 /** A client of a server over HTTP. No connection is made before the first call. */
-export function connect(url: string, options: ConnectOptions = {}): RemoteClient {
+export function connect(
+  url: string,
+  options: ConnectOptions & { readonly float32Vectors: true },
+): Float32Client<RemoteClient>;
+export function connect(url: string, options?: ConnectOptions): RemoteClient;
+export function connect(url: string, options: ConnectOptions = {}): unknown {
   return new RemoteClient(url, options);
 }
 

@@ -41,8 +41,9 @@ export declare class NativeEngine {
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+   * `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, packing?: number | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.

@@ -133,6 +133,7 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
+      packing,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -150,6 +151,7 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
       );
     });
     whenAbandoned?.(() => {

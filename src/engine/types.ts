@@ -66,6 +66,8 @@ export interface EngineRequest {
   readonly isLenient?: boolean | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
+  /** Which vectors are packed (`crates/engine/src/json/packed.rs`): those of the body, those of the answer; none when absent. */
+  readonly packing?: Packing | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
   /**
@@ -73,6 +75,12 @@ export interface EngineRequest {
    * a write that is logged already; a call after the answer does nothing.
    */
   readonly whenAbandoned?: ((callback: () => void) => void) | undefined;
+}
+
+/** Which vectors cross as 32-bit floats beside the JSON. */
+export interface Packing {
+  readonly body: boolean;
+  readonly answer: boolean;
 }
 
 /** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */
@@ -91,6 +99,7 @@ export type EngineErrorCode =
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
+  | 'needs_json' // a packed body that cannot be read as it is; nothing was done
   | 'cancelled' // the client disconnected
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done

@@ -46,6 +46,8 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   // Nobody gets this answer: the access log has its status.
   cancelled: () => ({ status: 408, message: 'Timeout: the client has disconnected' }),
   answer_room: () => overloaded('Too many bytes of answers that are not read'),
+  // Nobody gets this answer: who packs vectors sends such a body again, as JSON.
+  needs_json: () => ({ status: 500, message: 'A packed body that cannot be read' }),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
   outcome_unknown: () => ({
     status: 409,

@@ -35,6 +35,7 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
   ],
   ['cancelled', {}, 408, 'Timeout: the client has disconnected'],
   ['overloaded', { message: 'the write queue is full' }, 429, 'the write queue is full'],
+  ['needs_json', {}, 500, 'A packed body that cannot be read'],
   ['shutting_down', {}, 503, 'Server is shutting down'],
 ];
 

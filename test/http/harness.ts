@@ -79,6 +79,7 @@ export async function startService(
     '0.1.0',
     overrides.metricsKeptMs ?? 0,
     dialect,
+    [],
     new SnapshotService(new SnapshotStore(tmpdir(), { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   );
   const services: HttpServices = {

@@ -20,6 +20,7 @@ const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((di
     '0.1.0',
     undefined,
     dialect,
+    [],
     new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   ),
 ) as [readonly Route[], readonly Route[]];

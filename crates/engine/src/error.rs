@@ -47,6 +47,8 @@ pub enum Error {
     Overloaded(String),
     /// The answer has more bytes than its caller can take at the moment.
     AnswerRoom,
+    /// A body with packed vectors that cannot be read as it is. Its caller sends it as JSON; nothing was done.
+    NeedsJson,
     /// A repeated call that may have been applied, and whose operation is not kept any more: nothing was done.
     OutcomeUnknown,
     /// The disk is full for this write.
@@ -68,7 +70,7 @@ pub enum Error {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -85,6 +87,7 @@ const CODES: [&str; 23] = [
     "cancelled",
     "overloaded",
     "answer_room",
+    "needs_json",
     "outcome_unknown",
     "storage_full",
     "memory_limit",
@@ -140,6 +143,7 @@ impl Error {
             Error::Cancelled => "cancelled",
             Error::Overloaded(_) => "overloaded",
             Error::AnswerRoom => "answer_room",
+            Error::NeedsJson => "needs_json",
             Error::OutcomeUnknown => "outcome_unknown",
             Error::StorageFull => "storage_full",
             Error::MemoryLimit => "memory_limit",
@@ -191,6 +195,7 @@ impl Error {
             | Error::ShuttingDown
             | Error::Cancelled
             | Error::AnswerRoom
+            | Error::NeedsJson
             | Error::Panic => {}
             Error::Relayed(_, fields) => out.extend_from_slice(fields),
             Error::Within(place, error) => {

@@ -19,8 +19,8 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report,
-    Request, SharedFolder, Strictness, decide_for,
+    AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Packing,
+    Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -106,6 +106,7 @@ impl NativeEngine {
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+    /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -121,6 +122,7 @@ impl NativeEngine {
         answer_room: Option<u32>,
         operation_id: Option<String>,
         is_lenient: Option<bool>,
+        packing: Option<u32>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -138,12 +140,14 @@ impl NativeEngine {
                 return completions.push(Completion::failure(id, &error));
             }
         };
+        let packing = packing.unwrap_or_default();
         let now = Instant::now();
         let request = Request {
             operation,
             collection,
             target,
             wait,
+            packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             timeout: timeout_ms.map(milliseconds),
             body,

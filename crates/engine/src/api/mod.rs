@@ -111,7 +111,7 @@ pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFi
 ///
 /// # Errors
 /// `BadRequest`, `MissingField` or `FilterParse` that names the place.
-pub fn upsert(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::Upsert)
 }
 
@@ -119,7 +119,7 @@ pub fn upsert(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_points(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_points(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update_by_selection(body, limits, Operation::Delete)
 }
 
@@ -127,7 +127,7 @@ pub fn delete_points(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn update_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn update_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::UpdateVectors)
 }
 
@@ -135,7 +135,7 @@ pub fn update_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::DeleteVectors)
 }
 
@@ -143,7 +143,7 @@ pub fn delete_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn set_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn set_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::SetPayload)
 }
 
@@ -151,7 +151,7 @@ pub fn set_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn overwrite_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn overwrite_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::OverwritePayload)
 }
 
@@ -159,7 +159,7 @@ pub fn overwrite_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::DeletePayload)
 }
 
@@ -167,7 +167,7 @@ pub fn delete_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn clear_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn clear_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update_by_selection(body, limits, Operation::ClearPayload)
 }
 
@@ -175,7 +175,7 @@ pub fn clear_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn batch_update(body: &[u8], limits: &Limits) -> Result<Vec<Update>> {
+pub fn batch_update(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<Update>> {
     body::parse(body, |r| update::read_batch(r, &mut Budget::new(limits)))
 }
 
@@ -293,13 +293,13 @@ pub fn matrix(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Mat
 }
 
 /// Parses an update that has a required field. The error for an absent body names that field.
-fn update(body: &[u8], limits: &Limits, operation: Operation) -> Result<Update> {
+fn update(body: &(impl RequestBody + ?Sized), limits: &Limits, operation: Operation) -> Result<Update> {
     body::parse(body, |r: &mut Reader<'_>| operation.read(r, &mut Budget::new(limits)))
 }
 
 /// Parses an update by `points` or `filter`, of which either suffices.
 fn update_by_selection(
-    body: &[u8],
+    body: &(impl RequestBody + ?Sized),
     limits: &Limits,
     operation: Operation,
 ) -> std::result::Result<Update, Error> {

@@ -2,7 +2,7 @@
 
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
-use crate::json::{write_f32, write_f64, write_string, write_u64};
+use crate::json::{PackedVectors, write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::PointId;
@@ -130,6 +130,15 @@ pub fn write_id(out: &mut Vec<u8>, id: PointId) {
     }
 }
 
+/// The vectors of a point in an answer.
+#[derive(Clone, Copy, Debug)]
+pub enum ShownVectors<'p> {
+    /// By name; the unnamed one under `""`.
+    Values(&'p [(&'p str, VectorValue)]),
+    /// What [`pack_vectors`] wrote.
+    Packed(&'p [u8]),
+}
+
 /// A point in an answer. Parts that were not requested are absent and omitted (C6.1).
 #[derive(Clone, Copy, Debug)]
 pub struct PointView<'p> {
@@ -137,8 +146,8 @@ pub struct PointView<'p> {
     pub id: PointId,
     /// Its payload as JSON, already selected.
     pub payload: Option<&'p [u8]>,
-    /// Its selected vectors, by name; the unnamed one under `""`.
-    pub vectors: Option<&'p [(&'p str, VectorValue)]>,
+    /// Its selected vectors.
+    pub vectors: Option<ShownVectors<'p>>,
     /// The value it was ordered by.
     pub order_value: Option<OrderValue>,
 }
@@ -163,7 +172,10 @@ pub fn write_record(out: &mut Vec<u8>, point: &PointView<'_>) {
 
 fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
     object.field("payload", point.payload, Vec::extend_from_slice);
-    object.field("vector", point.vectors, |out, vectors| vectors_to_json(vectors, out));
+    object.field("vector", point.vectors, |out, vectors| match vectors {
+        ShownVectors::Values(vectors) => vectors_to_json(vectors, out),
+        ShownVectors::Packed(json) => out.extend_from_slice(json),
+    });
     object.field("order_value", point.order_value, |out, value| match value {
         OrderValue::Integer(integer) => write_i64(out, integer),
         OrderValue::Float(float) => write_f64(out, float),
@@ -172,18 +184,35 @@ fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
 
 /// Appends the vectors of a point: an array if there is only the unnamed one, otherwise an object by name.
 pub fn vectors_to_json(vectors: &[(&str, VectorValue)], out: &mut Vec<u8>) {
+    write_vectors(vectors, out, write_components);
+}
+
+/// Appends the vectors of a point in the same form, but with what stands for their components, which go to `packed`.
+pub fn pack_vectors(vectors: &[(&str, VectorValue)], packed: &mut PackedVectors, out: &mut Vec<u8>) {
+    write_vectors(vectors, out, |out, components| packed.add(components, out));
+}
+
+fn write_vectors(
+    vectors: &[(&str, VectorValue)],
+    out: &mut Vec<u8>,
+    mut write_components: impl FnMut(&mut Vec<u8>, &[f32]),
+) {
     if let [("", vector)] = vectors {
-        return write_vector(out, vector);
+        return write_vector(out, vector, write_components);
     }
     let mut object = ObjectWriter::start(out);
     for (name, vector) in vectors {
-        write_vector(object.key(name), vector);
+        write_vector(object.key(name), vector, &mut write_components);
     }
     object.end();
 }
 
 /// Appends a vector in the form of requests (C2.3).
-fn write_vector(out: &mut Vec<u8>, vector: &VectorValue) {
+fn write_vector(
+    out: &mut Vec<u8>,
+    vector: &VectorValue,
+    mut write_components: impl FnMut(&mut Vec<u8>, &[f32]),
+) {
     match vector {
         VectorValue::Dense(components) => write_components(out, components),
         VectorValue::Sparse(sparse) => {

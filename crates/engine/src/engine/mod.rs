@@ -44,6 +44,7 @@ use crate::collection::GraphPolicy;
 use crate::deadline::{Cancellation, Closing, Deadline};
 use crate::error::Error;
 use crate::field::IndexScratch;
+use crate::json::JsonBody;
 use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
 use crate::name::check_collection_name;
 use crate::query::Totals;
@@ -105,12 +106,34 @@ pub struct Request {
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
+    /// Which vectors are packed.
+    pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
     /// When the request arrived: the envelope's `time` counts from here.
     pub start: Instant,
     /// Says that the client has disconnected: the request is given up, unless it is logged already.
     pub cancellation: Cancellation,
+}
+
+impl Request {
+    /// The body as parsers take it.
+    ///
+    /// # Errors
+    /// `Internal` where it should have packed vectors and has none.
+    fn json(&self) -> Result<JsonBody<'_>, Error> {
+        let bytes = (*self.body).as_ref();
+        if self.packing.body { JsonBody::unpack(bytes) } else { Ok(JsonBody::from(bytes)) }
+    }
+}
+
+/// Which vectors of a request are 32-bit floats beside the JSON (`json/packed.rs`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packing {
+    /// Those of the body.
+    pub body: bool,
+    /// Those of the answer to a read of points.
+    pub answer: bool,
 }
 
 /// Called once with the whole success envelope, or the error.

@@ -8,6 +8,7 @@ use crate::catalog::Use;
 use crate::collection::{Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::query::{self, Hit};
@@ -20,9 +21,13 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
-    Read { core, request, body: &body, deadline, out: &mut out, budget }.answer()?;
+    let body = BodyWithWarnings::new(request.json()?, request.strictness);
+    let mut packed = request.packing.answer.then(PackedVectors::default);
+    Read { core, request, body: &body, deadline, out: &mut out, budget, packed: packed.as_mut() }.answer()?;
     envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
+    if let Some(packed) = packed {
+        packed.append_to(&mut out);
+    }
     Ok(out)
 }
 
@@ -34,6 +39,8 @@ struct Read<'a> {
     deadline: &'a Deadline,
     out: &'a mut Vec<u8>,
     budget: AnswerBudget<'a>,
+    /// Where the vectors go if they are no part of the JSON.
+    packed: Option<&'a mut PackedVectors>,
 }
 
 impl Read<'_> {
@@ -92,7 +99,13 @@ impl Read<'_> {
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            offsets.len(),
+        );
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
     }
@@ -106,7 +119,13 @@ impl Read<'_> {
         let view = held.collection()?.view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            offsets.len(),
+        );
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
             None => response::write_list(self.out, offsets, |out, offset| {
@@ -131,7 +150,13 @@ impl Read<'_> {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
         let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
-        let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget, hits.len());
+        let writer = PointWriter::new(
+            &snapshot.view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            hits.len(),
+        );
         write_hits(self.out, writer, &hits, is_list);
         Ok(())
     }
@@ -152,7 +177,13 @@ impl Read<'_> {
         }
         let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget, hits.len());
+            let writer = PointWriter::new(
+                &snapshot.view,
+                &one.with,
+                &mut self.budget,
+                self.packed.as_deref_mut(),
+                hits.len(),
+            );
             write_hits(out, writer, &hits, is_list);
         });
         Ok(())
@@ -167,7 +198,13 @@ impl Read<'_> {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         let page = query::scroll(&view, &parsed, self.deadline)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, page.hits.len());
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            page.hits.len(),
+        );
         response::write_page(self.out, page.next, |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
@@ -253,7 +290,10 @@ struct PointWriter<'a, 'd> {
     view: &'a View,
     with: &'a Selectors,
     budget: &'a mut AnswerBudget<'d>,
+    packed: Option<&'a mut PackedVectors>,
     payload: Vec<u8>,
+    /// What stands for packed vectors.
+    places: Vec<u8>,
 }
 
 impl<'a, 'd> PointWriter<'a, 'd> {
@@ -262,6 +302,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         view: &'a View,
         with: &'a Selectors,
         budget: &'a mut AnswerBudget<'d>,
+        packed: Option<&'a mut PackedVectors>,
         points: usize,
     ) -> PointWriter<'a, 'd> {
         // What of the vectors is shown is not looked at closely: few points have many.
@@ -269,7 +310,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         let fields = view.state.config.fields().iter();
         let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
         budget.expect(points, components);
-        PointWriter { view, with, budget, payload: Vec::new() }
+        PointWriter { view, with, budget, packed, payload: Vec::new(), places: Vec::new() }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
@@ -289,7 +330,8 @@ impl<'a, 'd> PointWriter<'a, 'd> {
 
     fn fits(&mut self, out: &[u8], point: &Point) -> bool {
         let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
-        self.budget.admits(out.len(), looked_through)
+        let packed = self.packed.as_ref().map_or(0, |packed| packed.len());
+        self.budget.admits(out.len() + packed, looked_through)
     }
 
     fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
@@ -302,17 +344,20 @@ impl<'a, 'd> PointWriter<'a, 'd> {
                 Some(self.payload.as_slice())
             }
         };
-        let vectors = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
-        let shown = response::PointView {
-            id: point.id,
-            payload,
-            vectors: vectors.as_deref(),
-            order_value: hit.order_value,
+        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
+        let vectors = match (&values, &mut self.packed) {
+            (Some(values), Some(packed)) => {
+                self.places.clear();
+                response::pack_vectors(values, packed, &mut self.places);
+                Some(response::ShownVectors::Packed(&self.places))
+            }
+            (values, _) => values.as_deref().map(response::ShownVectors::Values),
         };
+        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
         write(&shown);
     }
 
-    fn vectors(&self, point: &Point) -> Vec<(&str, VectorValue)> {
+    fn vectors(&self, point: &Point) -> Vec<(&'a str, VectorValue)> {
         let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,

@@ -63,7 +63,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
+        let body = BodyWithWarnings::new(request.json()?, request.strictness);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
@@ -113,7 +113,8 @@ enum Prepared {
 
 /// Parses and checks everything that needs no collection (C1.6).
 fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
-    let body = (*request.body).as_ref();
+    // Updates of points are read strictly.
+    let body = &request.json()?;
     let limits = &core.limits;
     let points = |update: Update| {
         Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)

@@ -1,10 +1,10 @@
 //! The bytes of answers.
 
 use crate::api::response::{
-    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, UpdateStatus, vectors_to_json,
-    write_bool, write_collection_info, write_collections, write_count, write_elements, write_exists,
-    write_list, write_page, write_query_result, write_record, write_scored_point, write_update_result,
-    write_update_results,
+    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, ShownVectors, UpdateStatus,
+    pack_vectors, vectors_to_json, write_bool, write_collection_info, write_collections, write_count,
+    write_elements, write_exists, write_list, write_page, write_query_result, write_record,
+    write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
 use crate::json::Reader;
@@ -77,7 +77,7 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
     let full = PointView {
         id: PointId::Uuid(PointId::parse_uuid("550E8400E29B41D4A716446655440000").unwrap()),
         payload: Some(br#"{"a":1}"#),
-        vectors: Some(&[("", vec![0.25, -1.0].into())]),
+        vectors: Some(ShownVectors::Values(&[("", vec![0.25, -1.0].into())])),
         order_value: Some(OrderValue::Float(1.5)),
     };
     assert_eq!(
@@ -86,6 +86,25 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
     );
     let ordered = PointView { order_value: Some(OrderValue::Integer(i64::MIN)), ..bare(PointId::Num(1)) };
     assert_eq!(written(|out| write_record(out, &ordered)), r#"{"id":1,"order_value":-9223372036854775808}"#);
+}
+
+#[test]
+fn packed_vectors_stand_beside_what_says_where_they_are() {
+    let mut packed = PackedVectors::default();
+    let sparse = SparseVector::new(vec![7, 0], vec![0.5, -1.0]).unwrap();
+    let multi = MultiVector { dim: 1, components: vec![3.0, 4.0] };
+    let vectors = [
+        ("a", VectorValue::Dense(vec![1.0, 2.0])),
+        ("s", VectorValue::Sparse(sparse)),
+        ("m", VectorValue::Multi(multi)),
+    ];
+    let mut out = written(|out| pack_vectors(&vectors, &mut packed, out)).into_bytes();
+    let json = r#"{"a":[0,2],"s":{"indices":[7,0],"values":[2,2]},"m":[[4,1],[5,1]]}"#;
+    assert_eq!(out, json.as_bytes());
+    packed.append_to(&mut out);
+    let floats: Vec<u8> =
+        [1.0f32, 2.0, 0.5, -1.0, 3.0, 4.0].iter().flat_map(|float| float.to_le_bytes()).collect();
+    assert_eq!(out[json.len()..], [&floats[..], &(json.len() as u32).to_le_bytes()].concat());
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn send(
         target: None,
         wait: true,
         strictness: Default::default(),
+        packing: Default::default(),
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
