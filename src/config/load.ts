@@ -63,6 +63,8 @@ export interface Config {
   readonly auditLog: string | undefined;
   readonly maxBodyBytes: number;
   readonly maxConnections: number;
+  readonly maxSnapshots: number;
+  readonly maxSnapshotBytes: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
 }
@@ -263,6 +265,8 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     auditLog: values.auditLog,
     maxBodyBytes: values.maxBodyBytes,
     maxConnections: values.maxConnections,
+    maxSnapshots: values.maxSnapshots,
+    maxSnapshotBytes: values.maxSnapshotBytes,
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

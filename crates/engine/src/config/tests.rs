@@ -132,7 +132,9 @@ fn turbo_is_codes_of_its_width_and_originals_of_16_bits_c4_3() {
     let sparse = json!({"sparse_vectors": {"s": {"index": {"datatype": "turbo4"}}}});
     assert!(create(&sparse).unwrap_err().to_string().contains("sparse_vectors.s.index.datatype"));
     let both = json!({"turbo": {}, "binary": {}});
-    assert!(create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": both})).is_err());
+    assert!(
+        create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": both})).is_err()
+    );
 }
 
 #[test]
