@@ -16,6 +16,7 @@ export const sidebar = [
     text: 'Guides',
     items: [
       page('Filters', '/guides/filters'),
+      page('Explaining a search', '/guides/explaining-searches'),
       page('Keyword and hybrid search', '/guides/text'),
       page('A document and its chunks', '/guides/document-chunks'),
       page('RAG with LangChain', '/guides/langchain'),
@@ -37,6 +38,7 @@ export const sidebar = [
       page('Several tenants', '/guides/multi-tenancy'),
       page('Behind a proxy', '/guides/behind-a-proxy'),
       page('Backup and restore', '/guides/backup'),
+      page('Clones and snapshots', '/snapshots'),
       page('Monitoring', '/guides/monitoring'),
       page('Operations in full', '/operations'),
     ],
@@ -55,6 +57,7 @@ export const sidebar = [
           page('Points', '/http/points'),
           page('Indexes', '/http/indexes'),
           page('Search', '/http/search'),
+          page('Snapshots', '/http/snapshots'),
           page('Not implemented', '/http/not-implemented'),
           page('Schemas', '/http/schemas'),
         ],

@@ -72,6 +72,18 @@ export const collectionRoutes: readonly EngineRoute[] = [
     body: false,
     failed,
   },
+  {
+    kind: 'engine',
+    method: 'POST',
+    path: '/collections/:collection_name/clone',
+    permission: 'write',
+    operation: 'clone_collection',
+    reach: 'collection',
+    namedInBody: 'name',
+    parameters: 'collection',
+    body: true,
+    failed,
+  },
   about('/cluster', 'collection_cluster_info', 'server'),
   about('/optimizations', 'optimizations', 'collection'),
 ];

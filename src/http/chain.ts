@@ -30,8 +30,15 @@ import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
+import {
+  COLLECTION_PARAMETER,
+  type EngineRoute,
+  type ReportRoute,
+  type Route,
+  type ServiceRoute,
+} from './route-table';
+import { ServiceCalls } from './service-route';
 import { refuseByLimits } from './token-limits';
-import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -62,15 +69,18 @@ type Verdict = Failure | undefined;
 export class Chain {
   readonly #bodies: BodyReader;
   readonly #calls: EngineCalls;
+  readonly #services: ServiceCalls;
   readonly #parameters = new ParameterValidator();
   readonly #starts = new StartQueue();
 
   constructor(private readonly services: ChainServices) {
     const { admission, limits, bodyPace } = services;
     this.#bodies = new BodyReader(admission, limits.bodyBytes, bodyPace);
-    this.#calls = new EngineCalls(services, (exchange, error) => {
+    const fault = (exchange: Exchange, error: unknown): void => {
       this.fault(exchange, error);
-    });
+    };
+    this.#calls = new EngineCalls(services, fault);
+    this.#services = new ServiceCalls(services, fault);
   }
 
   /**
@@ -134,7 +144,7 @@ export class Chain {
     if (auth.isClosed) {
       return authenticationClosed();
     }
-    const { guard } = this.services;
+    const { guard, requests } = this.services;
     const { request } = exchange;
     const refused =
       guard.refuse(request, auth.enabled) ??
@@ -150,13 +160,15 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      const refused = authorize(route.permission, identity, auth);
       const limits = identity?.limits;
-      if (refused !== undefined || limits === undefined) {
-        return refused;
-      }
-      exchange.limits = limits.text;
-      return refuseByLimits(route, params, limits);
+      exchange.limits = limits?.text;
+      const refused =
+        authorize(route.permission, identity, auth) ??
+        (limits === undefined ? undefined : refuseByLimits(route, params, limits));
+      requests.authenticated(
+        identity === null ? 'unknown' : refused === undefined ? 'accepted' : 'forbidden',
+      );
+      return refused;
     };
     const identity = repeatsCredential(request.rawHeaders)
       ? null
@@ -185,9 +197,24 @@ export class Chain {
       case 'auth':
         this.#passAuth(exchange, params, pass);
         break;
+      case 'service':
+        this.#serve(exchange, route, params);
+        break;
       case 'engine':
         this.#readBody(exchange, route, params);
         break;
+    }
+  }
+
+  #serve(exchange: Exchange, route: ServiceRoute, params: PathParams): void {
+    const { engine } = this.services.lifecycle;
+    if (engine === undefined) {
+      exchange.fail(notReady());
+    } else if (params.undecodable.length > 0) {
+      exchange.fail(malformedPath());
+    } else {
+      exchange.params = params.values;
+      this.#services.run(exchange, route, engine);
     }
   }
 

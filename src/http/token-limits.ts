@@ -34,7 +34,7 @@ export interface TokenLimits {
 export type Reach = 'points' | 'description' | 'collection' | 'list' | 'server' | 'nothing';
 
 /** Where the body of a route names collections: the engine checks them as soon as it has read them. */
-export type NamedInBody = 'lookup_from';
+export type NamedInBody = 'lookup_from' | 'name';
 
 const NEEDS_NO_LIMITS = 'Permission denied: an access token without collections and filter required';
 const IS_FOR_POINTS = 'Permission denied: an access token with a filter is for points only';
@@ -81,5 +81,14 @@ function allows({ collections }: TokenLimits, name: string, needed: Route['permi
 
 /** What a route reaches: those outside the data have no such property. */
 export function reachOf(route: Route): Reach {
-  return route.kind === 'plain' || route.kind === 'auth' ? 'nothing' : route.reach;
+  switch (route.kind) {
+    case 'plain':
+    case 'auth':
+      return 'nothing';
+    case 'service':
+      // Snapshots: they have the content of collections as a whole, or of all.
+      return 'server';
+    default:
+      return route.reach;
+  }
 }

@@ -143,6 +143,24 @@ describe('C15 collections of an access token', () => {
     }
   });
 
+  it('C15 a clone needs write on its name, and read and write on its source', async () => {
+    const own = await token({
+      collections: [
+        { name: 'tenants', permission: 'read,write' },
+        { prefix: 'copy-', permission: 'write' },
+      ],
+    });
+    for (const name of ['foreign', 'absent', 'copied']) {
+      expect(await call(own, 'POST', '/collections/tenants/clone', { name })).toEqual([403, NO_ACCESS]);
+    }
+    expect(await call(own, 'POST', '/collections/copy-0/clone', { name: 'copy-1' })).toEqual([
+      403,
+      NO_ACCESS,
+    ]);
+    expect(await ok(own, 'POST', '/collections/tenants/clone', { name: 'copy-1' })).toBe(true);
+    expect(await ok(own, 'DELETE', '/collections/copy-1')).toBe(true);
+  });
+
   it('C15 a route whose body names collections says so', () => {
     const description: Json = JSON.parse(readFileSync('dist/openapi.json', 'utf8'));
     const schemas: Readonly<Record<string, unknown>> = description.components.schemas;
@@ -173,6 +191,7 @@ describe('C15 collections of an access token', () => {
       '/cluster',
       '/cluster/telemetry',
       '/collections/tenants/cluster',
+      '/collections/tenants/snapshots',
     ]) {
       const refused = await send({ port: server.port }, 'GET', path, { headers: { 'api-key': limited } });
       expect([path, refused.status]).toEqual([path, 403]);
@@ -307,6 +326,7 @@ describe('C15 filter of an access token', () => {
       { query: { context: [{ positive: 1, negative: 2 }] } },
       { query: { fusion: 'rrf' }, prefetch: { query: 1 } },
       { query: 1, lookup_from: { collection: 'points' } },
+      { query: [0, 1], params: { explain: true, why: [2, 1] } },
     ];
     for (const body of examples) {
       const [status, message] = await call(own, 'POST', `${path}/points/query`, body);

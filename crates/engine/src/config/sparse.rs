@@ -126,7 +126,11 @@ impl SparseIndexParams {
                     index.full_scan_threshold = fields::integer(r, 0)?;
                 }
                 "on_disk" => index.on_disk = fields::flag(r)?,
-                "datatype" => index.datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
+                "datatype" => {
+                    index.datatype = r.optional(|r| {
+                        fields::choice(r, DATATYPES.split_last().map_or(&[], |(_turbo4, of_both)| of_both))
+                    })?
+                }
                 _ => r.unknown()?,
             }
             Ok(())

@@ -113,6 +113,31 @@ fn a_vectors_own_graph_settings_come_before_the_collections_c4_3() {
 }
 
 #[test]
+fn turbo_is_codes_of_its_width_and_originals_of_16_bits_c4_3() {
+    let body = json!({"vectors": {"a": {"size": 4, "distance": "Euclid", "datatype": "turbo4",
+        "quantization_config": {"turbo": {"bits": "bits2", "always_ram": true}}}},
+        "quantization_config": {"turbo": {}}});
+    let config = create(&body).unwrap();
+    let shown = info(&config);
+    assert_eq!(shown["params"]["vectors"], body["vectors"]);
+    assert_eq!(shown["quantization_config"], json!({"turbo": {}}));
+    assert_eq!(CollectionConfig::restore(&config.to_json()).unwrap(), config);
+    assert_eq!(config.fields()[0].1.row_bytes(), 8);
+    assert_eq!(config.warnings(), ["vectors.a.datatype: turbo4 is kept as float16"]);
+    for (bits, width) in [("bits1", 1), ("bits1_5", 2), ("bits2", 2), ("bits4", 4)] {
+        let asked = json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": {"turbo": {"bits": bits}}});
+        let recipe = create(&asked).unwrap().recipe(0).unwrap();
+        assert_eq!(recipe.codes, Some(Coding::Asked(CodeParams::plain(width))), "{bits}");
+    }
+    let sparse = json!({"sparse_vectors": {"s": {"index": {"datatype": "turbo4"}}}});
+    assert!(create(&sparse).unwrap_err().to_string().contains("sparse_vectors.s.index.datatype"));
+    let both = json!({"turbo": {}, "binary": {}});
+    assert!(
+        create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": both})).is_err()
+    );
+}
+
+#[test]
 fn what_is_kept_reads_back_equal() {
     for body in [plain(), full()] {
         let config = create(&body).unwrap();

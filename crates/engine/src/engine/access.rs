@@ -155,8 +155,8 @@ fn reach_of(operation: Operation) -> Reach {
     match operation {
         ListCollections => Reach::List,
         CollectionInfo | CollectionExists => Reach::Description,
-        CreateCollection | UpdateCollection | DeleteCollection | CreateFieldIndex | DeleteFieldIndex
-        | Flush | Optimize => Reach::Collection(Right::Write),
+        CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
+        | DeleteFieldIndex | Flush | Optimize => Reach::Collection(Right::Write),
         CollectionStatus | Optimizations => Reach::Collection(Right::Read),
         CollectionClusterInfo => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
@@ -193,12 +193,11 @@ pub fn check(request: &Request) -> Result<(), Error> {
     }
 }
 
-/// What passes both filters.
-pub fn both(access: Option<&Arc<Access>>, filter: Option<Filter>) -> Option<Filter> {
-    match (access.and_then(|access| access.filter()), filter) {
-        (Some(within), Some(filter)) => Some(Filter::all_of([Arc::clone(within), Arc::new(filter)])),
-        (Some(within), None) => Some(Filter::all_of([Arc::clone(within)])),
-        (None, filter) => filter,
+/// What of the matches of a filter the caller may reach. The places of the conditions of the filter stay as they are.
+pub fn reached(access: Option<&Arc<Access>>, filter: Option<Filter>) -> Option<Filter> {
+    match access.and_then(|access| access.filter()) {
+        Some(within) => Some(filter.unwrap_or_default().within(Arc::clone(within))),
+        None => filter,
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod condition_reader;
 mod evaluate;
+mod failing;
 mod index_needs;
 mod matching;
 mod parse;
@@ -17,7 +18,7 @@ mod text_memo;
 
 pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
-pub use index_needs::Unindexed;
+pub use index_needs::{FilterIndexes, Unindexed};
 pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 
@@ -95,6 +96,12 @@ impl Filter {
     /// A filter that matches what all of these match.
     pub fn all_of(filters: impl IntoIterator<Item = Arc<Filter>>) -> Filter {
         Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
+    }
+
+    /// What of its matches matches another filter, too. Its own conditions stay where they are.
+    pub fn within(mut self, other: Arc<Filter>) -> Filter {
+        self.must.push(Condition::Filter(other));
+        self
     }
 
     /// Whether the filter has no conditions, and so matches every point.
