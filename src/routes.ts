@@ -2,7 +2,7 @@ import { commonRoutes, groupRoutes } from './engine-routes';
 import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
 import type { RequestCounts } from './http/request-counts';
-import type { AuthRoute, Route } from './http/route-table';
+import type { AuthRoute, PlainRoute, Route } from './http/route-table';
 import { metricsRoute } from './metrics/route';
 import { descriptionRoute } from './system/description';
 import { plainRoutes } from './system/plain';
@@ -11,7 +11,7 @@ import { unimplementedRoutes } from './system/unimplemented';
 
 /**
  * The route table: every route of the service, one line each with its permission. Literal paths come before those with
- * parameters.
+ * parameters. `pages` are those of the console, which the description of the interface leaves out.
  */
 export function allRoutes(
   authRoutes: readonly AuthRoute[],
@@ -20,11 +20,13 @@ export function allRoutes(
   kithdbVersion: string,
   metricsKeptMs?: number,
   dialect: Dialect = DIALECTS.specification,
+  pages: readonly PlainRoute[] = [],
 ): readonly Route[] {
   const groups = dialect.servesGroups ? groupRoutes : [];
   return [
     ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
     descriptionRoute(),
+    ...pages,
     metricsRoute({
       lifecycle,
       requests,

@@ -11,6 +11,7 @@ import {
   type AuthService,
 } from './auth';
 import type { Config } from './config';
+import { consoleRoutes } from './console/routes';
 import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
 import { keepCertificate } from './http/certificate';
@@ -194,6 +195,7 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
       productVersion(),
       undefined,
       dialect,
+      config.console ? consoleRoutes() : [],
     ),
     dialect,
     requests,

@@ -16,6 +16,7 @@ export const sidebar = [
     text: 'Guides',
     items: [
       page('Filters', '/guides/filters'),
+      page('Explaining a search', '/guides/explaining-searches'),
       page('Keyword and hybrid search', '/guides/text'),
       page('A document and its chunks', '/guides/document-chunks'),
       page('RAG with LangChain', '/guides/langchain'),

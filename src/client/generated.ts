@@ -1236,7 +1236,100 @@ export interface components {
         /** @description Without effect. */
         max_selectivity?: number | null;
       } | null;
+      /**
+       * @description Adds `explain` to the envelope. Of a whole search or query, not of a prefetch.
+       * @default false
+       */
+      explain?: boolean | null;
+      /** @description With `explain`, points of which the explanation says why they were, or were not, returned. An absent one is a 404. */
+      why?: components['schemas']['PointId'][] | null;
     } | null;
+    /** @description What a search did. The figures of a query with prefetches are the sums of those of its steps. */
+    Explanation: {
+      /**
+       * @description What was done. With prefetches, how what they have found became one list.
+       * @enum {unknown}
+       */
+      plan:
+        | 'walk'
+        | 'filtered_walk'
+        | 'scan'
+        | 'exact'
+        | 'order_by'
+        | 'sample'
+        | 'by_id'
+        | 'fusion'
+        | 'formula'
+        | 'rescoring';
+      /** @description Why; one sentence. */
+      reason: string;
+      /** @description Width of a walk; absent where there can be none. */
+      ef?: number;
+      /** @description How many points were taken to match when it was planned; null where nothing is planned. */
+      estimated_matches: number | null;
+      /** @description How many points match the filter. */
+      matches: number;
+      /** @description Nodes of the graph whose links were followed. */
+      hops: number;
+      /** @description Vectors that walks compared. */
+      distances: number;
+      /** @description Vectors that scans of codes compared. */
+      scanned: number;
+      /** @description Vectors that were compared again by their originals. */
+      reranked: number;
+      /** @description Vectors that were compared because they are not in the graph yet. */
+      tail_scanned: number;
+      /** @description Keys of the filter that a field index answers. */
+      indexes_used: string[];
+      /** @description Keys of the filter for which points are read because there is no index that would answer. */
+      indexes_missing: string[];
+      /** @description Microseconds by part: `queue`, `parse`, `plan`, `search`, `rerank`, `payloads`, `write`. */
+      time_us: {
+        [key: string]: number;
+      };
+      /** @description The prefetches that search the collection, from left to right; absent where there is none. */
+      steps?: {
+        /** @description Which one: `prefetch[0]`. */
+        source: string;
+        /** @description What was done. */
+        plan: string;
+        /** @description Why. */
+        reason: string;
+      }[];
+      /** @description How the score of each hit came about, in the order of the hits. */
+      hits: {
+        /** @description The contributions add up to the score. */
+        score_details: {
+          /** @description `query`, `prefetch[0]`, or the place of a term of a formula. */
+          source: string;
+          /** @description The vector that was compared. */
+          using: string | null;
+          /** @description Place in what the source found. */
+          rank: number | null;
+          /** @description The score by the source. */
+          raw: number;
+          /** @description What it adds to the score. */
+          contribution: number;
+        }[];
+      }[];
+      /** @description What became of the points that `params.why` names; absent without it. */
+      why?: {
+        id: components['schemas']['PointId'];
+        /** @description Whether it is among the hits. */
+        returned: boolean;
+        /** @description Its score */
+        score: number | null;
+        /** @description Its place among all that match, compared exactly; where it would be, if it does not. */
+        rank: number | null;
+        /** @description The place of the first condition that it fails. */
+        failed_condition: string | null;
+        /**
+         * @description The first reason that applies; null for a point that was returned.
+         * @enum {unknown}
+         */
+        lost_by: 'no_vector' | 'filter' | 'threshold' | 'rank' | 'codes' | 'walk' | null;
+      }[];
+    };
     /**
      * @description With `offset` at most 100000.
      * @default 10
@@ -1831,6 +1924,7 @@ export interface components {
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['Hits'];
+      explain?: components['schemas']['Explanation'];
     };
     /** @description The envelope of several searches. */
     HitListsAnswer: {
@@ -1843,6 +1937,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       /** @description The hits of each search, in their order. */
       result: components['schemas']['Hits'][];
+      /** @description The explanations that were asked for, in the order of the searches. */
+      explain?: (components['schemas']['Explanation'] | null)[];
     };
     /** @description The envelope of a query. */
     QueryAnswer: {
@@ -1854,6 +1950,7 @@ export interface components {
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['QueryResult'];
+      explain?: components['schemas']['Explanation'];
     };
     /** @description The envelope of several queries. */
     QueryAnswers: {
@@ -1866,6 +1963,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       /** @description What each query has found, in their order. */
       result: components['schemas']['QueryResult'][];
+      /** @description The explanations that were asked for, in the order of the searches. */
+      explain?: (components['schemas']['Explanation'] | null)[];
     };
     /** @description The envelope of a page. */
     PageAnswer: {

@@ -26,6 +26,8 @@ export interface Config {
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
   readonly dialect: DialectName;
+  /** Whether the web console is served. */
+  readonly console: boolean;
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
@@ -233,6 +235,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     corsOrigins: Object.freeze(values.corsOrigins),
     trustedProxies: Object.freeze(values.trustedProxies),
     dialect: values.dialect,
+    console: values.console,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,

@@ -116,6 +116,16 @@ export const SETTINGS = {
     about:
       "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize and give a collection's status answer.",
   }),
+  console: setting({
+    group: 'Server',
+    parse: parseSwitch,
+    fallback: true,
+    fallbackText: 'true',
+    placeholder: 'true|false',
+    about:
+      'Whether the web console is served, at /console. Its files need no credential; what it shows needs that of the user.',
+    isSwitch: true,
+  }),
   searchThreads: setting({
     group: 'Server',
     parse: wholeNumber(1, 1024),

@@ -40,6 +40,8 @@ export class Exchange implements RouteContext, Refusable {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
+  /** Whether the path was sent with slashes at its end, of which `path` has none. */
+  readonly endsWithSlash: boolean;
   readonly queryString: string;
   params: Readonly<Record<string, string>> = NO_PARAMS;
   /** Undefined when no route matched. */
@@ -65,6 +67,7 @@ export class Exchange implements RouteContext, Refusable {
   ) {
     this.method = request.method ?? 'GET';
     this.path = target.path;
+    this.endsWithSlash = target.endsWithSlash;
     this.queryString = target.queryString;
     this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response, this);
@@ -149,6 +152,12 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Content-Length', String(sent.length));
       this.#write(status, sent, head, headers);
     });
+  }
+
+  /** Answers 200 with bytes as they are: `headers` say their type and their coding. */
+  sendFile(body: Buffer, headers: Readonly<Record<string, string>>): void {
+    const head = ['X-Content-Type-Options', 'nosniff', 'Content-Length', String(body.length)];
+    this.#write(200, body, head, headers);
   }
 
   /** Answers without a body. */

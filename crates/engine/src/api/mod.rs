@@ -6,6 +6,7 @@
 
 mod body;
 mod example;
+pub mod explanation;
 mod id;
 mod order_by;
 mod page;

@@ -5,6 +5,7 @@ mod background;
 mod closing;
 mod directory;
 mod execute;
+mod explained;
 mod health_issue;
 mod heap_trim;
 mod heavy_lane;
