@@ -24,6 +24,7 @@ const SECTIONS = {
   C16: 0,
   C18: 0,
   C25: 0,
+  C26: 0,
 };
 
 const root = resolve(process.argv[2] ?? join(import.meta.dirname, '..'));

@@ -105,6 +105,15 @@ export class KithClient {
     return this.#run('update_collection', { collection }, changes, options);
   }
 
+  /** True: a collection of the same state under another name (C26). A name that is taken is a `ConflictError`. */
+  cloneCollection(
+    collection: string,
+    args: Schemas['CloneCollection'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('clone_collection', { collection }, args, options);
+  }
+
   /** Whether there was one. */
   deleteCollection(collection: string, args: CollectionFlags = {}, options?: CallOptions): Promise<boolean> {
     return this.#run('delete_collection', { collection }, args, options);
@@ -409,10 +418,6 @@ export class KithClient {
   readonly getAliases: Refused = refused('aliases');
   readonly getCollectionAliases: Refused = refused('aliases');
   readonly updateCollectionAliases: Refused = refused('aliases');
-  readonly listSnapshots: Refused = refused('snapshots');
-  readonly createSnapshot: Refused = refused('snapshots');
-  readonly deleteSnapshot: Refused = refused('snapshots');
-  readonly recoverSnapshot: Refused = refused('snapshot recovery');
   readonly queryGroups: Refused = refused('grouped search');
 
   /** Runs work under the deadline and the signal of a call. */

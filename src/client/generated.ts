@@ -534,6 +534,11 @@ export interface components {
       /** @description Stored and shown, without effect on one node. */
       write_consistency_factor?: number | null;
     };
+    /** @description The collection to be made. */
+    CloneCollection: {
+      /** @description Its name, which no collection has. */
+      name: string;
+    };
     /** @description The settings to change; what is absent stays. */
     UpdateCollection: {
       /** @description By name; the unnamed vector is under `""`. */
@@ -1996,6 +2001,54 @@ export interface components {
         /** @description How many points there are. */
         count: number;
       };
+    };
+    /** @description A snapshot. */
+    SnapshotDescription: {
+      /** @description Its name. */
+      name: string;
+      /** @description When it was made, in UTC, without a zone. */
+      creation_time: string;
+      /** @description Bytes of the file. */
+      size: number;
+      /** @description The SHA-256 of the file; null where it is not known. */
+      checksum: string | null;
+    };
+    /** @description The envelope of a snapshot. */
+    SnapshotAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['SnapshotDescription'];
+    };
+    /** @description The envelope of a list of snapshots. */
+    SnapshotsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description By name. */
+      result: components['schemas']['SnapshotDescription'][];
+    };
+    /** @description Which snapshot. */
+    SnapshotRecover: {
+      /** @description The name of a snapshot of the list, or a `file://` URL that ends with it. */
+      location: string;
+      /** @description The SHA-256 that the file must have. */
+      checksum?: string | null;
+      /**
+       * @description Without effect on one node.
+       * @enum {unknown}
+       */
+      priority?: 'no_sync' | 'snapshot' | 'replica' | null;
+      /** @description Without effect. */
+      api_key?: string | null;
     };
     /** @description The envelope of a collection's status. */
     CollectionStatusAnswer: {
