@@ -249,10 +249,15 @@ export interface components {
      */
     Distance: 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
     /**
-     * @description How components are stored; `float32` when absent.
+     * @description How components are stored; `float32` when absent. `turbo4` is kept as `float16`.
      * @enum {unknown}
      */
-    Datatype: 'float32' | 'float16' | 'uint8' | null;
+    Datatype: 'float32' | 'float16' | 'uint8' | 'turbo4' | null;
+    /**
+     * @description How values are stored; `float32` when absent.
+     * @enum {unknown}
+     */
+    SparseDatatype: 'float32' | 'float16' | 'uint8' | null;
     /** @description The graph over the vectors. What is absent keeps its default, in a change its value. */
     HnswConfig: {
       /** @description Links of a node; 0 for no graph. */
@@ -347,6 +352,8 @@ export interface components {
           product?: null;
           /** @description Absent or null beside `scalar`. */
           binary?: null;
+          /** @description Absent or null beside `scalar`. */
+          turbo?: null;
         }
       | {
           /** @description Product quantisation. */
@@ -363,6 +370,8 @@ export interface components {
           scalar?: null;
           /** @description Absent or null beside `product`. */
           binary?: null;
+          /** @description Absent or null beside `product`. */
+          turbo?: null;
         }
       | {
           /** @description One or two bits a component. */
@@ -384,6 +393,26 @@ export interface components {
           scalar?: null;
           /** @description Absent or null beside `binary`. */
           product?: null;
+          /** @description Absent or null beside `binary`. */
+          turbo?: null;
+        }
+      | {
+          /** @description One to four bits a component, after a rotation. */
+          turbo: {
+            /**
+             * @description Bits of a component; four when absent. `bits1_5` gets two.
+             * @enum {unknown}
+             */
+            bits?: 'bits1' | 'bits1_5' | 'bits2' | 'bits4' | null;
+            /** @description Stored and shown. Codes are always in memory. */
+            always_ram?: boolean | null;
+          };
+          /** @description Absent or null beside `turbo`. */
+          scalar?: null;
+          /** @description Absent or null beside `turbo`. */
+          product?: null;
+          /** @description Absent or null beside `turbo`. */
+          binary?: null;
         };
     /** @description A quantisation; null for the server's choice. */
     MaybeQuantization: components['schemas']['Quantization'] | null;
@@ -430,7 +459,7 @@ export interface components {
         full_scan_threshold_kb?: number | null;
         /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
         on_disk?: boolean | null;
-        datatype?: components['schemas']['Datatype'];
+        datatype?: components['schemas']['SparseDatatype'];
       } | null;
       /**
        * @description `idf` multiplies the weights of a query with the inverse document frequency of their index.

@@ -101,6 +101,16 @@ function refuseHead(request: IncomingMessage, expects: Expects): Failure | undef
   return expects === 'more' ? expectationFailed() : undefined;
 }
 
+/** Counts a connection until it is closed. */
+function connectionCounter(requests: RequestCounts): (socket: Socket) => void {
+  return (socket) => {
+    requests.connectionOpened();
+    socket.once('close', () => {
+      requests.connectionClosed();
+    });
+  };
+}
+
 /** Counts connections that are cut because there are too many, and logs that now and then. */
 function cutCounter(requests: RequestCounts, log: Logger): () => void {
   let warnedAt = -Infinity;
@@ -173,12 +183,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
     checkExpectation: (request, response) => {
       serve(request, response, 'more');
     },
-    connected: (socket) => {
-      requests.connectionOpened();
-      socket.once('close', () => {
-        requests.connectionClosed();
-      });
-    },
+    connected: connectionCounter(requests),
     cut: cutCounter(requests, log),
   };
 }

@@ -227,7 +227,7 @@ describe('C12 the dialect qdrant', () => {
 
   it.each([
     ['recommend', {}, 'body: At least one positive or negative vector/id must be provided'],
-    ['recommend', { positive: [[1, 2, 3]] }, "Dimension mismatch for vector '': expected 2, got 3"],
+    ['recommend', { positive: [[1, 2, 3]] }, 'Wrong input: Vector dimension error: expected dim: 2, got 3'],
     ['recommend', { positive: ['x'] }, /^positive\[0\]: value "x" is not a valid point ID/],
     ['discover', {}, 'body: either target or context must be given'],
     ['discover', { context: [{ positive: 1 }] }, 'Missing required field: context[0].negative'],

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ContractServer, type Json } from '../contract/contract-server';
+import { ContractServer } from '../contract/contract-server';
 import { startService, send } from './harness';
 
 it('a line of the log has the route, the collection and the address, and neither ids nor credentials', async () => {
@@ -41,7 +41,7 @@ it('the audit log has who changed what from where, and nothing of points', async
   const lines = readFileSync(path, 'utf8')
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as Json);
+    .map((line) => JSON.parse(line));
   expect(lines.map(({ action, outcome, status }) => [action, outcome, status])).toEqual([
     ['PUT /collections/:collection_name', 'done', 200],
     ['PUT /collections/:collection_name', 'refused', 409],

@@ -28,6 +28,8 @@ pub struct FilterIndexes {
 impl Clause {
     fn kinds(&self) -> Kinds {
         match self {
+            // No value matches, whatever the type: an index of any kind finds as much.
+            Clause::Match(Match::AnyKeyword(list)) if list.is_empty() => &[],
             Clause::Match(Match::Keyword(word)) if word.uuid().is_some() => {
                 &[FieldKind::Keyword, FieldKind::Uuid]
             }
