@@ -76,7 +76,7 @@ impl Expiry {
     }
 
     /// How many points have a time.
-    pub fn len(&self) -> usize {
+    pub fn points(&self) -> usize {
         self.pending.len() + self.due.len() as usize
     }
 
@@ -144,7 +144,7 @@ mod tests {
         expiry.replace(at(0), Some(&payload(0)), None);
         expiry.replace(at(1), Some(&payload(1)), Some(&payload(9)));
         expiry.replace(at(3), Some(&payload(3)), Some(b"{}"));
-        assert_eq!((due(&expiry, 4), expiry.len()), (vec![2, 4], 3));
+        assert_eq!((due(&expiry, 4), expiry.points()), (vec![2, 4], 3));
         assert_eq!((due(&expiry, 9), expiry.next_after(9 * MICROS)), (vec![1, 2, 4], i64::MAX));
     }
 }
