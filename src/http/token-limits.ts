@@ -88,7 +88,9 @@ export function reachOf(route: Route): Reach {
     case 'service':
       // Snapshots: they have the content of collections as a whole, or of all.
       return 'server';
-    default:
+    case 'engine':
+    case 'report':
+    case 'unimplemented':
       return route.reach;
   }
 }
