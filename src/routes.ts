@@ -29,7 +29,7 @@ export function allRoutes(
     ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
     : [];
   return [
-    ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
+    ...plainRoutes(lifecycle, kithdbVersion, dialect),
     descriptionRoute(),
     ...pages,
     metricsRoute({

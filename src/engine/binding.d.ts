@@ -42,8 +42,9 @@ export declare class NativeEngine {
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
    * `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+   * `limits` is what the caller may reach, as JSON; everything when absent.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, packing?: number | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -448,6 +449,8 @@ export interface NativeStatus {
   memory: NativeMemory
   /** What is held of the memory that is allowed. */
   memoryUse: NativeMemoryUse
+  /** Points that were removed since the engine was opened because their time had come. */
+  expiredPoints: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
   /** Reads that wait and run. */
@@ -485,6 +488,9 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
+export declare function filterProblem(json: string): string | null
 
 /**
  * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that

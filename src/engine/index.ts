@@ -134,6 +134,7 @@ class Facade implements Engine {
       operationId,
       isLenient,
       packing,
+      limits,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -152,6 +153,7 @@ class Facade implements Engine {
         operationId,
         isLenient,
         packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
+        limits,
       );
     });
     whenAbandoned?.(() => {
@@ -167,8 +169,9 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
-      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
+      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };
   }

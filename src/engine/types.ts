@@ -62,6 +62,8 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
+  readonly limits?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
@@ -96,6 +98,9 @@ export type EngineErrorCode =
   | 'collection_deleted' // details.name
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
+  | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'collection_forbidden' // the limits of the caller do not allow this in a collection
+  | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
@@ -120,6 +125,8 @@ export interface EngineErrorDetails {
   readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
+  /** Points with another version than the request expects; versions as decimal text, 0 of an absent point. */
+  readonly conflicts?: readonly { readonly id: string; readonly expected: string; readonly found: string }[];
   /** The part of a batch that the error is about, as a path: `searches[3]`. */
   readonly place?: string;
 }
@@ -247,6 +254,8 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Points that were removed since the engine was opened because their time had come (C17). */
+  readonly expiredPoints: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;

@@ -19,8 +19,8 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Packing,
-    Report, Request, SharedFolder, Strictness, decide_for,
+    Access, AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -107,6 +107,7 @@ impl NativeEngine {
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
     /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+    /// `limits` is what the caller may reach, as JSON; everything when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -123,6 +124,7 @@ impl NativeEngine {
         operation_id: Option<String>,
         is_lenient: Option<bool>,
         packing: Option<u32>,
+        limits: Option<String>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -140,6 +142,10 @@ impl NativeEngine {
                 return completions.push(Completion::failure(id, &error));
             }
         };
+        let access = match limits.map(|json| Access::parse(json.as_bytes(), &Limits::default())).transpose() {
+            Ok(access) => access.map(Arc::new),
+            Err(error) => return completions.push(Completion::failure(id, &error)),
+        };
         let packing = packing.unwrap_or_default();
         let now = Instant::now();
         let request = Request {
@@ -149,6 +155,7 @@ impl NativeEngine {
             wait,
             packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
+            access,
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
@@ -338,6 +345,12 @@ impl NativeEngine {
             });
         })
     }
+}
+
+/// What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good.
+#[napi(catch_unwind)]
+pub fn filter_problem(json: String) -> Option<String> {
+    kithdb_engine::filter_problem(&json)
 }
 
 /// Opens the folder; with a warning about its file system, or why it is not opened.

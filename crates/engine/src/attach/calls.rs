@@ -93,6 +93,7 @@ impl Call {
             target: self.target.clone(),
             wait: self.wait,
             strictness: self.strictness,
+            access: None,
             packing: self.packing,
             timeout: Some(self.allowed),
             body,

@@ -1,5 +1,6 @@
 //! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
+mod access;
 mod answer_budget;
 mod background;
 mod closing;
@@ -28,6 +29,7 @@ mod tuning;
 mod upkeep;
 mod write;
 
+pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
@@ -106,6 +108,8 @@ pub struct Request {
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
+    /// What its caller may reach (C15); everything when absent.
+    pub access: Option<Arc<Access>>,
     /// Which vectors are packed.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
