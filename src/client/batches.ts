@@ -6,7 +6,7 @@ type Upsert = Schemas['UpsertPoints'];
 /** What one request may have. */
 export interface BatchLimits {
   readonly maxPoints: number;
-  /** Of the points in JSON. */
+  /** Of the points in JSON; `Float32Array`s that are sent as they are count with four bytes for each component. */
   readonly maxBytes: number;
 }
 
@@ -23,16 +23,21 @@ export interface Batch {
  * Splits an upsert into requests that keep to the limits, in the order of its points; undefined when it is within them, or
  * when it is malformed, so that the server says how.
  */
-export function splitUpsert(body: Upsert, limits: BatchLimits): readonly Batch[] | undefined {
+export function splitUpsert(
+  body: Upsert,
+  limits: BatchLimits,
+  packsVectors = false,
+): readonly Batch[] | undefined {
+  const measure = packsVectors ? PACKED : IN_JSON;
   const rows = rowsOf(body);
-  if (rows === undefined || !isBeyond(rows, limits)) {
+  if (rows === undefined || !isBeyond(rows, limits, measure)) {
     return undefined;
   }
   const batches: Batch[] = [];
   let from = 0;
   let bytes = 0;
   for (let at = 0; at < rows.count; at += 1) {
-    const size = encodedBytes(rows.row(at));
+    const size = measure.encodedBytes(rows.row(at));
     if (at > from && (at - from >= limits.maxPoints || bytes + size > limits.maxBytes)) {
       batches.push({ body: rows.slice(from, at), points: at - from });
       from = at;
@@ -99,31 +104,54 @@ function rowsOfColumns(body: Upsert, batch: Schemas['PointColumns']): Rows | und
 }
 
 /** Whether the points are beyond the limits. They are encoded only where a quick bound does not decide it. */
-function isBeyond(rows: Rows, { maxPoints, maxBytes }: BatchLimits): boolean {
+function isBeyond(rows: Rows, { maxPoints, maxBytes }: BatchLimits, measure: Measure): boolean {
   if (rows.count > maxPoints) {
     return true;
   }
   let atMost = 0;
   for (let at = 0; at < rows.count && atMost <= maxBytes; at += 1) {
-    atMost += mostBytes(rows.row(at));
+    atMost += mostBytes(rows.row(at), measure.floatBytes);
   }
   if (atMost <= maxBytes) {
     return false;
   }
   let bytes = 0;
   for (let at = 0; at < rows.count && bytes <= maxBytes; at += 1) {
-    bytes += encodedBytes(rows.row(at));
+    bytes += measure.encodedBytes(rows.row(at));
   }
   return bytes > maxBytes;
 }
 
-/** The bytes of a value in a list. */
-function encodedBytes(value: unknown): number {
-  return Buffer.byteLength(encodeJson(value)) + 1;
-}
-
 /** No number is longer in JSON, its comma included. */
 const NUMBER_BYTES = 26;
+/** What stands for a vector that is sent as it is, at most. */
+const MARK = '#000000000:00000';
+
+/** How the bytes of points are counted. */
+interface Measure {
+  /** Bytes of a component of a `Float32Array`, at most. */
+  readonly floatBytes: number;
+  /** The bytes of a value in a list. */
+  readonly encodedBytes: (value: unknown) => number;
+}
+
+const IN_JSON: Measure = {
+  floatBytes: NUMBER_BYTES,
+  encodedBytes: (value) => Buffer.byteLength(encodeJson(value)) + 1,
+};
+
+const PACKED: Measure = {
+  floatBytes: Float32Array.BYTES_PER_ELEMENT,
+  encodedBytes: (value) => {
+    let floats = 0;
+    const json = encodeJson(value, (vector) => {
+      floats += vector.byteLength;
+      return MARK;
+    });
+    return Buffer.byteLength(json) + floats + 1;
+  },
+};
+
 /** Of a character in JSON: an escape. */
 const CHARACTER_BYTES = 6;
 
@@ -131,7 +159,7 @@ const CHARACTER_BYTES = 6;
 const MOST_DEPTH = 100;
 
 /** A bound of the bytes that a value takes in JSON, without writing it; infinite where only writing it tells. */
-function mostBytes(value: unknown, depth = 0): number {
+function mostBytes(value: unknown, floatBytes: number, depth = 0): number {
   if (typeof value === 'string') {
     return value.length * CHARACTER_BYTES + 3;
   }
@@ -139,7 +167,8 @@ function mostBytes(value: unknown, depth = 0): number {
     return NUMBER_BYTES;
   }
   if (ArrayBuffer.isView(value)) {
-    return value.byteLength * NUMBER_BYTES + 3;
+    const length = 'length' in value ? Number(value.length) : value.byteLength;
+    return length * (value instanceof Float32Array ? floatBytes : NUMBER_BYTES) + MARK.length;
   }
   if (depth > MOST_DEPTH || 'toJSON' in value) {
     return Infinity;
@@ -147,11 +176,11 @@ function mostBytes(value: unknown, depth = 0): number {
   if (Array.isArray(value)) {
     return value.every((item) => typeof item === 'number')
       ? value.length * NUMBER_BYTES + 3
-      : value.reduce((sum: number, item) => sum + mostBytes(item, depth + 1), 3);
+      : value.reduce((sum: number, item) => sum + mostBytes(item, floatBytes, depth + 1), 3);
   }
   let sum = 3;
   for (const [name, field] of Object.entries(value)) {
-    sum += name.length * CHARACTER_BYTES + 4 + mostBytes(field, depth + 1);
+    sum += name.length * CHARACTER_BYTES + 4 + mostBytes(field, floatBytes, depth + 1);
   }
   return sum;
 }

@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { replaceVectors } from './answered-vectors';
 import { answerError, ConnectionError, type FailureDetails, type KithError } from './errors';
 import { httpTarget } from './http-routes';
 import { encodeBody, parseJson } from './json';
@@ -77,7 +78,11 @@ export class HttpTransport implements ByteTransport {
   }
 
   async execute(call: Call): Promise<Envelope> {
-    return (await this.request(requestOf(call))) as Envelope;
+    const envelope = (await this.request(requestOf(call))) as Envelope;
+    if (call.float32Vectors === true) {
+      replaceVectors(envelope.result, (components) => Float32Array.from(components));
+    }
+    return envelope;
   }
 
   executeBytes(call: Call): Promise<Uint8Array> {

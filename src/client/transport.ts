@@ -5,6 +5,8 @@ import type { Operation } from '../engine/types';
  * process. It knows operations, not methods and paths.
  */
 export interface Transport {
+  /** Whether `Float32Array`s of a body are sent as their bytes, and not as JSON. */
+  readonly packsVectors?: boolean;
   /**
    * Executes one operation and resolves with its envelope, parsed: integers beyond 2^53 are BigInts
    * (`parseJson` of `./json` does it). Rejects
@@ -42,6 +44,8 @@ export interface Call {
    * operation reads no body.
    */
   readonly body?: unknown;
+  /** Vectors of the result are to be `Float32Array`s. */
+  readonly float32Vectors?: boolean | undefined;
   /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,3 +1,4 @@
+import type { Float32Client } from '../client/answered-vectors';
 import { KithClient, type ClientOptions } from '../client/client';
 import { openFolder, type OpenOptions } from './open';
 import type { EmbeddedTransport } from './transport';
@@ -28,6 +29,11 @@ export class EmbeddedClient extends KithClient {
  * arguments are those of `connect`. `close()` leaves the folder to the others.
  * @throws Error that says why it cannot be opened.
  */
-export async function open(folder: string, options: EmbeddedOptions = {}): Promise<EmbeddedClient> {
+export function open(
+  folder: string,
+  options: EmbeddedOptions & { readonly float32Vectors: true },
+): Promise<Float32Client<EmbeddedClient>>;
+export function open(folder: string, options?: EmbeddedOptions): Promise<EmbeddedClient>;
+export async function open(folder: string, options: EmbeddedOptions = {}): Promise<unknown> {
   return new EmbeddedClient(await openFolder(folder, options), options);
 }

@@ -1,17 +1,32 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine } from '../engine/types';
+import { EngineError, type Answer, type Engine, type Operation, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
 import { failurePrefix } from './failure-prefix';
+import { packBody, unpackAnswer } from './packing';
 
 /** Interval of the timer that keeps the process alive while calls are under way. */
 const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
+/** Operations whose answers may have vectors. */
+const READS_OF_POINTS: ReadonlySet<Operation> = new Set([
+  'retrieve_points',
+  'get_point',
+  'search',
+  'search_batch',
+  'query',
+  'query_batch',
+  'recommend',
+  'recommend_batch',
+  'discover',
+  'discover_batch',
+  'scroll',
+]);
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
 export class EmbeddedTransport implements ByteTransport {
@@ -25,20 +40,34 @@ export class EmbeddedTransport implements ByteTransport {
     this.#engine = engine;
   }
 
+  readonly packsVectors = true;
+
   async execute(call: Call): Promise<Envelope> {
-    return parseJson((await this.executeBytes(call)).toString()) as Envelope;
+    const answer = call.float32Vectors === true && READS_OF_POINTS.has(call.operation);
+    const bytes = await this.#execute(call, answer);
+    return answer ? unpackAnswer(bytes) : (parseJson(bytes.toString()) as Envelope);
   }
 
-  async executeBytes(call: Call): Promise<Buffer> {
+  executeBytes(call: Call): Promise<Buffer> {
+    return this.#execute(call, false);
+  }
+
+  async #execute(call: Call, packsAnswer: boolean): Promise<Buffer> {
     if (this.#closed !== undefined) {
       throw new ConnectionError('The database is closed', false, { isPermanent: true });
     }
     call.signal?.throwIfAborted();
     // Written before anything is counted: a value that cannot be sent throws.
-    const json = jsonOf(call.body);
+    const packed = packBody(call.operation, call.body);
+    const body = packed ?? jsonOf(call.body);
     this.#begin();
     try {
-      return bytesOf(await this.#run(call, json));
+      const packing = { body: packed !== undefined, answer: packsAnswer };
+      const answer = this.#run(call, body, packing).catch((error: unknown) => {
+        if (!(error instanceof EngineError) || error.code !== 'needs_json') throw error;
+        return this.#run(call, jsonOf(call.body), { ...packing, body: false });
+      });
+      return bytesOf(await answer);
     } catch (error) {
       throw this.#translate(call, error);
     } finally {
@@ -46,9 +75,13 @@ export class EmbeddedTransport implements ByteTransport {
     }
   }
 
-  #run({ operation, collection, target, flags, signal }: Call, json: Buffer): Promise<Answer> {
-    const body = json.length === 0 ? undefined : this.#engine.receive();
-    body?.append(json, json.length);
+  #run(
+    { operation, collection, target, flags, signal }: Call,
+    bytes: Buffer,
+    packing: Packing,
+  ): Promise<Answer> {
+    const body = bytes.length === 0 ? undefined : this.#engine.receive();
+    body?.append(bytes, bytes.length);
     return this.#engine.execute({
       operation,
       collection,
@@ -56,6 +89,7 @@ export class EmbeddedTransport implements ByteTransport {
       wait: flags?.wait,
       timeoutSeconds: flags?.timeout,
       body,
+      packing,
       whenAbandoned: (callback) => {
         signal?.addEventListener('abort', callback, { once: true });
       },

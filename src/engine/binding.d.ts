@@ -41,8 +41,10 @@ export declare class NativeEngine {
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+   * `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+   * `limits` is what the caller may reach, as JSON; everything when absent.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -92,6 +94,16 @@ export declare class NativeEngine {
   stage(id: number): void
   /** Removes the folder `staging`; completes `id` when it is gone. */
   unstage(id: number): void
+  /**
+   * Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there; completes
+   * `id` then. They do not change any more.
+   */
+  linkSnapshot(id: number, collection: string, folder: string): void
+  /**
+   * Makes collections of folders that `linkSnapshot` has filled somewhere, each in the place of one that has its name: all
+   * at once or none; completes `id` when it is durable. `names` and `folders` have the same order.
+   */
+  adopt(id: number, names: Array<string>, folders: Array<string>): void
   /** Cancels running requests that have not been written to the log. Further ones are refused. */
   giveUpRequests(): void
   /**
@@ -437,6 +449,8 @@ export interface NativeStatus {
   memory: NativeMemory
   /** What is held of the memory that is allowed. */
   memoryUse: NativeMemoryUse
+  /** Points that were removed since the engine was opened because their time had come. */
+  expiredPoints: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
   /** Reads that wait and run. */
@@ -474,6 +488,9 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
+export declare function filterProblem(json: string): string | null
 
 /**
  * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that

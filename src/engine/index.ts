@@ -2,6 +2,7 @@ import { loadBinding } from './load';
 import type { Completion, NativeEngine } from './binding';
 import {
   EngineError,
+  type AdoptedFolder,
   type Answer,
   type BackgroundPanics,
   type Engine,
@@ -132,6 +133,8 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
+      packing,
+      limits,
       whenAbandoned,
     } = request;
     const place = this.places.get(operation);
@@ -149,6 +152,8 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
+        limits,
       );
     });
     whenAbandoned?.(() => {
@@ -164,8 +169,9 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
-      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
+      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };
   }
@@ -226,6 +232,19 @@ class Facade implements Engine {
   unstage(): Promise<void> {
     return this.order((native, id) => {
       native.unstage(id);
+    });
+  }
+
+  linkSnapshot(collection: string, folder: string): Promise<void> {
+    return this.order((native, id) => {
+      native.linkSnapshot(id, collection, folder);
+    });
+  }
+
+  adopt(collections: readonly AdoptedFolder[]): Promise<void> {
+    return this.order((native, id) => {
+      const [names, folders] = [collections.map(({ name }) => name), collections.map(({ folder }) => folder)];
+      native.adopt(id, names, folders);
     });
   }
 

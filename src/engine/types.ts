@@ -42,6 +42,7 @@ export const OPERATIONS = [
   'facet',
   'matrix_pairs',
   'matrix_offsets',
+  'clone_collection',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -61,10 +62,14 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
+  readonly limits?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
+  /** Which vectors are packed (`crates/engine/src/json/packed.rs`): those of the body, those of the answer; none when absent. */
+  readonly packing?: Packing | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
   /**
@@ -72,6 +77,12 @@ export interface EngineRequest {
    * a write that is logged already; a call after the answer does nothing.
    */
   readonly whenAbandoned?: ((callback: () => void) => void) | undefined;
+}
+
+/** Which vectors cross as 32-bit floats beside the JSON. */
+export interface Packing {
+  readonly body: boolean;
+  readonly answer: boolean;
 }
 
 /** Stable codes of what can go wrong. `src/http/errors.ts` alone turns them into a status and a message. */
@@ -87,9 +98,13 @@ export type EngineErrorCode =
   | 'collection_deleted' // details.name
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
+  | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'collection_forbidden' // the limits of the caller do not allow this in a collection
+  | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
+  | 'needs_json' // a packed body that cannot be read as it is; nothing was done
   | 'cancelled' // the client disconnected
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
@@ -110,6 +125,8 @@ export interface EngineErrorDetails {
   readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
+  /** Points with another version than the request expects; versions as decimal text, 0 of an absent point. */
+  readonly conflicts?: readonly { readonly id: string; readonly expected: string; readonly found: string }[];
   /** The part of a batch that the error is about, as a path: `searches[3]`. */
   readonly place?: string;
 }
@@ -237,6 +254,8 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Points that were removed since the engine was opened because their time had come (C17). */
+  readonly expiredPoints: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;
@@ -315,6 +334,12 @@ export interface IncomingBody {
   discard(): void;
 }
 
+/** A collection that is to be made of the files in a folder, relative to the data directory. */
+export interface AdoptedFolder {
+  readonly name: string;
+  readonly folder: string;
+}
+
 /** The engine as the server uses it. */
 export interface Engine {
   /**
@@ -355,6 +380,17 @@ export interface Engine {
   stage(): Promise<void>;
   /** Removes the hard links. */
   unstage(): Promise<void>;
+  /**
+   * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
+   * directory: for a snapshot. Rejects with an {@link EngineError}.
+   */
+  linkSnapshot(collection: string, folder: string): Promise<void>;
+  /**
+   * Makes collections of what {@link linkSnapshot} has linked somewhere, each in the place of one that has its name: all of
+   * them at once or none, durable when it resolves. The folders, relative to the data directory, stay. Rejects with an
+   * {@link EngineError}: `bad_request` where a folder holds something else.
+   */
+  adopt(collections: readonly AdoptedFolder[]): Promise<void>;
   /** Gives up what runs and is not written yet (`shutting_down`), and refuses what comes. */
   giveUpRequests(): void;
   /**

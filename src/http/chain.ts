@@ -30,7 +30,15 @@ import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
-import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
+import {
+  COLLECTION_PARAMETER,
+  type EngineRoute,
+  type ReportRoute,
+  type Route,
+  type ServiceRoute,
+} from './route-table';
+import { ServiceCalls } from './service-route';
+import { refuseByLimits } from './token-limits';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -61,15 +69,18 @@ type Verdict = Failure | undefined;
 export class Chain {
   readonly #bodies: BodyReader;
   readonly #calls: EngineCalls;
+  readonly #services: ServiceCalls;
   readonly #parameters = new ParameterValidator();
   readonly #starts = new StartQueue();
 
   constructor(private readonly services: ChainServices) {
     const { admission, limits, bodyPace } = services;
     this.#bodies = new BodyReader(admission, limits.bodyBytes, bodyPace);
-    this.#calls = new EngineCalls(services, (exchange, error) => {
+    const fault = (exchange: Exchange, error: unknown): void => {
       this.fault(exchange, error);
-    });
+    };
+    this.#calls = new EngineCalls(services, fault);
+    this.#services = new ServiceCalls(services, fault);
   }
 
   /**
@@ -86,7 +97,7 @@ export class Chain {
       }
     };
     try {
-      const refused = this.#admit(exchange, route);
+      const refused = this.#admit(exchange, route, params);
       if (refused instanceof Promise) {
         refused.then(proceed).catch((error: unknown) => {
           this.fault(exchange, error);
@@ -110,7 +121,7 @@ export class Chain {
   }
 
   /** Everything up to and including the permission. */
-  #admit(exchange: Exchange, route: Route): Verdict | Promise<Verdict> {
+  #admit(exchange: Exchange, route: Route, params: PathParams): Verdict | Promise<Verdict> {
     if (route.kind === 'plain') {
       return undefined;
     }
@@ -119,16 +130,21 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, opened));
+      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, params, opened));
     }
-    return this.#authenticate(exchange, route, auth);
+    return this.#authenticate(exchange, route, params, auth);
   }
 
-  #authenticate(exchange: Exchange, route: Route, auth: Authenticator): Verdict | Promise<Verdict> {
+  #authenticate(
+    exchange: Exchange,
+    route: Route,
+    params: PathParams,
+    auth: Authenticator,
+  ): Verdict | Promise<Verdict> {
     if (auth.isClosed) {
       return authenticationClosed();
     }
-    const { guard } = this.services;
+    const { guard, requests } = this.services;
     const { request } = exchange;
     const refused =
       guard.refuse(request, auth.enabled) ??
@@ -144,7 +160,15 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      return authorize(route.permission, identity, auth);
+      const limits = identity?.limits;
+      exchange.limits = limits?.text;
+      const refused =
+        authorize(route.permission, identity, auth) ??
+        (limits === undefined ? undefined : refuseByLimits(route, params, limits));
+      requests.authenticated(
+        identity === null ? 'unknown' : refused === undefined ? 'accepted' : 'forbidden',
+      );
+      return refused;
     };
     const identity = repeatsCredential(request.rawHeaders)
       ? null
@@ -173,9 +197,24 @@ export class Chain {
       case 'auth':
         this.#passAuth(exchange, params, pass);
         break;
+      case 'service':
+        this.#serve(exchange, route, params);
+        break;
       case 'engine':
         this.#readBody(exchange, route, params);
         break;
+    }
+  }
+
+  #serve(exchange: Exchange, route: ServiceRoute, params: PathParams): void {
+    const { engine } = this.services.lifecycle;
+    if (engine === undefined) {
+      exchange.fail(notReady());
+    } else if (params.undecodable.length > 0) {
+      exchange.fail(malformedPath());
+    } else {
+      exchange.params = params.values;
+      this.#services.run(exchange, route, engine);
     }
   }
 

@@ -46,7 +46,7 @@ export interface EngineCallServices {
   readonly log: Logger;
   readonly admission: Admission;
   /** Requests that are refused for load are counted here. */
-  readonly requests: Pick<RequestCounts, 'refused'>;
+  readonly requests: Pick<RequestCounts, 'refused' | 'authenticated'>;
   readonly dialect: Dialect;
 }
 
@@ -157,6 +157,7 @@ function engineRequest(
     answerBytes: room?.bytes,
     operationId,
     ...(isLenient && { isLenient }),
+    ...(exchange.limits !== undefined && { limits: exchange.limits }),
     body,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {

@@ -38,6 +38,9 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 404,
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
+  version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
+  collection_forbidden: () => noCollectionAccess(),
+  points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,
@@ -46,12 +49,14 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   // Nobody gets this answer: the access log has its status.
   cancelled: () => ({ status: 408, message: 'Timeout: the client has disconnected' }),
   answer_room: () => overloaded('Too many bytes of answers that are not read'),
+  // Nobody gets this answer: who packs vectors sends such a body again, as JSON.
+  needs_json: () => ({ status: 500, message: 'A packed body that cannot be read' }),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
   outcome_unknown: () => ({
     status: 409,
     message: 'Outcome unknown: the operation of this call is not kept any more, and nothing was done',
   }),
-  storage_full: (_details, failed) => full(`${failed}: storage full`),
+  storage_full: (_details, failed) => storageFull(failed),
   memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),
   collection_fault: (details, failed) => ({
@@ -94,6 +99,26 @@ function pointNotFound(details: EngineErrorDetails): string {
   return `Point not found: ${ids.join(', ')}${more}`;
 }
 
+/** Each point with the version that it has and the one that the request expects (C25); an absent point has none. */
+function versionConflict(details: EngineErrorDetails): string {
+  const conflicts = details.conflicts ?? [];
+  const total = details.total ?? conflicts.length;
+  const version = (number: string): string => (number === '0' ? 'absent' : `version ${number}`);
+  const points = conflicts.map(
+    ({ id, expected, found }) => `${id} (${version(found)}, expected ${version(expected)})`,
+  );
+  const more = total > points.length ? `, and ${total - points.length} more` : '';
+  return `Version conflict: ${points.join(', ')}${more}`;
+}
+
+/** Points that a token with a filter may not write, or not like this (C15). */
+function pointsForbidden(details: EngineErrorDetails): string {
+  const ids = details.ids ?? [];
+  const total = details.total ?? ids.length;
+  const more = total > ids.length ? `, and ${total - ids.length} more` : '';
+  return `Permission denied: outside the filter of the access token: ${ids.join(', ')}${more}`;
+}
+
 export function badRequest(message: string): Failure {
   return { status: 400, message };
 }
@@ -116,6 +141,11 @@ export function authenticationClosed(): Failure {
 
 export function forbidden(message: string): Failure {
   return { status: 403, message };
+}
+
+/** A token with limits does not allow this in a collection, whether it exists or not (C15). */
+export function noCollectionAccess(): Failure {
+  return forbidden('Permission denied: the access token does not allow this in the collection');
 }
 
 export function routeNotFound(method: string, path: string): Failure {
@@ -177,6 +207,11 @@ export function expectationFailed(): Failure {
 
 export function overloaded(message: string): Failure {
   return { status: 429, message, retryAfterSeconds: 1 };
+}
+
+/** The disk is full; `failed` is the prefix of the operation. */
+export function storageFull(failed: string): Failure {
+  return full(`${failed}: storage full`);
 }
 
 /** The disk or the memory is full: it takes deletions, checkpoints or an operator to change that, which takes a while. */

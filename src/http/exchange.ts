@@ -49,10 +49,14 @@ export class Exchange implements RouteContext, Refusable {
   principal: PrincipalKind = 'none';
   /** Whose credential it carries, such as `token 7`; undefined where none counts. */
   credential: string | undefined;
+  /** What its access token may reach, as JSON for the engine; all where absent (C15). */
+  limits: string | undefined;
   /** Headers that every answer of this exchange carries besides its own (CORS). */
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  /** Its body may arrive for longer than others: who reads it sees to it. */
+  streamsBody = false;
   /** An answer that comes before the end of a short body leaves the connection open. */
   skipsShortBody = false;
   /** The length of the body that the request announces; 0 without one, undefined for a chunked one. */
@@ -152,6 +156,11 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Content-Length', String(sent.length));
       this.#write(status, sent, head, headers);
     });
+  }
+
+  /** Begins an answer whose body the caller writes; false when nobody is there to read it. */
+  begin(status: number, headers: Readonly<Record<string, string>>): boolean {
+    return this.#writeHead(status, ['X-Content-Type-Options', 'nosniff'], headers);
   }
 
   /** Answers 200 with bytes as they are: `headers` say their type and their coding. */

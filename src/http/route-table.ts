@@ -3,6 +3,8 @@ import type { Operation } from '../engine/types';
 import type { Exchange } from './exchange';
 import type { ParameterKind } from './parameters';
 import type { Method, RoutePermission } from './route';
+import type { ServiceAnswer, ServiceCall } from './service-route';
+import type { NamedInBody, Reach } from './token-limits';
 
 /** What every line of the route table has. */
 interface RouteLine {
@@ -28,12 +30,18 @@ export interface EngineRoute extends RouteLine {
    * routes it is a collection that does not exist.
    */
   readonly createsCollection?: boolean;
+  /** What it reaches of the data, for tokens with limits (C15). */
+  readonly reach: Reach;
+  /** Where its body names other collections (C15). */
+  readonly namedInBody?: NamedInBody;
 }
 
 /** A route of C8. */
 export interface UnimplementedRoute extends RouteLine {
   readonly kind: 'unimplemented';
   readonly group: string;
+  /** As that of a route of the engine. */
+  readonly reach: Reach;
 }
 
 /** A plain endpoint (C9.2): no envelope, no credentials, in every state. */
@@ -45,6 +53,8 @@ export interface PlainRoute extends RouteLine {
 /** A report about the server itself: checked like every other route, answered in every state, without an envelope. */
 export interface ReportRoute extends RouteLine {
   readonly kind: 'report';
+  /** As that of a route of the engine. */
+  readonly reach: Reach;
   readonly report: () => Promise<Report>;
 }
 
@@ -54,13 +64,24 @@ export interface Report {
   readonly text: string;
 }
 
+/**
+ * A route that a service of this process answers: what it reads and writes is streamed, under limits of the service.
+ */
+export interface ServiceRoute extends RouteLine {
+  readonly kind: 'service';
+  /** The prefix of its internal failures (C1.4), without the colon. */
+  readonly failed: string;
+  /** Rejects with an `EngineError` or what is unexpected. */
+  readonly serve: (call: ServiceCall) => Promise<ServiceAnswer>;
+}
+
 /** A route under `/auth`: checked like every other, then answered by Express handlers of its own. */
 export interface AuthRoute extends RouteLine {
   readonly kind: 'auth';
   readonly handlers: readonly RequestHandler[];
 }
 
-export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | AuthRoute;
+export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | ServiceRoute | AuthRoute;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'none',

@@ -77,7 +77,7 @@ export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Fa
   return [
     {
       type: 'gauge',
-      name: 'kithdb_troubles',
+      name: 'kithdb_health_issues',
       help: 'What the log of the server complains of at the moment, by kind; any at all is an alert',
       labels: ['kind'],
       samples: () =>
@@ -147,6 +147,7 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
 function internalFamilies({
   memory,
   memoryUse,
+  expiredPoints,
   searches,
   reads,
   kernels,
@@ -155,6 +156,12 @@ function internalFamilies({
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
     ...searchFamilies(searches),
+    {
+      type: 'counter',
+      name: 'kithdb_expired_points_total',
+      help: 'Points that were removed because their time had come',
+      samples: () => [{ value: expiredPoints }],
+    },
     {
       type: 'gauge',
       name: 'kithdb_reads',

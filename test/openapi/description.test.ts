@@ -7,6 +7,8 @@ import { Lifecycle } from '../../src/http/lifecycle';
 import { LocalRequestCounts } from '../../src/http/request-counts';
 import type { Route } from '../../src/http/route-table';
 import { allRoutes } from '../../src/routes';
+import { SnapshotService } from '../../src/snapshots/service';
+import { SnapshotStore } from '../../src/snapshots/store';
 import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
 
@@ -18,6 +20,8 @@ const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((di
     '0.1.0',
     undefined,
     dialect,
+    [],
+    new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   ),
 ) as [readonly Route[], readonly Route[]];
 
@@ -74,10 +78,30 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
   'GET /collections/{collection_name}/snapshots': 'list_snapshots',
   'POST /collections/{collection_name}/snapshots': 'create_snapshot',
   'DELETE /collections/{collection_name}/snapshots/{snapshot_name}': 'delete_snapshot',
+  'GET /collections/{collection_name}/snapshots/{snapshot_name}': 'get_snapshot',
+  'PUT /collections/{collection_name}/snapshots/recover': 'recover_from_snapshot',
+  'POST /collections/{collection_name}/snapshots/upload': 'recover_from_uploaded_snapshot',
+  'GET /snapshots': 'list_full_snapshots',
+  'POST /snapshots': 'create_full_snapshot',
+  'GET /snapshots/{snapshot_name}': 'get_full_snapshot',
+  'DELETE /snapshots/{snapshot_name}': 'delete_full_snapshot',
 };
 
 /** Endpoints as the description writes them. */
 const described = description().operations.map(({ method, path }) => `${method} ${path}`);
+
+/** What fails where something exists, or has another version than is expected (C25). */
+const CONFLICTING: ReadonlySet<string> = new Set([
+  'create_collection',
+  'clone_collection',
+  'upsert_points',
+  'update_vectors',
+  'set_payload',
+  'overwrite_payload',
+  'delete_payload',
+  'clear_payload',
+  'batch_update',
+]);
 
 describe('the description of the HTTP interface', () => {
   it('has every route of the table, and nothing else', () => {
@@ -116,7 +140,7 @@ describe('the description of the HTTP interface', () => {
       expect([operation.id, statuses.includes(507)]).toEqual([operation.id, route.permission === 'write']);
       expect([operation.id, statuses.includes(409)]).toEqual([
         operation.id,
-        route.operation === 'create_collection',
+        CONFLICTING.has(route.operation),
       ]);
     }
   });

@@ -19,8 +19,8 @@ use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
 use kithdb_engine::{
-    Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Report, Request,
-    SharedFolder, Strictness, decide_for,
+    Access, AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -106,6 +106,8 @@ impl NativeEngine {
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+    /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+    /// `limits` is what the caller may reach, as JSON; everything when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -121,6 +123,8 @@ impl NativeEngine {
         answer_room: Option<u32>,
         operation_id: Option<String>,
         is_lenient: Option<bool>,
+        packing: Option<u32>,
+        limits: Option<String>,
     ) {
         let body: Body = Box::new(self.bodies.take(id));
         let completions = Arc::clone(&self.completions);
@@ -138,13 +142,20 @@ impl NativeEngine {
                 return completions.push(Completion::failure(id, &error));
             }
         };
+        let access = match limits.map(|json| Access::parse(json.as_bytes(), &Limits::default())).transpose() {
+            Ok(access) => access.map(Arc::new),
+            Err(error) => return completions.push(Completion::failure(id, &error)),
+        };
+        let packing = packing.unwrap_or_default();
         let now = Instant::now();
         let request = Request {
             operation,
             collection,
             target,
             wait,
+            packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
+            access,
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
@@ -263,6 +274,22 @@ impl NativeEngine {
         self.on_engine("kith-unstage", id, Engine::unstage)
     }
 
+    /// Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there; completes
+    /// `id` then. They do not change any more.
+    #[napi(catch_unwind)]
+    pub fn link_snapshot(&self, id: u32, collection: String, folder: String) -> napi::Result<()> {
+        self.on_engine("kith-snapshot", id, move |engine| engine.link_snapshot(&collection, &folder))
+    }
+
+    /// Makes collections of folders that `linkSnapshot` has filled somewhere, each in the place of one that has its name: all
+    /// at once or none; completes `id` when it is durable. `names` and `folders` have the same order.
+    #[napi(catch_unwind)]
+    pub fn adopt(&self, id: u32, names: Vec<String>, folders: Vec<String>) -> napi::Result<()> {
+        let adopted: Vec<AdoptedFolder> =
+            names.into_iter().zip(folders).map(|(name, folder)| AdoptedFolder { name, folder }).collect();
+        self.on_engine("kith-adopt", id, move |engine| engine.adopt(&adopted))
+    }
+
     /// Cancels running requests that have not been written to the log. Further ones are refused.
     #[napi(catch_unwind)]
     pub fn give_up_requests(&self) {
@@ -318,6 +345,12 @@ impl NativeEngine {
             });
         })
     }
+}
+
+/// What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good.
+#[napi(catch_unwind)]
+pub fn filter_problem(json: String) -> Option<String> {
+    kithdb_engine::filter_problem(&json)
 }
 
 /// Opens the folder; with a warning about its file system, or why it is not opened.

@@ -15,6 +15,7 @@ pub(super) fn parse<T>(
 ) -> Result<T> {
     let bytes = body.bytes();
     let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
+    reader.unpack(body.floats());
     if body.strictness() == Strictness::Lenient {
         reader.pass_over_unknown();
     }

@@ -6,6 +6,7 @@
 
 mod body;
 mod example;
+pub mod explanation;
 mod id;
 mod order_by;
 mod page;
@@ -39,6 +40,7 @@ use crate::query::request::{
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
+use std::borrow::Cow;
 use update::Operation;
 
 /// `PUT /collections/{c}` (C4.3).
@@ -55,6 +57,24 @@ pub fn create_collection(body: &(impl RequestBody + ?Sized), limits: &Limits) ->
 /// `BadRequest` that names the place.
 pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
+}
+
+/// `POST /collections/{c}/clone` (C26): the name of the new collection.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn clone_collection(body: &(impl RequestBody + ?Sized)) -> Result<String> {
+    body::parse(body, |reader| {
+        let mut name = None;
+        reader.object(|r, key| {
+            match key {
+                "name" => name = r.optional(|r| r.string().map(Cow::into_owned))?,
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        name.ok_or_else(|| reader.missing("name"))
+    })
 }
 
 /// The request for a field index (C5.12).
@@ -92,7 +112,7 @@ pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFi
 ///
 /// # Errors
 /// `BadRequest`, `MissingField` or `FilterParse` that names the place.
-pub fn upsert(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::Upsert)
 }
 
@@ -100,7 +120,7 @@ pub fn upsert(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_points(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_points(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update_by_selection(body, limits, Operation::Delete)
 }
 
@@ -108,7 +128,7 @@ pub fn delete_points(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn update_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn update_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::UpdateVectors)
 }
 
@@ -116,7 +136,7 @@ pub fn update_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::DeleteVectors)
 }
 
@@ -124,7 +144,7 @@ pub fn delete_vectors(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn set_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn set_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::SetPayload)
 }
 
@@ -132,7 +152,7 @@ pub fn set_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn overwrite_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn overwrite_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::OverwritePayload)
 }
 
@@ -140,7 +160,7 @@ pub fn overwrite_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn delete_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn delete_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::DeletePayload)
 }
 
@@ -148,7 +168,7 @@ pub fn delete_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn clear_payload(body: &[u8], limits: &Limits) -> Result<Update> {
+pub fn clear_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update_by_selection(body, limits, Operation::ClearPayload)
 }
 
@@ -156,7 +176,7 @@ pub fn clear_payload(body: &[u8], limits: &Limits) -> Result<Update> {
 ///
 /// # Errors
 /// As [`upsert`].
-pub fn batch_update(body: &[u8], limits: &Limits) -> Result<Vec<Update>> {
+pub fn batch_update(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<Update>> {
     body::parse(body, |r| update::read_batch(r, &mut Budget::new(limits)))
 }
 
@@ -274,13 +294,13 @@ pub fn matrix(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Mat
 }
 
 /// Parses an update that has a required field. The error for an absent body names that field.
-fn update(body: &[u8], limits: &Limits, operation: Operation) -> Result<Update> {
+fn update(body: &(impl RequestBody + ?Sized), limits: &Limits, operation: Operation) -> Result<Update> {
     body::parse(body, |r: &mut Reader<'_>| operation.read(r, &mut Budget::new(limits)))
 }
 
 /// Parses an update by `points` or `filter`, of which either suffices.
 fn update_by_selection(
-    body: &[u8],
+    body: &(impl RequestBody + ?Sized),
     limits: &Limits,
     operation: Operation,
 ) -> std::result::Result<Update, Error> {

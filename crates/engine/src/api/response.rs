@@ -1,8 +1,10 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
+use crate::change::Skipped;
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
-use crate::json::{write_f32, write_f64, write_string, write_u64};
+use crate::config::write_path;
+use crate::json::{PackedVectors, write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::PointId;
@@ -64,8 +66,13 @@ pub enum UpdateStatus {
     Acknowledged,
 }
 
-/// Appends an update's result.
-pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateStatus) {
+/// Appends an update's result. `skipped` is what it skipped, if anything (C25).
+pub fn write_update_result(
+    out: &mut Vec<u8>,
+    operation_id: u64,
+    status: UpdateStatus,
+    skipped: Option<&Skipped>,
+) {
     let mut object = ObjectWriter::start(out);
     write_u64(object.key("operation_id"), operation_id);
     let word = match status {
@@ -73,16 +80,28 @@ pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateS
         UpdateStatus::Acknowledged => "acknowledged",
     };
     write_string(object.key("status"), word);
+    object.field("skipped", skipped, |out, skipped| {
+        let mut object = ObjectWriter::start(out);
+        write_u64(object.key("count"), skipped.count.into());
+        write_list(object.key("ids"), &skipped.ids, |out, id| write_id(out, *id));
+        object.end();
+    });
     object.end();
 }
 
-/// Appends the results of a batch, one for each operation in their order (C5.11).
+/// Appends the results of a batch, one for each of its operations in their order (C5.11): all have the number of the one
+/// record.
 pub fn write_update_results(
     out: &mut Vec<u8>,
-    operation_ids: impl IntoIterator<Item = u64>,
+    operation_id: u64,
+    count: usize,
     status: UpdateStatus,
+    skipped: &[Skipped],
 ) {
-    write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
+    write_list(out, 0..count, |out, at| {
+        let skipped = skipped.iter().find(|skipped| skipped.at as usize == at);
+        write_update_result(out, operation_id, status, skipped);
+    });
 }
 
 /// Appends a warning, in the form that a collection's info has.
@@ -130,6 +149,15 @@ pub fn write_id(out: &mut Vec<u8>, id: PointId) {
     }
 }
 
+/// The vectors of a point in an answer.
+#[derive(Clone, Copy, Debug)]
+pub enum ShownVectors<'p> {
+    /// By name; the unnamed one under `""`.
+    Values(&'p [(&'p str, VectorValue)]),
+    /// What [`pack_vectors`] wrote.
+    Packed(&'p [u8]),
+}
+
 /// A point in an answer. Parts that were not requested are absent and omitted (C6.1).
 #[derive(Clone, Copy, Debug)]
 pub struct PointView<'p> {
@@ -137,8 +165,8 @@ pub struct PointView<'p> {
     pub id: PointId,
     /// Its payload as JSON, already selected.
     pub payload: Option<&'p [u8]>,
-    /// Its selected vectors, by name; the unnamed one under `""`.
-    pub vectors: Option<&'p [(&'p str, VectorValue)]>,
+    /// Its selected vectors.
+    pub vectors: Option<ShownVectors<'p>>,
     /// The value it was ordered by.
     pub order_value: Option<OrderValue>,
 }
@@ -163,7 +191,10 @@ pub fn write_record(out: &mut Vec<u8>, point: &PointView<'_>) {
 
 fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
     object.field("payload", point.payload, Vec::extend_from_slice);
-    object.field("vector", point.vectors, |out, vectors| vectors_to_json(vectors, out));
+    object.field("vector", point.vectors, |out, vectors| match vectors {
+        ShownVectors::Values(vectors) => vectors_to_json(vectors, out),
+        ShownVectors::Packed(json) => out.extend_from_slice(json),
+    });
     object.field("order_value", point.order_value, |out, value| match value {
         OrderValue::Integer(integer) => write_i64(out, integer),
         OrderValue::Float(float) => write_f64(out, float),
@@ -172,18 +203,35 @@ fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
 
 /// Appends the vectors of a point: an array if there is only the unnamed one, otherwise an object by name.
 pub fn vectors_to_json(vectors: &[(&str, VectorValue)], out: &mut Vec<u8>) {
+    write_vectors(vectors, out, write_components);
+}
+
+/// Appends the vectors of a point in the same form, but with what stands for their components, which go to `packed`.
+pub fn pack_vectors(vectors: &[(&str, VectorValue)], packed: &mut PackedVectors, out: &mut Vec<u8>) {
+    write_vectors(vectors, out, |out, components| packed.add(components, out));
+}
+
+fn write_vectors(
+    vectors: &[(&str, VectorValue)],
+    out: &mut Vec<u8>,
+    mut write_components: impl FnMut(&mut Vec<u8>, &[f32]),
+) {
     if let [("", vector)] = vectors {
-        return write_vector(out, vector);
+        return write_vector(out, vector, write_components);
     }
     let mut object = ObjectWriter::start(out);
     for (name, vector) in vectors {
-        write_vector(object.key(name), vector);
+        write_vector(object.key(name), vector, &mut write_components);
     }
     object.end();
 }
 
 /// Appends a vector in the form of requests (C2.3).
-fn write_vector(out: &mut Vec<u8>, vector: &VectorValue) {
+fn write_vector(
+    out: &mut Vec<u8>,
+    vector: &VectorValue,
+    mut write_components: impl FnMut(&mut Vec<u8>, &[f32]),
+) {
     match vector {
         VectorValue::Dense(components) => write_components(out, components),
         VectorValue::Sparse(sparse) => {
@@ -308,10 +356,10 @@ pub struct CollectionInfo<'i> {
     pub status: CollectionStatus,
     /// The faults to show to a client.
     pub fault: Option<&'i str>,
-    /// Vectors in a graph.
-    pub indexed_vectors_count: u64,
-    /// Live points.
-    pub points_count: u64,
+    /// Vectors in a graph; not shown to a caller with a filter.
+    pub indexed_vectors_count: Option<u64>,
+    /// Live points; likewise.
+    pub points_count: Option<u64>,
     /// Parts that are searched separately.
     pub segments_count: u64,
     /// Its configuration. It has no vector fields if it cannot be read.
@@ -320,14 +368,22 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
 }
 
+/// Appends a count, or null.
+fn write_count_or_null(out: &mut Vec<u8>, count: Option<u64>) {
+    match count {
+        Some(count) => write_u64(out, count),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 /// Appends a collection's info.
 pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     let mut object = ObjectWriter::start(out);
     write_string(object.key("status"), info.status.word());
     write_optimizer_status(object.key("optimizer_status"), info.fault);
     write_list(object.key("warnings"), info.config.warnings(), |out, sentence| write_warning(out, &sentence));
-    write_u64(object.key("indexed_vectors_count"), info.indexed_vectors_count);
-    write_u64(object.key("points_count"), info.points_count);
+    write_count_or_null(object.key("indexed_vectors_count"), info.indexed_vectors_count);
+    write_count_or_null(object.key("points_count"), info.points_count);
     write_u64(object.key("segments_count"), info.segments_count);
     info.config.write_info_config(object.key("config"));
     let mut schema = ObjectWriter::start(object.key("payload_schema"));
@@ -339,5 +395,6 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         entry.end();
     }
     schema.end();
+    object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.end();
 }

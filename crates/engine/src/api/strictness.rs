@@ -1,5 +1,6 @@
 //! How strictly a body is read.
 
+use crate::json::JsonBody;
 use std::cell::RefCell;
 
 /// How strictly a request is taken (C12).
@@ -16,8 +17,13 @@ pub enum Strictness {
 
 /// A body and how it is to be read. Plain bytes are read strictly.
 pub trait RequestBody {
-    /// The bytes; none where there was no body.
+    /// The JSON; no bytes where there was no body.
     fn bytes(&self) -> &[u8];
+
+    /// The packed vectors, where it has any.
+    fn floats(&self) -> Option<&[u8]> {
+        None
+    }
 
     /// How strictly.
     fn strictness(&self) -> Strictness {
@@ -46,17 +52,27 @@ impl RequestBody for Vec<u8> {
     }
 }
 
+impl RequestBody for JsonBody<'_> {
+    fn bytes(&self) -> &[u8] {
+        self.text()
+    }
+
+    fn floats(&self) -> Option<&[u8]> {
+        JsonBody::floats(self)
+    }
+}
+
 /// A body that is read as strictly as its request says, and what was passed over in it.
 pub struct BodyWithWarnings<'b> {
-    bytes: &'b [u8],
+    body: JsonBody<'b>,
     strictness: Strictness,
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'b> BodyWithWarnings<'b> {
     /// A body that has not been read.
-    pub fn new(bytes: &'b [u8], strictness: Strictness) -> BodyWithWarnings<'b> {
-        BodyWithWarnings { bytes, strictness, warnings: RefCell::default() }
+    pub fn new(body: JsonBody<'b>, strictness: Strictness) -> BodyWithWarnings<'b> {
+        BodyWithWarnings { body, strictness, warnings: RefCell::default() }
     }
 
     /// What was passed over, a sentence each.
@@ -67,7 +83,11 @@ impl<'b> BodyWithWarnings<'b> {
 
 impl RequestBody for BodyWithWarnings<'_> {
     fn bytes(&self) -> &[u8] {
-        self.bytes
+        self.body.text()
+    }
+
+    fn floats(&self) -> Option<&[u8]> {
+        self.body.floats()
     }
 
     fn strictness(&self) -> Strictness {

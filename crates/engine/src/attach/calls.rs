@@ -4,7 +4,7 @@ use super::frame::CallFrame;
 use super::outgoing::SharedBytes;
 use crate::api::Strictness;
 use crate::deadline::{Cancellation, Deadline};
-use crate::engine::{Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request};
+use crate::engine::{Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Packing, Reply, Request};
 use crate::error::Error;
 use crate::recent_operations::CallIdentity;
 use crate::types::{Lsn, OperationId};
@@ -26,6 +26,7 @@ pub struct Call {
     target: Option<String>,
     wait: bool,
     strictness: Strictness,
+    packing: Packing,
     start: Instant,
     allowed: Duration,
     pub body: SharedBytes,
@@ -52,7 +53,17 @@ impl Call {
     /// A call from a request.
     pub fn new(request: Request) -> Call {
         let Request {
-            operation, collection, target, wait, strictness, timeout, body, start, identity, ..
+            operation,
+            collection,
+            target,
+            wait,
+            strictness,
+            packing,
+            timeout,
+            body,
+            start,
+            identity,
+            ..
         } = request;
         let body: Box<dyn AsRef<[u8]> + Send + Sync> = body;
         Call {
@@ -61,6 +72,7 @@ impl Call {
             target,
             wait,
             strictness,
+            packing,
             start,
             allowed: timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST),
             body: Arc::from(body),
@@ -81,6 +93,8 @@ impl Call {
             target: self.target.clone(),
             wait: self.wait,
             strictness: self.strictness,
+            access: None,
+            packing: self.packing,
             timeout: Some(self.allowed),
             body,
             start: self.start,
@@ -109,6 +123,7 @@ impl Call {
             answer_room: self.answer_room.map(|room| room as u64),
             id: self.id,
             first_sent,
+            packing: self.packing,
             body: (*self.body).as_ref(),
         })
     }

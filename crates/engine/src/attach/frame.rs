@@ -2,13 +2,13 @@
 //! these), its kind (1 byte), and the rest. `docs/embedding.md` has the tables.
 
 use crate::api::Strictness;
-use crate::engine::Operation;
+use crate::engine::{Operation, Packing};
 use crate::error::Error;
 use crate::types::{Lsn, OperationId};
 use std::io::{self, Read};
 
 /// Version of the protocol. A hello and its answer have the same form in every version.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 /// First bytes of a hello and of its answer.
 const MAGIC: &[u8; 8] = b"KITHATT\0";
 /// The longest body of a call, in a process that owns the folder too, so that both take the same calls.
@@ -37,6 +37,8 @@ const HAS_IDENTITY: u8 = 4;
 const HAS_BEEN_SENT: u8 = 8;
 const HAS_ROOM: u8 = 16;
 const IS_LENIENT: u8 = 32;
+const PACKS_BODY: u8 = 64;
+const PACKS_ANSWER: u8 = 128;
 
 /// What a process opens the folder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ pub struct CallFrame<'a> {
     pub id: Option<OperationId>,
     /// When the call is repeated: see [`CallIdentity`](crate::recent_operations::CallIdentity).
     pub first_sent: Option<Lsn>,
+    pub packing: Packing,
     pub body: &'a [u8],
 }
 
@@ -173,6 +176,8 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.first_sent.is_some(), HAS_BEEN_SENT),
         (call.answer_room.is_some(), HAS_ROOM),
         (call.strictness == Strictness::Lenient, IS_LENIENT),
+        (call.packing.body, PACKS_BODY),
+        (call.packing.answer, PACKS_ANSWER),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
@@ -284,9 +289,6 @@ impl<'a> Rest<'a> {
         let call = self.number()?;
         let operation = Operation::at(usize::from(self.byte()?))?;
         let flags = self.byte()?;
-        if flags & !(WAIT | HAS_TARGET | HAS_IDENTITY | HAS_BEEN_SENT | HAS_ROOM | IS_LENIENT) != 0 {
-            return None;
-        }
         let has = |flag| flags & flag != 0;
         let timeout_ms = self.number()?;
         let answer_room = if has(HAS_ROOM) { Some(self.number()?) } else { None };
@@ -307,6 +309,7 @@ impl<'a> Rest<'a> {
             answer_room,
             id,
             first_sent,
+            packing: Packing { body: has(PACKS_BODY), answer: has(PACKS_ANSWER) },
             body,
         })
     }
@@ -382,6 +385,7 @@ mod tests {
         target: None,
         wait: true,
         strictness: Strictness::Lenient,
+        packing: Packing { body: true, answer: true },
         timeout_ms: 60_000,
         answer_room: Some(9),
         id: Some(OperationId::new(u128::MAX - 5)),
@@ -399,6 +403,7 @@ mod tests {
             target: Some(""),
             wait: false,
             strictness: Strictness::Strict,
+            packing: Packing::default(),
             answer_room: None,
             id: None,
             first_sent: None,

@@ -27,8 +27,9 @@ pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, Vec
 pub use wal::{WalConfig, WalDiff};
 
 use crate::error::Error;
-use crate::json::{Reader, read_payload, write_u64};
+use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
+use crate::payload::JsonPath;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
@@ -57,6 +58,8 @@ pub struct CollectionConfig {
     pub metadata: Option<Box<[u8]>>,
     /// `strict_mode_config` as sent, normalised: see [`CollectionConfig::strict_mode`].
     pub strict_mode: Option<Box<[u8]>>,
+    /// The payload field with the time at which a point comes to its end (C17).
+    pub expire_at_key: Option<JsonPath>,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -112,15 +115,22 @@ impl CollectionConfig {
             params: PlacementParams::default(),
             metadata: None,
             strict_mode: None,
+            expire_at_key: None,
         }
     }
 
     /// Reads the body of a create request (C4.3).
     ///
     /// # Errors
-    /// `VectorsConfigRequired` when it declares no vector; `BadRequest` or `MissingField` that names the place.
+    /// `VectorsConfigRequired` when it declares no vector and the reader is not lenient (C12); `BadRequest` or `MissingField` that names the place.
     pub fn parse(reader: &mut Reader<'_>, limits: &Limits) -> Result<CollectionConfig, Error> {
         let config = Self::read(reader, limits, Source::Request)?;
+        if config.positions() == 0 {
+            if !reader.is_lenient() {
+                return Err(Error::VectorsConfigRequired);
+            }
+            reader.warn("vectors", "none is declared, so points are payloads alone");
+        }
         config.check_strict_mode()?;
         Ok(config)
     }
@@ -162,6 +172,7 @@ impl CollectionConfig {
         object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
         object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
+        object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.end();
         out
     }
@@ -297,6 +308,7 @@ impl CollectionConfig {
             }
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
+            "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -305,11 +317,8 @@ impl CollectionConfig {
     /// Checks the vector fields together.
     ///
     /// # Errors
-    /// `VectorsConfigRequired` for none; `BadRequest` for a name of a dense and a sparse field, or too many fields.
+    /// `BadRequest` for a name of a dense and a sparse field, or too many fields.
     fn check_fields(&self, limits: &Limits) -> Result<(), Error> {
-        if self.positions() == 0 {
-            return Err(Error::VectorsConfigRequired);
-        }
         if let Some((name, _)) = self.sparse.iter().find(|(name, _)| self.field_index(name).is_some()) {
             let why = format!("Dense and sparse vector names must be unique - duplicate found with '{name}'");
             return Err(Error::bad(format!("sparse_vectors: {why}")));
@@ -359,6 +368,20 @@ impl PlacementParams {
         object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
         fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
     }
+}
+
+/// Reads the path of the payload field that says when a point comes to its end.
+fn expiry_key(reader: &mut Reader<'_>) -> Result<JsonPath, Error> {
+    let key = JsonPath::read(reader)?;
+    if key.names_one_value() {
+        return Ok(key);
+    }
+    Err(reader.error("the path must name one value, and has []"))
+}
+
+/// Appends a path as a string.
+pub(crate) fn write_path(out: &mut Vec<u8>, path: &JsonPath) {
+    write_string(out, &path.to_string());
 }
 
 /// Reads a JSON object into its normal form.

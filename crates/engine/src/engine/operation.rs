@@ -41,10 +41,11 @@ pub enum Operation {
     Facet,
     MatrixPairs,
     MatrixOffsets,
+    CloneCollection,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 37] = [
+const NAMES: [(Operation, &str, &str); 38] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -82,6 +83,7 @@ const NAMES: [(Operation, &str, &str); 37] = [
     (Operation::Facet, "facet", "Facet"),
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
+    (Operation::CloneCollection, "clone_collection", "Clone collection"),
 ];
 
 impl Operation {
@@ -129,6 +131,7 @@ impl Operation {
                 | BatchUpdate
                 | CreateFieldIndex
                 | DeleteFieldIndex
+                | CloneCollection
         )
     }
 

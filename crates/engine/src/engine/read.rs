@@ -1,5 +1,6 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
+use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
@@ -8,32 +9,62 @@ use crate::catalog::Use;
 use crate::collection::{Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
+use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
+use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
 use crate::types::OpNumber;
 use crate::vectors::VectorValue;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Runs a read and answers the whole envelope.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
-    Read { core, request, body: &body, deadline, out: &mut out, budget }.answer()?;
+    let body = BodyWithWarnings::new(request.json()?, request.strictness);
+    let mut packed = request.packing.answer.then(PackedVectors::default);
+    let (mut explanation, begun) = (Vec::new(), Instant::now());
+    Read {
+        core,
+        request,
+        body: &body,
+        deadline,
+        out: &mut out,
+        budget,
+        packed: packed.as_mut(),
+        explanation: &mut explanation,
+        begun,
+    }
+    .answer()?;
+    if !explanation.is_empty() {
+        out.extend_from_slice(b",\"explain\":");
+        out.append(&mut explanation);
+    }
     envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
+    if let Some(packed) = packed {
+        packed.append_to(&mut out);
+    }
     Ok(out)
 }
 
 /// A read that is being answered.
-struct Read<'a> {
-    core: &'a Core,
-    request: &'a Request,
+pub(super) struct Read<'a> {
+    pub core: &'a Core,
+    pub request: &'a Request,
     body: &'a BodyWithWarnings<'a>,
-    deadline: &'a Deadline,
-    out: &'a mut Vec<u8>,
-    budget: AnswerBudget<'a>,
+    pub deadline: &'a Deadline,
+    pub out: &'a mut Vec<u8>,
+    pub budget: AnswerBudget<'a>,
+    /// Where the vectors go if they are no part of the JSON.
+    pub packed: Option<&'a mut PackedVectors>,
+    /// The explanation of a search, in JSON; empty where none is asked for.
+    pub explanation: &'a mut Vec<u8>,
+    /// When a thread took the request.
+    pub begun: Instant,
 }
 
 impl Read<'_> {
@@ -67,12 +98,44 @@ impl Read<'_> {
 
     /// The collection that the request names, kept from deletion while the answer is made.
     fn enter(&self) -> Result<Use, Error> {
-        self.core.catalog.enter(&self.request.collection)
+        let held = self.core.catalog.enter(&self.request.collection)?;
+        // The path may have named it by an alias.
+        if let Some(access) = &self.request.access {
+            access.check(&held.entry().name, Right::Read)?;
+        }
+        Ok(held)
+    }
+
+    /// The filter of the request and that of its caller.
+    fn within(&self, filter: Option<Filter>) -> Option<Filter> {
+        access::reached(self.request.access.as_ref(), filter)
+    }
+
+    /// The filter of the caller.
+    fn shown(&self) -> Option<&Filter> {
+        self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
+    }
+
+    /// Refuses a search that looks examples up in a collection that its caller may not read.
+    fn check_lookups(&self, requests: &[QueryRequest]) -> Result<(), Error> {
+        let Some(access) = &self.request.access else { return Ok(()) };
+        let mut named = requests.iter().flat_map(|request| request.node.lookups());
+        named.try_for_each(|name| access.check(name, Right::Read))
+    }
+
+    /// Puts the filter of the caller around a search.
+    fn limit(&self, request: &mut QueryRequest) {
+        if self.shown().is_some() {
+            let own = request.node.filter.take().map(Arc::unwrap_or_clone);
+            request.node.filter = self.within(own).map(Arc::new);
+        }
     }
 
     fn list_collections(&mut self) {
         let entries = self.core.catalog.entries();
-        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()));
+        let access = self.request.access.as_ref();
+        let shown = |name: &&str| access.is_none_or(|access| access.allows(name, Right::Read));
+        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()).filter(shown));
     }
 
     fn collection_exists(&mut self) -> Result<(), Error> {
@@ -82,17 +145,23 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        info::write_info(self.out, held.entry());
+        info::write_info(self.out, held.entry(), self.shown().is_some());
         Ok(())
     }
 
     fn retrieve(&mut self) -> Result<(), Error> {
         let parsed = api::retrieve(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            offsets.len(),
+        );
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
     }
@@ -103,10 +172,16 @@ impl Read<'_> {
             None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, offsets.len());
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            offsets.len(),
+        );
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
             None => response::write_list(self.out, offsets, |out, offset| {
@@ -118,56 +193,90 @@ impl Read<'_> {
 
     fn search(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::Search => api::search(body, limits)?,
             Operation::Recommend => api::recommend(body, limits)?,
             Operation::Discover => api::discover(body, limits)?,
             _ => api::query(body, limits)?,
         };
+        let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::Query;
+        self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
-        let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
-        let writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.budget, hits.len());
-        write_hits(self.out, writer, &hits, is_list);
+        self.limit(&mut parsed);
+        if parsed.node.explain.is_some() {
+            return self.explained_search(&snapshot, &parsed, parsing, is_list);
+        }
+        let access = self.request.access.as_ref();
+        let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
+        let mut writer = PointWriter::new(
+            &snapshot.view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            hits.len(),
+        );
+        write_hits(self.out, &mut writer, &hits, is_list);
         Ok(())
     }
 
     fn search_batch(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::SearchBatch => api::search_batch(body, limits)?,
             Operation::RecommendBatch => api::recommend_batch(body, limits)?,
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
             _ => api::query_batch(body, limits)?,
         };
+        let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::QueryBatch;
+        self.check_lookups(&parsed)?;
         let held = self.enter()?;
-        let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
-        let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
+        parsed.iter_mut().for_each(|one| self.limit(one));
+        if parsed.iter().any(|one| one.node.explain.is_some()) {
+            return self.explained_batch(&snapshot, &parsed, parsing, is_list);
+        }
+        let parsed = Arc::new(parsed);
+        let access = self.request.access.as_ref();
+        let results = search::batch(self.core, &snapshot, &parsed, access, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let writer = PointWriter::new(&snapshot.view, &one.with, &mut self.budget, hits.len());
-            write_hits(out, writer, &hits, is_list);
+            let mut writer = PointWriter::new(
+                &snapshot.view,
+                &one.with,
+                &mut self.budget,
+                self.packed.as_deref_mut(),
+                hits.len(),
+            );
+            write_hits(out, &mut writer, &hits, is_list);
         });
         Ok(())
     }
 
     fn scroll(&mut self) -> Result<(), Error> {
-        let parsed = api::scroll(self.body, &self.core.limits)?;
+        let mut parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let page = query::scroll(&view, &parsed, self.deadline)?;
-        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.budget, page.hits.len());
+        let mut writer = PointWriter::new(
+            &view,
+            &parsed.with,
+            &mut self.budget,
+            self.packed.as_deref_mut(),
+            page.hits.len(),
+        );
         response::write_page(self.out, page.next, |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
@@ -175,12 +284,13 @@ impl Read<'_> {
     }
 
     fn count(&mut self) -> Result<(), Error> {
-        let parsed = api::count(self.body, &self.core.limits)?;
+        let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -188,25 +298,27 @@ impl Read<'_> {
 
 impl Read<'_> {
     fn facet(&mut self) -> Result<(), Error> {
-        let parsed = api::facet(self.body, &self.core.limits)?;
+        let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
             strict.check_key(&parsed.key)?;
         }
+        parsed.filter = self.within(parsed.filter);
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
     }
 
     fn matrix(&mut self) -> Result<(), Error> {
-        let parsed = api::matrix(self.body, &self.core.limits)?;
+        let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {
@@ -219,7 +331,7 @@ impl Read<'_> {
 }
 
 /// Writes the hits of a search as a list (C6.1), or those of a query as an object.
-fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
+pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
     let view = writer.view;
     // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
     // version brings the point itself into the cache.
@@ -249,19 +361,25 @@ pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), 
 }
 
 /// Writes points of one view, with the payload and the vectors that the request selects.
-struct PointWriter<'a, 'd> {
+pub(super) struct PointWriter<'a, 'd> {
     view: &'a View,
     with: &'a Selectors,
     budget: &'a mut AnswerBudget<'d>,
+    packed: Option<&'a mut PackedVectors>,
     payload: Vec<u8>,
+    /// What stands for packed vectors.
+    places: Vec<u8>,
+    /// Time of selecting payloads and vectors, where it is taken.
+    pub selecting: Option<Duration>,
 }
 
 impl<'a, 'd> PointWriter<'a, 'd> {
     /// A writer of so many points.
-    fn new(
+    pub fn new(
         view: &'a View,
         with: &'a Selectors,
         budget: &'a mut AnswerBudget<'d>,
+        packed: Option<&'a mut PackedVectors>,
         points: usize,
     ) -> PointWriter<'a, 'd> {
         // What of the vectors is shown is not looked at closely: few points have many.
@@ -269,7 +387,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         let fields = view.state.config.fields().iter();
         let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
         budget.expect(points, components);
-        PointWriter { view, with, budget, payload: Vec::new() }
+        PointWriter { view, with, budget, packed, payload: Vec::new(), places: Vec::new(), selecting: None }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
@@ -289,10 +407,12 @@ impl<'a, 'd> PointWriter<'a, 'd> {
 
     fn fits(&mut self, out: &[u8], point: &Point) -> bool {
         let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
-        self.budget.admits(out.len(), looked_through)
+        let packed = self.packed.as_ref().map_or(0, |packed| packed.len());
+        self.budget.admits(out.len() + packed, looked_through)
     }
 
     fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
+        let start = self.selecting.map(|_| Instant::now());
         let payload = match &self.with.payload {
             PayloadSelector::None => None,
             PayloadSelector::All => Some(point.payload.bytes()),
@@ -302,17 +422,23 @@ impl<'a, 'd> PointWriter<'a, 'd> {
                 Some(self.payload.as_slice())
             }
         };
-        let vectors = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
-        let shown = response::PointView {
-            id: point.id,
-            payload,
-            vectors: vectors.as_deref(),
-            order_value: hit.order_value,
+        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
+        let vectors = match (&values, &mut self.packed) {
+            (Some(values), Some(packed)) => {
+                self.places.clear();
+                response::pack_vectors(values, packed, &mut self.places);
+                Some(response::ShownVectors::Packed(&self.places))
+            }
+            (values, _) => values.as_deref().map(response::ShownVectors::Values),
         };
+        if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
+            *selecting += start.elapsed();
+        }
+        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
         write(&shown);
     }
 
-    fn vectors(&self, point: &Point) -> Vec<(&str, VectorValue)> {
+    fn vectors(&self, point: &Point) -> Vec<(&'a str, VectorValue)> {
         let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,

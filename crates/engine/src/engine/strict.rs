@@ -56,6 +56,14 @@ impl<'a> Strict<'a> {
                 "{place}: strict mode of the collection has search_allow_exact: false"
             )));
         }
+        if mode.search_allow_exact == Some(false)
+            && node.explain.as_ref().is_some_and(|asked| !asked.why.is_empty())
+        {
+            let place = node.path("params.why");
+            return Err(Error::bad(format!(
+                "{place}: it compares exactly, and strict mode of the collection has search_allow_exact: false"
+            )));
+        }
         self.check_filter(&node.path("filter"), node.filter.as_deref(), mode.unindexed_filtering_retrieve)?;
         node.prefetch.iter().try_for_each(|source| self.check_node(source))
     }
@@ -154,7 +162,7 @@ impl<'a> Strict<'a> {
 
     fn check_selection(&self, selection: &Selection) -> Result<(), Error> {
         match selection {
-            Selection::Ids(_) => Ok(()),
+            Selection::Ids(..) => Ok(()),
             Selection::Filter(filter) => {
                 self.check_filter("filter", Some(filter), self.mode.unindexed_filtering_update)
             }
@@ -169,7 +177,7 @@ impl<'a> Strict<'a> {
             _ => None,
         });
         let ids = upserted.flatten().map(|point| point.id);
-        let new: HashSet<PointId> = ids.filter(|id| !self.state.ids.contains_key(id)).collect();
+        let new: HashSet<PointId> = ids.filter(|id| self.state.offset(*id).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::access::Right;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
@@ -63,13 +64,18 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new((*request.body).as_ref(), request.strictness);
+        let body = BodyWithWarnings::new(request.json()?, request.strictness);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
+        }
+        Ok((Prepared::Clone(name), warnings)) => {
+            let source = &request.collection;
+            let cloned = core.catalog.clone_collection(source, &name, request.identity, &deadline);
+            reply(cloned.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Deletion, _)) => {
             let answer = move |result: Result<bool, Error>| {
@@ -99,6 +105,8 @@ struct Form {
 enum Prepared {
     /// Of a collection, with this configuration.
     Creation(Box<CollectionConfig>),
+    /// Of a collection, under this name.
+    Clone(String),
     /// Of a collection.
     Deletion,
     Collection(Write, Shape),
@@ -106,10 +114,13 @@ enum Prepared {
 
 /// Parses and checks everything that needs no collection (C1.6).
 fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
-    let body = (*request.body).as_ref();
+    // Updates of points are read strictly.
+    let body = &request.json()?;
     let limits = &core.limits;
+    let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {
-        Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)
+        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
+        Prepared::Collection(write, Shape::Update)
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
@@ -118,6 +129,16 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             Prepared::Creation(Box::new(config))
         }
         Operation::DeleteCollection => Prepared::Deletion,
+        Operation::CloneCollection => {
+            let name = api::clone_collection(sent)?;
+            // Whoever clones a collection reads all of it.
+            if let Some(access) = &request.access {
+                access.check(&name, Right::Write)?;
+                access.check(&request.collection, Right::Read)?;
+            }
+            check_collection_name(&name)?;
+            Prepared::Clone(name)
+        }
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
@@ -133,7 +154,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             let updates = api::batch_update(body, limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -165,7 +186,7 @@ fn key(update: &Update) -> &'static str {
 fn enqueue(
     core: &Core,
     request: Request,
-    write: Write,
+    mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
@@ -175,10 +196,17 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
+    if let Some(access) = &request.access
+        && let Err(error) = access.check(&held.entry().name, Right::Write)
+    {
+        return Err(refuse(reply, error));
+    }
     let collection = match writable(&held, &request, &write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -195,7 +223,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id.get(), status, &form, start)));
+            reply(result.map(|done| update_envelope(&done, status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -226,7 +254,7 @@ fn enqueue(
 /// The collection of a write, where its strict mode allows that.
 fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
     let collection = held.collection()?;
-    let view = collection.view();
+    let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }
@@ -251,13 +279,14 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(operation_id: u64, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+    let (operation_id, skipped) = (done.operation_id.get(), &done.skipped);
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match form.shape {
-        Shape::Update => response::write_update_result(&mut out, operation_id, status),
+        Shape::Update => response::write_update_result(&mut out, operation_id, status, skipped.first()),
         Shape::Updates(count) => {
-            response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
+            response::write_update_results(&mut out, operation_id, count, status, skipped);
         }
         Shape::True => response::write_bool(&mut out, true),
     }

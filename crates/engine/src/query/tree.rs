@@ -20,6 +20,17 @@ pub struct SearchParams {
     pub indexed_only: bool,
     /// What the codes are used for.
     pub quantization: QuantizationParams,
+    /// Take the times that an explanation has.
+    pub is_timed: bool,
+    /// Compare the codes of all matches, whatever a walk would cost.
+    pub scans_codes: bool,
+}
+
+/// What a search is to say of itself beside its hits (C13).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExplainRequest {
+    /// Points of which it says why they are, or are not, among the hits.
+    pub why: Vec<PointId>,
 }
 
 /// A vector, or the point whose vector is meant.
@@ -205,9 +216,17 @@ pub struct QueryNode {
     pub lookup_from: Option<LookupFrom>,
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
+    /// What is to be explained; nothing in most requests, and never of a prefetch.
+    pub explain: Option<ExplainRequest>,
 }
 
 impl QueryNode {
+    /// The collections that it and all below it look examples up in.
+    pub fn lookups(&self) -> Vec<&str> {
+        let own = self.lookup_from.iter().map(|from| from.collection.as_str());
+        own.chain(self.prefetch.iter().flat_map(QueryNode::lookups)).collect()
+    }
+
     /// Where a field of it stands in the body.
     pub fn path(&self, field: &str) -> String {
         if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }

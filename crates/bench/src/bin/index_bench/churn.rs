@@ -75,6 +75,8 @@ impl Churn<'_> {
             target: None,
             wait: true,
             strictness: Default::default(),
+            access: None,
+            packing: Default::default(),
             timeout: None,
             body: Box::new(body.into_bytes()),
             start: Instant::now(),

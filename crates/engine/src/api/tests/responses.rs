@@ -1,13 +1,13 @@
 //! The bytes of answers.
 
 use crate::api::response::{
-    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, UpdateStatus, vectors_to_json,
-    write_bool, write_collection_info, write_collections, write_count, write_elements, write_exists,
-    write_list, write_page, write_query_result, write_record, write_scored_point, write_update_result,
-    write_update_results,
+    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, ShownVectors, UpdateStatus,
+    pack_vectors, vectors_to_json, write_bool, write_collection_info, write_collections, write_count,
+    write_elements, write_exists, write_list, write_page, write_query_result, write_record,
+    write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
-use crate::json::Reader;
+use crate::json::{PackedVectors, Reader};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::{Metric, PointId};
@@ -53,9 +53,9 @@ fn the_envelope_may_start_behind_other_bytes() {
 
 #[test]
 fn update_results_name_operation_and_status_c5() {
-    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed));
+    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed, None));
     assert_eq!(one, r#"{"operation_id":18446744073709551615,"status":"completed"}"#);
-    let two = written(|out| write_update_results(out, [4, 4], UpdateStatus::Acknowledged));
+    let two = written(|out| write_update_results(out, 4, 2, UpdateStatus::Acknowledged, &[]));
     assert_eq!(
         two,
         r#"[{"operation_id":4,"status":"acknowledged"},{"operation_id":4,"status":"acknowledged"}]"#
@@ -77,7 +77,7 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
     let full = PointView {
         id: PointId::Uuid(PointId::parse_uuid("550E8400E29B41D4A716446655440000").unwrap()),
         payload: Some(br#"{"a":1}"#),
-        vectors: Some(&[("", vec![0.25, -1.0].into())]),
+        vectors: Some(ShownVectors::Values(&[("", vec![0.25, -1.0].into())])),
         order_value: Some(OrderValue::Float(1.5)),
     };
     assert_eq!(
@@ -86,6 +86,25 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
     );
     let ordered = PointView { order_value: Some(OrderValue::Integer(i64::MIN)), ..bare(PointId::Num(1)) };
     assert_eq!(written(|out| write_record(out, &ordered)), r#"{"id":1,"order_value":-9223372036854775808}"#);
+}
+
+#[test]
+fn packed_vectors_stand_beside_what_says_where_they_are() {
+    let mut packed = PackedVectors::default();
+    let sparse = SparseVector::new(vec![7, 0], vec![0.5, -1.0]).unwrap();
+    let multi = MultiVector { dim: 1, components: vec![3.0, 4.0] };
+    let vectors = [
+        ("a", VectorValue::Dense(vec![1.0, 2.0])),
+        ("s", VectorValue::Sparse(sparse)),
+        ("m", VectorValue::Multi(multi)),
+    ];
+    let mut out = written(|out| pack_vectors(&vectors, &mut packed, out)).into_bytes();
+    let json = r#"{"a":[0,2],"s":{"indices":[0,7],"values":[2,2]},"m":[[4,1],[5,1]]}"#;
+    assert_eq!(out, json.as_bytes());
+    packed.append_to(&mut out);
+    let floats: Vec<u8> =
+        [1.0f32, 2.0, -1.0, 0.5, 3.0, 4.0].iter().flat_map(|float| float.to_le_bytes()).collect();
+    assert_eq!(out[json.len()..], [&floats[..], &(json.len() as u32).to_le_bytes()].concat());
 }
 
 #[test]
@@ -135,8 +154,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Green,
         fault: None,
-        indexed_vectors_count: 1000,
-        points_count: 1001,
+        indexed_vectors_count: Some(1000),
+        points_count: Some(1001),
         segments_count: 1,
         config: &config,
         indexes: &indexes,
@@ -170,8 +189,8 @@ fn a_fault_is_red_and_named_c10_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Red,
         fault: Some("the manifest is damaged"),
-        indexed_vectors_count: 0,
-        points_count: 0,
+        indexed_vectors_count: None,
+        points_count: Some(0),
         segments_count: 0,
         config: &config,
         indexes: &[],

@@ -5,6 +5,7 @@ mod strings;
 #[cfg(test)]
 mod tests;
 
+use super::packed::MARK;
 use crate::error::Error;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -42,7 +43,7 @@ impl Kind {
 
 /// One step of the path from the root of the body to the value being read.
 #[derive(Clone, Debug)]
-enum Step<'a> {
+pub(super) enum Step<'a> {
     Key(Cow<'a, str>),
     Index(usize),
 }
@@ -58,19 +59,21 @@ const KEY_SHOWN: usize = 100;
 /// A clone can read ahead without affecting the original.
 #[derive(Clone)]
 pub struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    path: Vec<Step<'a>>,
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+    pub(super) path: Vec<Step<'a>>,
     /// Depth of [`Reader::in_filter`] calls; errors inside are filter parse errors (C1.4).
     filter_depth: usize,
     /// What was passed over; `None` where nothing is.
     warnings: Option<Vec<String>>,
+    /// The packed vectors of the body, where it has any.
+    pub(super) floats: Option<&'a [u8]>,
 }
 
 /// Warnings of one body that are kept.
 const MAX_WARNINGS: usize = 64;
 
-type Result<T> = std::result::Result<T, Error>;
+pub(super) type Result<T> = std::result::Result<T, Error>;
 
 impl<'a> Reader<'a> {
     /// A reader over a body.
@@ -79,7 +82,9 @@ impl<'a> Reader<'a> {
     /// `BadRequest` when the body is not UTF-8.
     pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
         match std::str::from_utf8(body) {
-            Ok(text) => Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0, warnings: None }),
+            Ok(text) => {
+                Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0, warnings: None, floats: None })
+            }
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",
                 error.valid_up_to()
@@ -197,6 +202,7 @@ impl<'a> Reader<'a> {
             Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
             Some(b't' | b'f') => Ok(Kind::Bool),
             Some(b'n') => Ok(Kind::Null),
+            Some(MARK) if self.floats.is_some() => Ok(Kind::Array),
             Some(_) => Err(self.syntax("expected a value")),
             None => Err(self.syntax("unexpected end")),
         }
@@ -255,8 +261,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an array. `element` is called with the index of each element and must consume it.
+    ///
+    /// # Errors
+    /// `NeedsJson` for a packed list: only vectors are read as such.
     pub fn array(&mut self, mut element: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
         self.expect(Kind::Array)?;
+        if self.is_at_packed() {
+            return Err(Error::NeedsJson);
+        }
         self.at += 1;
         self.enter(Step::Index(0))?;
         self.skip_space();
@@ -312,6 +324,10 @@ impl<'a> Reader<'a> {
     /// The kind of the first element of the next value, an array; `None` if it is empty.
     pub fn peek_first(&mut self) -> Result<Option<Kind>> {
         self.expect(Kind::Array)?;
+        if self.is_at_packed() {
+            let mut ahead = self.clone();
+            return Ok((!ahead.packed_list()?.is_empty()).then_some(Kind::Number));
+        }
         let array = self.at;
         self.at += 1;
         self.skip_space();
@@ -340,6 +356,7 @@ impl<'a> Reader<'a> {
     pub fn skip(&mut self) -> Result<()> {
         match self.peek()? {
             Kind::Object => self.object(|r, _| r.skip()),
+            Kind::Array if self.is_at_packed() => self.packed_list().map(drop),
             Kind::Array => self.array(|r, _| r.skip()),
             Kind::String => self.string_token().map(drop),
             Kind::Number => self.number_text().map(drop),
@@ -376,15 +393,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A syntax error at the current byte.
+    /// A syntax error at the current byte. Where vectors are packed the byte is not that of the body in JSON.
     pub(super) fn syntax(&self, why: &str) -> Error {
+        if self.floats.is_some() {
+            return Error::NeedsJson;
+        }
         let path = self.path();
         let place = if path.is_empty() { String::new() } else { format!(" ({path})") };
         Error::bad(format!("Body is not valid JSON: {why} at byte {}{place}", self.at))
     }
 
-    fn enter(&mut self, step: Step<'a>) -> Result<()> {
+    pub(super) fn enter(&mut self, step: Step<'a>) -> Result<()> {
         if self.path.len() >= MAX_DEPTH {
+            if self.floats.is_some() {
+                return Err(Error::NeedsJson);
+            }
             return Err(Error::bad(format!(
                 "Body is nested deeper than {MAX_DEPTH} levels at byte {}",
                 self.at
@@ -394,7 +417,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn byte(&self) -> Option<u8> {
+    pub(super) fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 

@@ -84,6 +84,9 @@ impl<'a> Reader<'a> {
     /// Appends the numbers of an array, a dense vector, to `out`. Numbers in usual forms are read without updating the path,
     /// which only errors need.
     pub fn f32_array(&mut self, out: &mut Vec<f32>) -> Result<()> {
+        if self.peek()? == Kind::Array && self.is_at_packed() {
+            return self.packed_floats(out);
+        }
         let first = out.len();
         self.array(|r, _| {
             r.skip_space();

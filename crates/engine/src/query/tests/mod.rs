@@ -1,5 +1,6 @@
 //! Queries through the whole engine, without threads and on a simulated disk.
 
+mod explain;
 mod plans;
 mod strategies;
 mod trees;
@@ -40,6 +41,8 @@ fn send(
         target: None,
         wait: true,
         strictness: Default::default(),
+        access: None,
+        packing: Default::default(),
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),
         start: Instant::now(),
