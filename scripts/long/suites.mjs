@@ -218,9 +218,9 @@ const standard = {
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
-  console: { full: 1, slice: 1, isNumbered: false, run: runConsole },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
+  console: { full: 1, slice: 1, isNumbered: false, run: runConsole },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
   snippets: { full: 1, isNumbered: false, run: runSnippets },
