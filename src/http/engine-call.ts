@@ -142,7 +142,7 @@ export class EngineCalls {
 }
 
 function engineRequest(
-  { exchange, route, body }: Work,
+  { exchange, route, body, reservation }: Work,
   { wait, timeout, operationId }: Parameters,
   room: AnswerRoom | undefined,
   { isLenient }: Dialect,
@@ -158,6 +158,7 @@ function engineRequest(
     operationId,
     ...(isLenient && { isLenient }),
     body,
+    hold: (bytes) => reservation.grow?.(bytes) === undefined,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {
       exchange.whenOver(callback);

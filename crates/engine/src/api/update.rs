@@ -6,6 +6,7 @@ use super::selectors::SelectionFields;
 use super::upsert::{self, object_bytes};
 use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, Selection, Update};
+use crate::config::{ModelClaims, NamedModels};
 use crate::filter::Filter;
 use crate::json::Reader;
 use crate::limits::MAX_PATHS;
@@ -106,9 +107,10 @@ fn read_selection(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Se
 }
 
 fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
-    let (mut points, mut update_filter) = (None, None);
+    let (mut points, mut update_filter, mut named) = (None, None, None);
     reader.object(|r, key| {
         match key {
+            "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
             "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
@@ -116,20 +118,21 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
         }
         Ok(())
     })?;
-    let points = points.ok_or_else(|| reader.missing("points"))?;
+    let (points, models) = points.ok_or_else(|| reader.missing("points"))?;
     if points.is_empty() {
         return Err(field_error(reader, "points", "must specify points to update"));
     }
-    Ok(Update::UpdateVectors { points, update_filter })
+    let models = models.naming(&named.unwrap_or_default());
+    Ok(Update::UpdateVectors { points, update_filter, models })
 }
 
 fn read_point_vectors(
     reader: &mut Reader<'_>,
     budget: &mut Budget<'_>,
-) -> Result<Vec<(PointId, NamedVectors)>> {
+) -> Result<(Vec<(PointId, NamedVectors)>, ModelClaims)> {
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
-    budget.list(reader, |r| {
+    let points = budget.list(reader, |r| {
         let (mut id, mut vectors) = (None, None);
         r.object(|r, key| {
             match key {
@@ -145,7 +148,8 @@ fn read_point_vectors(
             return Err(field_error(r, "vector", "must specify vectors to update for point"));
         }
         Ok((id, vectors))
-    })
+    })?;
+    Ok((points, forms.into_claims()))
 }
 
 fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {

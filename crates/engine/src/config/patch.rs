@@ -1,8 +1,10 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff, fields,
-    json_object, sparse, strict_mode,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, fields, json_object,
+    model::{self, FieldModel},
+    sparse::{self, SparsePatch},
+    strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionPatch {
     vectors: BTreeMap<Box<str>, VectorPatch>,
-    sparse: BTreeMap<Box<str>, SparseParams>,
+    sparse: BTreeMap<Box<str>, SparsePatch>,
     hnsw: HnswDiff,
     optimizers: OptimizersDiff,
     wal: WalDiff,
@@ -31,6 +33,8 @@ struct VectorPatch {
     hnsw: Option<HnswDiff>,
     quantization: Option<QuantizationPatch>,
     on_disk: Option<bool>,
+    /// `Some(None)` removes it.
+    model: Option<Option<FieldModel>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,6 +89,9 @@ impl CollectionPatch {
                 params.quantization = quantization.result();
             }
             params.on_disk = change.on_disk.or(params.on_disk);
+            if let Some(model) = &change.model {
+                params.model.clone_from(model);
+            }
         }
         for (name, change) in &self.sparse {
             let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
@@ -123,6 +130,7 @@ impl VectorPatch {
                     patch.quantization = r.optional(QuantizationPatch::parse)?;
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
+                "model" => patch.model = Some(model::parse_patch(r)?),
                 "size" | "distance" | "datatype" | "multivector_config" => {
                     if !r.take_null()? {
                         return Err(r.error("cannot be changed"));

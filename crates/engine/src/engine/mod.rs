@@ -107,6 +107,8 @@ pub struct Request {
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
+    /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
+    pub gives_out_texts: bool,
     /// Which vectors are packed.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.

@@ -27,7 +27,8 @@ pub fn resolve(
     finder: &Finder<'_>,
 ) -> Result<Vec<Change>, Error> {
     match update {
-        Update::Upsert { points, mode, update_filter } => {
+        Update::Upsert { points, mode, update_filter, models } => {
+            models.check(&state.config)?;
             upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
@@ -37,7 +38,8 @@ pub fn resolve(
             };
             Ok(vec![Change::Delete(ids)])
         }
-        Update::UpdateVectors { points, update_filter } => {
+        Update::UpdateVectors { points, update_filter, models } => {
+            models.check(&state.config)?;
             let guard = Guard::new(state, update_filter.as_ref(), finder);
             update_vectors(state, points, guard, place)
         }
