@@ -30,7 +30,7 @@ export function allRoutes(
     ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
     : [];
   return [
-    ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
+    ...plainRoutes(lifecycle, kithdbVersion, dialect),
     descriptionRoute(),
     ...pages,
     metricsRoute({

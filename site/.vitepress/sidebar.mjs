@@ -37,6 +37,7 @@ export const sidebar = [
       page('Planning memory', '/guides/memory-planning'),
       page('What is never lost', '/durability'),
       page('Securing it', '/guides/securing'),
+      page('Several tenants', '/guides/multi-tenancy'),
       page('Behind a proxy', '/guides/behind-a-proxy'),
       page('Backup and restore', '/guides/backup'),
       page('Clones and snapshots', '/snapshots'),

@@ -77,7 +77,20 @@ export interface components {
       will_expire?: boolean | null;
       /** @description Needed when `will_expire` is true and ignored otherwise; then a whole number from 1 to 315360000. */
       expires_in_seconds?: unknown;
+      /** @description The collections that it may reach, all otherwise. A token with limits cannot have `admin`. */
+      collections?: components['schemas']['CollectionGrants'] | null;
+      /** @description The points that it may read and write, all otherwise; without conditions on texts. A token with a filter is for points only. */
+      filter?: components['schemas']['Filter'] | null;
     };
+    /** @description The collections that a token may reach. Its rights are what both `permission` and these allow. */
+    CollectionGrants: ({
+      /** @description The name of a collection. */
+      name?: string;
+      /** @description How the names of collections begin. */
+      prefix?: string;
+      /** @description Some of `read` and `write`, comma-separated. */
+      permission: string;
+    } & (unknown | unknown))[];
     /** @description An access token without its value. */
     AccessToken: {
       /** @description The number by which it is rotated and deleted. */
@@ -100,6 +113,8 @@ export interface components {
       will_expire: boolean;
       /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
+      collections?: components['schemas']['CollectionGrants'];
+      filter?: components['schemas']['Filter'];
     };
     /** @description An access token with its value. */
     IssuedAccessToken: {
@@ -123,6 +138,8 @@ export interface components {
       will_expire: boolean;
       /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
+      collections?: components['schemas']['CollectionGrants'];
+      filter?: components['schemas']['Filter'];
       /** @description The value; no later answer shows it. */
       token: string;
     };
@@ -566,6 +583,7 @@ export interface components {
       quantization?: components['schemas']['MaybeQuantization'];
       /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
+      expire_at_key?: components['schemas']['ExpireAtKey'];
       /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
@@ -583,6 +601,8 @@ export interface components {
       /** @description Stored and shown, without effect on one node. */
       write_consistency_factor?: number | null;
     };
+    /** @description The payload field that says when a point comes to its end; a date-time, or integer seconds since 1970. From then on no read finds the point. In a change `null` removes the key. */
+    ExpireAtKey: components['schemas']['Path'] | null;
     /** @description The collection to be made. */
     CloneCollection: {
       /** @description Its name, which no collection has. */
@@ -624,6 +644,7 @@ export interface components {
       quantization_config?: components['schemas']['QuantizationChange'];
       /** @deprecated */
       quantization?: components['schemas']['QuantizationChange'];
+      expire_at_key?: components['schemas']['ExpireAtKey'];
       /** @description Merged; null deletes a key. */
       metadata?: {
         [key: string]: unknown;
@@ -649,10 +670,10 @@ export interface components {
         /** @description One sentence about one setting. */
         message: string;
       }[];
-      /** @description Vectors that do not await indexing. */
-      indexed_vectors_count: number;
-      /** @description Points of the collection. */
-      points_count: number;
+      /** @description Vectors that do not await indexing; null for an access token with a filter. */
+      indexed_vectors_count: number | null;
+      /** @description Points of the collection; null for an access token with a filter. */
+      points_count: number | null;
       /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
       /** @description The declared models by vector field; absent where there is none. */
@@ -688,6 +709,7 @@ export interface components {
           [key: string]: unknown;
         };
       };
+      expire_at_key?: components['schemas']['Path'];
       /** @description The indexed fields. */
       payload_schema: {
         [key: string]: {
@@ -965,7 +987,10 @@ export interface components {
       /** @deprecated */
       vectors?: components['schemas']['PointVectors'];
       payload?: components['schemas']['Payload'] | null;
+      if_version?: components['schemas']['ExpectedVersion'];
     }[];
+    /** @description The version that the point must have, which is the `operation_id` of the write that changed it last; 0 for a point that must be absent. Otherwise the whole request is a 409. */
+    ExpectedVersion: (number | bigint) | null;
     /** @description As many vectors, and payloads if there are any, as ids. */
     PointColumns: {
       /** @description The ids. */
@@ -1010,6 +1035,19 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description The points whose payloads become empty. */
+    ClearPayload: {
+      points?: components['schemas']['PointIds'];
+      filter?: components['schemas']['MaybeFilter'];
+      shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
+    };
+    /** @description The version that the points must have, one for all or an object from id to version; with `points` only. Otherwise the whole request is a 409. */
+    ExpectedVersions:
+      | components['schemas']['ExpectedVersion']
+      | {
+          [key: string]: number | bigint;
+        };
     /** @description The vectors to replace. */
     UpdateVectors: {
       points?: components['schemas']['PointVectorList'];
@@ -1025,6 +1063,7 @@ export interface components {
       vector?: components['schemas']['PointVectors'];
       /** @deprecated */
       vectors?: components['schemas']['PointVectors'];
+      if_version?: components['schemas']['ExpectedVersion'];
     }[];
     /** @description Names of vectors. */
     VectorNames: components['schemas']['VectorName'][];
@@ -1042,6 +1081,7 @@ export interface components {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
       payload: components['schemas']['Payload'];
       key?: components['schemas']['Path'] | null;
     };
@@ -1050,6 +1090,7 @@ export interface components {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
       /** @description Paths into the payload. */
       keys: components['schemas']['Path'][];
     };
@@ -1076,7 +1117,7 @@ export interface components {
           delete_payload: components['schemas']['DeletePayload'];
         }
       | {
-          clear_payload: components['schemas']['SelectPoints'];
+          clear_payload: components['schemas']['ClearPayload'];
         }
       | {
           update_vectors: components['schemas']['UpdateVectors'];
@@ -1093,6 +1134,14 @@ export interface components {
        * @enum {unknown}
        */
       status: 'completed' | 'acknowledged';
+      skipped?: components['schemas']['SkippedPoints'];
+    };
+    /** @description Points that `update_mode` or `update_filter` left as they were. Absent where there are none. */
+    SkippedPoints: {
+      /** @description How many. */
+      count: number;
+      /** @description The first 1,000 of them, in the order of the request. */
+      ids: components['schemas']['PointId'][];
     };
     /** @description All of `must`, at least one of `should`, none of `must_not`. An empty filter matches everything. */
     Filter: {

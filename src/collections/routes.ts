@@ -11,6 +11,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections',
     permission: 'read',
     operation: 'list_collections',
+    reach: 'list',
     parameters: 'collection',
     body: false,
     failed,
@@ -21,6 +22,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'read',
     operation: 'collection_info',
+    reach: 'description',
     parameters: 'collection',
     body: false,
     failed,
@@ -31,6 +33,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'create_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: true,
     createsCollection: true,
@@ -42,6 +45,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'update_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: true,
     failed,
@@ -52,6 +56,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'delete_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: false,
     failed,
@@ -62,6 +67,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name/exists',
     permission: 'read',
     operation: 'collection_exists',
+    reach: 'description',
     parameters: 'collection',
     body: false,
     failed,
@@ -72,29 +78,32 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name/clone',
     permission: 'write',
     operation: 'clone_collection',
+    reach: 'collection',
+    namedInBody: 'name',
     parameters: 'collection',
     body: true,
     failed,
   },
-  about('/cluster', 'collection_cluster_info'),
-  about('/optimizations', 'optimizations'),
+  about('/cluster', 'collection_cluster_info', 'server'),
+  about('/optimizations', 'optimizations', 'collection'),
 ];
 
 /** Those that answer in the dialect `qdrant` only (C12). */
 export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('flush', failed),
   upkeep('optimize', 'Optimization failed'),
-  about('/status', 'collection_status'),
+  about('/status', 'collection_status', 'collection'),
 ];
 
-/** A report about one collection. */
-function about(rest: string, operation: Operation): EngineRoute {
+/** A report about one collection, with counts of its points. */
+function about(rest: string, operation: Operation, reach: EngineRoute['reach']): EngineRoute {
   return {
     kind: 'engine',
     method: 'GET',
     path: `/collections/:collection_name${rest}`,
     permission: 'read',
     operation,
+    reach,
     parameters: 'collection',
     body: false,
     failed,
@@ -109,6 +118,7 @@ function upkeep(operation: Operation & ('flush' | 'optimize'), prefix: string): 
     path: `/collections/:collection_name/operations/${operation}`,
     permission: 'write',
     operation,
+    reach: 'collection',
     parameters: 'collection',
     body: false,
     failed: prefix,

@@ -161,6 +161,7 @@ class Facade implements Engine {
       operationId,
       isLenient,
       packing,
+      limits,
     } = request;
     return this.call(id, () => {
       native.execute(
@@ -176,6 +177,7 @@ class Facade implements Engine {
         isLenient,
         this.options.models !== undefined,
         packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
+        limits,
       );
     });
   }
@@ -238,8 +240,9 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
-      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
+      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };
   }

@@ -62,6 +62,8 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
+  readonly limits?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
   /** Takes more bytes of what the server may hold for this request; false where there are none. */
@@ -99,6 +101,9 @@ export type EngineErrorCode =
   | 'model_mismatch' // details.name: the field; details.declared, details.named, details.place
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
+  | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'collection_forbidden' // the limits of the caller do not allow this in a collection
+  | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
@@ -132,6 +137,8 @@ export interface EngineErrorDetails {
   readonly model?: string;
   /** The texts whose vectors are wanted. */
   readonly inputs?: readonly TextInput[];
+  /** Points with another version than the request expects; versions as decimal text, 0 of an absent point. */
+  readonly conflicts?: readonly { readonly id: string; readonly expected: string; readonly found: string }[];
   /** The part of a batch that the error is about, as a path: `searches[3]`. */
   readonly place?: string;
 }
@@ -259,6 +266,8 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Points that were removed since the engine was opened because their time had come (C17). */
+  readonly expiredPoints: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;

@@ -157,6 +157,7 @@ function engineRequest(
     answerBytes: room?.bytes,
     operationId,
     ...(isLenient && { isLenient }),
+    ...(exchange.limits !== undefined && { limits: exchange.limits }),
     body,
     hold: (bytes) => reservation.grow?.(bytes) === undefined,
     // Also called when the answer has been written, when there is nothing left to cancel.

@@ -45,6 +45,9 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 404,
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
+  version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
+  collection_forbidden: () => noCollectionAccess(),
+  points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,
@@ -109,6 +112,26 @@ function pointNotFound(details: EngineErrorDetails): string {
   return `Point not found: ${ids.join(', ')}${more}`;
 }
 
+/** Each point with the version that it has and the one that the request expects (C25); an absent point has none. */
+function versionConflict(details: EngineErrorDetails): string {
+  const conflicts = details.conflicts ?? [];
+  const total = details.total ?? conflicts.length;
+  const version = (number: string): string => (number === '0' ? 'absent' : `version ${number}`);
+  const points = conflicts.map(
+    ({ id, expected, found }) => `${id} (${version(found)}, expected ${version(expected)})`,
+  );
+  const more = total > points.length ? `, and ${total - points.length} more` : '';
+  return `Version conflict: ${points.join(', ')}${more}`;
+}
+
+/** Points that a token with a filter may not write, or not like this (C15). */
+function pointsForbidden(details: EngineErrorDetails): string {
+  const ids = details.ids ?? [];
+  const total = details.total ?? ids.length;
+  const more = total > ids.length ? `, and ${total - ids.length} more` : '';
+  return `Permission denied: outside the filter of the access token: ${ids.join(', ')}${more}`;
+}
+
 export function badRequest(message: string): Failure {
   return { status: 400, message };
 }
@@ -131,6 +154,11 @@ export function authenticationClosed(): Failure {
 
 export function forbidden(message: string): Failure {
   return { status: 403, message };
+}
+
+/** A token with limits does not allow this in a collection, whether it exists or not (C15). */
+export function noCollectionAccess(): Failure {
+  return forbidden('Permission denied: the access token does not allow this in the collection');
 }
 
 export function routeNotFound(method: string, path: string): Failure {

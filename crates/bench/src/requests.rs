@@ -29,6 +29,7 @@ pub fn send(
         wait: true,
         strictness: Default::default(),
         gives_out_texts: false,
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(body),

@@ -48,6 +48,12 @@ pub enum Error {
     PointNotFound(Vec<PointId>),
     /// An example is a point that does not have the vector of the query.
     PointWithoutVector(PointId, String),
+    /// Points that do not have the version that the request expects, in its order.
+    VersionConflict(Vec<VersionConflict>),
+    /// The limits of the caller do not allow this in a collection, whether it exists or not.
+    CollectionForbidden,
+    /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
+    PointsForbidden(Vec<PointId>),
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -82,8 +88,19 @@ pub enum Error {
     Within(String, Box<Error>),
 }
 
+/// A point that does not have the version that a write expects (C25); an absent one has 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionConflict {
+    /// The point.
+    pub id: PointId,
+    /// The version of the request.
+    pub expected: u64,
+    /// Its version.
+    pub found: u64,
+}
+
 /// All codes, of which another process may answer any.
-const CODES: [&str; 26] = [
+const CODES: [&str; 29] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -95,6 +112,9 @@ const CODES: [&str; 26] = [
     "collection_deleted",
     "point_not_found",
     "point_without_vector",
+    "version_conflict",
+    "collection_forbidden",
+    "points_forbidden",
     "not_ready",
     "timeout",
     "cancelled",
@@ -112,7 +132,7 @@ const CODES: [&str; 26] = [
     "model_mismatch",
 ];
 
-/// Ids that a [`Error::PointNotFound`] names in its message (C1.4).
+/// Points that a [`Error::PointNotFound`] or a [`Error::VersionConflict`] names in its message (C1.4).
 const NAMED_IDS: usize = 10;
 
 impl Error {
@@ -158,6 +178,9 @@ impl Error {
             Error::CollectionDeleted(_) => "collection_deleted",
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
+            Error::VersionConflict(_) => "version_conflict",
+            Error::CollectionForbidden => "collection_forbidden",
+            Error::PointsForbidden(_) => "points_forbidden",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
@@ -211,8 +234,10 @@ impl Error {
                 write_field(out, "id", &id.to_string());
                 write_field(out, "name", name);
             }
-            Error::PointNotFound(ids) => write_ids(out, ids),
+            Error::PointNotFound(ids) | Error::PointsForbidden(ids) => write_ids(out, ids),
+            Error::VersionConflict(conflicts) => write_conflicts(out, conflicts),
             Error::VectorsConfigRequired
+            | Error::CollectionForbidden
             | Error::NotReady
             | Error::OutcomeUnknown
             | Error::StorageFull
@@ -275,6 +300,17 @@ fn write_inputs(out: &mut Vec<u8>, inputs: &[TextInput]) {
         out.push(b'}');
     }
     out.push(b']');
+}
+
+/// Writes the first conflicts, and how many there are in all.
+fn write_conflicts(out: &mut Vec<u8>, conflicts: &[VersionConflict]) {
+    out.extend_from_slice(b"\"conflicts\":[");
+    for (at, VersionConflict { id, expected, found }) in conflicts.iter().take(NAMED_IDS).enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        let versions = format!("\"expected\":\"{expected}\",\"found\":\"{found}\"");
+        out.extend_from_slice(format!("{comma}{{\"id\":\"{id}\",{versions}}}").as_bytes());
+    }
+    out.extend_from_slice(format!("],\"total\":{}", conflicts.len()).as_bytes());
 }
 
 impl fmt::Display for Error {

@@ -21,8 +21,8 @@ use calls::Calls;
 use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
-    AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Packing,
-    Report, Request, SharedFolder, Strictness, decide_for,
+    Access, AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -134,6 +134,7 @@ impl NativeEngine {
     /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
     /// is kept until `supply` or `discard`.
     /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+    /// `limits` is what the caller may reach, as JSON; everything when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -151,6 +152,7 @@ impl NativeEngine {
         is_lenient: Option<bool>,
         gives_out_texts: Option<bool>,
         packing: Option<u32>,
+        limits: Option<String>,
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
         let body = self.bodies.take(id);
@@ -177,6 +179,10 @@ impl NativeEngine {
                 return completions.push(Completion::failure(id, &error));
             }
         };
+        let access = match limits.map(|json| Access::parse(json.as_bytes(), &Limits::default())).transpose() {
+            Ok(access) => access.map(Arc::new),
+            Err(error) => return completions.push(Completion::failure(id, &error)),
+        };
         let packing = packing.unwrap_or_default();
         let now = Instant::now();
         let request = Request {
@@ -187,6 +193,7 @@ impl NativeEngine {
             packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             gives_out_texts,
+            access,
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
@@ -400,6 +407,12 @@ impl NativeEngine {
             });
         })
     }
+}
+
+/// What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good.
+#[napi(catch_unwind)]
+pub fn filter_problem(json: String) -> Option<String> {
+    kithdb_engine::filter_problem(&json)
 }
 
 /// Opens the folder; with a warning about its file system, or why it is not opened.

@@ -58,12 +58,13 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Point
     let mut forms = VectorReader::of_documents();
     let mut scratch = Vec::new();
     let points = budget.list(reader, |r| {
-        let (mut id, mut vectors, mut payload) = (None, None, None);
+        let (mut id, mut vectors, mut payload, mut if_version) = (None, None, None, None);
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
                 "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
+                "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -73,6 +74,7 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Point
             id: id.ok_or_else(|| r.missing("id"))?,
             vectors: vectors.ok_or_else(|| r.missing("vector"))?,
             payload: payload.unwrap_or_else(empty_object),
+            if_version,
         })
     })?;
     Ok((points, forms.into_claims()))
@@ -114,6 +116,7 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Poin
             id,
             vectors,
             payload: payloads.next().flatten().unwrap_or_else(empty_object),
+            if_version: None,
         })
         .collect();
     Ok((points, models))

@@ -97,6 +97,7 @@ impl Call {
             wait: self.wait,
             strictness: self.strictness,
             gives_out_texts: self.gives_out_texts,
+            access: None,
             packing: self.packing,
             timeout: Some(self.allowed),
             body,

@@ -288,6 +288,7 @@ impl Connection {
             wait: sent.wait,
             strictness: sent.strictness,
             gives_out_texts: sent.gives_out_texts,
+            access: None,
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
             packing: sent.packing,
             body: Box::new(sent.body.to_vec()),

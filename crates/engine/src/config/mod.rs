@@ -29,8 +29,9 @@ pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, Vec
 pub use wal::{WalConfig, WalDiff};
 
 use crate::error::Error;
-use crate::json::{Reader, read_payload, write_u64};
+use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
+use crate::payload::JsonPath;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
@@ -59,6 +60,8 @@ pub struct CollectionConfig {
     pub metadata: Option<Box<[u8]>>,
     /// `strict_mode_config` as sent, normalised: see [`CollectionConfig::strict_mode`].
     pub strict_mode: Option<Box<[u8]>>,
+    /// The payload field with the time at which a point comes to its end (C17).
+    pub expire_at_key: Option<JsonPath>,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -114,6 +117,7 @@ impl CollectionConfig {
             params: PlacementParams::default(),
             metadata: None,
             strict_mode: None,
+            expire_at_key: None,
         }
     }
 
@@ -170,6 +174,7 @@ impl CollectionConfig {
         object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
         object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
+        object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.end();
         out
     }
@@ -311,6 +316,7 @@ impl CollectionConfig {
             }
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
+            "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -370,6 +376,20 @@ impl PlacementParams {
         object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
         fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
     }
+}
+
+/// Reads the path of the payload field that says when a point comes to its end.
+fn expiry_key(reader: &mut Reader<'_>) -> Result<JsonPath, Error> {
+    let key = JsonPath::read(reader)?;
+    if key.names_one_value() {
+        return Ok(key);
+    }
+    Err(reader.error("the path must name one value, and has []"))
+}
+
+/// Appends a path as a string.
+pub(crate) fn write_path(out: &mut Vec<u8>, path: &JsonPath) {
+    write_string(out, &path.to_string());
 }
 
 /// Reads a JSON object into its normal form.

@@ -1,14 +1,14 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, fields, json_object,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key, fields, json_object,
     model::{self, FieldModel},
     sparse::{self, SparsePatch},
     strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
-use crate::payload::edit;
+use crate::payload::{JsonPath, edit};
 use std::collections::BTreeMap;
 
 /// The changes of a request. Absent objects and fields stay as they are.
@@ -25,6 +25,8 @@ pub struct CollectionPatch {
     metadata: Option<Box<[u8]>>,
     /// A normalised JSON object, merged in the same way.
     strict_mode: Option<Box<[u8]>>,
+    /// `Some(None)` removes it.
+    expire_at_key: Option<Option<JsonPath>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +70,7 @@ impl CollectionPatch {
                 }
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
+                "expire_at_key" => patch.expire_at_key = Some(r.optional(expiry_key)?),
                 _ => r.unknown_in_body()?,
             }
             Ok(())
@@ -115,6 +118,9 @@ impl CollectionPatch {
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =
             merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
+        if let Some(key) = &self.expire_at_key {
+            config.expire_at_key.clone_from(key);
+        }
         config.check_strict_mode()?;
         Ok(config)
     }

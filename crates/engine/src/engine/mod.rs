@@ -1,5 +1,6 @@
 //! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
+mod access;
 mod answer_budget;
 mod background;
 mod closing;
@@ -27,6 +28,7 @@ mod tuning;
 mod upkeep;
 mod write;
 
+pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
@@ -109,6 +111,8 @@ pub struct Request {
     pub strictness: Strictness,
     /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
     pub gives_out_texts: bool,
+    /// What its caller may reach (C15); everything when absent.
+    pub access: Option<Arc<Access>>,
     /// Which vectors are packed.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.

@@ -1,5 +1,6 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
+use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
@@ -8,9 +9,11 @@ use crate::catalog::Use;
 use crate::collection::{Point, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
+use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
 use crate::types::OpNumber;
 use crate::vectors::VectorValue;
@@ -96,12 +99,44 @@ impl Read<'_> {
 
     /// The collection that the request names, kept from deletion while the answer is made.
     fn enter(&self) -> Result<Use, Error> {
-        self.core.catalog.enter(&self.request.collection)
+        let held = self.core.catalog.enter(&self.request.collection)?;
+        // The path may have named it by an alias.
+        if let Some(access) = &self.request.access {
+            access.check(&held.entry().name, Right::Read)?;
+        }
+        Ok(held)
+    }
+
+    /// The filter of the request and that of its caller.
+    fn within(&self, filter: Option<Filter>) -> Option<Filter> {
+        access::reached(self.request.access.as_ref(), filter)
+    }
+
+    /// The filter of the caller.
+    fn shown(&self) -> Option<&Filter> {
+        self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
+    }
+
+    /// Refuses a search that looks examples up in a collection that its caller may not read.
+    fn check_lookups(&self, requests: &[QueryRequest]) -> Result<(), Error> {
+        let Some(access) = &self.request.access else { return Ok(()) };
+        let mut named = requests.iter().flat_map(|request| request.node.lookups());
+        named.try_for_each(|name| access.check(name, Right::Read))
+    }
+
+    /// Puts the filter of the caller around a search.
+    fn limit(&self, request: &mut QueryRequest) {
+        if self.shown().is_some() {
+            let own = request.node.filter.take().map(Arc::unwrap_or_clone);
+            request.node.filter = self.within(own).map(Arc::new);
+        }
     }
 
     fn list_collections(&mut self) {
         let entries = self.core.catalog.entries();
-        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()));
+        let access = self.request.access.as_ref();
+        let shown = |name: &&str| access.is_none_or(|access| access.allows(name, Right::Read));
+        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()).filter(shown));
     }
 
     fn collection_exists(&mut self) -> Result<(), Error> {
@@ -111,16 +146,16 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        info::write_info(self.out, held.entry());
+        info::write_info(self.out, held.entry(), self.shown().is_some());
         Ok(())
     }
 
     fn retrieve(&mut self) -> Result<(), Error> {
         let parsed = api::retrieve(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(
             &view,
             &parsed.with,
@@ -138,9 +173,9 @@ impl Read<'_> {
             None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(
             &view,
             &parsed.with,
@@ -159,7 +194,7 @@ impl Read<'_> {
 
     fn search(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::Search => api::search(body, limits)?,
             Operation::Recommend => api::recommend(body, limits)?,
             Operation::Discover => api::discover(body, limits)?,
@@ -167,15 +202,18 @@ impl Read<'_> {
         };
         let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::Query;
+        self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
+        self.limit(&mut parsed);
         if parsed.node.explain.is_some() {
             return self.explained_search(&snapshot, &parsed, parsing, is_list);
         }
-        let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
+        let access = self.request.access.as_ref();
+        let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
         let mut writer = PointWriter::new(
             &snapshot.view,
             &parsed.with,
@@ -189,7 +227,7 @@ impl Read<'_> {
 
     fn search_batch(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::SearchBatch => api::search_batch(body, limits)?,
             Operation::RecommendBatch => api::recommend_batch(body, limits)?,
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
@@ -197,15 +235,19 @@ impl Read<'_> {
         };
         let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::QueryBatch;
+        self.check_lookups(&parsed)?;
         let held = self.enter()?;
-        let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
+        parsed.iter_mut().for_each(|one| self.limit(one));
         if parsed.iter().any(|one| one.node.explain.is_some()) {
             return self.explained_batch(&snapshot, &parsed, parsing, is_list);
         }
-        let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
+        let parsed = Arc::new(parsed);
+        let access = self.request.access.as_ref();
+        let results = search::batch(self.core, &snapshot, &parsed, access, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
             let mut writer = PointWriter::new(
                 &snapshot.view,
@@ -220,13 +262,14 @@ impl Read<'_> {
     }
 
     fn scroll(&mut self) -> Result<(), Error> {
-        let parsed = api::scroll(self.body, &self.core.limits)?;
+        let mut parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(
             &view,
@@ -242,12 +285,13 @@ impl Read<'_> {
     }
 
     fn count(&mut self) -> Result<(), Error> {
-        let parsed = api::count(self.body, &self.core.limits)?;
+        let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -255,25 +299,27 @@ impl Read<'_> {
 
 impl Read<'_> {
     fn facet(&mut self) -> Result<(), Error> {
-        let parsed = api::facet(self.body, &self.core.limits)?;
+        let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
             strict.check_key(&parsed.key)?;
         }
+        parsed.filter = self.within(parsed.filter);
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
     }
 
     fn matrix(&mut self) -> Result<(), Error> {
-        let parsed = api::matrix(self.body, &self.core.limits)?;
+        let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {

@@ -1,14 +1,16 @@
 //! Searches and queries on several threads: those of a batch, and the prefetches of one query.
 
+use super::access::{Access, Right};
 use super::pool::Pool;
 use super::read::check_names;
 use super::{Core, shared_work};
 use crate::catalog::Catalog;
-use crate::collection::Snapshot;
+use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
+use crate::types::PointOffset;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +20,12 @@ pub fn one(
     core: &Core,
     snapshot: &Arc<Snapshot>,
     request: &QueryRequest,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     request.node.check_models(&snapshot.view.state.config)?;
-    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog })?;
+    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })?;
     let hits = if prepared.root.sources.is_empty() {
         query::run(snapshot, &prepared, deadline)
     } else {
@@ -42,10 +45,11 @@ pub fn explained(
     core: &Core,
     snapshot: &Snapshot,
     request: &QueryRequest,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    query::explain(snapshot, request, &Others { catalog: &core.catalog }, deadline)
+    query::explain(snapshot, request, &Others { catalog: &core.catalog, access }, deadline)
 }
 
 /// What each leaf of a query finds.
@@ -83,6 +87,7 @@ pub fn batch(
     core: &Core,
     snapshot: &Arc<Snapshot>,
     requests: &Arc<Vec<QueryRequest>>,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<Hit>>, Error> {
     let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
@@ -93,6 +98,7 @@ pub fn batch(
             (Arc::clone(&core.catalog), Arc::clone(&core.searches), deadline.clone());
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
+        let access = access.cloned();
         move |group: &[usize]| {
             // What comes after a failure is not answered.
             if answers.is_wanted(group[0]) {
@@ -101,7 +107,7 @@ pub fn batch(
                     check_names(&snapshot.view, &one.with.vector)?;
                     one.node.check_models(&snapshot.view.state.config)
                 };
-                let others = Others { catalog: &catalog };
+                let others = Others { catalog: &catalog, access: access.as_ref() };
                 let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
                 searches.add(query::take_tally());
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
@@ -150,10 +156,19 @@ impl<T> Answers<T> {
 /// Collections that a query names beside its own.
 struct Others<'a> {
     catalog: &'a Arc<Catalog>,
+    /// What the caller may reach.
+    access: Option<&'a Arc<Access>>,
 }
 
 impl Lookup for Others<'_> {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        Ok(Arc::new(self.catalog.enter(name)?.collection()?.snapshot()))
+        let held = self.catalog.enter(name)?;
+        self.access.map_or(Ok(()), |access| access.check(&held.entry().name, Right::Read))?;
+        Ok(Arc::new(held.collection()?.snapshot()))
+    }
+
+    fn shows(&self, view: &View, offset: PointOffset) -> bool {
+        let within = self.access.and_then(|access| access.filter());
+        within.is_none_or(|within| within.matches(&view.state.subject(offset)))
     }
 }

@@ -1,5 +1,6 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::access::Right;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
@@ -117,8 +118,10 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
     // Updates of points are read strictly.
     let body = &request.json()?;
     let limits = &core.limits;
+    let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {
-        Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)
+        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
+        Prepared::Collection(write, Shape::Update)
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
@@ -129,6 +132,11 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         Operation::DeleteCollection => Prepared::Deletion,
         Operation::CloneCollection => {
             let name = api::clone_collection(sent)?;
+            // Whoever clones a collection reads all of it.
+            if let Some(access) = &request.access {
+                access.check(&name, Right::Write)?;
+                access.check(&request.collection, Right::Read)?;
+            }
             check_collection_name(&name)?;
             Prepared::Clone(name)
         }
@@ -147,7 +155,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -179,7 +187,7 @@ fn key(update: &Update) -> &'static str {
 fn enqueue(
     core: &Core,
     request: Request,
-    write: Write,
+    mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
@@ -189,10 +197,17 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
+    if let Some(access) = &request.access
+        && let Err(error) = access.check(&held.entry().name, Right::Write)
+    {
+        return Err(refuse(reply, error));
+    }
     let collection = match writable(&held, &request, &write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -209,7 +224,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id.get(), status, &form, start)));
+            reply(result.map(|done| update_envelope(&done, status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -240,7 +255,7 @@ fn enqueue(
 /// The collection of a write, where its strict mode allows that.
 fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
     let collection = held.collection()?;
-    let view = collection.view();
+    let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }
@@ -265,13 +280,14 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(operation_id: u64, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+    let (operation_id, skipped) = (done.operation_id.get(), &done.skipped);
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match form.shape {
-        Shape::Update => response::write_update_result(&mut out, operation_id, status),
+        Shape::Update => response::write_update_result(&mut out, operation_id, status, skipped.first()),
         Shape::Updates(count) => {
-            response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
+            response::write_update_results(&mut out, operation_id, count, status, skipped);
         }
         Shape::True => response::write_bool(&mut out, true),
     }

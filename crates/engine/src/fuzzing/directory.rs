@@ -113,6 +113,7 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         wait: true,
         strictness: Default::default(),
         gives_out_texts: false,
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(body.as_bytes().to_vec()),

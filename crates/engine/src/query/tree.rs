@@ -245,6 +245,12 @@ impl QueryNode {
         models.naming(named)
     }
 
+    /// The collections that it and all below it look examples up in.
+    pub fn lookups(&self) -> Vec<&str> {
+        let own = self.lookup_from.iter().map(|from| from.collection.as_str());
+        own.chain(self.prefetch.iter().flat_map(QueryNode::lookups)).collect()
+    }
+
     /// Where a field of it stands in the body.
     pub fn path(&self, field: &str) -> String {
         if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }

@@ -76,6 +76,7 @@ impl Churn<'_> {
             wait: true,
             strictness: Default::default(),
             gives_out_texts: false,
+            access: None,
             packing: Default::default(),
             timeout: None,
             body: Box::new(body.into_bytes()),
