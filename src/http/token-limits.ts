@@ -84,13 +84,16 @@ export function reachOf(route: Route): Reach {
   switch (route.kind) {
     case 'plain':
     case 'auth':
-    // What MCP's tools do comes back as requests of the same token.
+      return 'nothing';
     case 'handled':
+      // What the tools of MCP do comes back as requests of the same token.
       return 'nothing';
     case 'service':
       // Snapshots: they have the content of collections as a whole, or of all.
       return 'server';
-    default:
+    case 'engine':
+    case 'report':
+    case 'unimplemented':
       return route.reach;
   }
 }
