@@ -108,6 +108,8 @@ pub struct Request {
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
+    /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
+    pub gives_out_texts: bool,
     /// What its caller may reach (C15); everything when absent.
     pub access: Option<Arc<Access>>,
     /// Which vectors are packed.

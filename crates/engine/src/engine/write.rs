@@ -64,7 +64,8 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new(request.json()?, request.strictness);
+        let body = BodyWithWarnings::new(request.json()?, request.strictness)
+            .giving_out_texts(request.gives_out_texts);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
@@ -142,16 +143,16 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
-        Operation::UpsertPoints => points(api::upsert(body, limits)?),
+        Operation::UpsertPoints => points(api::upsert(&sent.strictly(), limits)?),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),
-        Operation::UpdateVectors => points(api::update_vectors(body, limits)?),
+        Operation::UpdateVectors => points(api::update_vectors(&sent.strictly(), limits)?),
         Operation::DeleteVectors => points(api::delete_vectors(body, limits)?),
         Operation::SetPayload => points(api::set_payload(body, limits)?),
         Operation::OverwritePayload => points(api::overwrite_payload(body, limits)?),
         Operation::DeletePayload => points(api::delete_payload(body, limits)?),
         Operation::ClearPayload => points(api::clear_payload(body, limits)?),
         Operation::BatchUpdate => {
-            let updates = api::batch_update(body, limits)?;
+            let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
             Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
