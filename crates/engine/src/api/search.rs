@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
-use crate::query::tree::{Example, Query, QueryNode, QueryRequest, SearchParams};
+use crate::query::tree::{Example, Idf, Query, QueryNode, QueryRequest, SearchParams};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) const DEFAULT_LIMIT: usize = 10;
 #[derive(Default)]
 pub(super) struct NodeFields {
     filter: Option<Arc<Filter>>,
-    params: Option<SearchParams>,
+    params: Option<(SearchParams, Option<Idf>)>,
     score_threshold: Option<f32>,
     limit: Option<usize>,
 }
@@ -33,7 +33,7 @@ impl NodeFields {
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, limits).map(Arc::new))?,
-            "params" => self.params = reader.optional(search_params::read)?,
+            "params" => self.params = reader.optional(|r| search_params::read(r, limits))?,
             "score_threshold" => self.score_threshold = reader.optional(Reader::f32)?,
             "limit" => self.limit = reader.optional(read_limit)?,
             "shard_key" => body::shard_key(reader)?,
@@ -67,13 +67,15 @@ impl NodeFields {
                 return Err(field_error(reader, "score_threshold", why));
             }
         }
+        let (params, idf) = self.params.unwrap_or_default();
         Ok(QueryNode {
             place: reader.path().into(),
             query,
             query_field,
             using,
             filter: self.filter,
-            params: self.params.unwrap_or_default(),
+            params,
+            idf,
             score_threshold: self.score_threshold,
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,

@@ -1,14 +1,19 @@
 //! `params` of a search (C6.2).
 
 use super::body::Result;
-use crate::json::Reader;
-use crate::query::tree::{QuantizationParams, SearchParams};
+use crate::config::fields::choice;
+use crate::filter::Filter;
+use crate::json::{Kind, Reader};
+use crate::limits::Limits;
+use crate::query::tree::{Idf, QuantizationParams, SearchParams};
+use std::sync::Arc;
 
 /// The greatest effective `hnsw_ef`. A greater one has the same effect.
 const MAX_HNSW_EF: u64 = 100_000;
 
 /// Reads the object.
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<SearchParams> {
+pub(super) fn read(reader: &mut Reader<'_>, limits: &Limits) -> Result<(SearchParams, Option<Idf>)> {
+    let mut idf = None;
     let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
     reader.object(|r, key| {
         match key {
@@ -17,16 +22,34 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<SearchParams> {
             "indexed_only" => indexed_only = r.optional(Reader::bool)?,
             "quantization" => quantization = r.optional(read_quantization)?,
             "acorn" => drop(r.optional(check_acorn)?),
+            "idf" => idf = r.optional(|r| read_idf(r, limits))?,
             _ => r.unknown_in_body()?,
         }
         Ok(())
     })?;
-    Ok(SearchParams {
+    let params = SearchParams {
         hnsw_ef: hnsw_ef.map(|ef| ef.min(MAX_HNSW_EF) as usize),
         exact: exact.unwrap_or(false),
         indexed_only: indexed_only.unwrap_or(false),
         quantization: quantization.unwrap_or_default(),
-    })
+    };
+    Ok((params, idf))
+}
+
+/// Reads `"global"` or `{"corpus": filter}`.
+fn read_idf(reader: &mut Reader<'_>, limits: &Limits) -> Result<Idf> {
+    if reader.peek()? == Kind::String {
+        return choice(reader, &[("global", ())]).map(|()| Idf::Global);
+    }
+    let mut corpus = None;
+    reader.object(|r, key| {
+        match key {
+            "corpus" => corpus = r.optional(|r| Filter::parse(r, limits))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(Idf::Corpus(Arc::new(corpus.ok_or_else(|| reader.missing("corpus"))?)))
 }
 
 fn read_quantization(reader: &mut Reader<'_>) -> Result<QuantizationParams> {
