@@ -236,9 +236,18 @@ export interface components {
      * @enum {unknown}
      */
     Datatype: 'float32' | 'float16' | 'uint8' | null;
+    /** @description How payloads are stored. */
+    PayloadStorage: {
+      memory?: components['schemas']['Memory'];
+    } | null;
+    /**
+     * @description Where the data of a component is wanted, with effect for original vectors; it overrides `on_disk` and `always_ram`. `cold` keeps as little as possible of it in memory, `cached` what is used, `pinned` all; a dense vector and payloads cannot be pinned.
+     * @enum {unknown}
+     */
+    Memory: 'cold' | 'cached' | 'pinned' | null;
     /** @description The graph over the vectors. What is absent keeps its default, in a change its value. */
     HnswConfig: {
-      /** @description Links of a node; 0 for no graph. */
+      /** @description Links of a node; 0 for no graph or `payload_m`. */
       m?: number | null;
       /** @description Candidates that are kept while a node is inserted. */
       ef_construct?: number | null;
@@ -253,9 +262,10 @@ export interface components {
       full_scan_threshold_kb?: number | null;
       /** @description Threads that index this collection at a time; 0 for the server's choice. */
       max_indexing_threads?: number | null;
+      memory?: components['schemas']['Memory'];
       /** @description Stored and shown, without effect. The graph stays in memory. */
       on_disk?: boolean | null;
-      /** @description Stored and shown, without effect. Filtered searches need no extra links. */
+      /** @description Links of a node where `m` is 0; otherwise without effect. Filtered searches need no extra links. */
       payload_m?: number | null;
       /** @description Stored and shown, without effect. */
       inline_storage?: boolean | null;
@@ -323,6 +333,7 @@ export interface components {
             type: 'int8';
             /** @description Share of the values that the range of the codes covers. */
             quantile?: number | null;
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
@@ -339,6 +350,7 @@ export interface components {
              * @enum {unknown}
              */
             compression: 'x4' | 'x8' | 'x16' | 'x32' | 'x64';
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
@@ -350,6 +362,7 @@ export interface components {
       | {
           /** @description One or two bits a component. */
           binary: {
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
             /**
@@ -381,6 +394,7 @@ export interface components {
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      memory?: components['schemas']['Memory'];
       /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
       on_disk?: boolean | null;
       datatype?: components['schemas']['Datatype'];
@@ -392,6 +406,38 @@ export interface components {
          */
         comparator: 'max_sim';
       } | null;
+    };
+    /** @description What a vector is that is added to a collection, as far as it cannot be changed later. */
+    VectorNameConfig:
+      | {
+          dense: components['schemas']['NewDenseVector'];
+        }
+      | {
+          sparse: components['schemas']['NewSparseVector'];
+        };
+    /** @description A dense vector that is added. */
+    NewDenseVector: {
+      /** @description Components of the vector. */
+      size: number;
+      distance: components['schemas']['Distance'];
+      datatype?: components['schemas']['Datatype'];
+      /** @description Makes the vector a list of rows that are compared together. */
+      multivector_config?: {
+        /**
+         * @description `max_sim` adds up, over the rows of the query, the best similarity to a row of the point.
+         * @constant
+         */
+        comparator: 'max_sim';
+      } | null;
+    };
+    /** @description A sparse vector that is added. */
+    NewSparseVector: {
+      /**
+       * @description `idf` multiplies the weights of a query with the inverse document frequency of their index.
+       * @enum {unknown}
+       */
+      modifier?: 'none' | 'idf' | null;
+      datatype?: components['schemas']['Datatype'];
     };
     /** @description The unnamed vector, or at most 64 vectors by name. */
     VectorsConfig:
@@ -411,6 +457,7 @@ export interface components {
          * @description The same as `full_scan_threshold`.
          */
         full_scan_threshold_kb?: number | null;
+        memory?: components['schemas']['Memory'];
         /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
         on_disk?: boolean | null;
         datatype?: components['schemas']['Datatype'];
@@ -486,6 +533,7 @@ export interface components {
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      payload?: components['schemas']['PayloadStorage'];
       /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
       /** @description Any JSON object of the user's own. */
@@ -514,6 +562,7 @@ export interface components {
           quantization_config?: components['schemas']['QuantizationChange'];
           /** @deprecated */
           quantization?: components['schemas']['QuantizationChange'];
+          memory?: components['schemas']['Memory'];
           /** @description Whether the original vectors may leave memory. */
           on_disk?: boolean | null;
         } | null;
@@ -534,6 +583,7 @@ export interface components {
         read_fan_out_factor?: number | null;
         /** @description Stored and shown, without effect on one node. */
         read_fan_out_delay_ms?: number | null;
+        payload?: components['schemas']['PayloadStorage'];
         /** @description Stored and shown; false is without effect. */
         on_disk_payload?: boolean | null;
       } | null;
@@ -587,6 +637,7 @@ export interface components {
           read_fan_out_factor?: number;
           /** @description Without effect on one node. */
           read_fan_out_delay_ms?: number;
+          payload?: components['schemas']['PayloadStorage'];
           /** @description As it was set. */
           on_disk_payload: boolean;
         };
@@ -628,6 +679,7 @@ export interface components {
           is_tenant?: boolean | null;
           /** @description Stored and shown, without effect. Every keyword index serves prefixes. */
           prefix?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -651,6 +703,7 @@ export interface components {
           range?: boolean | null;
           /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -664,6 +717,7 @@ export interface components {
           type: 'float' | 'datetime';
           /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -675,6 +729,7 @@ export interface components {
            * @enum {unknown}
            */
           type: 'bool' | 'geo';
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -688,6 +743,7 @@ export interface components {
           type: 'uuid';
           /** @description Stored and shown, without effect. */
           is_tenant?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -730,6 +786,7 @@ export interface components {
       stopwords?: components['schemas']['StopWords'] | null;
       /** @description Reduces words to their stems. */
       stemmer?: components['schemas']['Stemmer'] | null;
+      memory?: components['schemas']['Memory'];
       /** @description Stored and shown, without effect. */
       on_disk?: boolean | null;
       /** @description Stored and shown, without effect. */
@@ -1038,6 +1095,15 @@ export interface components {
           has_vector: components['schemas']['VectorName'];
         }
       | {
+          /** @description One of `total` disjoint parts of all ids: those whose SipHash-2-4 leaves the remainder `index`. */
+          slice: {
+            /** @description How many slices there are. */
+            total: number;
+            /** @description Which of them; less than `total`. */
+            index: number;
+          };
+        }
+      | {
           /** @description Some element of the array satisfies the whole filter, whose keys are relative to it. */
           nested: {
             key: components['schemas']['Path'];
@@ -1101,6 +1167,10 @@ export interface components {
       | {
           /** @description The string begins so. */
           prefix: string;
+        }
+      | {
+          /** @description The string contains this. */
+          substring: string;
         }
       | {
           /** @description Every word of this text occurs. */
@@ -1200,6 +1270,12 @@ export interface components {
         /** @description At least this many times `limit` candidates are ranked by their originals. */
         oversampling?: number | null;
       } | null;
+      /** @description Which points weigh the query of a sparse vector with the modifier `idf`; with another vector it is refused. */
+      idf?:
+        | ('global' | null)
+        | {
+            corpus: components['schemas']['Filter'];
+          };
       /** @description Without effect; the planner decides. */
       acorn?: {
         /** @description Without effect. */
@@ -1452,7 +1528,8 @@ export interface components {
       | components['schemas']['FusionQuery']
       | components['schemas']['RrfQuery']
       | components['schemas']['FormulaQuery']
-      | components['schemas']['SampleQuery'];
+      | components['schemas']['SampleQuery']
+      | components['schemas']['RelevanceFeedbackQuery'];
     /** @description A vector, or the id of a point, which is left out of the result. */
     VectorInput:
       | components['schemas']['DenseVector']
@@ -1499,6 +1576,31 @@ export interface components {
         target: components['schemas']['VectorInput'];
         /** @description Pairs that say on which side a point should be. */
         context?: components['schemas']['ContextPair'] | components['schemas']['ContextPair'][] | null;
+      };
+    };
+    /** @description Ranks by the similarity to a target, and to examples that a model has scored: `a`·s(target) plus, over pairs with different scores, (score(p) − score(n))^`b`·`c`·(s(p) − s(n)). */
+    RelevanceFeedbackQuery: {
+      /** @description The target, the examples and the coefficients. */
+      relevance_feedback: {
+        target: components['schemas']['VectorInput'];
+        /** @description Examples, each with the score that the model gives it. */
+        feedback: {
+          example: components['schemas']['VectorInput'];
+          /** @description Larger is better. */
+          score: number;
+        }[];
+        /** @description How the scores count. */
+        strategy: {
+          /** @description The coefficients. */
+          naive: {
+            /** @description How much the similarity to the target counts. */
+            a: number;
+            /** @description The power of a difference of scores. */
+            b: number;
+            /** @description How much the similarities to the examples count. */
+            c: number;
+          };
+        };
       };
     };
     /** @description Ranks by a context of pairs alone. */

@@ -45,6 +45,9 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   facet: true,
   matrix_pairs: true,
   matrix_offsets: true,
+  create_vector_name: true,
+  // A repeat could meet a vector that was created again meanwhile.
+  delete_vector_name: false,
 };
 
 export function isRepeatable(operation: Operation): boolean {

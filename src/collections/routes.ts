@@ -66,6 +66,8 @@ export const collectionRoutes: readonly EngineRoute[] = [
     body: false,
     failed,
   },
+  vectorName('PUT', 'create_vector_name'),
+  vectorName('DELETE', 'delete_vector_name'),
   about('/cluster', 'collection_cluster_info'),
   about('/optimizations', 'optimizations'),
 ];
@@ -76,6 +78,21 @@ export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('optimize', 'Optimization failed'),
   about('/status', 'collection_status'),
 ];
+
+/** A vector that is added to a collection, or removed from it (C4.8). */
+function vectorName(method: 'PUT' | 'DELETE', operation: Operation): EngineRoute {
+  return {
+    kind: 'engine',
+    method,
+    path: '/collections/:collection_name/vectors/:vector_name',
+    permission: 'write',
+    operation,
+    parameters: 'write',
+    body: method === 'PUT',
+    target: 'vector_name',
+    failed,
+  };
+}
 
 /** A report about one collection. */
 function about(rest: string, operation: Operation): EngineRoute {

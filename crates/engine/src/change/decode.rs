@@ -42,6 +42,7 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             6 => Change::CreateIndex { path: input.path()?, schema: input.bytes()?.into() },
             7 => Change::DropIndex(input.path()?),
             8 => Change::SetConfig(input.bytes()?.into()),
+            11 => Change::SetFields(input.bytes()?.into()),
             _ => return Err(Undecodable),
         });
     }

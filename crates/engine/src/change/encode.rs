@@ -54,6 +54,10 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
                 out.push(8);
                 put_bytes(out, config);
             }
+            Change::SetFields(config) => {
+                out.push(11);
+                put_bytes(out, config);
+            }
         }
     }
 }

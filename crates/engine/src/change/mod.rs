@@ -65,8 +65,10 @@ pub enum Change {
     },
     /// Remove a field index; an absent one is ignored.
     DropIndex(JsonPath),
-    /// Replace the collection's configuration: its canonical JSON.
+    /// Replace the collection's configuration: its canonical JSON. The vector fields are the same.
     SetConfig(Box<[u8]>),
+    /// Replace the configuration by one with a field more or less. Positions in later changes are those of this one.
+    SetFields(Box<[u8]>),
 }
 
 impl Change {
@@ -77,7 +79,10 @@ impl Change {
             Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
                 ids.len()
             }
-            Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) => 0,
+            Change::CreateIndex { .. }
+            | Change::DropIndex(_)
+            | Change::SetConfig(_)
+            | Change::SetFields(_) => 0,
         }
     }
 
@@ -176,6 +181,7 @@ mod tests {
             Change::CreateIndex { path: path.clone(), schema: (*b"\"keyword\"").into() },
             Change::DropIndex(path),
             Change::SetConfig((*b"{}").into()),
+            Change::SetFields((*b"{}").into()),
         ]
     }
 

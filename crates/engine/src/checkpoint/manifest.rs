@@ -5,6 +5,7 @@ use super::directory;
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
 use crate::change::{Input, Undecodable};
+use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
@@ -13,8 +14,11 @@ use crate::types::{Lsn, OpNumber};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where there are operations that came with an identity.
-const VERSION: u32 = 4;
+/// Version of the format that this release writes, where fields were added or removed. Earlier releases cannot read the log
+/// behind it.
+const VERSION: u32 = 5;
+/// The version without that, where there are operations that came with an identity.
+const WITHOUT_OTHER_FIELDS: u32 = 4;
 /// The version without them.
 const WITHOUT_OPERATIONS: u32 = 3;
 /// The version before that: it does not say whose the manifest is.
@@ -80,9 +84,16 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
+            Some(_) if self.has_other_fields() => VERSION,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
-            Some(_) => VERSION,
+            Some(_) => WITHOUT_OTHER_FIELDS,
         }
+    }
+
+    /// Whether fields were added or removed since the creation.
+    fn has_other_fields(&self) -> bool {
+        let config = CollectionConfig::restore(&self.config);
+        config.is_ok_and(|config| config.fields_changed() != OpNumber::NONE)
     }
 
     /// Files that the manifest names.
@@ -135,7 +146,7 @@ impl Manifest {
             }
         }
         out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
-        if self.version() == VERSION {
+        if self.collection.is_some() && !self.operations.is_empty() {
             self.operations.encode(&mut out);
         }
         out

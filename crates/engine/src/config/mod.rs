@@ -3,6 +3,8 @@
 pub(crate) mod fields;
 mod hnsw;
 mod info;
+mod layout;
+mod memory;
 mod optimizers;
 mod patch;
 mod quantization;
@@ -16,6 +18,8 @@ mod vectors;
 mod wal;
 
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
+pub use layout::{FieldKey, NewField, check_field_name};
+pub use memory::MemoryPlacement;
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
@@ -32,6 +36,7 @@ use crate::limits::Limits;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
+use layout::Layout;
 
 /// The greatest number of vector names that an error lists.
 const MAX_LISTED_NAMES: usize = 10;
@@ -43,6 +48,8 @@ const MAX_LISTED_NAMES: usize = 10;
 pub struct CollectionConfig {
     vectors: Vec<(Box<str>, VectorParams)>,
     sparse: Vec<(Box<str>, SparseParams)>,
+    /// When these changed.
+    layout: Layout,
     /// Graph settings of every vector field that does not override them.
     pub hnsw: HnswConfig,
     /// Upkeep.
@@ -74,6 +81,8 @@ pub struct PlacementParams {
     pub read_fan_out_delay_ms: Option<u64>,
     /// Payloads on disk.
     pub on_disk_payload: bool,
+    /// `payload.memory`, without effect: the system keeps of payloads in memory what is used.
+    pub payload_memory: Option<MemoryPlacement>,
 }
 
 impl Default for PlacementParams {
@@ -85,6 +94,7 @@ impl Default for PlacementParams {
             read_fan_out_factor: None,
             read_fan_out_delay_ms: None,
             on_disk_payload: true,
+            payload_memory: None,
         }
     }
 }
@@ -100,11 +110,12 @@ enum Source {
 
 impl CollectionConfig {
     /// A configuration with these vector fields and the defaults of everything else. Names must be distinct;
-    /// the unnamed vector is `""` and must be the only one.
+    /// the unnamed vector is `""`.
     pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
         CollectionConfig {
             vectors,
             sparse: Vec::new(),
+            layout: Layout::default(),
             hnsw: HnswConfig::default(),
             optimizers: OptimizersConfig::default(),
             wal: WalConfig::default(),
@@ -155,6 +166,8 @@ impl CollectionConfig {
         if !self.sparse.is_empty() {
             sparse::write_fields(&self.sparse, object.key("sparse_vectors"));
         }
+        let layout = Some(&self.layout).filter(|layout| !layout.is_of_creation());
+        object.field("fields_changed", layout, |out, layout| layout.write(out));
         self.params.write_fields(&mut object);
         self.hnsw.write(object.key("hnsw_config"));
         self.optimizers.write(object.key("optimizers_config"));
@@ -179,18 +192,19 @@ impl CollectionConfig {
         CollectionConfig { sparse, ..self }
     }
 
-    /// The dense and multi-vector fields in the order of the request; the unnamed one under `""`, alone.
+    /// The dense and multi-vector fields in the order of their declaration; the unnamed one under `""`.
     pub fn fields(&self) -> &[(Box<str>, VectorParams)] {
         &self.vectors
     }
 
-    /// The sparse fields in the order of the request.
+    /// The sparse fields in the order of their declaration.
     pub fn sparse_fields(&self) -> &[(Box<str>, SparseParams)] {
         &self.sparse
     }
 
     /// Position of the field of that name: first come [`CollectionConfig::fields`], then
-    /// [`CollectionConfig::sparse_fields`]. Points and checkpoints number fields like this.
+    /// [`CollectionConfig::sparse_fields`]. Points and checkpoints number fields like this, as long as none is added or
+    /// removed ([`CollectionConfig::fields_changed`]).
     pub fn vector_position(&self, name: &str) -> Option<usize> {
         let sparse = || self.sparse.iter().position(|(known, _)| **known == *name);
         self.field_index(name).or_else(|| Some(self.vectors.len() + sparse()?))
@@ -265,6 +279,10 @@ impl CollectionConfig {
                 return Ok(());
             }
             match key {
+                "fields_changed" if source == Source::Stored => {
+                    config.layout = Layout::parse(r)?;
+                    Ok(())
+                }
                 "sharding_method" => refuse_custom_sharding(r),
                 _ => r.unknown_in_body(),
             }
@@ -307,7 +325,8 @@ impl CollectionConfig {
     /// # Errors
     /// `VectorsConfigRequired` for none; `BadRequest` for a name of a dense and a sparse field, or too many fields.
     fn check_fields(&self, limits: &Limits) -> Result<(), Error> {
-        if self.positions() == 0 {
+        // All fields of a collection may have been removed.
+        if self.positions() == 0 && self.layout.is_of_creation() {
             return Err(Error::VectorsConfigRequired);
         }
         if let Some((name, _)) = self.sparse.iter().find(|(name, _)| self.field_index(name).is_some()) {
@@ -346,6 +365,7 @@ impl PlacementParams {
             "on_disk_payload" => {
                 self.on_disk_payload = fields::flag(r)?.unwrap_or(default.on_disk_payload);
             }
+            "payload" => self.payload_memory = r.optional(read_payload_params)?.flatten(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -358,7 +378,25 @@ impl PlacementParams {
         object.field("read_fan_out_factor", self.read_fan_out_factor, write_u64);
         object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
         fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
+        object.field("payload", self.payload_memory, |out, memory| {
+            let mut payload = ObjectWriter::start(out);
+            memory.write(payload.key("memory"));
+            payload.end();
+        });
     }
+}
+
+/// Reads the parameters of the storage of payloads.
+fn read_payload_params(reader: &mut Reader<'_>) -> Result<Option<MemoryPlacement>, Error> {
+    let mut memory = None;
+    reader.object(|r, key| {
+        match key {
+            "memory" => memory = MemoryPlacement::read_unpinned(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(memory)
 }
 
 /// Reads a JSON object into its normal form.

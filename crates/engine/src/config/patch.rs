@@ -1,8 +1,8 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff, fields,
-    json_object, sparse, strict_mode,
+    CollectionConfig, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff,
+    fields, json_object, read_payload_params, sparse, strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -31,6 +31,7 @@ struct VectorPatch {
     hnsw: Option<HnswDiff>,
     quantization: Option<QuantizationPatch>,
     on_disk: Option<bool>,
+    memory: Option<MemoryPlacement>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +41,7 @@ struct PlacementPatch {
     read_fan_out_factor: Option<u64>,
     read_fan_out_delay_ms: Option<u64>,
     on_disk_payload: Option<bool>,
+    payload_memory: Option<MemoryPlacement>,
 }
 
 impl CollectionPatch {
@@ -85,6 +87,7 @@ impl CollectionPatch {
                 params.quantization = quantization.result();
             }
             params.on_disk = change.on_disk.or(params.on_disk);
+            params.memory = change.memory.or(params.memory);
         }
         for (name, change) in &self.sparse {
             let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
@@ -105,6 +108,7 @@ impl CollectionPatch {
         placement.read_fan_out_delay_ms =
             self.params.read_fan_out_delay_ms.or(placement.read_fan_out_delay_ms);
         placement.on_disk_payload = self.params.on_disk_payload.unwrap_or(placement.on_disk_payload);
+        placement.payload_memory = self.params.payload_memory.or(placement.payload_memory);
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =
             merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
@@ -123,6 +127,7 @@ impl VectorPatch {
                     patch.quantization = r.optional(QuantizationPatch::parse)?;
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
+                "memory" => patch.memory = MemoryPlacement::read_unpinned(r)?,
                 "size" | "distance" | "datatype" | "multivector_config" => {
                     if !r.take_null()? {
                         return Err(r.error("cannot be changed"));
@@ -146,6 +151,7 @@ impl PlacementPatch {
                 "read_fan_out_factor" => patch.read_fan_out_factor = fields::integer(r, 0)?,
                 "read_fan_out_delay_ms" => patch.read_fan_out_delay_ms = fields::integer(r, 0)?,
                 "on_disk_payload" => patch.on_disk_payload = fields::flag(r)?,
+                "payload" => patch.payload_memory = r.optional(read_payload_params)?.flatten(),
                 _ => r.unknown()?,
             }
             Ok(())

@@ -41,10 +41,12 @@ pub enum Operation {
     Facet,
     MatrixPairs,
     MatrixOffsets,
+    CreateVectorName,
+    DeleteVectorName,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 37] = [
+const NAMES: [(Operation, &str, &str); 39] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -82,6 +84,8 @@ const NAMES: [(Operation, &str, &str); 37] = [
     (Operation::Facet, "facet", "Facet"),
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
+    (Operation::CreateVectorName, "create_vector_name", "Create vector name"),
+    (Operation::DeleteVectorName, "delete_vector_name", "Delete vector name"),
 ];
 
 impl Operation {
@@ -129,6 +133,8 @@ impl Operation {
                 | BatchUpdate
                 | CreateFieldIndex
                 | DeleteFieldIndex
+                | CreateVectorName
+                | DeleteVectorName
         )
     }
 

@@ -10,7 +10,7 @@ use crate::api::{
 use crate::catalog::Use;
 use crate::collection::update::Update;
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
-use crate::config::CollectionConfig;
+use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::name::check_collection_name;
@@ -34,6 +34,7 @@ fn may_grow(operation: Operation) -> bool {
             | Operation::ClearPayload
             | Operation::DeleteFieldIndex
             | Operation::UpdateCollection
+            | Operation::DeleteVectorName
     )
 }
 
@@ -144,8 +145,23 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
+        Operation::CreateVectorName => {
+            let name = vector_name(request)?;
+            let field = Box::new(api::create_vector_name(sent)?);
+            Prepared::Collection(Write::AddField { name, field, points: 0 }, Shape::Update)
+        }
+        Operation::DeleteVectorName => {
+            Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
+        }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
+}
+
+/// The name of a vector field in the path.
+fn vector_name(request: &Request) -> Result<Box<str>, Error> {
+    let name = request.target.as_deref().unwrap_or_default();
+    check_field_name(name)?;
+    Ok(name.into())
 }
 
 /// The key of an operation in a `points/batch`.
@@ -166,7 +182,7 @@ fn key(update: &Update) -> &'static str {
 fn enqueue(
     core: &Core,
     request: Request,
-    write: Write,
+    mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
@@ -176,7 +192,7 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
-    let collection = match writable(&held, &request, &write) {
+    let collection = match writable(&held, &request, &mut write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
@@ -225,11 +241,14 @@ fn enqueue(
 }
 
 /// The collection of a write, where its strict mode allows that.
-fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
+fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
     let collection = held.collection()?;
     let view = collection.view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
+    }
+    if let Write::AddField { points, .. } = write {
+        *points = view.state.points.len();
     }
     Ok(Arc::clone(collection))
 }

@@ -80,6 +80,11 @@ impl Head {
                     CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
                 self.state.config = Arc::new(config);
             }
+            Change::SetFields(json) => {
+                let config =
+                    CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
+                self.set_fields(op, Arc::new(config));
+            }
         }
         Ok(())
     }
