@@ -5,6 +5,8 @@ import type { RequestCounts } from './http/request-counts';
 import type { AuthRoute, PlainRoute, Route } from './http/route-table';
 import { metricsRoute } from './metrics/route';
 import { descriptionRoute } from './system/description';
+import { snapshotRoutes } from './snapshots/routes';
+import type { SnapshotService } from './snapshots/service';
 import { plainRoutes } from './system/plain';
 import { reportRoutes } from './system/reports';
 import { unimplementedRoutes } from './system/unimplemented';
@@ -21,8 +23,11 @@ export function allRoutes(
   metricsKeptMs?: number,
   dialect: Dialect = DIALECTS.specification,
   pages: readonly PlainRoute[] = [],
+  snapshots?: SnapshotService,
 ): readonly Route[] {
-  const groups = dialect.servesGroups ? groupRoutes : [];
+  const groups = dialect.servesGroups
+    ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
+    : [];
   return [
     ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
     descriptionRoute(),

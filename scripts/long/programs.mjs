@@ -54,9 +54,12 @@ async function makeNode(name, source, target) {
  */
 async function unpack(target, packed, integrity) {
   const [command, leading] = npm();
-  const answer = await output(command, [...leading, 'pack', packed, '--json', '--ignore-scripts'], { cwd: target });
+  const answer = await output(command, [...leading, 'pack', packed, '--json', '--ignore-scripts'], {
+    cwd: target,
+  });
   const [made] = JSON.parse(answer ?? '[]');
-  if (made?.integrity !== integrity) throw new BuildError(`${packed}: ${made?.integrity} instead of ${integrity}`);
+  if (made?.integrity !== integrity)
+    throw new BuildError(`${packed}: ${made?.integrity} instead of ${integrity}`);
   const folder = join(target, 'node_modules', packed.slice(0, packed.lastIndexOf('@')));
   mkdirSync(folder, { recursive: true });
   await mustRun('unpack', 'tar', ['xzf', join(target, made.filename), '--strip-components=1', '-C', folder]);

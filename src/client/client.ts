@@ -3,7 +3,7 @@ import { notImplemented } from '../http/errors';
 import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { answerError, BadRequestError, KithError } from './errors';
-import type { CallFlags, Transport, VersionInfo } from './transport';
+import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
 /** How a client behaves over any transport. */
@@ -103,6 +103,15 @@ export class KithClient {
     options?: CallOptions,
   ): Promise<boolean> {
     return this.#run('update_collection', { collection }, changes, options);
+  }
+
+  /** True: a collection of the same state under another name (C26). A name that is taken is a `ConflictError`. */
+  cloneCollection(
+    collection: string,
+    args: Schemas['CloneCollection'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('clone_collection', { collection }, args, options);
   }
 
   /** Whether there was one. */
@@ -305,6 +314,20 @@ export class KithClient {
     return this.#run('facet', { collection }, args, options);
   }
 
+  /** What a query finds, and what it did (C13). `params.why` names points whose place is to be explained. */
+  async explain(
+    collection: string,
+    args: Schemas['QueryRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<{ result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] }> {
+    const explained = { ...args, params: { ...args.params, explain: true } };
+    const envelope = await this.timed(options, (signal) =>
+      this.#envelope('query', { collection }, explained, signal),
+    );
+    const { result, explain } = envelope as Envelope & { readonly explain?: unknown };
+    return { result, explain } as { result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] };
+  }
+
   /** Each point of a random sample with its nearest others. */
   searchMatrixPairs(
     collection: string,
@@ -416,10 +439,6 @@ export class KithClient {
   readonly getAliases: Refused = refused('aliases');
   readonly getCollectionAliases: Refused = refused('aliases');
   readonly updateCollectionAliases: Refused = refused('aliases');
-  readonly listSnapshots: Refused = refused('snapshots');
-  readonly createSnapshot: Refused = refused('snapshots');
-  readonly deleteSnapshot: Refused = refused('snapshots');
-  readonly recoverSnapshot: Refused = refused('snapshot recovery');
   readonly queryGroups: Refused = refused('grouped search');
 
   /** Runs work under the deadline and the signal of a call. */
@@ -434,8 +453,17 @@ export class KithClient {
     return this.timed(options, (signal) => this.#call<T>(operation, address, args, signal));
   }
 
-  /** Executes an operation whose flags stand among its arguments, and gives the `result` of its envelope. */
   async #call<T>(operation: Operation, address: Address, args: object, signal: AbortSignal): Promise<T> {
+    return (await this.#envelope(operation, address, args, signal)).result as T;
+  }
+
+  /** Executes an operation whose flags stand among its arguments, and gives its envelope. */
+  async #envelope(
+    operation: Operation,
+    address: Address,
+    args: object,
+    signal: AbortSignal,
+  ): Promise<Envelope> {
     for (const [what, name] of Object.entries(address)) {
       if (typeof name !== 'string' || name === '') {
         throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
@@ -444,8 +472,7 @@ export class KithClient {
     const { wait, ordering, consistency, timeout, ...body } = args as Flags;
     const flags: CallFlags = { wait, ordering, consistency, timeout };
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
-    const call = { operation, ...address, flags, body, signal, ...vectors };
-    return (await this.#transport.execute(call)).result as T;
+    return this.#transport.execute({ operation, ...address, flags, body, signal, ...vectors });
   }
 }
 

@@ -57,8 +57,14 @@ export interface Config {
   readonly scrubIntervalHours: number;
   readonly logLevel: SettingValues['logLevel'];
   readonly logFormat: 'pretty' | 'json';
+  /** In milliseconds; undefined where slow requests are not logged. */
+  readonly slowRequestMs: number | undefined;
+  /** Path of the file; undefined where there is none. */
+  readonly auditLog: string | undefined;
   readonly maxBodyBytes: number;
   readonly maxConnections: number;
+  readonly maxSnapshots: number;
+  readonly maxSnapshotBytes: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
 }
@@ -255,8 +261,12 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     scrubIntervalHours: values.scrubIntervalHours,
     logLevel: values.logLevel,
     logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
+    slowRequestMs: values.slowRequestMs === 0 ? undefined : values.slowRequestMs,
+    auditLog: values.auditLog,
     maxBodyBytes: values.maxBodyBytes,
     maxConnections: values.maxConnections,
+    maxSnapshots: values.maxSnapshots,
+    maxSnapshotBytes: values.maxSnapshotBytes,
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

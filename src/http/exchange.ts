@@ -53,6 +53,8 @@ export class Exchange implements RouteContext, Refusable {
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  /** Its body may arrive for longer than others: who reads it sees to it. */
+  streamsBody = false;
   /** An answer that comes before the end of a short body leaves the connection open. */
   skipsShortBody = false;
   /** The length of the body that the request announces; 0 without one, undefined for a chunked one. */
@@ -152,6 +154,11 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Content-Length', String(sent.length));
       this.#write(status, sent, head, headers);
     });
+  }
+
+  /** Begins an answer whose body the caller writes; false when nobody is there to read it. */
+  begin(status: number, headers: Readonly<Record<string, string>>): boolean {
+    return this.#writeHead(status, ['X-Content-Type-Options', 'nosniff'], headers);
   }
 
   /** Answers 200 with bytes as they are: `headers` say their type and their coding. */

@@ -25,13 +25,11 @@ type JsClient = qdrant.QdrantClient;
 const ABSENT = [
   ...['api', 'clusterTelemetry', 'updateCollectionCluster'],
   ...['listShardKeys', 'createShardKey', 'deleteShardKey', 'recoverShardFromSnapshot', 'listShardSnapshots'],
-  ...['createShardSnapshot', 'deleteShardSnapshot', 'listFullSnapshots', 'createFullSnapshot'],
-  ...['deleteFullSnapshot', 'getQuotas', 'updateQuotas'],
+  ...['createShardSnapshot', 'deleteShardSnapshot'],
+  ...['getQuotas', 'updateQuotas'],
 ];
 const NOT_IMPLEMENTED = {
   aliases: ['getAliases', 'getCollectionAliases', 'updateCollectionAliases'],
-  snapshots: ['listSnapshots', 'createSnapshot', 'deleteSnapshot'],
-  'snapshot recovery': ['recoverSnapshot'],
   'grouped search': ['queryGroups'],
 } as const;
 

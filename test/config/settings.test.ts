@@ -528,6 +528,7 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     accessTokenPermission: 'read',
     logLevel: 'debug',
     logFormat: 'pretty',
+    slowRequestMs: '250',
     maxBodyBytes: '4096',
     memoryLimit: '268435456',
     searchThreads: '77',

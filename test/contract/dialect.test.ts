@@ -66,8 +66,6 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
   it('C8 the groups that are not built are a 501', async () => {
     for (const [method, rest, group] of [
       ['GET', '/aliases', 'aliases'],
-      ['POST', '/snapshots', 'snapshots'],
-      ['PUT', '/snapshots/s/recover', 'snapshot recovery'],
       ['POST', '/operations/rebuild_index', 'maintenance'],
       ['POST', '/points/query/groups', 'grouped search'],
       ['POST', '/points/recommend/groups', 'recommendations'],
@@ -87,6 +85,13 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
     ['POST', '/points/recommend/batch'],
     ['POST', '/points/discover'],
     ['POST', '/points/discover/batch'],
+    ['POST', '/snapshots'],
+    ['GET', '/snapshots'],
+    ['GET', '/snapshots/s'],
+    ['DELETE', '/snapshots/s'],
+    ['PUT', '/snapshots/recover'],
+    ['POST', '/snapshots/upload'],
+    ['PUT', '/snapshots/s/recover'],
   ])('C8, C12 %s %s answers in the dialect qdrant only', async (method, rest) => {
     const { status } = await server.call(method, path + rest);
     expect(status === 501).toBe(dialect === 'specification');
@@ -222,7 +227,7 @@ describe('C12 the dialect qdrant', () => {
 
   it.each([
     ['recommend', {}, 'body: At least one positive or negative vector/id must be provided'],
-    ['recommend', { positive: [[1, 2, 3]] }, "Dimension mismatch for vector '': expected 2, got 3"],
+    ['recommend', { positive: [[1, 2, 3]] }, 'Wrong input: Vector dimension error: expected dim: 2, got 3'],
     ['recommend', { positive: ['x'] }, /^positive\[0\]: value "x" is not a valid point ID/],
     ['discover', {}, 'body: either target or context must be given'],
     ['discover', { context: [{ positive: 1 }] }, 'Missing required field: context[0].negative'],

@@ -279,6 +279,7 @@ describe('kithdb migrate qdrant', () => {
         'shard_number',
         'sharding_method',
         'sparse_vectors.words.index.memory',
+        'vectors.a.b.datatype:',
         'vectors.a.b.hnsw_config.memory',
         'vectors.a.b.memory',
       ]);

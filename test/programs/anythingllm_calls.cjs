@@ -21,7 +21,8 @@ async function main() {
     vectors: texts.map(letters),
     payloads: texts.map((text) => ({ text, title: `title of ${text}` })),
   });
-  const upsert = async (texts) => (await client.upsert(NAMESPACE, { wait: true, batch: batch(texts) })).status;
+  const upsert = async (texts) =>
+    (await client.upsert(NAMESPACE, { wait: true, batch: batch(texts) })).status;
   const search = async (text) => {
     const found = await client.search(NAMESPACE, { vector: letters(text), limit: 4, with_payload: true });
     return found.filter(({ score }) => score >= 0.25).map(({ payload }) => payload.text);
@@ -41,7 +42,11 @@ async function main() {
   );
   await checks.equal('search', async () => (await search('dogs dig'))[0], 'dogs dig');
   const points = { wait: true, points: [IDS[1], '00000000-0000-4000-8000-0000000000ff'] };
-  await checks.equal('delete a document', async () => (await client.delete(NAMESPACE, points)).status, 'completed');
+  await checks.equal(
+    'delete a document',
+    async () => (await client.delete(NAMESPACE, points)).status,
+    'completed',
+  );
   await checks.equal('deleted', async () => (await search('dogs dig')).includes('dogs dig'), false);
   const reset = async () => {
     const { collections } = await client.getCollections();

@@ -2,6 +2,9 @@
 Every call of docarray's document index for Qdrant.
 
     python docarray_index.py URL TOKEN
+
+With pydantic 2 docarray cannot index documents that hold documents; with pydantic 1 the client refuses the vectors of its
+query builder. Each is tried where it works.
 """
 
 from __future__ import annotations
@@ -11,12 +14,16 @@ import warnings
 from urllib.parse import urlsplit
 
 import numpy
+import pydantic
 from checks import REQUEST_TIMEOUT, Checks, letters
 from docarray import BaseDoc, DocList
 from docarray.index import QdrantDocumentIndex
 from docarray.typing import NdArray
 from pydantic import Field
 from qdrant_client import models
+
+# Of pydantic.
+IS_FIRST = pydantic.VERSION.startswith("1.")
 
 TEXTS = ["a cat sat on a mat", "a cat sat on a mat again", "dogs dig", "quick brown fox"]
 
@@ -78,14 +85,16 @@ def try_index(checks: Checks, index: QdrantDocumentIndex) -> None:
     checks.equal("text search", lambda: texts(index.text_search("fox", search_field="text")), TEXTS[3:])
     searches = lambda: index.text_search_batched(["fox", "dogs"], search_field="text").documents  # noqa: E731
     checks.equal("text search batched", lambda: [texts(d) for d in searches()], [TEXTS[3:], TEXTS[2:3]])
-    query = index.build_query().find(near("a cat"), search_field="embedding").filter(over(1))
-    both = query.text_search("again", search_field="text").build(limit=2)
-    checks.equal("query", lambda: texts(index.execute_query(both)), [TEXTS[1]])
+    if not IS_FIRST:
+        query = index.build_query().find(near("a cat"), search_field="embedding").filter(over(1))
+        both = query.text_search("again", search_field="text").build(limit=2)
+        checks.equal("query", lambda: texts(index.execute_query(both)), [TEXTS[1]])
     only_filter = index.build_query().filter(over(3)).build(limit=2)
     checks.equal("query without a vector", lambda: texts(index.execute_query(only_filter)), [TEXTS[3]])
     raw = {"vector": ("embedding", letters("dogs dig")), "limit": 1, "with_vectors": True, "params": {"exact": True}}
     checks.equal("raw query", lambda: texts(index.execute_query(raw)), [TEXTS[2]])
-    raw_filter = {"filter": over(3).model_dump(exclude_none=True), "limit": 1, "with_vectors": True}
+    condition = {"key": "number", "range": {"gt": 3}}
+    raw_filter = {"filter": {"must": [condition]}, "limit": 1, "with_vectors": True}
     checks.equal("raw filter", lambda: texts(index.execute_query(raw_filter)), [TEXTS[3]])
     checks.done("delete", lambda: index.__delitem__("page 1"))
     checks.equal("deleted", index.num_docs, 3)
@@ -96,7 +105,7 @@ def try_nested(checks: Checks, index: QdrantDocumentIndex) -> None:
     """An index of documents that hold documents has one collection for each kind."""
     checks.done("index books", lambda: index.index(DocList[Book]([Book(id="book", title="Owls", pages=pages())])))
     found = lambda: index.find_subindex(numpy.array(letters("dogs dig")), "pages", "embedding", 1)  # noqa: E731
-    checks.equal("find in books", lambda: texts(found().documents), [TEXTS[2]])
+    checks.equal("find in books", lambda: texts(found().sub_documents), [TEXTS[2]])
     checks.equal("book", lambda: len(index["book"].pages), 4)
     checks.done("delete a book", lambda: index.__delitem__("book"))
     checks.equal("no book", index.num_docs, 0)
@@ -115,7 +124,8 @@ def main(url: str, token: str) -> None:
 
     try_index(checks, index_of(Page, "docarray"))
     checks.equal("existing collection", lambda: index_of(Page, "docarray").num_docs(), 3)
-    try_nested(checks, index_of(Book, "docarray-books"))
+    if IS_FIRST:
+        try_nested(checks, index_of(Book, "docarray-books"))
     checks.report()
 
 

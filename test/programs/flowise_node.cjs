@@ -31,17 +31,28 @@ class RecordManager {
   createSchema = async () => undefined;
   getTime = async () => (this.clock += 1);
   exists = async (keys) => keys.map((key) => this.keys.has(key));
-  listKeys = async ({ before = Infinity } = {}) => [...this.keys].filter(([, at]) => at < before).map(([key]) => key);
+  listKeys = async ({ before = Infinity } = {}) =>
+    [...this.keys].filter(([, at]) => at < before).map(([key]) => key);
   deleteKeys = async (keys) => keys.forEach((key) => this.keys.delete(key));
-  update = async (keys) => keys.forEach((key) => this.keys.set(typeof key === 'string' ? key : key.uid, this.clock));
+  update = async (keys) =>
+    keys.forEach((key) => this.keys.set(typeof key === 'string' ? key : key.uid, this.clock));
 }
 
 const node = new Node();
 
 /** What Flowise gives a node: its inputs, with the key where a credential would be. */
 function dataOf(inputs) {
-  const plain = { qdrantServerUrl: url, qdrantCollection: 'flowise', embeddings, qdrantVectorDimension: '26' };
-  return { credential: '', inputs: { ...plain, qdrantApiKey: token, ...inputs }, outputs: { output: 'retriever' } };
+  const plain = {
+    qdrantServerUrl: url,
+    qdrantCollection: 'flowise',
+    embeddings,
+    qdrantVectorDimension: '26',
+  };
+  return {
+    credential: '',
+    inputs: { ...plain, qdrantApiKey: token, ...inputs },
+    outputs: { output: 'retriever' },
+  };
 }
 
 async function main() {
@@ -49,7 +60,9 @@ async function main() {
   const upsert = (inputs, options = {}) => node.vectorStoreMethods.upsert(dataOf(inputs), options);
   const remove = (inputs, ids) => node.vectorStoreMethods.delete(dataOf(inputs), ids, {});
   const found = async (query, inputs = {}, options = {}) =>
-    (await (await node.init(dataOf(inputs), '', options)).invoke(query)).map(({ pageContent }) => pageContent);
+    (await (await node.init(dataOf(inputs), '', options)).invoke(query)).map(
+      ({ pageContent }) => pageContent,
+    );
   const { hostname: host, port } = new URL(url);
   const client = new QdrantClient({ host, port: Number(port), https: false, apiKey: token });
   /** A deletion is not waited for by the node. */
@@ -63,12 +76,16 @@ async function main() {
 
   await checks.equal('upsert', async () => (await upsert({ document: [DOCUMENTS] })).numAdded, 3);
   await checks.equal('retrieve', () => found('dogs dig', { topK: '1' }), ['dogs dig']);
-  await checks.equal('retrieve filtered', () => found('dogs', { qdrantFilter: JSON.stringify(WILD) }), ['quick brown fox']);
+  await checks.equal('retrieve filtered', () => found('dogs', { qdrantFilter: JSON.stringify(WILD) }), [
+    'quick brown fox',
+  ]);
   const store = dataOf({ qdrantFilter: WILD, topK: '2' });
   store.outputs.output = 'vectorStore';
   const direct = async () => {
     const made = await node.init(store, '', {});
-    return (await made.similaritySearch('dogs dig', made.k, made.filter)).map(({ pageContent }) => pageContent);
+    return (await made.similaritySearch('dogs dig', made.k, made.filter)).map(
+      ({ pageContent }) => pageContent,
+    );
   };
   await checks.equal('vector store', direct, ['quick brown fox']);
   const upload = { fileUpload: true, document: [{ pageContent: 'zebra', metadata: {} }] };
@@ -83,10 +100,22 @@ async function main() {
 
   const kept = { qdrantCollection: 'flowise-records', recordManager: new RecordManager(), batchSize: '2' };
   const configured = { qdrantCollectionConfiguration: { on_disk_payload: true }, qdrantSimilarity: 'Dot' };
-  await checks.equal('upsert with records', async () => (await upsert({ ...kept, document: DOCUMENTS })).numAdded, 3);
+  await checks.equal(
+    'upsert with records',
+    async () => (await upsert({ ...kept, document: DOCUMENTS })).numAdded,
+    3,
+  );
   kept.recordManager.namespace = 'flowise';
-  await checks.equal('upsert again', async () => (await upsert({ ...kept, document: DOCUMENTS })).numSkipped, 3);
-  await checks.equal('fewer documents', async () => (await upsert({ ...kept, document: DOCUMENTS.slice(1) })).numDeleted, 1);
+  await checks.equal(
+    'upsert again',
+    async () => (await upsert({ ...kept, document: DOCUMENTS })).numSkipped,
+    3,
+  );
+  await checks.equal(
+    'fewer documents',
+    async () => (await upsert({ ...kept, document: DOCUMENTS.slice(1) })).numDeleted,
+    1,
+  );
   await checks.equal('only these are left', () => countBecomes('flowise-records', 2), 2);
   await checks.equal('retrieve from records', () => found('dogs dig', { ...kept, topK: '1' }), ['dogs dig']);
   await checks.done('delete with records', () => remove(kept, []));

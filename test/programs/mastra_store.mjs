@@ -53,7 +53,9 @@ const FILTERS = [
   [{ place: { $geo: { type: 'radius', center: { lon: 13, lat: 52 }, radius: 1000 } } }, [1]],
   [
     {
-      place: { $geo: { type: 'box', top_left: { lon: 13.5, lat: 53 }, bottom_right: { lon: 14.5, lat: 51 } } },
+      place: {
+        $geo: { type: 'box', top_left: { lon: 13.5, lat: 53 }, bottom_right: { lon: 14.5, lat: 51 } },
+      },
     },
     [2],
   ],
@@ -74,28 +76,46 @@ await checks.equal('upsert', () => store.upsert(upsert), IDS);
 await checks.equal('describe', () => store.describeIndex(at), { dimension: 26, count: 4, metric: 'cosine' });
 await checks.equal('query', () => found(TEXTS[0], { topK: 2 }), TEXTS.slice(0, 2));
 const withVector = async () =>
-  (await store.query({ ...at, queryVector: letters('dogs dig'), topK: 1, includeVector: true }))[0].vector.length;
+  (await store.query({ ...at, queryVector: letters('dogs dig'), topK: 1, includeVector: true }))[0].vector
+    .length;
 await checks.equal('query with vectors', withVector, 26);
 for (const [filter, pages] of FILTERS) {
-  const hits = async () => (await store.query({ ...at, queryVector: letters('a cat'), filter })).map((h) => h.metadata.page);
+  const hits = async () =>
+    (await store.query({ ...at, queryVector: letters('a cat'), filter })).map((h) => h.metadata.page);
   await checks.equal(`filter ${JSON.stringify(filter)}`, async () => (await hits()).sort(), pages);
 }
-for (const [fieldName, fieldSchema] of [['page', 'integer'], ['kind', 'keyword'], ['text', 'text'], ['at', 'datetime'], ['place', 'geo']]) {
+for (const [fieldName, fieldSchema] of [
+  ['page', 'integer'],
+  ['kind', 'keyword'],
+  ['text', 'text'],
+  ['at', 'datetime'],
+  ['place', 'geo'],
+]) {
   await checks.done(`index ${fieldName}`, () => store.createPayloadIndex({ ...at, fieldName, fieldSchema }));
 }
-await checks.done('index again', () => store.createPayloadIndex({ ...at, fieldName: 'page', fieldSchema: 'integer' }));
-await checks.equal('query by an index', () => found('fox', { filter: { text: { $regex: 'fox' } } }), [TEXTS[3]]);
+await checks.done('index again', () =>
+  store.createPayloadIndex({ ...at, fieldName: 'page', fieldSchema: 'integer' }),
+);
+await checks.equal('query by an index', () => found('fox', { filter: { text: { $regex: 'fox' } } }), [
+  TEXTS[3],
+]);
 await checks.done('drop index', () => store.deletePayloadIndex({ ...at, fieldName: 'page' }));
 await checks.done('drop an absent index', () => store.deletePayloadIndex({ ...at, fieldName: 'page' }));
-await checks.done('update metadata', () => store.updateVector({ ...at, id: IDS[0], update: { metadata: { seen: true } } }));
+await checks.done('update metadata', () =>
+  store.updateVector({ ...at, id: IDS[0], update: { metadata: { seen: true } } }),
+);
 await checks.equal('updated metadata', () => found('a cat', { filter: { seen: true } }), [TEXTS[0]]);
-await checks.done('update vector', () => store.updateVector({ ...at, id: IDS[0], update: { vector: letters('zebra') } }));
+await checks.done('update vector', () =>
+  store.updateVector({ ...at, id: IDS[0], update: { vector: letters('zebra') } }),
+);
 await checks.equal('updated vector', () => found('zebra', { topK: 1 }), [TEXTS[0]]);
 const both = { vector: letters('owl'), metadata: { text: 'owl', kind: 'wild' } };
 await checks.done('update both', () => store.updateVector({ ...at, id: IDS[0], update: both }));
 await checks.equal('updated both', () => found('owl', { topK: 1 }), ['owl']);
 const wild = { kind: 'wild' };
-await checks.done('update by filter', () => store.updateVector({ ...at, filter: wild, update: { metadata: { far: 1 } } }));
+await checks.done('update by filter', () =>
+  store.updateVector({ ...at, filter: wild, update: { metadata: { far: 1 } } }),
+);
 await checks.equal('updated by filter', async () => (await found('owl', { filter: { far: 1 } })).length, 2);
 const update = { vector: letters('yak'), metadata: { kind: 'wild', text: 'yak' } };
 await checks.done('update vectors by filter', () => store.updateVector({ ...at, filter: wild, update }));
@@ -113,11 +133,22 @@ await checks.done('create with names', () => store.createIndex({ ...named, named
 await checks.done('create with names again', () => store.createIndex({ ...named, namedVectors }));
 await checks.equal(
   'upsert with a name',
-  () => store.upsert({ ...named, vectors: [letters('owl')], ids: [7], metadata: [{ text: 'owl' }], vectorName: 'text' }),
+  () =>
+    store.upsert({
+      ...named,
+      vectors: [letters('owl')],
+      ids: [7],
+      metadata: [{ text: 'owl' }],
+      vectorName: 'text',
+    }),
   [7],
 );
 const namedQuery = async () =>
   (await store.query({ ...named, queryVector: letters('owl'), using: 'text', includeVector: true }))[0];
-await checks.equal('query with a name', async () => [(await namedQuery()).id, (await namedQuery()).vector.length], [7, 26]);
+await checks.equal(
+  'query with a name',
+  async () => [(await namedQuery()).id, (await namedQuery()).vector.length],
+  [7, 26],
+);
 await checks.done('delete index with names', () => store.deleteIndex(named));
 checks.report();

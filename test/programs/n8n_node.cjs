@@ -58,14 +58,15 @@ async function main() {
     async () => (await run({ mode: 'insert', documents: DOCUMENTS.slice(0, 2) }))[0].length,
     2,
   );
-  await checks.done('insert as a former version', () => run({ mode: 'insert', documents: DOCUMENTS.slice(2) }, 1));
+  await checks.done('insert as a former version', () =>
+    run({ mode: 'insert', documents: DOCUMENTS.slice(2) }, 1),
+  );
   const load = { mode: 'load', prompt: 'dogs dig', topK: 1 };
   await checks.equal('load', async () => contents(await run(load)), ['dogs dig']);
-  await checks.equal(
-    'load with metadata',
-    async () => (await run(load))[0][0].json.document.metadata,
-    { kind: 'pet', page: 2 },
-  );
+  await checks.equal('load with metadata', async () => (await run(load))[0][0].json.document.metadata, {
+    kind: 'pet',
+    page: 2,
+  });
   const filtered = { ...load, topK: 3, options: { searchFilterJson: WILD } };
   await checks.equal('load filtered', async () => contents(await run(filtered)), ['quick brown fox']);
   const store = async (more = {}) => (await supply({ mode: 'retrieve', ...more })).response;
@@ -77,10 +78,13 @@ async function main() {
   await checks.equal(
     'retrieve filtered',
     async () =>
-      (await (await store({ options: filtered.options })).similaritySearch('dogs', 3)).map((d) => d.pageContent),
+      (await (await store({ options: filtered.options })).similaritySearch('dogs', 3)).map(
+        (d) => d.pageContent,
+      ),
     ['quick brown fox'],
   );
-  const tool = async () => (await supply({ mode: 'retrieve-as-tool', toolDescription: 'finds', topK: 1 })).response;
+  const tool = async () =>
+    (await supply({ mode: 'retrieve-as-tool', toolDescription: 'finds', topK: 1 })).response;
   await checks.equal(
     'as a tool',
     async () => JSON.stringify(await (await tool()).func({ input: 'dogs dig' })).includes('dogs dig'),

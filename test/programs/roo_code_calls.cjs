@@ -14,7 +14,8 @@ const FILES = ['src/a/cat.ts', 'src/a/dog.ts', 'src/fox.ts'];
 const TEXTS = ['a cat sat on a mat', 'dogs dig', 'quick brown fox'];
 
 /** Each part of a path under its place in it. */
-const segmentsOf = (path) => Object.fromEntries(path.split('/').map((segment, index) => [`${index}`, segment]));
+const segmentsOf = (path) =>
+  Object.fromEntries(path.split('/').map((segment, index) => [`${index}`, segment]));
 const within = (path) =>
   path.split('/').map((segment, index) => ({ key: `pathSegments.${index}`, match: { value: segment } }));
 
@@ -32,11 +33,16 @@ async function main() {
   const mark = (isComplete) =>
     client.upsert(COLLECTION, {
       points: [
-        { id: MARK, vector: new Array(26).fill(0), payload: { type: 'metadata', indexing_complete: isComplete } },
+        {
+          id: MARK,
+          vector: new Array(26).fill(0),
+          payload: { type: 'metadata', indexing_complete: isComplete },
+        },
       ],
       wait: true,
     });
-  const isComplete = async () => (await client.retrieve(COLLECTION, { ids: [MARK] }))[0]?.payload.indexing_complete;
+  const isComplete = async () =>
+    (await client.retrieve(COLLECTION, { ids: [MARK] }))[0]?.payload.indexing_complete;
   const search = async (text, folder) => {
     const { points } = await client.query(COLLECTION, {
       query: letters(text),
@@ -70,14 +76,24 @@ async function main() {
   const points = FILES.map((filePath, index) => ({
     id: `00000000-0000-5000-8000-00000000001${index}`,
     vector: letters(TEXTS[index]),
-    payload: { filePath, codeChunk: TEXTS[index], startLine: 1, endLine: 2, pathSegments: segmentsOf(filePath) },
+    payload: {
+      filePath,
+      codeChunk: TEXTS[index],
+      startLine: 1,
+      endLine: 2,
+      pathSegments: segmentsOf(filePath),
+    },
   }));
   await checks.done('upsert', () => client.upsert(COLLECTION, { points, wait: true }));
   await checks.done('mark as complete', () => mark(true));
   await checks.equal('complete', isComplete, true);
   await checks.equal('points', async () => (await info()).points_count, 4);
   await checks.equal('search', async () => (await search('dogs dig'))[0], FILES[1]);
-  await checks.equal('search in a folder', async () => (await search('a dog', 'src/a')).sort(), FILES.slice(0, 2));
+  await checks.equal(
+    'search in a folder',
+    async () => (await search('a dog', 'src/a')).sort(),
+    FILES.slice(0, 2),
+  );
   await checks.done('delete a file', () => remove({ must: within(FILES[0]) }));
   const several = { should: [{ must: within(FILES[1]) }, { must: within('src/none.ts') }] };
   await checks.done('delete several files', () => remove(several));

@@ -139,6 +139,10 @@ planted_faults! {
     DeletedFolderStays,
     /// The files of a collection stay that was deleted before a crash.
     LeftoverFolderStays,
+    /// The folder of a clone is not marked before it is filled.
+    CopyNotMarked,
+    /// The names of the files of a clone are not synced before its manifest.
+    CopiedNamesNotSynced,
     /// The catalog leaves out a collection whose deletion may still fail.
     DeletionListedTooEarly,
     /// The reserve of the disk is not given back when the disk is full.

@@ -22,7 +22,13 @@ const directed = (name) => powerCut(`directed::${name}`);
 /** 500 programs: a fault of which few programs come to speak is detected by them all the same. */
 const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3');
 const levels = (name) => program('durability')(`levels::${name}`);
-const [graphs, supervision, engine, names] = ['graphs', 'supervision', 'engine', 'vector_names'].map(program);
+const [graphs, supervision, engine, clones, names] = [
+  'graphs',
+  'supervision',
+  'engine',
+  'clones',
+  'vector_names',
+].map(program);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
@@ -110,6 +116,8 @@ export const DETECTED_BY = {
   DeletedFolderStays: program('durability')(
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
+  CopyNotMarked: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
+  CopiedNamesNotSynced: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
   LeftoverFolderStays: directed('a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5'),
   DeletionListedTooEarly: directed('a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5'),
   ReserveNotReleased: unit('storage::reserve::tests::once_released_growth_waits_for_twice_the_room'),

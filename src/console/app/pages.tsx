@@ -3,8 +3,13 @@ import { CollectionPage } from './collections/collection';
 import { CreatePage } from './collections/create';
 import { CollectionsPage } from './collections/list';
 import { linkTo, place } from './service/location';
+import { later } from './parts/later';
 import { Empty } from './parts/notice';
+import { RequestsPage } from './requests/requests';
 import { TokensPage } from './tokens/tokens';
+
+/** With the library of charts. */
+const ServerPage = later('the charts', () => import('./server/server'));
 
 interface Section {
   readonly place: string;
@@ -26,7 +31,9 @@ export const SECTIONS: readonly Section[] = [
       ),
   },
   { place: 'create', render: () => <CreatePage /> },
+  { place: 'requests', label: 'Requests', render: () => <RequestsPage /> },
   { place: 'tokens', label: 'Tokens', render: () => <TokensPage /> },
+  { place: 'server', label: 'Server', render: () => <ServerPage /> },
 ];
 
 /** The page of the place where the user is. */

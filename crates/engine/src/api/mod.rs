@@ -6,6 +6,7 @@
 
 mod body;
 mod example;
+pub mod explanation;
 mod id;
 mod order_by;
 mod page;
@@ -39,6 +40,7 @@ use crate::query::request::{
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
+use std::borrow::Cow;
 use update::Operation;
 
 /// `PUT /collections/{c}` (C4.3).
@@ -55,6 +57,24 @@ pub fn create_collection(body: &(impl RequestBody + ?Sized), limits: &Limits) ->
 /// `BadRequest` that names the place.
 pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
+}
+
+/// `POST /collections/{c}/clone` (C26): the name of the new collection.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn clone_collection(body: &(impl RequestBody + ?Sized)) -> Result<String> {
+    body::parse(body, |reader| {
+        let mut name = None;
+        reader.object(|r, key| {
+            match key {
+                "name" => name = r.optional(|r| r.string().map(Cow::into_owned))?,
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        name.ok_or_else(|| reader.missing("name"))
+    })
 }
 
 /// The request for a field index (C5.12).

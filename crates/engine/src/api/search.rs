@@ -2,14 +2,14 @@
 
 use super::body::{self, Result, field_error};
 use super::example;
-use super::search_params;
+use super::search_params::{self, Params};
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
-use crate::query::tree::{Example, Idf, Query, QueryNode, QueryRequest, SearchParams};
+use crate::query::tree::{Example, Query, QueryNode, QueryRequest};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) const DEFAULT_LIMIT: usize = 10;
 #[derive(Default)]
 pub(super) struct NodeFields {
     filter: Option<Arc<Filter>>,
-    params: Option<(SearchParams, Option<Idf>)>,
+    params: Option<Params>,
     score_threshold: Option<f32>,
     limit: Option<usize>,
 }
@@ -67,19 +67,20 @@ impl NodeFields {
                 return Err(field_error(reader, "score_threshold", why));
             }
         }
-        let (params, idf) = self.params.unwrap_or_default();
+        let params = self.params.unwrap_or_default();
         Ok(QueryNode {
             place: reader.path().into(),
             query,
             query_field,
             using,
             filter: self.filter,
-            params,
-            idf,
+            params: params.search,
+            idf: params.idf,
             score_threshold: self.score_threshold,
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,
             prefetch: Vec::new(),
+            explain: params.explain,
         })
     }
 }

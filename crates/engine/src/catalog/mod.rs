@@ -3,6 +3,7 @@
 //! What exists is decided by records of the log, like everything else; the file `CATALOG` is their checkpoint.
 //! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
 
+mod adoption;
 mod claim;
 mod deletion;
 mod entry;
@@ -14,6 +15,7 @@ mod replay;
 mod staging;
 
 pub use crate::wal::CATALOG;
+pub use adoption::AdoptedFolder;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
@@ -53,6 +55,8 @@ const EMPTY_BYTES: u64 = 32 << 10;
 const CREATE: u8 = 16;
 /// Kind of the record that marks a collection for deletion.
 const DROP: u8 = 17;
+/// Kind of the record that makes collections of folders that are there, in the place of others.
+const ADOPT: u8 = 18;
 
 /// The collections of a data directory: see the module.
 pub struct Catalog {

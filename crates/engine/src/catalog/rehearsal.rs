@@ -3,7 +3,7 @@
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
 use super::replay::{Replay, Slot};
-use super::{CATALOG, CREATE, DROP, OpenError};
+use super::{ADOPT, CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -165,19 +165,22 @@ pub fn salvage_catalog(
         }
         let creation = if kind == CREATE { file::decode_entry(body) } else { None };
         created.extend(creation.iter().map(|((id, ..), _)| *id));
+        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
         if lsn <= saved.lsn {
             return;
         }
         saved.lsn = lsn;
         operation.iter().for_each(|id| saved.operations.note(*id, lsn.get()));
-        if let Some((entry, [])) = creation {
-            saved.next_id = saved.next_id.max(entry.0 + 1);
-            nameless.remove(&entry.0);
-            entries.insert(entry.0, entry);
-        } else if let Some(id) = dropped(kind, body) {
+        for id in dropped(kind, body) {
             nameless.remove(&id);
             entries.remove(&id);
             deleted.insert(id);
+        }
+        let whole = creation.filter(|(_, rest)| rest.is_empty()).map(|(entry, _)| entry);
+        for entry in whole.into_iter().chain(adopted.into_iter().flatten().map(|(entry, _)| entry)) {
+            saved.next_id = saved.next_id.max(entry.0 + 1);
+            nameless.remove(&entry.0);
+            entries.insert(entry.0, entry);
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
@@ -222,7 +225,7 @@ impl UnlistedCollections {
     pub fn see(&mut self, item: &Replayed<'_>) {
         match *item {
             Replayed::Record { collection: CATALOG, kind, body, .. } => {
-                if let Some(id) = dropped(kind, body) {
+                for id in dropped(kind, body) {
                     self.records.remove(&id);
                 }
             }
@@ -234,9 +237,15 @@ impl UnlistedCollections {
     }
 }
 
-/// The collection that a record of the catalog deletes, if that is what it does.
-fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
-    (kind == DROP).then(|| body.try_into().ok().map(u64::from_le_bytes)).flatten()
+/// The collections that a record of the catalog deletes.
+fn dropped(kind: u8, body: &[u8]) -> Vec<u64> {
+    match kind {
+        DROP => body.try_into().ok().map(u64::from_le_bytes).into_iter().collect(),
+        ADOPT => {
+            file::decode_adoption(body).into_iter().flatten().filter_map(|(_, replaced)| replaced).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl SavedCatalog {

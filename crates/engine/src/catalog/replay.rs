@@ -3,7 +3,7 @@
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::rehearsal::DamagedRecord;
-use super::{CATALOG, CREATE, DROP};
+use super::{ADOPT, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
@@ -41,6 +41,8 @@ pub(super) struct Slot {
     pub(super) config: Arc<CollectionConfig>,
     /// LSN of the record that created it; 0 when the log does not hold it any more.
     pub(super) created: Lsn,
+    /// It came with a checkpoint, so that one that is not there is lost.
+    pub(super) is_adopted: bool,
     pub(super) opening: Result<Opening, Unopened>,
 }
 
@@ -76,7 +78,9 @@ impl Replay {
             .entries
             .into_iter()
             .zip(openings)
-            .map(|((id, name, config), opening)| (id, Slot { name, config, created: Lsn::NONE, opening }))
+            .map(|((id, name, config), opening)| {
+                (id, Slot { name, config, created: Lsn::NONE, is_adopted: false, opening })
+            })
             .collect();
         Replay {
             storage,
@@ -113,11 +117,8 @@ impl Replay {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
-                } else if kind == CREATE
-                    && let Some(((id, ..), _)) = file::decode_entry(body)
-                    && let Some(slot) = self.slots.get_mut(&id)
-                {
-                    slot.created = lsn;
+                } else {
+                    self.note_creation(lsn, kind, body);
                 }
             }
             Replayed::Record { lsn, operation, collection, kind: CHANGES, body, .. } => {
@@ -152,21 +153,48 @@ impl Replay {
                 if !rest.is_empty() {
                     return None;
                 }
-                if self.only.as_ref().is_none_or(|only| *only == name) {
-                    let opening = Opening::load(id, &*self.storage, &config, self.options);
-                    self.damage.blame(&*self.storage, id, &opening);
-                    self.slots.insert(id, Slot { name, config, created: lsn, opening });
+                self.create(lsn, (id, name, config), false);
+            }
+            ADOPT => {
+                for (entry, replaced) in file::decode_adoption(body)? {
+                    replaced.iter().for_each(|id| self.remove(*id));
+                    self.create(lsn, entry, true);
                 }
-                self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
             }
-            DROP => {
-                let id = u64::from_le_bytes(body.try_into().ok()?);
-                self.slots.remove(&id);
-                self.damage.acquit(id);
-            }
+            DROP => self.remove(u64::from_le_bytes(body.try_into().ok()?)),
             _ => return None,
         }
         Some(())
+    }
+
+    /// Adds a collection that a record creates.
+    fn create(&mut self, lsn: Lsn, (id, name, config): SavedEntry, is_adopted: bool) {
+        if self.only.as_ref().is_none_or(|only| *only == name) {
+            let opening = Opening::load(id, &*self.storage, &config, self.options);
+            self.damage.blame(&*self.storage, id, &opening);
+            self.slots.insert(id, Slot { name, config, created: lsn, is_adopted, opening });
+        }
+        self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
+    }
+
+    fn remove(&mut self, id: u64) {
+        self.slots.remove(&id);
+        self.damage.acquit(id);
+    }
+
+    /// Notes where the log has the creation of collections that the catalog's file has too.
+    fn note_creation(&mut self, lsn: Lsn, kind: u8, body: &[u8]) {
+        let created: Vec<u64> = match kind {
+            CREATE => file::decode_entry(body).iter().map(|((id, ..), _)| *id).collect(),
+            ADOPT => file::decode_adoption(body).iter().flatten().map(|((id, ..), _)| *id).collect(),
+            _ => Vec::new(),
+        };
+        for id in created {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.created = lsn;
+                slot.is_adopted = kind == ADOPT;
+            }
+        }
     }
 
     /// Notes records of the catalog that the log has lost, so that collections may be missing from the list.
@@ -220,7 +248,9 @@ impl Replay {
     /// Notes collections of which a part is missing, once everything in the log was applied.
     pub(super) fn complete(&mut self) {
         for (&id, slot) in &mut self.slots {
-            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
+            // The log has a creation that came with its files, and not what it consists of.
+            let created = if slot.is_adopted { Lsn::NONE } else { slot.created };
+            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(created));
             if let Some(fault) = fault {
                 slot.opening = Err(fault.into());
                 self.damage.manifests.insert(id);
@@ -231,7 +261,7 @@ impl Replay {
     /// The collections by name, served or quarantined, and what was damaged.
     pub(super) fn into_entries(self, shared: &Arc<Shared>) -> (OrdMap<String, Arc<Entry>>, StartDamage) {
         let mut damage = self.damage;
-        let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {
+        let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening, .. })| {
             if let Ok(opening) = &opening {
                 let graphs = opening.damaged_graphs().iter();
                 damage.graphs.extend(graphs.map(|(file, what)| (name.clone(), file.clone(), what.clone())));

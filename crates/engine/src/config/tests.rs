@@ -1,8 +1,8 @@
 //! Accepting, keeping and answering configurations, and their warnings (C4).
 
 use super::{
-    Coding, CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization, SparseIndexParams,
-    SparseParams, VectorParams,
+    Coding, CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization,
+    SparseIndexParams, SparseParams, VectorParams,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -85,6 +85,15 @@ fn no_vectors_is_the_specified_error_c1_4() {
     for body in [json!({}), json!({"vectors": null}), json!({"vectors": {}}), json!({"vectors": {"a": null}})]
     {
         assert_eq!(create(&body), Err(Error::VectorsConfigRequired), "{body}");
+        let text = body.to_string();
+        let mut lenient = Reader::new(text.as_bytes()).unwrap();
+        lenient.pass_over_unknown();
+        let none = CollectionConfig::parse(&mut lenient, &Limits::default()).unwrap();
+        assert_eq!(
+            (none.positions(), CollectionConfig::restore(&none.to_json())),
+            (0, Ok(none.clone())),
+            "C12: {body}"
+        );
     }
 }
 
@@ -147,7 +156,7 @@ fn what_is_kept_reads_back_equal() {
         assert_eq!(CollectionConfig::restore(&kept).unwrap().to_json(), kept);
     }
     assert!(CollectionConfig::restore(b"").is_err());
-    assert!(CollectionConfig::restore(b"{}").is_err());
+    assert!(CollectionConfig::restore(b"{}").unwrap().fields().is_empty());
 }
 
 #[test]

@@ -41,12 +41,13 @@ pub enum Operation {
     Facet,
     MatrixPairs,
     MatrixOffsets,
+    CloneCollection,
     CreateVectorName,
     DeleteVectorName,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 39] = [
+const NAMES: [(Operation, &str, &str); 40] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -84,6 +85,7 @@ const NAMES: [(Operation, &str, &str); 39] = [
     (Operation::Facet, "facet", "Facet"),
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
+    (Operation::CloneCollection, "clone_collection", "Clone collection"),
     (Operation::CreateVectorName, "create_vector_name", "Create vector name"),
     (Operation::DeleteVectorName, "delete_vector_name", "Delete vector name"),
 ];
@@ -133,6 +135,7 @@ impl Operation {
                 | BatchUpdate
                 | CreateFieldIndex
                 | DeleteFieldIndex
+                | CloneCollection
                 | CreateVectorName
                 | DeleteVectorName
         )

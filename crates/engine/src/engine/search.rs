@@ -8,7 +8,7 @@ use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::query::tree::QueryRequest;
-use crate::query::{self, Hit, List, Lookup, Prepared};
+use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +31,20 @@ pub fn one(
     };
     core.searches.add(query::take_tally());
     hits
+}
+
+/// The hits of a query and what it did, on this thread.
+///
+/// # Errors
+/// As [`one`], and those of [`query::explain`].
+pub fn explained(
+    core: &Core,
+    snapshot: &Snapshot,
+    request: &QueryRequest,
+    deadline: &Deadline,
+) -> Result<(Vec<Hit>, Explanation), Error> {
+    check_names(&snapshot.view, &request.with.vector)?;
+    query::explain(snapshot, request, &Others { catalog: &core.catalog }, deadline)
 }
 
 /// What each leaf of a query finds.

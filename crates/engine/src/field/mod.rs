@@ -21,5 +21,6 @@ pub use arena::FieldArena;
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::{GraphSearch, QuantizationParams};
 pub use graph_slot::GraphSlot;
+pub use reranking::Ranked;
 pub use sparse_table::{SparseArena, SparseTable};
 pub use table::FieldTable;

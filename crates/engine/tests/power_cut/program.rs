@@ -96,7 +96,14 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             let body = collection.schema.creation(4, collection.level).to_string();
             step("create_collection", body, Err("collection_exists"))
         }
-        5..13 => declare(random, model, name, step),
+        5..8 => {
+            let new = NAMES[random.below(3) as usize];
+            let mut after = model.clone();
+            after.entry(new.to_string()).or_insert_with(|| collection.clone());
+            let outcome = if model.contains_key(new) { Err("collection_exists") } else { Ok(after) };
+            step("clone_collection", json!({"name": new}).to_string(), outcome)
+        }
+        8..13 => declare(random, model, name, step),
         13..17 => patch(random, model, name, step),
         17..20 => change_fields(random, model, name, step),
         20..26 => {

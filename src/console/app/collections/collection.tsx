@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { later } from '../parts/later';
 import { Failure, Waiting } from '../parts/notice';
 import { useInterval, useLoading, type Loading } from '../service/loading';
 import { linkTo } from '../service/location';
@@ -26,10 +27,13 @@ interface Tab {
   readonly render: (part: CollectionPart, rest: readonly string[]) => ComponentChildren;
 }
 
+const MapPage = later<CollectionPart>('the map', () => import('../map/map'));
+
 const TABS: readonly Tab[] = [
   { tab: 'overview', label: 'Overview', render: (part) => <Overview {...part} /> },
   { tab: 'points', label: 'Points', render: (part) => <PointsPage {...part} /> },
   { tab: 'search', label: 'Search', render: (part, [id]) => <SearchPage key={id ?? ''} {...part} id={id} /> },
+  { tab: 'map', label: 'Map', render: (part) => <MapPage {...part} /> },
   { tab: 'upload', label: 'Upload', render: (part) => <UploadPage {...part} /> },
 ];
 

@@ -31,7 +31,8 @@ pub(super) struct IndexWork {
 }
 
 impl Collection {
-    /// Live vectors that are in a graph, or in a field too small to need one.
+    /// Live vectors that are in a graph, or in a field too small to need one. Of a field whose indexing is paused they are
+    /// those in its graph alone.
     pub fn indexed_vectors(&self) -> u64 {
         let snapshot = self.read_snapshot();
         let view = &snapshot.view;
@@ -44,6 +45,7 @@ impl Collection {
                         - RowRange::new(*indexed, table.end()).iter().filter(begins).count() as u64
                 }
                 None if wants_graph(view, field) => 0,
+                None if view.state.config.indexing(field) == Indexing::Paused => 0,
                 None => table.vectors(),
             }
         };
