@@ -346,6 +346,27 @@ export class KithClient {
     return this.#run('matrix_offsets', { collection }, args, options);
   }
 
+  /** Adds a vector to a collection that has points; the same definition again changes nothing. */
+  createVectorName(
+    collection: string,
+    vector: string,
+    config: Schemas['VectorNameConfig'],
+    args: ChangeFlags = {},
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('create_vector_name', { collection, target: vector }, { ...args, ...config }, options);
+  }
+
+  /** Removes a vector with what points have in it. */
+  deleteVectorName(
+    collection: string,
+    vector: string,
+    args: ChangeFlags = {},
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('delete_vector_name', { collection, target: vector }, args, options);
+  }
+
   /** One node has all of the collection. */
   collectionClusterInfo(
     collection: string,

@@ -287,9 +287,18 @@ export interface components {
      * @enum {unknown}
      */
     SparseDatatype: 'float32' | 'float16' | 'uint8' | null;
+    /** @description How payloads are stored. */
+    PayloadStorage: {
+      memory?: components['schemas']['Memory'];
+    } | null;
+    /**
+     * @description Where the data of a component is wanted, with effect for original vectors; it overrides `on_disk` and `always_ram`. `cold` keeps as little as possible of it in memory, `cached` what is used, `pinned` all; a dense vector and payloads cannot be pinned.
+     * @enum {unknown}
+     */
+    Memory: 'cold' | 'cached' | 'pinned' | null;
     /** @description The graph over the vectors. What is absent keeps its default, in a change its value. */
     HnswConfig: {
-      /** @description Links of a node; 0 for no graph. */
+      /** @description Links of a node; 0 for no graph or `payload_m`. */
       m?: number | null;
       /** @description Candidates that are kept while a node is inserted. */
       ef_construct?: number | null;
@@ -304,9 +313,10 @@ export interface components {
       full_scan_threshold_kb?: number | null;
       /** @description Threads that index this collection at a time; 0 for the server's choice. */
       max_indexing_threads?: number | null;
+      memory?: components['schemas']['Memory'];
       /** @description Stored and shown, without effect. The graph stays in memory. */
       on_disk?: boolean | null;
-      /** @description Stored and shown, without effect. Filtered searches need no extra links. */
+      /** @description Links of a node where `m` is 0; otherwise without effect. Filtered searches need no extra links. */
       payload_m?: number | null;
       /** @description Stored and shown, without effect. */
       inline_storage?: boolean | null;
@@ -374,6 +384,7 @@ export interface components {
             type: 'int8';
             /** @description Share of the values that the range of the codes covers. */
             quantile?: number | null;
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
@@ -392,6 +403,7 @@ export interface components {
              * @enum {unknown}
              */
             compression: 'x4' | 'x8' | 'x16' | 'x32' | 'x64';
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
@@ -405,6 +417,7 @@ export interface components {
       | {
           /** @description One or two bits a component. */
           binary: {
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
             /**
@@ -433,6 +446,7 @@ export interface components {
              * @enum {unknown}
              */
             bits?: 'bits1' | 'bits1_5' | 'bits2' | 'bits4' | null;
+            memory?: components['schemas']['Memory'];
             /** @description Stored and shown. Codes are always in memory. */
             always_ram?: boolean | null;
           };
@@ -456,6 +470,7 @@ export interface components {
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      memory?: components['schemas']['Memory'];
       /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
       on_disk?: boolean | null;
       datatype?: components['schemas']['Datatype'];
@@ -487,6 +502,38 @@ export interface components {
           [key: string]: string | null;
         }
       | null;
+    /** @description What a vector is that is added to a collection, as far as it cannot be changed later. */
+    VectorNameConfig:
+      | {
+          dense: components['schemas']['NewDenseVector'];
+        }
+      | {
+          sparse: components['schemas']['NewSparseVector'];
+        };
+    /** @description A dense vector that is added. */
+    NewDenseVector: {
+      /** @description Components of the vector. */
+      size: number;
+      distance: components['schemas']['Distance'];
+      datatype?: components['schemas']['Datatype'];
+      /** @description Makes the vector a list of rows that are compared together. */
+      multivector_config?: {
+        /**
+         * @description `max_sim` adds up, over the rows of the query, the best similarity to a row of the point.
+         * @constant
+         */
+        comparator: 'max_sim';
+      } | null;
+    };
+    /** @description A sparse vector that is added. */
+    NewSparseVector: {
+      /**
+       * @description `idf` multiplies the weights of a query with the inverse document frequency of their index.
+       * @enum {unknown}
+       */
+      modifier?: 'none' | 'idf' | null;
+      datatype?: components['schemas']['SparseDatatype'];
+    };
     /** @description The unnamed vector, or at most 64 vectors by name. */
     VectorsConfig:
       | components['schemas']['VectorParams']
@@ -505,6 +552,7 @@ export interface components {
          * @description The same as `full_scan_threshold`.
          */
         full_scan_threshold_kb?: number | null;
+        memory?: components['schemas']['Memory'];
         /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
         on_disk?: boolean | null;
         datatype?: components['schemas']['SparseDatatype'];
@@ -581,6 +629,7 @@ export interface components {
       quantization_config?: components['schemas']['MaybeQuantization'];
       /** @deprecated */
       quantization?: components['schemas']['MaybeQuantization'];
+      payload?: components['schemas']['PayloadStorage'];
       /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
       expire_at_key?: components['schemas']['ExpireAtKey'];
@@ -617,6 +666,7 @@ export interface components {
           quantization_config?: components['schemas']['QuantizationChange'];
           /** @deprecated */
           quantization?: components['schemas']['QuantizationChange'];
+          memory?: components['schemas']['Memory'];
           /** @description Whether the original vectors may leave memory. */
           on_disk?: boolean | null;
           model?: components['schemas']['FieldModel'];
@@ -638,6 +688,7 @@ export interface components {
         read_fan_out_factor?: number | null;
         /** @description Stored and shown, without effect on one node. */
         read_fan_out_delay_ms?: number | null;
+        payload?: components['schemas']['PayloadStorage'];
         /** @description Stored and shown; false is without effect. */
         on_disk_payload?: boolean | null;
       } | null;
@@ -696,6 +747,7 @@ export interface components {
           read_fan_out_factor?: number;
           /** @description Without effect on one node. */
           read_fan_out_delay_ms?: number;
+          payload?: components['schemas']['PayloadStorage'];
           /** @description As it was set. */
           on_disk_payload: boolean;
         };
@@ -738,6 +790,7 @@ export interface components {
           is_tenant?: boolean | null;
           /** @description Stored and shown, without effect. Every keyword index serves prefixes. */
           prefix?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -761,6 +814,7 @@ export interface components {
           range?: boolean | null;
           /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -774,6 +828,7 @@ export interface components {
           type: 'float' | 'datetime';
           /** @description Stored and shown, without effect. */
           is_principal?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -785,6 +840,7 @@ export interface components {
            * @enum {unknown}
            */
           type: 'bool' | 'geo';
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -798,6 +854,7 @@ export interface components {
           type: 'uuid';
           /** @description Stored and shown, without effect. */
           is_tenant?: boolean | null;
+          memory?: components['schemas']['Memory'];
           /** @description Stored and shown, without effect. */
           on_disk?: boolean | null;
           /** @description Stored and shown, without effect. */
@@ -840,6 +897,7 @@ export interface components {
       stopwords?: components['schemas']['StopWords'] | null;
       /** @description Reduces words to their stems. */
       stemmer?: components['schemas']['Stemmer'] | null;
+      memory?: components['schemas']['Memory'];
       /** @description Stored and shown, without effect. */
       on_disk?: boolean | null;
       /** @description Stored and shown, without effect. */
@@ -1177,6 +1235,15 @@ export interface components {
           has_vector: components['schemas']['VectorName'];
         }
       | {
+          /** @description One of `total` disjoint parts of all ids: those whose SipHash-2-4 leaves the remainder `index`. */
+          slice: {
+            /** @description How many slices there are. */
+            total: number;
+            /** @description Which of them; less than `total`. */
+            index: number;
+          };
+        }
+      | {
           /** @description Some element of the array satisfies the whole filter, whose keys are relative to it. */
           nested: {
             key: components['schemas']['Path'];
@@ -1240,6 +1307,10 @@ export interface components {
       | {
           /** @description The string begins so. */
           prefix: string;
+        }
+      | {
+          /** @description The string contains this. */
+          substring: string;
         }
       | {
           /** @description Every word of this text occurs. */
@@ -1339,6 +1410,12 @@ export interface components {
         /** @description At least this many times `limit` candidates are ranked by their originals. */
         oversampling?: number | null;
       } | null;
+      /** @description Which points weigh the query of a sparse vector with the modifier `idf`; with another vector it is refused. */
+      idf?:
+        | ('global' | null)
+        | {
+            corpus: components['schemas']['Filter'];
+          };
       /** @description Without effect; the planner decides. */
       acorn?: {
         /** @description Without effect. */
@@ -1689,7 +1766,8 @@ export interface components {
       | components['schemas']['FusionQuery']
       | components['schemas']['RrfQuery']
       | components['schemas']['FormulaQuery']
-      | components['schemas']['SampleQuery'];
+      | components['schemas']['SampleQuery']
+      | components['schemas']['RelevanceFeedbackQuery'];
     /** @description A vector, or the id of a point, which is left out of the result. */
     VectorInput:
       | components['schemas']['DenseVector']
@@ -1736,6 +1814,31 @@ export interface components {
         target: components['schemas']['VectorInput'];
         /** @description Pairs that say on which side a point should be. */
         context?: components['schemas']['ContextPair'] | components['schemas']['ContextPair'][] | null;
+      };
+    };
+    /** @description Ranks by the similarity to a target, and to examples that a model has scored: `a`·s(target) plus, over pairs with different scores, (score(p) − score(n))^`b`·`c`·(s(p) − s(n)). */
+    RelevanceFeedbackQuery: {
+      /** @description The target, the examples and the coefficients. */
+      relevance_feedback: {
+        target: components['schemas']['VectorInput'];
+        /** @description Examples, each with the score that the model gives it. */
+        feedback: {
+          example: components['schemas']['VectorInput'];
+          /** @description Larger is better. */
+          score: number;
+        }[];
+        /** @description How the scores count. */
+        strategy: {
+          /** @description The coefficients. */
+          naive: {
+            /** @description How much the similarity to the target counts. */
+            a: number;
+            /** @description The power of a difference of scores. */
+            b: number;
+            /** @description How much the similarities to the examples count. */
+            c: number;
+          };
+        };
       };
     };
     /** @description Ranks by a context of pairs alone. */

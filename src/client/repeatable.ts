@@ -46,6 +46,9 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   matrix_pairs: true,
   matrix_offsets: true,
   clone_collection: false,
+  create_vector_name: true,
+  // A repeat could meet a vector that was created again meanwhile.
+  delete_vector_name: false,
 };
 
 export function isRepeatable(operation: Operation): boolean {

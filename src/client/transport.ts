@@ -35,7 +35,7 @@ export interface Call {
   readonly operation: Operation;
   /** Absent only for `list_collections`. */
   readonly collection?: string | undefined;
-  /** The point id (`get_point`) or the field name (`delete_field_index`) as text, not percent-encoded. */
+  /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name as text, not percent-encoded. */
   readonly target?: string | undefined;
   readonly flags?: CallFlags | undefined;
   /**

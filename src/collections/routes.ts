@@ -84,6 +84,8 @@ export const collectionRoutes: readonly EngineRoute[] = [
     body: true,
     failed,
   },
+  vectorName('PUT', 'create_vector_name'),
+  vectorName('DELETE', 'delete_vector_name'),
   about('/cluster', 'collection_cluster_info', 'server'),
   about('/optimizations', 'optimizations', 'collection'),
 ];
@@ -94,6 +96,22 @@ export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('optimize', 'Optimization failed'),
   about('/status', 'collection_status', 'collection'),
 ];
+
+/** A vector that is added to a collection, or removed from it (C4.8). */
+function vectorName(method: 'PUT' | 'DELETE', operation: Operation): EngineRoute {
+  return {
+    kind: 'engine',
+    method,
+    path: '/collections/:collection_name/vectors/:vector_name',
+    permission: 'write',
+    reach: 'collection',
+    operation,
+    parameters: 'write',
+    body: method === 'PUT',
+    target: 'vector_name',
+    failed,
+  };
+}
 
 /** A report about one collection, with counts of its points. */
 function about(rest: string, operation: Operation, reach: EngineRoute['reach']): EngineRoute {

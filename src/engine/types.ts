@@ -43,6 +43,8 @@ export const OPERATIONS = [
   'matrix_pairs',
   'matrix_offsets',
   'clone_collection',
+  'create_vector_name',
+  'delete_vector_name',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -52,7 +54,7 @@ export interface EngineRequest {
   readonly operation: Operation;
   /** Collection name after the single percent-decoding; absent only for `list_collections`. */
   readonly collection?: string | undefined;
-  /** The point id (`get_point`) or the field name (`delete_field_index`) from the path, percent-decoded once. */
+  /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name from the path, percent-decoded once. */
   readonly target?: string | undefined;
   /** `wait` of the query string; true when absent (C5). */
   readonly wait?: boolean | undefined;

@@ -26,7 +26,7 @@ const ABSENT = [
   ...['api', 'clusterTelemetry', 'updateCollectionCluster'],
   ...['listShardKeys', 'createShardKey', 'deleteShardKey', 'recoverShardFromSnapshot', 'listShardSnapshots'],
   ...['createShardSnapshot', 'deleteShardSnapshot'],
-  ...['getQuotas', 'updateQuotas', 'createVectorName', 'deleteVectorName'],
+  ...['getQuotas', 'updateQuotas'],
 ];
 const NOT_IMPLEMENTED = {
   aliases: ['getAliases', 'getCollectionAliases', 'updateCollectionAliases'],
@@ -108,6 +108,10 @@ async function program(db: RemoteClient | JsClient, name: string): Promise<unkno
       ],
     }),
   );
+  await keep(use.createVectorName(name, 'later é', { dense: { size: 2, distance: 'Dot' } }));
+  await keep(use.updateVectors(name, { points: [{ id: 4, vector: { 'later é': [1, 2] } }] }));
+  await keep(use.query(name, { query: [1, 0], using: 'later é', with_vector: true }));
+  await keep(use.deleteVectorName(name, 'later é', { wait: true }));
   await keep(use.deletePayloadIndex(name, 'n'));
   await keep(use.delete(name, { wait: true, points: [1] }));
   await keep(use.getCollection(name));

@@ -35,11 +35,6 @@ const WITHOUT_ENDPOINT: Readonly<Record<string, [number, (client: JsClient) => P
   deleteShardKey: [404, (client) => client.deleteShardKey('all', { shard_key: 'a' })],
   getQuotas: [404, (client) => client.getQuotas()],
   updateQuotas: [404, (client) => client.updateQuotas({})],
-  createVectorName: [
-    404,
-    (client) => client.createVectorName('all', 'new', { dense: { size: 2, distance: 'Dot' } }),
-  ],
-  deleteVectorName: [404, (client) => client.deleteVectorName('all', 'dense')],
 };
 
 const REFUSALS: Readonly<Record<number, RegExp>> = {
@@ -224,6 +219,17 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     for (const field of Object.keys(payload_schema))
       await client.deletePayloadIndex('all', field, { wait: true });
     expect((await client.getCollection('all')).payload_schema).toEqual({});
+  });
+
+  test('vectors are added and removed (C4.8)', async () => {
+    const done = { status: 'completed' };
+    for (const config of [
+      { dense: { size: 2, distance: 'Dot', datatype: 'float16' } },
+      { sparse: { modifier: 'idf' } },
+    ] as const) {
+      expect(await client.createVectorName('all', 'later', config)).toMatchObject(done);
+      expect(await client.deleteVectorName('all', 'later')).toMatchObject(done);
+    }
   });
 
   test('query and queryBatch take all forms (C6.3)', async () => {

@@ -296,9 +296,11 @@ describe.each([
     it('is the id or the field name of the path', async () => {
       await send(service, 'GET', '/collections/c/points/18446744073709551615');
       await send(service, 'DELETE', '/collections/c/index/a%5B%5D.b');
+      await send(service, 'DELETE', '/collections/c/vectors/%C3%A9%20b');
       expect(service.engine.requests.map(({ operation, target }) => [operation, target])).toEqual([
         ['get_point', '18446744073709551615'],
         ['delete_field_index', 'a[].b'],
+        ['delete_vector_name', 'é b'],
       ]);
     });
 

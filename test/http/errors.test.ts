@@ -97,6 +97,8 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   collection_status: 'Collection operation failed',
   collection_cluster_info: 'Collection operation failed',
   optimizations: 'Collection operation failed',
+  create_vector_name: 'Collection operation failed',
+  delete_vector_name: 'Collection operation failed',
   flush: 'Collection operation failed',
   optimize: 'Optimization failed',
 };

@@ -50,6 +50,8 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
   'GET /collections/{collection_name}/exists': 'collection_exists',
   'PUT /collections/{collection_name}/index': 'create_field_index',
   'DELETE /collections/{collection_name}/index/{field_name}': 'delete_field_index',
+  'PUT /collections/{collection_name}/vectors/{vector_name}': 'create_vector_name',
+  'DELETE /collections/{collection_name}/vectors/{vector_name}': 'delete_vector_name',
   'PUT /collections/{collection_name}/points': 'upsert_points',
   'POST /collections/{collection_name}/points': 'get_points',
   'GET /collections/{collection_name}/points/{id}': 'get_point',

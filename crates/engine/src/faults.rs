@@ -105,11 +105,15 @@ planted_faults! {
     MovedRowsLeftOut,
     /// Bytes are copied forward without being verified, and get a fresh checksum.
     DecayGetsChecksum,
+    /// The manifest before is taken to have the fields of the configuration now.
+    FieldsOfManifestKept,
     /// A graph on disk claims rows that it does not have.
     GraphClaimsOtherRows,
     // Writes, indexes, vacuum.
     /// A change of the configuration is not in the log.
     PatchNotLogged,
+    /// A field that is added or removed is not in the log.
+    FieldsNotLogged,
     /// Deaths of a group that the log refused stay.
     RefusedGroupLeavesDeaths,
     /// A group that the log refused stays in the head.

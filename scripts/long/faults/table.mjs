@@ -22,7 +22,13 @@ const directed = (name) => powerCut(`directed::${name}`);
 /** 500 programs: a fault of which few programs come to speak is detected by them all the same. */
 const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3');
 const levels = (name) => program('durability')(`levels::${name}`);
-const [graphs, supervision, engine, clones] = ['graphs', 'supervision', 'engine', 'clones'].map(program);
+const [graphs, supervision, engine, clones, names] = [
+  'graphs',
+  'supervision',
+  'engine',
+  'clones',
+  'vector_names',
+].map(program);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
@@ -89,8 +95,10 @@ export const DETECTED_BY = {
   DecayGetsChecksum: program('damage')(
     'served::bytes_that_are_copied_forward_are_verified_and_decay_quarantines_the_collection',
   ),
+  FieldsOfManifestKept: names('vectors_of_every_kind_are_added_and_removed_and_points_keep_the_rest_c4_8'),
   GraphClaimsOtherRows: engine('a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them'),
   PatchNotLogged: programs,
+  FieldsNotLogged: names('vectors_of_every_kind_are_added_and_removed_and_points_keep_the_rest_c4_8'),
   RefusedGroupLeavesDeaths: programs,
   RefusedGroupStays: directed('a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5'),
   RefusedRequestLeavesDeaths: programs,

@@ -63,6 +63,8 @@ def text(rng: random.Random) -> Condition:
             match("city", models.MatchText(text="paulo")),
             match("city", models.MatchPrefix(prefix=rng.choice(["B", "Ber", "be", "", "S"]))),
             match("tags", models.MatchPrefix(prefix="red")),
+            match("city", models.MatchSubstring(substring=rng.choice(["er", "o P", "ER", "", "ão"]))),
+            match(rng.choice(["tags", "uid", "n"]), models.MatchSubstring(substring=rng.choice(["e", "-4", "1"]))),
         ]
     )
 
@@ -130,6 +132,11 @@ def identity(rng: random.Random) -> Condition:
     )
 
 
+def slices(rng: random.Random) -> Condition:
+    total = rng.choice([1, 2, 7, 2**32 - 1])
+    return models.SliceCondition(slice=models.Slice(total=total, index=rng.randrange(min(total, 8))))
+
+
 def nested(rng: random.Random) -> Condition:
     quantity = FieldCondition(key="qty", range=models.Range(gte=rng.randint(0, 5)))
     name = match("name", models.MatchValue(value=rng.choice(CITIES)))
@@ -152,13 +159,14 @@ def nested(rng: random.Random) -> Condition:
 KINDS: dict[str, Callable[[random.Random], Condition]] = {
     "match value": value,
     "match any, except": listed,
-    "match text, text_any, phrase, prefix": text,
+    "match text, text_any, phrase, prefix, substring": text,
     "range": number_range,
     "datetime range": date_range,
     "geo": geo,
     "values_count": values_count,
     "is_empty, is_null": presence,
     "has_id, has_vector": identity,
+    "slice": slices,
     "nested": nested,
 }
 

@@ -31,6 +31,24 @@ def example_queries(rng: random.Random, ids: list[Any], new_vector: Callable[[],
     return queries
 
 
+def feedback_query(rng: random.Random, ids: list[Any], new_vector: Callable[[], Any]) -> Any:
+    """Relevance feedback on one to three examples."""
+    fresh = iter(rng.sample(ids, k=len(ids)))
+
+    def example() -> Any:
+        return rng.choice([next(fresh), new_vector()])
+
+    return models.RelevanceFeedbackQuery(
+        relevance_feedback=models.RelevanceFeedbackInput(
+            target=example(),
+            feedback=[models.FeedbackItem(example=example(), score=rng.uniform(0, 1)) for _ in range(rng.randint(1, 3))],
+            strategy=models.NaiveFeedbackStrategy(
+                naive=models.NaiveFeedbackStrategyParams(a=rng.uniform(0.5, 1), b=rng.uniform(0, 2), c=rng.uniform(0.1, 1))
+            ),
+        )
+    )
+
+
 def negatives_only(rng: random.Random, ids: list[Any], new_vector: Callable[[], Any]) -> dict[str, Any]:
     """The two strategies that do without positive examples."""
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from comparison import Comparison
 from documents import points, vector
-from examples import example_queries
+from examples import example_queries, feedback_query
 from qdrant_client import QdrantClient, models
 
 SIZES = {"image": 6, "text": 10}
@@ -31,13 +31,19 @@ def compare_queries(comparison: Comparison, seed: int) -> None:
         for n in range(6):
             compare_examples(comparison, collection, rng, ids, n)
             compare_prefetches(comparison, collection, rng, ids, n, distance)
+    comparison.differs_on_purpose("feedback on sparse and multi-vectors", "answered; the reference refuses it")
+    comparison.differs_on_purpose(
+        "feedback examples, below prefetches", "left out, as with other queries; candidates in the reference"
+    )
 
 
 def compare_examples(comparison: Comparison, collection: str, rng: random.Random, ids: list[Any], n: int) -> None:
     name = rng.choice(list(SIZES))
     limit, offset = rng.choice([5, 30, 500]), rng.choice([None, 2])
     chosen = models.Filter(must=[models.FieldCondition(key="index", range=models.Range(lt=70))])
-    for kind, query in example_queries(rng, ids, lambda: vector(rng, SIZES[name])).items():
+    queries = example_queries(rng, ids, lambda: vector(rng, SIZES[name]))
+    queries["relevance feedback"] = feedback_query(rng, ids, lambda: vector(rng, SIZES[name]))
+    for kind, query in queries.items():
         comparison.same(
             f"query by {kind}",
             f"{collection} {n} {query!r}",

@@ -101,6 +101,17 @@ def compare_each(comparison: Comparison, rng: random.Random, collection: str, id
                 # All of them: many points share no term with any example, and so have the same score.
                 lambda client: found(client, query=query, limit=200, query_filter=few["query_filter"]),
             )
+    if collection == "sparse-idf":
+        query = sparse(rng, least=5)
+        odd = Filter(must_not=EVEN.must)
+        for corpus in (EVEN, odd, Filter(must=[*EVEN.must, odd]), Filter()):
+            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
+            for condition in (None, EVEN):
+                comparison.same(
+                    "sparse idf corpus",
+                    f"{corpus!r} of {condition!r}",
+                    lambda client: found(client, query=query, search_params=params, query_filter=condition, limit=200),
+                )
     query = sparse(rng, least=5)
     for threshold in (-1.0, 0.8, 2.5):
         comparison.same(

@@ -71,6 +71,28 @@ def compare_updates(comparison: Comparison, seed: int) -> None:
         "overwrite payload with key", "replaces what is at the key; the reference replaces the whole payload"
     )
 
+    new = {
+        "dense": models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=2, distance=models.Distance.DOT)),
+        "sparse": models.SparseVectorNameConfig(sparse=models.SparseVectorConfig(modifier=models.Modifier.IDF)),
+    }
+    given: dict[str, Any] = {"dense": [0.5, -2.0], "sparse": models.SparseVector(indices=[1, 9], values=[1.0, 2.0])}
+    for kind, definition in new.items():
+        changed(
+            "vector names",
+            f"added, {kind}",
+            lambda client: client.create_vector_name(collection, "later", definition, wait=True),
+        )
+        rows_with = [PointVectors(id=id, vector={"later": given[kind]}) for id in everything[:5]]
+        changed("vector names", f"written, {kind}", lambda client: client.update_vectors(collection, rows_with))
+        comparison.same(
+            "vector names",
+            f"queried, {kind}",
+            lambda client: client.query_points(collection, query=given[kind], using="later", limit=3),
+        )
+        changed(
+            "vector names", f"removed, {kind}", lambda client: client.delete_vector_name(collection, "later", wait=True)
+        )
+
     for n in range(4):
         replaced = points(rng, 60, SIZES)[n * 9 : n * 9 + 9]
         mode = rng.choice([None, *models.UpdateMode])

@@ -30,7 +30,7 @@ pub use id::{path_field, path_id};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
 use crate::collection::update::Update;
-use crate::config::{CollectionConfig, CollectionPatch};
+use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -106,6 +106,14 @@ pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFi
             schema: schema.ok_or_else(|| reader.missing("field_schema"))?,
         })
     })
+}
+
+/// `PUT …/vectors/{name}` (C4.8).
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn create_vector_name(body: &(impl RequestBody + ?Sized)) -> Result<NewField> {
+    body::parse(body, NewField::parse)
 }
 
 /// `PUT …/points` (C5.1).

@@ -7,7 +7,7 @@ use super::search_params::number_in;
 use crate::config::fields::{choice, shorten};
 use crate::json::{Kind, Reader};
 use crate::query::formula::{Defaults, Formula};
-use crate::query::tree::{Discover, Example, Fusion, Mmr, Query, Recommend, Strategy};
+use crate::query::tree::{Discover, Example, Feedback, Fusion, Mmr, Query, Recommend, Strategy};
 use std::sync::Arc;
 
 /// Limit of `candidates_limit`: maximal marginal relevance compares each candidate with each other.
@@ -26,8 +26,12 @@ pub(super) const STRATEGIES: [(&str, Strategy); 3] = [
 /// Limit of the number of weights while reading. Later they are checked to be one for each prefetch.
 const MAX_WEIGHTS: usize = 1024;
 
+/// Limit of the number of examples with feedback: each is compared with each other.
+const MAX_FEEDBACK: usize = 1000;
+
 /// Names of the forms, for messages.
-const FORMS: &str = "nearest, recommend, discover, context, order_by, fusion, rrf, formula, sample";
+const FORMS: &str =
+    "nearest, recommend, discover, context, relevance_feedback, order_by, fusion, rrf, formula, sample";
 
 /// Reads `query`: a vector, an id, or an object with the name of a form.
 pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Query> {
@@ -89,12 +93,81 @@ fn read_form(r: &mut Reader<'_>, name: &str, budget: &mut Budget<'_>) -> Result<
             }
             ("context", Query::Context(pairs))
         }
+        "relevance_feedback" => ("relevance_feedback", Query::Feedback(read_feedback(r)?)),
         "order_by" => ("order_by", Query::OrderBy(order_by::read(r)?)),
         "fusion" => ("fusion", Query::Fusion(read_fusion(r)?)),
         "rrf" => ("rrf", Query::Fusion(read_rrf(r)?)),
         "sample" => ("sample", choice(r, &[("random", ())]).map(|()| Query::Sample)?),
         other => return Err(r.error(format!("unknown kind of query '{}'", shorten(other)))),
     })
+}
+
+fn read_feedback(reader: &mut Reader<'_>) -> Result<Feedback> {
+    let (mut target, mut items, mut strategy) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "target" => target = r.optional(example::read)?,
+            "feedback" => items = r.optional(|r| list(r, MAX_FEEDBACK, "feedback", read_feedback_item))?,
+            "strategy" => strategy = r.optional(read_feedback_strategy)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let target = target.ok_or_else(|| reader.missing("target"))?;
+    let items = items.ok_or_else(|| reader.missing("feedback"))?;
+    if items.is_empty() {
+        return Err(reader.error("feedback: feedback elements must be non-empty"));
+    }
+    let [a, b, c] = strategy.ok_or_else(|| reader.missing("strategy"))?;
+    Ok(Feedback { target, items, a, b, c })
+}
+
+fn read_feedback_item(reader: &mut Reader<'_>) -> Result<(Example, f32)> {
+    let (mut example, mut score) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "example" => example = r.optional(example::read)?,
+            "score" => score = r.optional(finite)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let example = example.ok_or_else(|| reader.missing("example"))?;
+    Ok((example, score.ok_or_else(|| reader.missing("score"))?))
+}
+
+/// The coefficients a, b and c of the naive strategy, which is the only one.
+fn read_feedback_strategy(reader: &mut Reader<'_>) -> Result<[f32; 3]> {
+    let mut naive = None;
+    reader.object(|r, key| {
+        match key {
+            "naive" => naive = r.optional(read_coefficients)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    naive.ok_or_else(|| reader.missing("naive"))
+}
+
+fn read_coefficients(reader: &mut Reader<'_>) -> Result<[f32; 3]> {
+    let (mut a, mut b, mut c) = (None, None, None);
+    reader.object(|r, key| {
+        match key {
+            "a" => a = r.optional(finite)?,
+            "b" => b = r.optional(|r| number_in(r, 0.0, f64::from(f32::MAX)))?,
+            "c" => c = r.optional(finite)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    let a = a.ok_or_else(|| reader.missing("a"))?;
+    let b = b.ok_or_else(|| reader.missing("b"))? as f32;
+    Ok([a, b, c.ok_or_else(|| reader.missing("c"))?])
+}
+
+/// A number within the range of f32.
+fn finite(reader: &mut Reader<'_>) -> Result<f32> {
+    number_in(reader, f64::from(f32::MIN), f64::from(f32::MAX)).map(|number| number as f32)
 }
 
 /// `diversity`, and `candidates_limit` if it is given.

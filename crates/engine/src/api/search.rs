@@ -35,7 +35,7 @@ impl NodeFields {
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, limits).map(Arc::new))?,
-            "params" => self.params = reader.optional(search_params::read)?,
+            "params" => self.params = reader.optional(|r| search_params::read(r, limits))?,
             "score_threshold" => self.score_threshold = reader.optional(Reader::f32)?,
             "limit" => self.limit = reader.optional(read_limit)?,
             "shard_key" => body::shard_key(reader)?,
@@ -81,6 +81,7 @@ impl NodeFields {
             using,
             filter: self.filter,
             params: params.search,
+            idf: params.idf,
             score_threshold: self.score_threshold,
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,

@@ -2,9 +2,13 @@
 
 use super::body::{Result, field_error};
 use super::id::read_id;
-use crate::json::Reader;
-use crate::query::tree::{ExplainRequest, QuantizationParams, SearchParams};
+use crate::config::fields::choice;
+use crate::filter::Filter;
+use crate::json::{Kind, Reader};
+use crate::limits::Limits;
+use crate::query::tree::{ExplainRequest, Idf, QuantizationParams, SearchParams};
 use crate::types::PointId;
+use std::sync::Arc;
 
 /// The greatest effective `hnsw_ef`. A greater one has the same effect.
 const MAX_HNSW_EF: u64 = 100_000;
@@ -19,10 +23,13 @@ pub(super) struct Params {
     pub search: SearchParams,
     /// What is to be explained.
     pub explain: Option<ExplainRequest>,
+    /// What the idf of a sparse query counts.
+    pub idf: Option<Idf>,
 }
 
 /// Reads the object.
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<Params> {
+pub(super) fn read(reader: &mut Reader<'_>, limits: &Limits) -> Result<Params> {
+    let mut idf = None;
     let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
     let (mut explain, mut why) = (None, None);
     reader.object(|r, key| {
@@ -34,6 +41,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Params> {
             "explain" => explain = r.optional(Reader::bool)?,
             "why" => why = r.optional(read_why)?,
             "acorn" => drop(r.optional(check_acorn)?),
+            "idf" => idf = r.optional(|r| read_idf(r, limits))?,
             _ => r.unknown_in_body()?,
         }
         Ok(())
@@ -49,7 +57,23 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Params> {
         ..SearchParams::default()
     };
     let explain = (explain == Some(true)).then(|| ExplainRequest { why: why.unwrap_or_default() });
-    Ok(Params { search, explain })
+    Ok(Params { search, explain, idf })
+}
+
+/// Reads `"global"` or `{"corpus": filter}`.
+fn read_idf(reader: &mut Reader<'_>, limits: &Limits) -> Result<Idf> {
+    if reader.peek()? == Kind::String {
+        return choice(reader, &[("global", ())]).map(|()| Idf::Global);
+    }
+    let mut corpus = None;
+    reader.object(|r, key| {
+        match key {
+            "corpus" => corpus = r.optional(|r| Filter::parse(r, limits))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(Idf::Corpus(Arc::new(corpus.ok_or_else(|| reader.missing("corpus"))?)))
 }
 
 fn read_why(reader: &mut Reader<'_>) -> Result<Vec<PointId>> {

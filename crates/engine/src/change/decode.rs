@@ -43,6 +43,7 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             7 => Change::DropIndex(input.path()?),
             8 => Change::SetConfig(input.bytes()?.into()),
             20 => Change::Skipped(input.skipped()?),
+            11 => Change::SetFields(input.bytes()?.into()),
             _ => return Err(Undecodable),
         });
     }

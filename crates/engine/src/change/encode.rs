@@ -58,6 +58,10 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
                 out.push(20);
                 put_skipped(out, skipped);
             }
+            Change::SetFields(config) => {
+                out.push(11);
+                put_bytes(out, config);
+            }
         }
     }
 }

@@ -65,10 +65,12 @@ pub enum Change {
     },
     /// Remove a field index; an absent one is ignored.
     DropIndex(JsonPath),
-    /// Replace the collection's configuration: its canonical JSON.
+    /// Replace the collection's configuration: its canonical JSON. The vector fields are the same.
     SetConfig(Box<[u8]>),
     /// Changes nothing: what an update of the record left alone, for the answer to a repeat of the call.
     Skipped(Skipped),
+    /// Replace the configuration by one with a field more or less. Positions in later changes are those of this one.
+    SetFields(Box<[u8]>),
 }
 
 /// Points that the `update_filter` or `update_mode` of an update left as they were (C25).
@@ -103,9 +105,11 @@ impl Change {
             Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
                 ids.len()
             }
-            Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) | Change::Skipped(_) => {
-                0
-            }
+            Change::CreateIndex { .. }
+            | Change::DropIndex(_)
+            | Change::SetConfig(_)
+            | Change::SetFields(_)
+            | Change::Skipped(_) => 0,
         }
     }
 
@@ -215,6 +219,7 @@ mod tests {
             Change::DropIndex(path),
             Change::SetConfig((*b"{}").into()),
             Change::Skipped(Skipped { at: 3, count: 1200, ids: vec![PointId::Num(9), PointId::Uuid(4)] }),
+            Change::SetFields((*b"{}").into()),
         ]
     }
 

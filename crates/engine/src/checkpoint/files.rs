@@ -3,8 +3,11 @@
 use super::extents::file_name;
 use super::manifest::Manifest;
 use super::{UNFINISHED, directory, file_path};
+use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Storage, StorageError};
+use crate::types::OpNumber;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -40,6 +43,26 @@ impl CheckpointFiles {
     pub fn previous(&self) -> &Manifest {
         static NONE: LazyLock<Manifest> = LazyLock::new(Manifest::default);
         self.manifest.as_ref().unwrap_or(&NONE)
+    }
+
+    /// The manifest in force as a checkpoint of this configuration sees it: with its fields. Where these have changed since,
+    /// it has no points, so that all are written with their new rows.
+    pub fn previous_of(&self, config: &CollectionConfig) -> Cow<'_, Manifest> {
+        let previous = self.previous();
+        if config.fields_changed() == OpNumber::NONE || PlantedFault::FieldsOfManifestKept.is_on() {
+            return Cow::Borrowed(previous);
+        }
+        let Ok(before) = CollectionConfig::restore(&previous.config) else {
+            // There is none yet.
+            return Cow::Borrowed(previous);
+        };
+        if before.fields_changed() == config.fields_changed() {
+            return Cow::Borrowed(previous);
+        }
+        let kept = |before: Option<usize>| before.and_then(|at| previous.fields.get(at)).cloned();
+        let fields = config.positions_in(&before).into_iter().map(|at| kept(at).unwrap_or_default());
+        let fields = fields.collect();
+        Cow::Owned(Manifest { fields, points: 0, point_chunks: Vec::new(), ..previous.clone() })
     }
 
     /// Path of a data or graph file.

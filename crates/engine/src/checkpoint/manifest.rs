@@ -5,6 +5,7 @@ use super::directory;
 use super::extents::Extent;
 use super::graph_file::GraphManifest;
 use crate::change::{Input, Undecodable};
+use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
@@ -14,10 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where operations that came with an identity skipped points.
-const VERSION: u32 = 6;
+/// Version of the format that this release writes, where fields were added or removed. Earlier releases cannot read the log
+/// behind it.
+const VERSION: u32 = 7;
+/// The version without that, where operations that came with an identity skipped points.
+const WITH_SKIPPED: u32 = 6;
 /// The version without skipped points, where another collection wrote some of the files.
-const WITHOUT_SKIPPED: u32 = 5;
+const FILES_OF_OTHERS: u32 = 5;
 /// The version without such files, where there are operations that came with an identity.
 const OWN_FILES: u32 = 4;
 /// The version without them.
@@ -87,8 +91,9 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
-            Some(_) if !self.operations.skipped_nothing() => VERSION,
-            Some(_) if !self.writers.is_empty() => WITHOUT_SKIPPED,
+            Some(_) if self.has_other_fields() => VERSION,
+            Some(_) if self.has_skipped() => WITH_SKIPPED,
+            Some(_) if !self.writers.is_empty() => FILES_OF_OTHERS,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
             Some(_) => OWN_FILES,
         }
@@ -114,6 +119,22 @@ impl Manifest {
             writers: writers.filter(|(_, writer)| *writer != number).collect(),
             ..self.clone()
         }
+    }
+
+    /// Whether operations that came with an identity skipped points.
+    fn has_skipped(&self) -> bool {
+        self.collection.is_some() && !self.operations.skipped_nothing()
+    }
+
+    /// Whether who wrote the files is in it: it also stands before what operations skipped.
+    fn names_writers(&self) -> bool {
+        !self.writers.is_empty() || self.has_skipped()
+    }
+
+    /// Whether fields were added or removed since the creation.
+    fn has_other_fields(&self) -> bool {
+        let config = CollectionConfig::restore(&self.config);
+        config.is_ok_and(|config| config.fields_changed() != OpNumber::NONE)
     }
 
     /// Files that the manifest names.
@@ -166,17 +187,17 @@ impl Manifest {
             }
         }
         out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
-        if self.version() >= OWN_FILES {
+        if self.collection.is_some() && (self.names_writers() || !self.operations.is_empty()) {
             self.operations.encode(&mut out);
         }
-        if self.version() >= WITHOUT_SKIPPED {
+        if self.names_writers() {
             put_count(&mut out, self.writers.len());
             for (file, writer) in &self.writers {
                 out.extend_from_slice(&file.to_le_bytes());
                 out.extend_from_slice(&writer.to_le_bytes());
             }
         }
-        if self.version() == VERSION {
+        if self.has_skipped() {
             self.operations.encode_skipped(&mut out);
         }
         out

@@ -49,7 +49,6 @@ pub struct Opening {
     /// What the records applied after the checkpoint cost.
     pub(crate) replayed_work: usize,
     pub(crate) files: CheckpointFiles,
-    pub(crate) graphs: Vec<Option<FieldGraph>>,
     /// Fields whose graph in the checkpoint cannot be used.
     pub(crate) refused_graphs: Vec<String>,
     /// Files of those that are damaged, with a sentence.
@@ -132,28 +131,19 @@ impl Opening {
                 damaged_graphs.extend(graph.as_ref().err().map(|fault| (path, fault.what.clone())));
             }
         }
-        let graphs = graphs.into_iter().map(|graph| graph.ok().flatten()).collect();
+        for (rows, graph) in head.fields.iter().zip(graphs) {
+            rows.graphs().current.store(graph.ok().flatten().map(Arc::new));
+        }
         files.next_file = manifest.next_file;
         let lsn = manifest.lsn;
         files.manifest = Some(manifest);
-        Opening { graphs, refused_graphs, damaged_graphs, ..Opening::of(id, head, lsn, files) }
+        Opening { refused_graphs, damaged_graphs, ..Opening::of(id, head, lsn, files) }
     }
 
     /// What a checkpoint holds, or nothing at all, before the log and without graphs.
     pub(crate) fn of(id: u64, head: Head, lsn: Lsn, files: CheckpointFiles) -> Opening {
-        let graphs = head.fields.iter().map(|_| None).collect();
         let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
-        Opening {
-            id,
-            head,
-            lsn,
-            replayed_work: 0,
-            files,
-            graphs,
-            refused_graphs,
-            damaged_graphs,
-            has_strays: false,
-        }
+        Opening { id, head, lsn, replayed_work: 0, files, refused_graphs, damaged_graphs, has_strays: false }
     }
 
     /// Applies a record of the log, unless the checkpoint has it. `operation` is the identity that came with the call.

@@ -114,6 +114,13 @@ impl Opening {
             losses.operations.push(self.head.op.next()..op);
         }
         for change in &changes {
+            if !self.head.fits(change) {
+                // The fields that it is about were added by a record that is lost.
+                losses
+                    .notes
+                    .push(format!("a change of operation {op} is of other vector fields than are known"));
+                continue;
+            }
             losses.note_change(change);
             if let Err(why) = self.head.apply(op, change) {
                 losses.notes.push(format!("a change of operation {op} cannot be applied: {why}"));

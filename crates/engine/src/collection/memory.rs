@@ -83,7 +83,7 @@ impl Collection {
     pub fn unbuilt_bytes(&self) -> u64 {
         let view = self.view();
         let unbuilt = |field: usize| {
-            let slot = &self.indexing.graphs[field];
+            let slot = &view.fields[field].graphs;
             let graph = slot.next.load_full().or_else(|| slot.current.load_full())?;
             let rows = view.fields[field].len().saturating_sub(graph.claimed().get());
             // Dead ones are left out.
@@ -105,18 +105,16 @@ impl Collection {
             report.originals += table.rows.memory_bytes() as u64;
             report.originals_mapped += table.rows.mapped_bytes() as u64;
             report.points += table.columns_bytes() as u64;
+            for graph in [table.graphs.current.load_full(), table.graphs.next.load_full()].iter().flatten() {
+                report.codes += graph.codes_bytes() as u64;
+                report.links += graph.links_bytes() as u64;
+            }
         }
         for table in view.sparse.iter() {
             report.originals += table.rows.memory_bytes() as u64;
             report.originals_mapped += table.rows.mapped_bytes() as u64;
             report.links += table.blocks.memory_bytes() as u64;
             report.points += table.columns_bytes() as u64;
-        }
-        for slot in &self.indexing.graphs {
-            for graph in [slot.current.load_full(), slot.next.load_full()].iter().flatten() {
-                report.codes += graph.codes_bytes() as u64;
-                report.links += graph.links_bytes() as u64;
-            }
         }
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;

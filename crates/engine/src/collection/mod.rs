@@ -39,7 +39,7 @@ pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use update::{Slice, not_found};
 pub use writer::{
-    CHANGES, Class, HeavyWrite, Step, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused,
+    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused,
 };
 
 use crate::checkpoint::CheckpointFiles;
@@ -85,15 +85,11 @@ impl Collection {
     /// A collection whose checkpoint was loaded and whose records were replayed, ready to serve. `created` as for
     /// [`Opening::missing`].
     pub fn open(opening: Opening, shared: Arc<Shared>, created: Lsn) -> Collection {
-        let Opening { id, head, lsn, replayed_work, files, graphs, .. } = opening;
+        let Opening { id, head, lsn, replayed_work, files, .. } = opening;
         let checkpointed = files.manifest.as_ref().map(|manifest| manifest.lsn);
         let position = LogPosition::new(created, lsn, checkpointed, &shared.unsaved_work);
         position.unsaved().add(replayed_work);
-        let collection = Self::from_parts(id, shared, head, lsn, position, files);
-        for (slot, graph) in collection.indexing.graphs.iter().zip(graphs) {
-            slot.current.store(graph.map(Arc::new));
-        }
-        collection
+        Self::from_parts(id, shared, head, lsn, position, files)
     }
 
     fn from_parts(
@@ -108,7 +104,7 @@ impl Collection {
             id,
             view: ArcSwap::from_pointee(head.view(lsn)),
             position,
-            indexing: IndexWork::none(head.fields.len()),
+            indexing: IndexWork::default(),
             writer: Writer::new(head, &shared.waiting_writes),
             checkpointer: Checkpointer::new(files),
             vacuum: Vacuum::default(),

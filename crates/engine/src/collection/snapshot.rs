@@ -1,7 +1,7 @@
 //! What a reader holds of a collection.
 
 use super::Collection;
-use crate::field::FieldGraph;
+use crate::field::{FieldGraph, FieldTable};
 use crate::state::View;
 use crate::types::Row;
 use std::sync::Arc;
@@ -13,16 +13,19 @@ pub struct Snapshot {
     /// The view.
     pub view: Arc<View>,
     /// Graph and first row of the tail, for each field that has a graph.
-    pub graphs: Vec<Option<(Arc<FieldGraph>, Row)>>,
+    pub graphs: Vec<Option<BoundedGraph>>,
 }
+
+/// A graph, and the first row of the tail.
+pub(super) type BoundedGraph = (Arc<FieldGraph>, Row);
 
 impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
         let Snapshot { id, view, graphs } = self.read_snapshot();
         let snapshot = Snapshot { id, view: self.without_expired(view), graphs };
-        for (slot, table) in self.indexing.graphs.iter().zip(&*snapshot.view.fields) {
-            slot.note_search(table.len());
+        for table in snapshot.view.fields.iter() {
+            table.graphs.note_search(table.len());
         }
         snapshot
     }
@@ -30,7 +33,36 @@ impl Collection {
     /// A consistent snapshot for other purposes than a search.
     pub(super) fn read_snapshot(&self) -> Snapshot {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
-        let graphs = self.indexing.bounded_graphs();
-        Snapshot { id: self.id, view: self.view(), graphs }
+        let graphs = BoundedGraphs::of(&self.view.load());
+        let view = self.view();
+        Snapshot { id: self.id, graphs: graphs.in_fields_of(&view), view }
+    }
+}
+
+/// The graphs of a view with the boundaries that they had before a younger one was taken.
+pub(super) struct BoundedGraphs {
+    fields: Arc<[FieldTable]>,
+    /// The graph of each of these fields, if it has one.
+    graphs: Vec<Option<BoundedGraph>>,
+}
+
+impl BoundedGraphs {
+    /// Those of a view.
+    pub fn of(view: &View) -> BoundedGraphs {
+        let graphs = view.fields.iter().map(|table| table.graphs.bounded()).collect();
+        BoundedGraphs { fields: Arc::clone(&view.fields), graphs }
+    }
+
+    /// The graph of each field of the same view or of a younger one, in which there may be other fields.
+    pub fn in_fields_of(mut self, view: &View) -> Vec<Option<BoundedGraph>> {
+        let is_same = |(old, new): (&FieldTable, &FieldTable)| Arc::ptr_eq(&old.graphs, &new.graphs);
+        if self.fields.len() == view.fields.len() && self.fields.iter().zip(&*view.fields).all(is_same) {
+            return self.graphs;
+        }
+        let graph = |new: &FieldTable| {
+            let at = self.fields.iter().position(|old| is_same((old, new)))?;
+            self.graphs[at].take()
+        };
+        view.fields.iter().map(graph).collect()
     }
 }

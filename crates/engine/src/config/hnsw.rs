@@ -1,6 +1,6 @@
 //! `hnsw_config`: how the graph of a vector field is built and searched.
 
-use super::fields;
+use super::{MemoryPlacement, fields};
 use crate::error::Error;
 use crate::index::Hnsw;
 use crate::json::{Reader, write_u64};
@@ -14,7 +14,8 @@ const MAX_EF: u64 = 100_000;
 /// The settings of a collection's graphs, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HnswConfig {
-    /// Links per node on the upper layers, twice as many on the base layer; 0 for no graph.
+    /// Links per node on the upper layers, twice as many on the base layer; 0 for no graph, or for one with
+    /// [`payload_m`](Self::payload_m) links.
     pub m: usize,
     /// Candidates kept while a node is inserted.
     pub ef_construct: usize,
@@ -26,7 +27,10 @@ pub struct HnswConfig {
     pub max_indexing_threads: u64,
     /// Stored and answered, without effect: links and codes stay in memory.
     pub on_disk: bool,
-    /// Stored and answered, without effect: the planner finds filtered neighbours without extra links.
+    /// Likewise.
+    pub memory: Option<MemoryPlacement>,
+    /// Links per node where `m` is 0. Otherwise stored and answered, without effect: the planner finds filtered neighbours
+    /// without extra links.
     pub payload_m: Option<u64>,
     /// Stored and answered, without effect.
     pub inline_storage: Option<bool>,
@@ -41,6 +45,7 @@ impl Default for HnswConfig {
             full_scan_threshold: 10_000,
             max_indexing_threads: 0,
             on_disk: false,
+            memory: None,
             payload_m: None,
             inline_storage: None,
         }
@@ -57,8 +62,18 @@ impl HnswConfig {
             full_scan_threshold: diff.full_scan_threshold.unwrap_or(self.full_scan_threshold),
             max_indexing_threads: diff.max_indexing_threads.unwrap_or(self.max_indexing_threads),
             on_disk: diff.on_disk.unwrap_or(self.on_disk),
+            memory: diff.memory.or(self.memory),
             payload_m: diff.payload_m.or(self.payload_m),
             inline_storage: diff.inline_storage.or(self.inline_storage),
+        }
+    }
+
+    /// Links per node of the graph, 0 for no graph. Filtered searches use the same graph as all others, so `m: 0` with
+    /// `payload_m`, which asks for graphs of filtered searches alone, is one graph of that degree.
+    pub fn degree(&self) -> usize {
+        match (self.m, self.payload_m) {
+            (0, Some(links)) => usize::try_from(links).unwrap_or(Hnsw::MAX_M),
+            (m, _) => m,
         }
     }
 
@@ -71,6 +86,7 @@ impl HnswConfig {
             full_scan_threshold: Some(self.full_scan_threshold),
             max_indexing_threads: Some(self.max_indexing_threads),
             on_disk: Some(self.on_disk),
+            memory: self.memory,
             payload_m: self.payload_m,
             inline_storage: self.inline_storage,
         }
@@ -93,6 +109,8 @@ pub struct HnswDiff {
     pub max_indexing_threads: Option<u64>,
     /// As [`HnswConfig::on_disk`].
     pub on_disk: Option<bool>,
+    /// As [`HnswConfig::memory`].
+    pub memory: Option<MemoryPlacement>,
     /// As [`HnswConfig::payload_m`].
     pub payload_m: Option<u64>,
     /// As [`HnswConfig::inline_storage`].
@@ -116,6 +134,7 @@ impl HnswDiff {
                 }
                 "max_indexing_threads" => diff.max_indexing_threads = fields::integer(r, 0)?,
                 "on_disk" => diff.on_disk = fields::flag(r)?,
+                "memory" => diff.memory = MemoryPlacement::read(r)?,
                 "payload_m" => diff.payload_m = r.optional(|r| r.integer_in(0, MAX_M))?,
                 "inline_storage" => diff.inline_storage = fields::flag(r)?,
                 _ => r.unknown()?,
@@ -134,6 +153,7 @@ impl HnswDiff {
             full_scan_threshold: newer.full_scan_threshold.or(self.full_scan_threshold),
             max_indexing_threads: newer.max_indexing_threads.or(self.max_indexing_threads),
             on_disk: newer.on_disk.or(self.on_disk),
+            memory: newer.memory.or(self.memory),
             payload_m: newer.payload_m.or(self.payload_m),
             inline_storage: newer.inline_storage.or(self.inline_storage),
         }
@@ -159,6 +179,7 @@ impl HnswDiff {
         object.field("full_scan_threshold", self.full_scan_threshold, number);
         object.field("max_indexing_threads", self.max_indexing_threads, number);
         object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("memory", self.memory, |out, memory| memory.write(out));
         object.field("payload_m", self.payload_m, number);
         object.field("inline_storage", self.inline_storage, fields::write_flag);
         object.end();
@@ -180,7 +201,7 @@ pub struct EffectiveHnsw {
 
 impl EffectiveHnsw {
     pub(super) fn of(config: &HnswConfig) -> EffectiveHnsw {
-        let m = if config.m == 1 { 2 } else { config.m.min(Hnsw::MAX_M) };
+        let m = if config.degree() == 1 { 2 } else { config.degree().min(Hnsw::MAX_M) };
         EffectiveHnsw {
             m,
             ef_construct: config.ef_construct.clamp(m, Hnsw::MAX_EF_CONSTRUCT),

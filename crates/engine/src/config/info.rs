@@ -1,7 +1,7 @@
 //! The configuration in a collection's info (C4.2).
 
 use super::fields::ObjectWriter;
-use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, sparse, vectors};
+use super::{CollectionConfig, HnswConfig, HnswDiff, MemoryPlacement, Quantization, sparse, vectors};
 use crate::types::Datatype;
 
 impl CollectionConfig {
@@ -35,7 +35,7 @@ impl CollectionConfig {
         let mut ignored = Vec::new();
         for (name, params) in &self.vectors {
             let place = if name.is_empty() { "vectors".to_string() } else { format!("vectors.{name}") };
-            for setting in hnsw_ignored(&params.hnsw) {
+            for setting in hnsw_ignored(&params.hnsw, &self.hnsw.with(&params.hnsw)) {
                 ignored.push(format!("{place}.hnsw_config.{setting}"));
             }
             if params.quantization.as_ref().is_some_and(Quantization::ignores_query_encoding) {
@@ -47,8 +47,8 @@ impl CollectionConfig {
                 ignored.push(format!("sparse_vectors.{name}.index.full_scan_threshold"));
             }
         }
-        ignored
-            .extend(hnsw_ignored(&changed(&self.hnsw)).into_iter().map(|name| format!("hnsw_config.{name}")));
+        let of_collection = hnsw_ignored(&changed(&self.hnsw), &self.hnsw);
+        ignored.extend(of_collection.into_iter().map(|name| format!("hnsw_config.{name}")));
         ignored.extend(
             self.optimizers
                 .changed_without_effect()
@@ -62,6 +62,9 @@ impl CollectionConfig {
         }
         if !self.params.on_disk_payload {
             ignored.push("on_disk_payload".to_string());
+        }
+        if self.params.payload_memory == Some(MemoryPlacement::Cached) {
+            ignored.push("payload.memory".to_string());
         }
         let mut sentences: Vec<String> =
             ignored.iter().map(|place| format!("{place} has no effect in this release")).collect();
@@ -83,11 +86,13 @@ impl CollectionConfig {
     }
 }
 
-/// The settings without effect that differ from their default.
-fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
+/// The settings without effect that differ from their default, where these are `in_force`.
+fn hnsw_ignored(diff: &HnswDiff, in_force: &HnswConfig) -> Vec<&'static str> {
+    let is_degree = in_force.m == 0 && in_force.degree() > 0;
     [
         ("on_disk", diff.on_disk == Some(true)),
-        ("payload_m", diff.payload_m.is_some()),
+        ("memory", diff.memory == Some(MemoryPlacement::Cold)),
+        ("payload_m", diff.payload_m.is_some() && !is_degree),
         ("inline_storage", diff.inline_storage == Some(true)),
     ]
     .into_iter()
@@ -98,6 +103,7 @@ fn hnsw_ignored(diff: &HnswDiff) -> Vec<&'static str> {
 fn changed(config: &HnswConfig) -> HnswDiff {
     HnswDiff {
         on_disk: Some(config.on_disk),
+        memory: config.memory,
         payload_m: config.payload_m,
         inline_storage: config.inline_storage,
         ..HnswDiff::default()

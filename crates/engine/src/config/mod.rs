@@ -3,6 +3,8 @@
 pub(crate) mod fields;
 mod hnsw;
 mod info;
+mod layout;
+mod memory;
 mod model;
 mod optimizers;
 mod patch;
@@ -17,6 +19,8 @@ mod vectors;
 mod wal;
 
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
+pub use layout::{FieldKey, NewField, check_field_name};
+pub use memory::MemoryPlacement;
 pub use model::{FieldModel, ModelClaims, NamedModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
@@ -35,6 +39,7 @@ use crate::payload::JsonPath;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
+use layout::Layout;
 
 /// The greatest number of vector names that an error lists.
 const MAX_LISTED_NAMES: usize = 10;
@@ -46,6 +51,8 @@ const MAX_LISTED_NAMES: usize = 10;
 pub struct CollectionConfig {
     vectors: Vec<(Box<str>, VectorParams)>,
     sparse: Vec<(Box<str>, SparseParams)>,
+    /// When these changed.
+    layout: Layout,
     /// Graph settings of every vector field that does not override them.
     pub hnsw: HnswConfig,
     /// Upkeep.
@@ -79,6 +86,8 @@ pub struct PlacementParams {
     pub read_fan_out_delay_ms: Option<u64>,
     /// Payloads on disk.
     pub on_disk_payload: bool,
+    /// `payload.memory`, without effect: the system keeps of payloads in memory what is used.
+    pub payload_memory: Option<MemoryPlacement>,
 }
 
 impl Default for PlacementParams {
@@ -90,6 +99,7 @@ impl Default for PlacementParams {
             read_fan_out_factor: None,
             read_fan_out_delay_ms: None,
             on_disk_payload: true,
+            payload_memory: None,
         }
     }
 }
@@ -105,11 +115,12 @@ enum Source {
 
 impl CollectionConfig {
     /// A configuration with these vector fields and the defaults of everything else. Names must be distinct;
-    /// the unnamed vector is `""` and must be the only one.
+    /// the unnamed vector is `""`.
     pub fn with_fields(vectors: Vec<(Box<str>, VectorParams)>) -> CollectionConfig {
         CollectionConfig {
             vectors,
             sparse: Vec::new(),
+            layout: Layout::default(),
             hnsw: HnswConfig::default(),
             optimizers: OptimizersConfig::default(),
             wal: WalConfig::default(),
@@ -167,6 +178,8 @@ impl CollectionConfig {
         if !self.sparse.is_empty() {
             sparse::write_fields(&self.sparse, object.key("sparse_vectors"), false);
         }
+        let layout = Some(&self.layout).filter(|layout| !layout.is_of_creation());
+        object.field("fields_changed", layout, |out, layout| layout.write(out));
         self.params.write_fields(&mut object);
         self.hnsw.write(object.key("hnsw_config"));
         self.optimizers.write(object.key("optimizers_config"));
@@ -192,18 +205,19 @@ impl CollectionConfig {
         CollectionConfig { sparse, ..self }
     }
 
-    /// The dense and multi-vector fields in the order of the request; the unnamed one under `""`, alone.
+    /// The dense and multi-vector fields in the order of their declaration; the unnamed one under `""`.
     pub fn fields(&self) -> &[(Box<str>, VectorParams)] {
         &self.vectors
     }
 
-    /// The sparse fields in the order of the request.
+    /// The sparse fields in the order of their declaration.
     pub fn sparse_fields(&self) -> &[(Box<str>, SparseParams)] {
         &self.sparse
     }
 
     /// Position of the field of that name: first come [`CollectionConfig::fields`], then
-    /// [`CollectionConfig::sparse_fields`]. Points and checkpoints number fields like this.
+    /// [`CollectionConfig::sparse_fields`]. Points and checkpoints number fields like this, as long as none is added or
+    /// removed ([`CollectionConfig::fields_changed`]).
     pub fn vector_position(&self, name: &str) -> Option<usize> {
         let sparse = || self.sparse.iter().position(|(known, _)| **known == *name);
         self.field_index(name).or_else(|| Some(self.vectors.len() + sparse()?))
@@ -284,6 +298,10 @@ impl CollectionConfig {
                 return Ok(());
             }
             match key {
+                "fields_changed" if source == Source::Stored => {
+                    config.layout = Layout::parse(r)?;
+                    Ok(())
+                }
                 "sharding_method" => refuse_custom_sharding(r),
                 _ => r.unknown_in_body(),
             }
@@ -363,6 +381,7 @@ impl PlacementParams {
             "on_disk_payload" => {
                 self.on_disk_payload = fields::flag(r)?.unwrap_or(default.on_disk_payload);
             }
+            "payload" => self.payload_memory = r.optional(read_payload_params)?.flatten(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -375,6 +394,11 @@ impl PlacementParams {
         object.field("read_fan_out_factor", self.read_fan_out_factor, write_u64);
         object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
         fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
+        object.field("payload", self.payload_memory, |out, memory| {
+            let mut payload = ObjectWriter::start(out);
+            memory.write(payload.key("memory"));
+            payload.end();
+        });
     }
 }
 
@@ -390,6 +414,19 @@ fn expiry_key(reader: &mut Reader<'_>) -> Result<JsonPath, Error> {
 /// Appends a path as a string.
 pub(crate) fn write_path(out: &mut Vec<u8>, path: &JsonPath) {
     write_string(out, &path.to_string());
+}
+
+/// Reads the parameters of the storage of payloads.
+fn read_payload_params(reader: &mut Reader<'_>) -> Result<Option<MemoryPlacement>, Error> {
+    let mut memory = None;
+    reader.object(|r, key| {
+        match key {
+            "memory" => memory = MemoryPlacement::read_unpinned(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(memory)
 }
 
 /// Reads a JSON object into its normal form.

@@ -1,8 +1,10 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key, fields, json_object,
+    CollectionConfig, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key,
+    fields, json_object,
     model::{self, FieldModel},
+    read_payload_params,
     sparse::{self, SparsePatch},
     strict_mode,
 };
@@ -37,6 +39,7 @@ struct VectorPatch {
     on_disk: Option<bool>,
     /// `Some(None)` removes it.
     model: Option<Option<FieldModel>>,
+    memory: Option<MemoryPlacement>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,6 +49,7 @@ struct PlacementPatch {
     read_fan_out_factor: Option<u64>,
     read_fan_out_delay_ms: Option<u64>,
     on_disk_payload: Option<bool>,
+    payload_memory: Option<MemoryPlacement>,
 }
 
 impl CollectionPatch {
@@ -95,6 +99,7 @@ impl CollectionPatch {
             if let Some(model) = &change.model {
                 params.model.clone_from(model);
             }
+            params.memory = change.memory.or(params.memory);
         }
         for (name, change) in &self.sparse {
             let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
@@ -115,6 +120,7 @@ impl CollectionPatch {
         placement.read_fan_out_delay_ms =
             self.params.read_fan_out_delay_ms.or(placement.read_fan_out_delay_ms);
         placement.on_disk_payload = self.params.on_disk_payload.unwrap_or(placement.on_disk_payload);
+        placement.payload_memory = self.params.payload_memory.or(placement.payload_memory);
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =
             merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
@@ -137,6 +143,7 @@ impl VectorPatch {
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
                 "model" => patch.model = Some(model::parse_patch(r)?),
+                "memory" => patch.memory = MemoryPlacement::read_unpinned(r)?,
                 "size" | "distance" | "datatype" | "multivector_config" => {
                     if !r.take_null()? {
                         return Err(r.error("cannot be changed"));
@@ -160,6 +167,7 @@ impl PlacementPatch {
                 "read_fan_out_factor" => patch.read_fan_out_factor = fields::integer(r, 0)?,
                 "read_fan_out_delay_ms" => patch.read_fan_out_delay_ms = fields::integer(r, 0)?,
                 "on_disk_payload" => patch.on_disk_payload = fields::flag(r)?,
+                "payload" => patch.payload_memory = r.optional(read_payload_params)?.flatten(),
                 _ => r.unknown()?,
             }
             Ok(())

@@ -1,6 +1,6 @@
 //! `quantization_config`: the requested codes, and those with which graphs are built.
 
-use super::fields;
+use super::{MemoryPlacement, fields};
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_f64, write_string};
 
@@ -13,6 +13,8 @@ pub enum Quantization {
         quantile: Option<f64>,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
+        /// The same, which overrides it.
+        memory: Option<MemoryPlacement>,
     },
     /// Product quantisation.
     Product {
@@ -20,11 +22,15 @@ pub enum Quantization {
         compression: &'static str,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
+        /// The same, which overrides it.
+        memory: Option<MemoryPlacement>,
     },
     /// One or two bits a component.
     Binary {
         /// Keep the codes in memory.
         always_ram: Option<bool>,
+        /// The same, which overrides it.
+        memory: Option<MemoryPlacement>,
         /// `one_bit`, `two_bits` or `one_and_half_bits`.
         encoding: Option<&'static str>,
         /// `default`, `binary`, `scalar4bits` or `scalar8bits`.
@@ -36,6 +42,8 @@ pub enum Quantization {
         bits: Option<&'static str>,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
+        /// The same, which overrides it.
+        memory: Option<MemoryPlacement>,
     },
 }
 
@@ -95,29 +103,33 @@ impl Quantization {
         let mut object = fields::ObjectWriter::start(out);
         let text = |out: &mut Vec<u8>, value: &str| write_string(out, value);
         match self {
-            Quantization::Scalar { quantile, always_ram } => {
+            Quantization::Scalar { quantile, always_ram, memory } => {
                 let mut inner = fields::ObjectWriter::start(object.key("scalar"));
                 write_string(inner.key("type"), "int8");
                 inner.field("quantile", *quantile, write_f64);
                 inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("memory", *memory, |out, memory| memory.write(out));
                 inner.end();
             }
-            Quantization::Product { compression, always_ram } => {
+            Quantization::Product { compression, always_ram, memory } => {
                 let mut inner = fields::ObjectWriter::start(object.key("product"));
                 write_string(inner.key("compression"), compression);
                 inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("memory", *memory, |out, memory| memory.write(out));
                 inner.end();
             }
-            Quantization::Binary { always_ram, encoding, query_encoding } => {
+            Quantization::Binary { always_ram, memory, encoding, query_encoding } => {
                 let mut inner = fields::ObjectWriter::start(object.key("binary"));
                 inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("memory", *memory, |out, memory| memory.write(out));
                 inner.field("encoding", *encoding, text);
                 inner.field("query_encoding", *query_encoding, text);
                 inner.end();
             }
-            Quantization::Turbo { bits, always_ram } => {
+            Quantization::Turbo { bits, always_ram, memory } => {
                 let mut inner = fields::ObjectWriter::start(object.key("turbo"));
                 inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("memory", *memory, |out, memory| memory.write(out));
                 inner.field("bits", *bits, text);
                 inner.end();
             }
@@ -148,57 +160,61 @@ impl QuantizationPatch {
 }
 
 fn parse_scalar(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
-    let (mut kind, mut quantile, mut always_ram) = (None, None, None);
+    let (mut kind, mut quantile, mut always_ram, mut memory) = (None, None, None, None);
     reader.object(|r, key| {
         match key {
             "type" => kind = r.optional(|r| fields::choice(r, &[("int8", ())]))?,
             "quantile" => quantile = fields::fraction(r, 0.5, 1.0)?,
             "always_ram" => always_ram = fields::flag(r)?,
+            "memory" => memory = MemoryPlacement::read(r)?,
             _ => r.unknown()?,
         }
         Ok(())
     })?;
     kind.ok_or_else(|| reader.missing("type"))?;
-    Ok(Quantization::Scalar { quantile, always_ram })
+    Ok(Quantization::Scalar { quantile, always_ram, memory })
 }
 
 fn parse_product(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
-    let (mut compression, mut always_ram) = (None, None);
+    let (mut compression, mut always_ram, mut memory) = (None, None, None);
     reader.object(|r, key| {
         match key {
             "compression" => compression = r.optional(|r| fields::choice(r, &COMPRESSIONS))?,
             "always_ram" => always_ram = fields::flag(r)?,
+            "memory" => memory = MemoryPlacement::read(r)?,
             _ => r.unknown()?,
         }
         Ok(())
     })?;
     let compression = compression.ok_or_else(|| reader.missing("compression"))?;
-    Ok(Quantization::Product { compression, always_ram })
+    Ok(Quantization::Product { compression, always_ram, memory })
 }
 
 fn parse_binary(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
-    let (mut always_ram, mut encoding, mut query_encoding) = (None, None, None);
+    let (mut always_ram, mut memory, mut encoding, mut query_encoding) = (None, None, None, None);
     reader.object(|r, key| {
         match key {
             "always_ram" => always_ram = fields::flag(r)?,
+            "memory" => memory = MemoryPlacement::read(r)?,
             "encoding" => encoding = r.optional(|r| fields::choice(r, &ENCODINGS))?,
             "query_encoding" => query_encoding = r.optional(|r| fields::choice(r, &QUERY_ENCODINGS))?,
             _ => r.unknown()?,
         }
         Ok(())
     })?;
-    Ok(Quantization::Binary { always_ram, encoding, query_encoding })
+    Ok(Quantization::Binary { always_ram, memory, encoding, query_encoding })
 }
 
 fn parse_turbo(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
-    let (mut bits, mut always_ram) = (None, None);
+    let (mut bits, mut always_ram, mut memory) = (None, None, None);
     reader.object(|r, key| {
         match key {
             "bits" => bits = r.optional(|r| fields::choice(r, &TURBO_BITS))?,
             "always_ram" => always_ram = fields::flag(r)?,
+            "memory" => memory = MemoryPlacement::read(r)?,
             _ => r.unknown()?,
         }
         Ok(())
     })?;
-    Ok(Quantization::Turbo { bits, always_ram })
+    Ok(Quantization::Turbo { bits, always_ram, memory })
 }

@@ -25,7 +25,7 @@ pub enum Coding {
 }
 
 impl CollectionConfig {
-    /// The recipe of the field at this position; `None` if it has no graph (`m: 0`).
+    /// The recipe of the field at this position; `None` if it has no graph (`m: 0` without `payload_m`).
     pub fn recipe(&self, field: usize) -> Option<Recipe> {
         let (_, params) = &self.vectors[field];
         let hnsw = EffectiveHnsw::of(&self.hnsw.with(&params.hnsw));

@@ -1,5 +1,6 @@
 //! `sparse_vectors`: the sparse fields that a collection declares.
 
+use super::MemoryPlacement;
 use super::fields::{self, ObjectWriter};
 use super::model::{self, FieldModel};
 use super::vectors::DATATYPES;
@@ -38,6 +39,8 @@ pub struct SparseIndexParams {
     pub full_scan_threshold: Option<u64>,
     /// Where the original vectors are kept; see [`Placement`](super::Placement).
     pub on_disk: Option<bool>,
+    /// The same, which overrides it.
+    pub memory: Option<MemoryPlacement>,
     /// The element type of the values.
     pub datatype: Option<Datatype>,
 }
@@ -82,11 +85,7 @@ impl SparseParams {
         reader.object(|r, key| {
             match key {
                 "index" => params.index = r.optional(SparseIndexParams::parse)?,
-                "modifier" => {
-                    let modifiers =
-                        [Modifier::None, Modifier::Idf].map(|modifier| (modifier.name(), modifier));
-                    params.modifier = r.optional(|r| fields::choice(r, &modifiers))?;
-                }
+                "modifier" => params.modifier = r.optional(read_modifier)?,
                 "model" => params.model = r.optional(FieldModel::parse)?,
                 _ => r.unknown()?,
             }
@@ -109,6 +108,7 @@ impl SparseParams {
             let index = params.index.get_or_insert_default();
             index.full_scan_threshold = changes.full_scan_threshold.or(index.full_scan_threshold);
             index.on_disk = changes.on_disk.or(index.on_disk);
+            index.memory = changes.memory.or(index.memory);
         }
         params.modifier = patch.modifier.or(params.modifier);
         if let Some(model) = model {
@@ -158,8 +158,8 @@ impl SparseIndexParams {
                     index.full_scan_threshold = fields::integer(r, 0)?;
                 }
                 "on_disk" => index.on_disk = fields::flag(r)?,
-                // Turbo codes are of dense vectors.
-                "datatype" => index.datatype = r.optional(|r| fields::choice(r, &DATATYPES[..3]))?,
+                "memory" => index.memory = MemoryPlacement::read(r)?,
+                "datatype" => index.datatype = r.optional(read_datatype)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -171,9 +171,20 @@ impl SparseIndexParams {
         let mut object = ObjectWriter::start(out);
         object.field("full_scan_threshold", self.full_scan_threshold, write_u64);
         object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("memory", self.memory, |out, memory| memory.write(out));
         object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
         object.end();
     }
+}
+
+/// Reads the element type of values: `turbo4` is of dense vectors alone.
+pub(super) fn read_datatype(reader: &mut Reader<'_>) -> Result<Datatype, Error> {
+    fields::choice(reader, DATATYPES.split_last().map_or(&[], |(_turbo4, of_both)| of_both))
+}
+
+/// Reads the name of a modifier.
+pub(super) fn read_modifier(reader: &mut Reader<'_>) -> Result<Modifier, Error> {
+    fields::choice(reader, &[Modifier::None, Modifier::Idf].map(|modifier| (modifier.name(), modifier)))
 }
 
 /// Reads the map of names to parameters. The last of a repeated name counts.

@@ -71,8 +71,9 @@ fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
     let params = json!({"size": 4, "distance": "Dot"});
     let empty = create(&json!({"vectors": {"": params}})).unwrap();
     assert_eq!(empty.fields(), unnamed.fields());
-    let beside = create(&json!({"vectors": {"": params, "a": params}})).unwrap_err();
-    assert!(beside.to_string().contains("vectors: the unnamed vector"), "{beside}");
+    let beside = create(&json!({"vectors": {"": params, "a": params}})).unwrap();
+    assert_eq!((beside.field_index(""), beside.field_index("a")), (Some(0), Some(1)));
+    assert_eq!(CollectionConfig::restore(&beside.to_json()).unwrap(), beside);
     let text = r#"{"vectors":{"a":{"size":1,"distance":"Dot"},"a":{"size":2,"distance":"Dot"}}}"#;
     let mut reader = Reader::new(text.as_bytes()).unwrap();
     let repeated = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
@@ -304,6 +305,7 @@ fn a_patch_changes_sparse_fields_but_not_their_datatype_c4_4() {
     let index = SparseIndexParams {
         full_scan_threshold: Some(10),
         on_disk: Some(false),
+        memory: None,
         datatype: Some(Datatype::Float16),
     };
     assert_eq!(
@@ -414,4 +416,40 @@ proptest! {
         prop_assert_eq!(CollectionConfig::restore(&kept).unwrap().to_json(), kept);
         info(&config);
     }
+}
+
+#[test]
+fn memory_placements_are_kept_and_override_the_older_settings_c4_3() {
+    let body = json!({
+        "vectors": {
+            "a": {"size": 4, "distance": "Dot", "memory": "cold", "on_disk": false, "hnsw_config": {"memory": "cold"}},
+            "b": {"size": 4, "distance": "Dot", "memory": "cached", "on_disk": true,
+                "quantization_config": {"scalar": {"type": "int8", "memory": "pinned"}}},
+        },
+        "sparse_vectors": {"s": {"index": {"memory": "pinned"}}, "t": {"index": {"on_disk": true}}},
+        "payload": {"memory": "cached"},
+    });
+    let config = create(&body).unwrap();
+    let placements = [0, 1, 2, 3].map(|position| config.placement(position));
+    assert_eq!(placements, [Placement::Disk, Placement::Mapped, Placement::Memory, Placement::Disk]);
+    assert_eq!(CollectionConfig::restore(&config.to_json()).unwrap(), config);
+    let params = &info(&config)["params"];
+    assert_eq!(params["vectors"]["a"], body["vectors"]["a"]);
+    assert_eq!(params["vectors"]["b"], body["vectors"]["b"]);
+    assert_eq!((&params["sparse_vectors"], &params["payload"]), (&body["sparse_vectors"], &body["payload"]));
+    let change = json!({"vectors": {"a": {"memory": "cached"}}, "params": {"payload": {"memory": "cold"}}});
+    let after = config.apply_patch(&patch(&change).unwrap()).unwrap();
+    assert_eq!(
+        (after.placement(0), &info(&after)["params"]["payload"]),
+        (Placement::Mapped, &json!({"memory": "cold"}))
+    );
+    for refused in [
+        json!({"vectors": {"size": 4, "distance": "Dot", "memory": "pinned"}}),
+        json!({"vectors": {"size": 4, "distance": "Dot", "memory": "hot"}}),
+        json!({"vectors": {"size": 4, "distance": "Dot"}, "payload": {"memory": "pinned"}}),
+    ] {
+        let error = create(&refused).unwrap_err().to_string();
+        assert!(error.contains("memory"), "{error}");
+    }
+    assert!(patch(&json!({"vectors": {"a": {"memory": "pinned"}}})).is_err());
 }

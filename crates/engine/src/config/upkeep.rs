@@ -1,12 +1,12 @@
 //! The effective settings of background work: when a field is indexed, by how many threads, when it is vacuumed, and
 //! where its vectors are kept.
 
-use super::{CollectionConfig, EffectiveHnsw, OptimizersConfig};
+use super::{CollectionConfig, EffectiveHnsw, MemoryPlacement, OptimizersConfig};
 
 /// Whether rows of a vector field are added to a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
-    /// The field has no graph, and an existing one is dropped: `m: 0`.
+    /// The field has no graph, and an existing one is dropped: `m: 0` without `payload_m`.
     Never,
     /// No graph is begun or extended: `indexing_threshold: 0`, or no threads.
     Paused,
@@ -57,16 +57,17 @@ impl CollectionConfig {
 
     /// Where the vectors of the field at this position, of any kind, are kept.
     pub fn placement(&self, position: usize) -> Placement {
-        let on_disk = match self.vectors.get(position) {
-            Some((_, params)) => params.on_disk,
+        let (memory, on_disk) = match self.vectors.get(position) {
+            Some((_, params)) => (params.memory, params.on_disk),
             None => {
-                self.sparse[position - self.vectors.len()].1.index.as_ref().and_then(|index| index.on_disk)
+                let index = self.sparse[position - self.vectors.len()].1.index.as_ref();
+                index.map_or((None, None), |index| (index.memory, index.on_disk))
             }
         };
-        match on_disk {
-            Some(false) => Placement::Memory,
-            None => Placement::Mapped,
-            Some(true) => Placement::Disk,
+        match (memory, on_disk) {
+            (Some(MemoryPlacement::Pinned), _) | (None, Some(false)) => Placement::Memory,
+            (Some(MemoryPlacement::Cached), _) | (None, None) => Placement::Mapped,
+            (Some(MemoryPlacement::Cold), _) | (None, Some(true)) => Placement::Disk,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fields;
 use super::model::FieldModel;
-use super::{HnswDiff, Quantization};
+use super::{HnswDiff, MemoryPlacement, Quantization};
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_string, write_u64};
 use crate::limits::Limits;
@@ -21,9 +21,17 @@ pub(super) const DATATYPES: [(&str, Datatype); 4] = [
     ("turbo4", Datatype::Turbo4),
 ];
 
+/// Ways to compare vectors by name.
+pub(super) const METRICS: [(&str, Metric); 4] = [
+    ("Cosine", Metric::Cosine),
+    ("Euclid", Metric::Euclid),
+    ("Dot", Metric::Dot),
+    ("Manhattan", Metric::Manhattan),
+];
+
 /// The fields of [`VectorParams`] whose values are not objects. One of them distinguishes the unnamed vector's
 /// parameters from a map of names to parameters.
-const SCALAR_FIELDS: [&str; 4] = ["size", "distance", "on_disk", "datatype"];
+const SCALAR_FIELDS: [&str; 5] = ["size", "distance", "on_disk", "memory", "datatype"];
 
 /// What a collection declares of one vector field.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +46,8 @@ pub struct VectorParams {
     pub quantization: Option<Quantization>,
     /// Where the original vectors are kept; see [`Placement`].
     pub on_disk: Option<bool>,
+    /// The same, which overrides it.
+    pub memory: Option<MemoryPlacement>,
     /// The element type, where the request named one.
     pub datatype: Option<Datatype>,
     /// Present if points have several vectors in the field.
@@ -65,7 +75,7 @@ impl MultivectorConfig {
     ///
     /// # Errors
     /// `BadRequest` or `MissingField` that names the place.
-    fn parse(reader: &mut Reader<'_>) -> Result<MultivectorConfig, Error> {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<MultivectorConfig, Error> {
         const COMPARATORS: [(&str, MultivectorComparator); 1] = [("max_sim", MultivectorComparator::MaxSim)];
         let mut comparator = None;
         reader.object(|r, key| {
@@ -95,6 +105,7 @@ impl VectorParams {
             hnsw: HnswDiff::default(),
             quantization: None,
             on_disk: None,
+            memory: None,
             datatype: None,
             multivector: None,
             model: None,
@@ -121,14 +132,9 @@ impl VectorParams {
     /// # Errors
     /// `BadRequest` or `MissingField` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<VectorParams, Error> {
-        const METRICS: [(&str, Metric); 4] = [
-            ("Cosine", Metric::Cosine),
-            ("Euclid", Metric::Euclid),
-            ("Dot", Metric::Dot),
-            ("Manhattan", Metric::Manhattan),
-        ];
         let (mut size, mut metric, mut hnsw, mut quantization) = (None, None, None, None);
-        let (mut on_disk, mut datatype, mut multivector, mut model) = (None, None, None, None);
+        let (mut on_disk, mut memory, mut datatype, mut multivector) = (None, None, None, None);
+        let mut model = None;
         reader.object(|r, key| {
             match key {
                 "size" => size = r.optional(vector_size)?,
@@ -136,6 +142,7 @@ impl VectorParams {
                 "hnsw_config" => hnsw = r.optional(HnswDiff::parse)?,
                 "quantization_config" | "quantization" => quantization = r.optional(Quantization::parse)?,
                 "on_disk" => on_disk = fields::flag(r)?,
+                "memory" => memory = MemoryPlacement::read_unpinned(r)?,
                 "datatype" => datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
                 "multivector_config" => multivector = r.optional(MultivectorConfig::parse)?,
                 "model" => model = r.optional(FieldModel::parse)?,
@@ -149,6 +156,7 @@ impl VectorParams {
             hnsw: hnsw.unwrap_or_default(),
             quantization,
             on_disk,
+            memory,
             datatype,
             multivector,
             model,
@@ -165,6 +173,7 @@ impl VectorParams {
         object.field("hnsw_config", Some(&hnsw).filter(|diff| !diff.is_empty()), |out, diff| diff.write(out));
         object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
         object.field("on_disk", self.on_disk, fields::write_flag);
+        object.field("memory", self.memory, |out, memory| memory.write(out));
         object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
         object.field("multivector_config", self.multivector, |out, config| config.write(out));
         object.field("model", self.model.as_ref().filter(|_| !for_clients), |out, model| model.write(out));
@@ -172,7 +181,7 @@ impl VectorParams {
     }
 }
 
-/// The vector fields of a collection in the order of the request; the unnamed one under `""`, alone.
+/// The dense and multi-vector fields of a collection in the order of their declaration; the unnamed one under `""`.
 pub(super) type VectorFields = Vec<(Box<str>, VectorParams)>;
 
 /// Reads the parameters of the unnamed vector, or a map of names to parameters. A map with only the name `""` is the
@@ -193,9 +202,6 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<V
         let params = VectorParams::parse(r)?;
         fields::insert_named(&mut found, name, params, limits, &place)
     })?;
-    if found.len() > 1 && found.iter().any(|(name, _)| name.is_empty()) {
-        return Err(Error::bad(format!("{place}: the unnamed vector (\"\") cannot stand beside named ones")));
-    }
     Ok(found)
 }
 
@@ -225,7 +231,7 @@ fn is_unnamed(reader: &Reader<'_>) -> Result<bool, Error> {
     Ok(scalar)
 }
 
-fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
+pub(super) fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
     let value = reader.u64()?;
     if (1..=MAX_VECTOR_SIZE as u64).contains(&value) {
         Ok(value as usize)

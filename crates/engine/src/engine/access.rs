@@ -156,7 +156,9 @@ fn reach_of(operation: Operation) -> Reach {
         ListCollections => Reach::List,
         CollectionInfo | CollectionExists => Reach::Description,
         CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
-        | DeleteFieldIndex | Flush | Optimize => Reach::Collection(Right::Write),
+        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | Flush | Optimize => {
+            Reach::Collection(Right::Write)
+        }
         CollectionStatus | Optimizations => Reach::Collection(Right::Read),
         CollectionClusterInfo => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload

@@ -42,10 +42,12 @@ pub enum Operation {
     MatrixPairs,
     MatrixOffsets,
     CloneCollection,
+    CreateVectorName,
+    DeleteVectorName,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 38] = [
+const NAMES: [(Operation, &str, &str); 40] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -84,6 +86,8 @@ const NAMES: [(Operation, &str, &str); 38] = [
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
     (Operation::CloneCollection, "clone_collection", "Clone collection"),
+    (Operation::CreateVectorName, "create_vector_name", "Create vector name"),
+    (Operation::DeleteVectorName, "delete_vector_name", "Delete vector name"),
 ];
 
 impl Operation {
@@ -132,6 +136,8 @@ impl Operation {
                 | CreateFieldIndex
                 | DeleteFieldIndex
                 | CloneCollection
+                | CreateVectorName
+                | DeleteVectorName
         )
     }
 

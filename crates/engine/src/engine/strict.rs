@@ -8,7 +8,7 @@ use crate::config::StrictMode;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::payload::JsonPath;
-use crate::query::tree::{QueryNode, QueryRequest};
+use crate::query::tree::{Idf, QueryNode, QueryRequest};
 use crate::types::PointId;
 use std::collections::HashSet;
 
@@ -65,6 +65,10 @@ impl<'a> Strict<'a> {
             )));
         }
         self.check_filter(&node.path("filter"), node.filter.as_deref(), mode.unindexed_filtering_retrieve)?;
+        if let Some(Idf::Corpus(filter)) = &node.idf {
+            let place = node.path("params.idf.corpus");
+            self.check_filter(&place, Some(filter), mode.unindexed_filtering_retrieve)?;
+        }
         node.prefetch.iter().try_for_each(|source| self.check_node(source))
     }
 

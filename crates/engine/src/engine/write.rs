@@ -11,7 +11,7 @@ use crate::api::{
 use crate::catalog::Use;
 use crate::collection::update::Update;
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
-use crate::config::CollectionConfig;
+use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::name::check_collection_name;
@@ -35,6 +35,7 @@ fn may_grow(operation: Operation) -> bool {
             | Operation::ClearPayload
             | Operation::DeleteFieldIndex
             | Operation::UpdateCollection
+            | Operation::DeleteVectorName
     )
 }
 
@@ -165,8 +166,23 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
+        Operation::CreateVectorName => {
+            let name = vector_name(request)?;
+            let field = Box::new(api::create_vector_name(sent)?);
+            Prepared::Collection(Write::AddField { name, field, points: 0 }, Shape::Update)
+        }
+        Operation::DeleteVectorName => {
+            Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
+        }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
+}
+
+/// The name of a vector field in the path.
+fn vector_name(request: &Request) -> Result<Box<str>, Error> {
+    let name = request.target.as_deref().unwrap_or_default();
+    check_field_name(name)?;
+    Ok(name.into())
 }
 
 /// The key of an operation in a `points/batch`.
@@ -256,6 +272,9 @@ fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Coll
     let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
+    }
+    if let Write::AddField { points, .. } = write {
+        *points = view.state.points.len();
     }
     // What strict mode says of a filter is about the one that was sent.
     write.limit();

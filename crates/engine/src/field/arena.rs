@@ -1,5 +1,6 @@
 //! The writer's rows of one vector field.
 
+use super::graph_slot::GraphSlot;
 use super::run::{RunPlace, run_of};
 use super::table::{FieldTable, place_bytes};
 use crate::arena::{AtomicColumn64, RowArena};
@@ -7,6 +8,7 @@ use crate::config::VectorParams;
 use crate::storage::Map;
 use crate::types::{OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::RowFormat;
+use std::sync::Arc;
 
 /// Death of a row that is alive.
 pub const ALIVE: u64 = u64::MAX;
@@ -36,6 +38,7 @@ pub struct FieldArena {
     deaths: AtomicColumn64,
     live: u64,
     vectors: u64,
+    graphs: Arc<GraphSlot>,
 }
 
 impl FieldArena {
@@ -51,7 +54,13 @@ impl FieldArena {
             deaths: AtomicColumn64::new(),
             live: 0,
             vectors: 0,
+            graphs: Arc::default(),
         }
+    }
+
+    /// The graphs over the rows.
+    pub fn graphs(&self) -> &GraphSlot {
+        &self.graphs
     }
 
     /// Appends a vector of the point at offset `owner`: one row of the field's format or several. Returns the first.
@@ -155,6 +164,7 @@ impl FieldArena {
             deaths: self.deaths.table(),
             live: self.live,
             vectors: self.vectors,
+            graphs: Arc::clone(&self.graphs),
         }
     }
 

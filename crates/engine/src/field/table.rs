@@ -1,6 +1,7 @@
 //! A reader's rows of one vector field.
 
 use super::arena::FieldCounts;
+use super::graph_slot::GraphSlot;
 use super::run::{RunPlace, run_of};
 use crate::arena::{ColumnTable, RowTable};
 use crate::config::VectorParams;
@@ -8,6 +9,7 @@ use crate::faults::PlantedFault;
 use crate::types::{Datatype, Metric, OpNumber, PointOffset, Row, RowRange};
 use crate::vectors::RowFormat;
 use kithdb_kernels::normalise;
+use std::sync::Arc;
 
 /// A reader's table of a field's rows. Nothing of them changes but their deaths.
 #[derive(Clone)]
@@ -24,6 +26,8 @@ pub struct FieldTable {
     pub(super) deaths: ColumnTable,
     pub(super) live: u64,
     pub(super) vectors: u64,
+    /// The graphs over the rows. They change while the table stays as it is.
+    pub graphs: Arc<GraphSlot>,
 }
 
 impl FieldTable {

@@ -92,9 +92,10 @@ impl Condition {
         match self {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
             // These never hold for an object inside a payload.
-            Condition::HasId(_) | Condition::HasVector(_) if scope.is_some() => false,
+            Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) if scope.is_some() => false,
             Condition::HasId(ids) => ids.binary_search(&point.id()).is_ok(),
             Condition::HasVector(name) => point.has_vector(name),
+            Condition::Slice(slice) => slice.contains(point.id()),
             Condition::Nested { key, filter } => {
                 let inner = Some(&Scope { key, outer: scope });
                 document.any_at(key, |element| match element {

@@ -34,7 +34,11 @@ impl Clause {
                 &[FieldKind::Keyword, FieldKind::Uuid]
             }
             Clause::Match(
-                Match::Keyword(_) | Match::AnyKeyword(_) | Match::ExceptKeyword(_) | Match::Prefix(_),
+                Match::Keyword(_)
+                | Match::AnyKeyword(_)
+                | Match::ExceptKeyword(_)
+                | Match::Prefix(_)
+                | Match::Substring(_),
             ) => &[FieldKind::Keyword, FieldKind::Uuid],
             Clause::Match(Match::Integer(_) | Match::AnyInteger(_) | Match::ExceptInteger(_)) => {
                 &[FieldKind::Integer]
@@ -90,7 +94,7 @@ impl Filter {
                     filter.indexes_below(Some(&whole(key)), kind_at, indexes);
                 }
                 Condition::Filter(filter) => filter.indexes_below(outer, kind_at, indexes),
-                Condition::HasId(_) | Condition::HasVector(_) => {}
+                Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) => {}
             }
         }
     }
@@ -117,7 +121,7 @@ impl Filter {
             }
             Condition::Nested { key, filter } => filter.unindexed_below(Some(&whole(key)), kind_at),
             Condition::Filter(filter) => filter.unindexed_below(outer, kind_at),
-            Condition::HasId(_) | Condition::HasVector(_) => None,
+            Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) => None,
         })
     }
 
@@ -128,7 +132,7 @@ impl Filter {
             Condition::HasId(ids) => ids.len(),
             Condition::Nested { filter, .. } => filter.longest_list(),
             Condition::Filter(filter) => filter.longest_list(),
-            Condition::HasVector(_) => 0,
+            Condition::HasVector(_) | Condition::Slice(_) => 0,
         };
         self.each().map(of).max().unwrap_or(0)
     }

@@ -74,6 +74,8 @@ pub enum Match {
     ExceptInteger(Box<[i64]>),
     /// A string that begins with these bytes.
     Prefix(Box<str>),
+    /// A string that contains these bytes.
+    Substring(Box<str>),
     /// A string with these words.
     Text(TextQuery),
 }
@@ -93,6 +95,7 @@ impl Match {
             (Match::ExceptKeyword(_), _) => true,
             (Match::ExceptInteger(list), value) => !is_in(list, value),
             (Match::Prefix(prefix), Value::String(string)) => string.decode().starts_with(&**prefix),
+            (Match::Substring(part), Value::String(string)) => string.decode().contains(&**part),
             (Match::Text(query), Value::String(string)) => texts.matches(query, string, tokenizer),
             _ => false,
         }

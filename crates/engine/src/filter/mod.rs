@@ -11,6 +11,7 @@ mod matching;
 mod parse;
 mod parse_clause;
 mod plan;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -25,6 +26,7 @@ pub use plan::{IndexSet, Plan};
 use crate::payload::{GeoShape, Interval, JsonPath};
 use crate::types::PointId;
 use matching::Match;
+use slice::IdSlice;
 use std::sync::Arc;
 
 /// A filter: groups of conditions that must all be satisfied. Without conditions it matches every point.
@@ -56,6 +58,8 @@ enum Condition {
     HasId(Box<[PointId]>),
     /// The point has this vector; `""` is the unnamed one.
     HasVector(Box<str>),
+    /// The point's id is in this slice of all ids.
+    Slice(IdSlice),
     /// Some element, an object, of the array at `key` (which ends in `[]`) satisfies the filter.
     Nested { key: JsonPath, filter: Filter },
     /// A filter inside a filter. It is shared, because the filters of all prefetches may contain the same one.
@@ -135,7 +139,7 @@ impl Filter {
             Condition::Nested { filter, .. } => 1 + filter.sum(of_clause),
             Condition::Filter(filter) => 1 + filter.sum(of_clause),
             Condition::Field { clauses, .. } => clauses.iter().map(of_clause).sum(),
-            Condition::HasId(_) | Condition::HasVector(_) => 1,
+            Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) => 1,
         })
         .sum()
     }

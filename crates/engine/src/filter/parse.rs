@@ -5,6 +5,7 @@
 use super::parse_clause::{
     Absence, absence, geo_box, geo_polygon, geo_radius, matching, point_id, range, values_count,
 };
+use super::slice::IdSlice;
 use super::{Clause, Condition, Filter, MinShould};
 use crate::error::Error;
 use crate::json::Reader;
@@ -104,13 +105,14 @@ pub(super) struct Fields {
     is_null: Option<Absence>,
     has_id: Option<Box<[PointId]>>,
     has_vector: Option<Box<str>>,
+    slice: Option<IdSlice>,
     nested: Option<Condition>,
 }
 
 impl Fields {
     /// The condition. `r` is just behind its object.
     pub(super) fn condition(self, r: &Reader<'_>) -> Result<Condition> {
-        let Fields { groups, key, mut clauses, is_empty, is_null, has_id, has_vector, nested } = self;
+        let Fields { groups, key, mut clauses, is_empty, is_null, has_id, has_vector, slice, nested } = self;
         let mut found: Vec<(&str, Condition)> = Vec::new();
         match is_empty {
             Some(Absence::Flag(wanted)) => clauses.is_empty = Some(Clause::IsEmpty(wanted)),
@@ -132,6 +134,7 @@ impl Fields {
         }
         found.extend(has_id.map(|ids| ("has_id", Condition::HasId(ids))));
         found.extend(has_vector.map(|name| ("has_vector", Condition::HasVector(name))));
+        found.extend(slice.map(|slice| ("slice", Condition::Slice(slice))));
         found.extend(nested.map(|condition| ("nested", condition)));
         if groups.is_given() || found.is_empty() {
             found.push(("a filter", Condition::Filter(Arc::new(groups.filter()))));
@@ -228,7 +231,7 @@ impl<'l> Parser<'l> {
             "has_id" => fields.has_id = r.optional(|r| self.has_id(r))?,
             "has_vector" => fields.has_vector = r.optional(|r| r.string().map(Box::from))?,
             "nested" => fields.nested = r.optional(|r| self.nested(r))?,
-            "slice" => return Err(r.error("slice conditions are not available")),
+            "slice" => fields.slice = r.optional(IdSlice::parse)?,
             _ => return self.group(r, name, &mut fields.groups),
         }
         Ok(true)

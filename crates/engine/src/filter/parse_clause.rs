@@ -78,9 +78,7 @@ pub(super) fn matching(r: &mut Reader<'_>) -> Result<Match> {
             "text" => |r: &mut Reader<'_>| text(r, TextMatch::All),
             "text_any" => |r: &mut Reader<'_>| text(r, TextMatch::Any),
             "phrase" => |r: &mut Reader<'_>| text(r, TextMatch::Phrase),
-            "substring" => {
-                return Err(r.error("substring matching is not available, use text, phrase or prefix"));
-            }
+            "substring" => |r: &mut Reader<'_>| Ok(Match::Substring(r.string()?.into())),
             _ => return r.unknown(),
         };
         // The last value of a repeated key counts, null included.
@@ -93,7 +91,7 @@ pub(super) fn matching(r: &mut Reader<'_>) -> Result<Match> {
     }
     match found.pop() {
         Some((_, wanted)) => Ok(wanted),
-        None => Err(r.error("expected one of value, any, except, prefix, text, text_any, phrase")),
+        None => Err(r.error("expected one of value, any, except, prefix, substring, text, text_any, phrase")),
     }
 }
 

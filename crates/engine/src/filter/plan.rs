@@ -155,11 +155,15 @@ impl<I: IndexSet> Planner<'_, I> {
         match condition {
             Condition::Field { key, clauses } => self.field(key, clauses),
             // These never hold for an object inside a payload.
-            Condition::HasId(_) | Condition::HasVector(_) if self.scope.is_some() => Some(Bounds::default()),
+            Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) if self.scope.is_some() => {
+                Some(Bounds::default())
+            }
             Condition::HasId(ids) => {
                 let offsets = ids.iter().filter_map(|id| self.indexes.offset_of(*id));
                 Some(Bounds::exact(offsets.collect()))
             }
+            // Which points a slice has only their ids say.
+            Condition::Slice(_) => None,
             Condition::HasVector(name) => self.indexes.with_vector(name).map(Bounds::exact),
             Condition::Nested { key, filter } => {
                 let scope = Some(self.absolute(key));
@@ -234,6 +238,7 @@ fn matching(index: &FieldIndex, wanted: &Match, work: &PlanWork) -> Bounds {
         Match::ExceptKeyword(list) => index.except_strings(strings(list)),
         Match::ExceptInteger(list) => index.except_integers(list.iter().copied()),
         Match::Prefix(prefix) => index.match_prefix(prefix, work),
+        Match::Substring(part) => index.match_substring(part, work),
         Match::Text(query) => {
             index.match_words(&query.pattern(index.tokenizer()), work).unwrap_or_else(|| index.strings())
         }

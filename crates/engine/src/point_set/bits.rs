@@ -31,6 +31,12 @@ impl Bits {
     #[inline(always)]
     pub fn contains(&self, offset: PointOffset) -> bool {
         let (key, member) = split(offset);
-        has(self.bitmaps.get(usize::from(key)).unwrap_or(&self.empty), member)
+        has(self.words(key), member)
+    }
+
+    /// The bitmap of a container.
+    #[inline(always)]
+    pub(super) fn words(&self, key: u16) -> &Bitmap {
+        self.bitmaps.get(usize::from(key)).unwrap_or(&self.empty)
     }
 }

@@ -109,6 +109,14 @@ impl Container {
         }
     }
 
+    /// How many members have their bit set.
+    pub fn count_in(&self, words: &Bitmap) -> u32 {
+        match &self.members {
+            Members::Array(array) => array.iter().map(|&member| u32::from(has(words, member))).sum(),
+            Members::Bitmap(own) => own.iter().zip(words).map(|(one, two)| (one & two).count_ones()).sum(),
+        }
+    }
+
     /// The smallest member that is no smaller than this one.
     pub fn at_or_after(&self, member: u16) -> Option<u16> {
         match &self.members {

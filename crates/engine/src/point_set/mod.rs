@@ -84,6 +84,11 @@ impl PointSet {
         self.containers.iter().map(|container| u64::from(container.len())).sum()
     }
 
+    /// How many points are also in a set of which there are the bits.
+    pub fn count_in(&self, bits: &Bits) -> u64 {
+        self.containers.iter().map(|container| u64::from(container.count_in(bits.words(container.key)))).sum()
+    }
+
     /// Whether the set has no points.
     pub fn is_empty(&self) -> bool {
         self.containers.is_empty()

@@ -83,6 +83,11 @@ proptest! {
     }
 
     #[test]
+    fn points_are_counted_in_bits(one in offsets(), two in offsets()) {
+        prop_assert_eq!(set(&one).count_in(&set(&two).bits()), one.intersection(&two).count() as u64);
+    }
+
+    #[test]
     fn ranks_are_positions_in_ascending_order(one in offsets(), ranks in prop::collection::vec(0usize..200_000, 20)) {
         let a = set(&one);
         for rank in ranks.into_iter().chain([0, one.len() / 2, one.len().saturating_sub(1), one.len()]) {

@@ -3,13 +3,14 @@
 //! The formulas are those of Qdrant's recommendation and discovery queries. σ below is [`sigmoid`], a similarity a
 //! number of which only the order has a meaning.
 
+use super::tree::Idf;
 use crate::vectors::VectorValue;
 
 /// Tolerance of a context: a point that is about equally near to both sides of a pair is on neither.
 const MARGIN: f32 = f32::EPSILON;
 
 /// How some similarities make one score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum CustomScore {
     /// With p the greatest similarity to a positive example and n that to a negative one (−∞ where there is none):
     /// σ(p) if p > n, else −σ(n).
@@ -28,20 +29,36 @@ pub enum CustomScore {
     /// Of pairs (positive, negative): Σ f(min(sim(positive) − sim(negative) − ε, 0)) with f(x) = x / (1 + |x|): how far
     /// the point is on the wrong sides. 0 is best.
     Context,
+    /// The sum of the similarities, each multiplied by one of these weights.
+    Weighted(Box<[f64]>),
 }
 
 impl CustomScore {
+    /// The score by relevance feedback, of a target and the examples behind it, of which a model gave these scores. With s the
+    /// similarities: a·s(target) + Σ over pairs (p, n) with score(p) > score(n) of (score(p) − score(n))^b·c·(s(p) − s(n)). That
+    /// is a sum with one weight for each example.
+    pub fn feedback(a: f32, b: f32, c: f32, scores: &[f32]) -> CustomScore {
+        let gain = |more: f32, less: f32| {
+            let difference = f64::from(more) - f64::from(less);
+            if difference > 0.0 { difference.powf(f64::from(b)) } else { 0.0 }
+        };
+        let weight = |&score: &f32| {
+            f64::from(c) * scores.iter().map(|&other| gain(score, other) - gain(other, score)).sum::<f64>()
+        };
+        CustomScore::Weighted(std::iter::once(f64::from(a)).chain(scores.iter().map(weight)).collect())
+    }
+
     /// The score of a point with these similarities, in the order of the vectors. Never NaN or −0.
-    pub fn of(self, similarities: &[f32]) -> f32 {
+    pub fn of(&self, similarities: &[f32]) -> f32 {
         let score = match self {
             CustomScore::BestScore { positives } => {
-                let (positive, negative) = similarities.split_at(positives);
+                let (positive, negative) = similarities.split_at(*positives);
                 let best = |side: &[f32]| side.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 let (p, n) = (best(positive), best(negative));
                 if p > n { sigmoid(p) } else { -sigmoid(n) }
             }
             CustomScore::SumScores { positives } => {
-                let (positive, negative) = similarities.split_at(positives);
+                let (positive, negative) = similarities.split_at(*positives);
                 let sum = |side: &[f32]| side.iter().map(|&s| f64::from(s)).sum::<f64>();
                 (sum(positive) - sum(negative)) as f32
             }
@@ -55,6 +72,12 @@ impl CustomScore {
             CustomScore::Context => {
                 let loss = |pair: &[f32]| f64::from(bounded((pair[0] - pair[1] - MARGIN).min(0.0)));
                 similarities.chunks_exact(2).map(loss).sum::<f64>() as f32
+            }
+            CustomScore::Weighted(weights) => {
+                let sum =
+                    similarities.iter().zip(weights).map(|(&s, weight)| f64::from(s) * weight).sum::<f64>();
+                // Infinite weights of both signs.
+                if sum.is_nan() { 0.0 } else { sum as f32 }
             }
         };
         score.clamp(f32::MIN, f32::MAX) + 0.0
@@ -70,6 +93,8 @@ pub struct Custom {
     pub vectors: Vec<VectorValue>,
     /// The score.
     pub score: CustomScore,
+    /// Which points weigh the vectors; only of a sparse field with the modifier `idf`.
+    pub idf: Option<Idf>,
 }
 
 /// 1 on the positive side of a pair, −1 on the other, 0 between them.
@@ -90,6 +115,7 @@ fn sigmoid(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn near(score: f32, expected: f32) {
         assert!((score - expected).abs() < 5e-5, "{score} instead of {expected}");
@@ -106,6 +132,33 @@ mod tests {
         near(none.of(&[0.9]), -0.7368);
         near(all.of(&[0.9]), 0.7368);
         assert_eq!(all.of(&[f32::MIN]), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn feedback_is_the_sum_over_all_pairs_c6_3(
+            a in -2.0f32..2.0, b in 0.0f32..3.0, c in -2.0f32..2.0,
+            items in prop::collection::vec((-1.0f32..1.0, -1.0f32..1.0), 1..8), target in -1.0f32..1.0,
+        ) {
+            let scores: Vec<f32> = items.iter().map(|item| item.0).collect();
+            let similarities: Vec<f32> = std::iter::once(target).chain(items.iter().map(|item| item.1)).collect();
+            let mut expected = f64::from(a) * f64::from(target);
+            for (p, s_p) in &items {
+                for (n, s_n) in items.iter().filter(|(n, _)| p > n) {
+                    let by = (f64::from(*p) - f64::from(*n)).powf(f64::from(b)) * f64::from(c);
+                    expected += by * (f64::from(*s_p) - f64::from(*s_n));
+                }
+            }
+            let score = CustomScore::feedback(a, b, c, &scores).of(&similarities);
+            prop_assert!((f64::from(score) - expected).abs() < 1e-4, "{} instead of {}", score, expected);
+        }
+    }
+
+    #[test]
+    fn feedback_without_a_difference_is_the_target_alone_c6_3() {
+        near(CustomScore::feedback(2.0, 100.0, 100.0, &[0.5]).of(&[0.25, 9.0]), 0.5);
+        near(CustomScore::feedback(1.0, 0.0, 1.0, &[0.5, 0.5]).of(&[0.25, 9.0, 1.0]), 0.25);
+        assert_eq!(CustomScore::feedback(0.0, 9e9, 1.0, &[9.0, 0.0]).of(&[0.0, 1.0, 1.0]), 0.0);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn scan(
     let vectors: Vec<&VectorValue> = custom.vectors.iter().collect();
     let components = vectors.iter().map(|vector| vector.components()).sum();
     deadline.expect(estimate::comparisons(matching.at_most(), vectors.len(), components)?)?;
-    let mut scorer = Scorer::new(view, custom.field, &vectors, deadline)?;
+    let mut scorer = Scorer::new(view, custom.field, &vectors, custom.idf.as_ref(), deadline)?;
     let mut best = ranking(&view.state, k, threshold);
     let mut block = SimilarityBlock::default();
     let mut offsets = Vec::with_capacity(BLOCK);

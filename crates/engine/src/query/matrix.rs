@@ -49,7 +49,7 @@ pub fn matrix(
     for offset in offsets {
         deadline.check()?;
         let Some(vector) = scorer::vector_of(view, field, offset) else { continue };
-        let target = Target { field, vector };
+        let target = Target { field, vector, idf: None };
         let excluded = Excluded::new(vec![offset]);
         let k = request.limit;
         let search = VectorSearch { target: &target, k, ef: k, params, threshold: None, excluded: &excluded };

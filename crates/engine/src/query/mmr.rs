@@ -116,7 +116,7 @@ fn candidates(
     deadline: &Deadline,
 ) -> Result<Vec<Candidate>, Error> {
     let mut similarities = Vec::with_capacity(1);
-    let mut relevance = Scorer::new(view, target.field, &[&target.vector], deadline)?;
+    let mut relevance = Scorer::new(view, target.field, &[&target.vector], target.idf.as_ref(), deadline)?;
     let mut found = Vec::with_capacity(hits.len());
     for (at, hit) in hits.into_iter().enumerate() {
         if at % COMPARISONS_PER_CHECK == 0 {
@@ -147,7 +147,7 @@ impl Chosen<'_> {
             // MaxSim takes sides: how well is what a candidate says said already?
             None | Some(VectorValue::Multi(_)) => {}
             Some(vector) => {
-                self.scorers.push(Scorer::new(self.view, self.field, &[&vector], self.deadline)?);
+                self.scorers.push(Scorer::new(self.view, self.field, &[&vector], None, self.deadline)?);
             }
         }
         self.hits.push(hit);
@@ -162,7 +162,7 @@ impl Chosen<'_> {
             |similarities: &[f32]| candidate.redundancy = candidate.redundancy.max(similarities[0]);
         if self.scorers.is_empty() {
             let Some(asking) = vector_of(self.view, self.field, candidate.hit.offset) else { return Ok(()) };
-            let mut scorer = Scorer::new(self.view, self.field, &[&asking], self.deadline)?;
+            let mut scorer = Scorer::new(self.view, self.field, &[&asking], None, self.deadline)?;
             for hit in &self.hits[from..] {
                 if scorer.similarities(hit.offset, &mut similarities)? {
                     note(&similarities);

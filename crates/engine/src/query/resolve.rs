@@ -5,9 +5,10 @@ use super::custom::{Custom, CustomScore};
 use super::prepared::Goal;
 use super::run::Lookup;
 use super::scorer;
-use super::tree::{Example, Pair, Query, QueryNode, Recommend, Strategy};
+use super::tree::{Example, Feedback, Idf, Pair, Query, QueryNode, Recommend, Strategy};
 use super::vector_search::Target;
 use crate::collection::{Snapshot, not_found};
+use crate::config::Modifier;
 use crate::error::Error;
 use crate::types::{PointId, PointOffset};
 use crate::vectors::{MAX_ELEMENTS, VectorValue};
@@ -105,11 +106,13 @@ impl<'a> Resolver<'a> {
         Ok(match &node.query {
             Query::Nearest(example) => {
                 let field = self.field(node)?;
-                Goal::Nearest(Target { field, vector: self.vector(node, field, example)? })
+                let idf = self.idf(node, field)?;
+                Goal::Nearest(Target { field, vector: self.vector(node, field, example)?, idf })
             }
             Query::Mmr(mmr) => {
                 let field = self.field(node)?;
-                let target = Target { field, vector: self.vector(node, field, &mmr.nearest)? };
+                let idf = self.idf(node, field)?;
+                let target = Target { field, vector: self.vector(node, field, &mmr.nearest)?, idf };
                 Goal::Mmr { target, diversity: mmr.diversity, candidates: mmr.candidates.unwrap_or(window) }
             }
             Query::Recommend(recommend) => self.recommend(node, recommend)?,
@@ -117,13 +120,26 @@ impl<'a> Resolver<'a> {
                 let field = self.field(node)?;
                 let mut vectors = vec![self.vector(node, field, &discover.target)?];
                 self.push_pairs(node, field, &discover.context, &mut vectors)?;
-                Goal::Custom(Custom { field, vectors, score: CustomScore::Discover })
+                let idf = self.idf(node, field)?;
+                Goal::Custom(Custom { field, vectors, score: CustomScore::Discover, idf })
             }
             Query::Context(pairs) => {
                 let field = self.field(node)?;
                 let mut vectors = Vec::with_capacity(2 * pairs.len());
                 self.push_pairs(node, field, pairs, &mut vectors)?;
-                Goal::Custom(Custom { field, vectors, score: CustomScore::Context })
+                let idf = self.idf(node, field)?;
+                Goal::Custom(Custom { field, vectors, score: CustomScore::Context, idf })
+            }
+            Query::Feedback(Feedback { target, items, a, b, c }) => {
+                let field = self.field(node)?;
+                let mut vectors = vec![self.vector(node, field, target)?];
+                for (example, _) in items {
+                    vectors.push(self.vector(node, field, example)?);
+                }
+                let scores: Vec<f32> = items.iter().map(|(_, score)| *score).collect();
+                let score = CustomScore::feedback(*a, *b, *c, &scores);
+                let idf = self.idf(node, field)?;
+                Goal::Custom(Custom { field, vectors, score, idf })
             }
             Query::OrderBy(order_by) => Goal::OrderBy(order_by.clone()),
             Query::Fusion(fusion) => Goal::Fusion(fusion.clone()),
@@ -135,6 +151,7 @@ impl<'a> Resolver<'a> {
 
     fn recommend(&self, node: &QueryNode, recommend: &Recommend) -> Result<Goal, Error> {
         let field = self.field(node)?;
+        let idf = self.idf(node, field)?;
         let positive = self.vectors(node, field, &recommend.positive)?;
         let negative = self.vectors(node, field, &recommend.negative)?;
         let score = match recommend.strategy {
@@ -146,7 +163,7 @@ impl<'a> Resolver<'a> {
                 if vector.components() > MAX_ELEMENTS {
                     return Err(bad("the rows of all examples together are too many for one multi vector"));
                 }
-                return Ok(Goal::Nearest(Target { field, vector }));
+                return Ok(Goal::Nearest(Target { field, vector, idf }));
             }
             Strategy::BestScore => CustomScore::BestScore { positives: positive.len() },
             Strategy::SumScores => CustomScore::SumScores { positives: positive.len() },
@@ -156,13 +173,25 @@ impl<'a> Resolver<'a> {
             let place = node.path_of_form("recommend");
             return Err(Error::bad(format!("{place}: no point of the examples has the vector")));
         }
-        Ok(Goal::Custom(Custom { field, vectors, score }))
+        Ok(Goal::Custom(Custom { field, vectors, score, idf }))
     }
 
     fn field(&self, node: &QueryNode) -> Result<usize, Error> {
         let field = self.snapshot.view.state.config.declared_position(&node.using);
         // Of several parts of a query each has a vector of its own.
         field.map_err(|error| if node.place.is_empty() { error } else { error.within(node.path("using")) })
+    }
+
+    /// Which points weigh the vectors of a node.
+    fn idf(&self, node: &QueryNode, field: usize) -> Result<Option<Idf>, Error> {
+        let config = &self.snapshot.view.state.config;
+        let sparse = field.checked_sub(config.fields().len()).map(|at| &config.sparse_fields()[at].1);
+        let takes_it = sparse.is_some_and(|params| params.modifier() == Modifier::Idf);
+        if node.idf.is_some() && !takes_it {
+            let place = node.path("params.idf");
+            return Err(Error::bad(format!("{place}: needs a sparse vector with the modifier idf")));
+        }
+        Ok(node.idf.clone())
     }
 
     fn push_pairs(

@@ -16,6 +16,7 @@ use super::multi;
 use super::multi_scorer::MultiScorer;
 use super::rows::RowFinder;
 use super::sparse::SparseSearch;
+use super::tree::Idf;
 use super::vector_search::VectorSearch;
 use super::{Hit, nearest};
 use crate::collection::{Snapshot, View};
@@ -90,10 +91,14 @@ pub fn nearest(
 ) -> Result<Vec<Hit>, Error> {
     match &search.target.vector {
         VectorValue::Dense(components) => nearest::dense(snapshot, search, components, matching, deadline),
-        VectorValue::Sparse(vector) => {
-            SparseSearch::new(&snapshot.view, search.target.field, vector, deadline)?
-                .nearest(search, matching, deadline)
-        }
+        VectorValue::Sparse(vector) => SparseSearch::new(
+            &snapshot.view,
+            search.target.field,
+            vector,
+            search.target.idf.as_ref(),
+            deadline,
+        )?
+        .nearest(search, matching, deadline),
         VectorValue::Multi(rows) => multi::nearest(snapshot, search, rows, matching, deadline),
     }
 }
@@ -119,11 +124,12 @@ impl<'a> Scorer<'a> {
         view: &'a View,
         field: usize,
         vectors: &[&VectorValue],
+        idf: Option<&Idf>,
         deadline: &'a Deadline,
     ) -> Result<Scorer<'a>, Error> {
         Ok(Scorer(match view.state.config.kind_at(field) {
             VectorKind::Dense => Kind::Dense(Dense::new(view, field, vectors)),
-            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors, deadline)?),
+            VectorKind::Sparse => Kind::Sparse(sparse_searches(view, field, vectors, idf, deadline)?),
             VectorKind::Multi => {
                 Kind::Multi(MultiScorer::new(view, field, vectors.iter().map(as_rows), deadline))
             }
@@ -196,10 +202,11 @@ fn sparse_searches<'a>(
     view: &'a View,
     field: usize,
     vectors: &[&VectorValue],
+    idf: Option<&Idf>,
     deadline: &Deadline,
 ) -> Result<Vec<SparseSearch<'a>>, Error> {
     let search = |vector: &&VectorValue| match vector {
-        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector, deadline),
+        VectorValue::Sparse(vector) => SparseSearch::new(view, field, vector, idf, deadline),
         other => panic!("{:?} does not fit a field of sparse vectors", other.kind()),
     };
     vectors.iter().map(search).collect()

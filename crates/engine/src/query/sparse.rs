@@ -1,6 +1,8 @@
 //! Sparse vectors against the points of one field.
 
+use super::estimate;
 use super::matching::Matching;
+use super::tree::Idf;
 use super::vector_search::VectorSearch;
 use super::{Hit, tally};
 use crate::collection::View;
@@ -8,6 +10,7 @@ use crate::config::Modifier;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::field::SparseTable;
+use crate::filter::Filter;
 use crate::index::TopK;
 use crate::index::sparse::{Found, Sums, scan};
 use crate::types::{PointOffset, Row};
@@ -36,7 +39,8 @@ pub struct SparseSearch<'a> {
 }
 
 impl<'a> SparseSearch<'a> {
-    /// A search of the field at a position, which takes sparse vectors.
+    /// A search of the field at a position, which takes sparse vectors. `idf` says which points weigh the vector where the
+    /// field has that modifier.
     ///
     /// # Errors
     /// `Timeout`: for weights by inverse document frequency, the points of each index are counted.
@@ -44,6 +48,7 @@ impl<'a> SparseSearch<'a> {
         view: &'a View,
         position: usize,
         vector: &SparseVector,
+        idf: Option<&Idf>,
         deadline: &Deadline,
     ) -> Result<SparseSearch<'a>, Error> {
         let config = &view.state.config;
@@ -51,7 +56,11 @@ impl<'a> SparseSearch<'a> {
         let table = &view.sparse[at];
         let mut query = vector.clone();
         if config.sparse_fields()[at].1.modifier() == Modifier::Idf {
-            weigh(view, table, &mut query, deadline)?;
+            let (points, sharing) = match idf {
+                Some(Idf::Corpus(filter)) => count_corpus(view, position, &query, filter, deadline)?,
+                Some(Idf::Global) | None => count_all(view, table, &query, deadline)?,
+            };
+            weigh(&mut query, points, &sharing);
         }
         Ok(SparseSearch { view, table, position, query })
     }
@@ -179,13 +188,50 @@ impl<'a> SparseSearch<'a> {
 
 /// Multiplies each weight with the inverse document frequency of its index: ln((N − n + ½)/(n + ½) + 1), where n of the N
 /// points that have a vector in the field share the index.
-fn weigh(
+fn weigh(query: &mut SparseVector, points: u64, sharing: &[usize]) {
+    let points = points as f64;
+    for (weight, &shared) in query.values.iter_mut().zip(sharing) {
+        let shared = shared as f64;
+        *weight = (f64::from(*weight) * ((points - shared + 0.5) / (shared + 0.5) + 1.0).ln()) as f32;
+    }
+}
+
+/// The points that match and have a vector in the field, and how many of them share each index of a vector.
+fn count_corpus(
+    view: &View,
+    position: usize,
+    query: &SparseVector,
+    corpus: &Filter,
+    deadline: &Deadline,
+) -> Result<(u64, Vec<usize>), Error> {
+    let table = &view.sparse[position - view.fields.len()];
+    let mut matching = Matching::new(&view.state, Some(corpus));
+    matching.settle(deadline)?;
+    deadline.expect(estimate::documents(matching.at_most(), 1))?;
+    let (mut points, mut sharing) = (0, vec![0; query.indices.len()]);
+    let mut count = |offset: PointOffset| {
+        if let Some(row) = view.state.at(offset).rows.row(position) {
+            points += 1;
+            table.row(row).for_each_shared(&query.indices, |place, _| sharing[place] += 1);
+        }
+    };
+    let all = matching.is_everything().then_some(&view.state.live);
+    for (at, offset) in (0u32..).zip(all.unwrap_or_else(|| matching.candidates())) {
+        if at % ROWS_PER_CHECK == 0 {
+            deadline.check()?;
+        }
+        count(offset);
+    }
+    Ok((points, sharing))
+}
+
+/// All points that have a vector in the field, and how many of them share each index of a vector.
+fn count_all(
     view: &View,
     table: &SparseTable,
-    query: &mut SparseVector,
+    query: &SparseVector,
     deadline: &Deadline,
-) -> Result<(), Error> {
-    let points = table.live() as f64;
+) -> Result<(u64, Vec<usize>), Error> {
     let alive = |row| table.alive(row, view.op);
     let all_alive = table.live() == u64::from(table.len());
     let mut in_tail = vec![0usize; query.indices.len()];
@@ -203,11 +249,8 @@ fn weigh(
             }
         }
     }
-    for ((weight, in_blocks), in_tail) in query.values.iter_mut().zip(in_blocks).zip(in_tail) {
-        let shared = (in_blocks + in_tail) as f64;
-        *weight = (f64::from(*weight) * ((points - shared + 0.5) / (shared + 0.5) + 1.0).ln()) as f32;
-    }
-    Ok(())
+    let sharing = in_blocks.into_iter().zip(in_tail).map(|(in_blocks, in_tail)| in_blocks + in_tail);
+    Ok((table.live(), sharing.collect()))
 }
 
 /// The best rows so far.
@@ -281,12 +324,12 @@ mod tests {
         let view = head.view(Lsn::NONE);
         let query = SparseVector { indices: (0..100).collect(), values: vec![1.0; 100] };
         let after = |allowed| Deadline::new(Instant::now(), allowed, "Search");
-        let search = SparseSearch::new(&view, 0, &query, &after(Duration::from_secs(60))).ok().unwrap();
+        let search = SparseSearch::new(&view, 0, &query, None, &after(Duration::from_secs(60))).ok().unwrap();
         let weights = &search.query.values;
         assert!(weights[1] == weights[20] && weights[0] > weights[1] && weights[21] == weights[0]);
         assert!(search.postings(&after(Duration::ZERO)).is_err());
         assert!(matches!(
-            SparseSearch::new(&view, 0, &query, &after(Duration::ZERO)),
+            SparseSearch::new(&view, 0, &query, None, &after(Duration::ZERO)),
             Err(Error::Timeout(_))
         ));
     }

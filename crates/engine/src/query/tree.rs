@@ -35,6 +35,15 @@ pub struct ExplainRequest {
     pub why: Vec<PointId>,
 }
 
+/// The points whose document frequencies weigh the query of a sparse vector with the modifier `idf`: `params.idf`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Idf {
+    /// All points, as without it.
+    Global,
+    /// Those that match, whatever the filter of the search.
+    Corpus(Arc<Filter>),
+}
+
 /// A vector, or the point whose vector is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Example {
@@ -102,6 +111,21 @@ pub struct Discover {
     pub context: Vec<Pair>,
 }
 
+/// What is near a target, by what a model says of other examples: Qdrant's naive strategy of relevance feedback.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feedback {
+    /// What to be near.
+    pub target: Example,
+    /// Examples, each with the score that the model gives it. There is at least one.
+    pub items: Vec<(Example, f32)>,
+    /// How much the similarity to the target counts.
+    pub a: f32,
+    /// The power of a difference of scores, at least 0.
+    pub b: f32,
+    /// How much the similarities to the examples count.
+    pub c: f32,
+}
+
 /// How the lists of several prefetches become one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fusion {
@@ -129,6 +153,8 @@ pub enum Query {
     Discover(Discover),
     /// What is on the right side of pairs. There is at least one.
     Context(Vec<Pair>),
+    /// What is near a target, by what a model says of other examples.
+    Feedback(Feedback),
     /// By the value of a field.
     OrderBy(OrderBy),
     /// The lists of the prefetches as one. There is at least one prefetch.
@@ -155,6 +181,10 @@ impl Query {
                 discover.context.iter().flat_map(Pair::both).for_each(each);
             }
             Query::Context(pairs) => pairs.iter().flat_map(Pair::both).for_each(each),
+            Query::Feedback(feedback) => {
+                each(&feedback.target);
+                feedback.items.iter().for_each(|(example, _)| each(example));
+            }
             Query::OrderBy(_) | Query::Fusion(_) | Query::Formula(_) | Query::Sample | Query::ById => {}
         }
     }
@@ -180,6 +210,11 @@ impl Query {
                 Some(format!(".discover{below}"))
             }
             Query::Context(pairs) => in_pairs(pairs),
+            Query::Feedback(Feedback { items, .. }) => {
+                let at = items.iter().position(|(one, _)| is_it(one));
+                let below = at.map_or(".target".to_string(), |at| format!(".feedback[{at}].example"));
+                Some(format!(".relevance_feedback{below}"))
+            }
             _ => None,
         };
         place.unwrap_or_default()
@@ -210,6 +245,8 @@ pub struct QueryNode {
     pub filter: Option<Arc<Filter>>,
     /// How to search.
     pub params: SearchParams,
+    /// Which points weigh a sparse vector.
+    pub idf: Option<Idf>,
     /// Scores worse than this are left out. Never where nothing is scored.
     pub score_threshold: Option<f32>,
     /// Hits to find, at least 1.

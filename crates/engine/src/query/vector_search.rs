@@ -2,7 +2,7 @@
 
 use super::excluded::Excluded;
 use super::prepared::Step;
-use super::tree::SearchParams;
+use super::tree::{Idf, SearchParams};
 use crate::config::CollectionConfig;
 use crate::vectors::VectorValue;
 
@@ -13,6 +13,8 @@ pub struct Target {
     pub field: usize,
     /// The vector as sent; it fits the field.
     pub vector: VectorValue,
+    /// Which points weigh it; only of a sparse field with the modifier `idf`.
+    pub idf: Option<Idf>,
 }
 
 /// A search of one field for the points nearest to a vector.

@@ -186,6 +186,24 @@ impl State {
         }
     }
 
+    /// This state with the vector fields of another configuration. `from` has the present position of each, none of a field
+    /// that is new. Every point gets its rows anew; their versions stay.
+    #[must_use]
+    pub fn rearranged(&self, config: Arc<CollectionConfig>, from: &[Option<usize>]) -> State {
+        let rearranged = |point: &Point| Point { rows: point.rows.rearranged(from), ..point.clone() };
+        let lacking = |old: &Option<usize>| match old.and_then(|old| self.lacking.get(old)) {
+            Some(lacking) => lacking.clone(),
+            // No point has a vector in a field that is new.
+            None => self.live.clone(),
+        };
+        State {
+            config,
+            points: self.points.iter().map(rearranged).collect(),
+            lacking: Arc::new(from.iter().map(lacking).collect()),
+            ..self.clone()
+        }
+    }
+
     /// Takes note of which vectors the point at an offset has from now on.
     fn note_vectors(&mut self, offset: PointOffset, point: &Point) {
         let fields = point.rows.fields();

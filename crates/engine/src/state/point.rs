@@ -41,6 +41,15 @@ impl Rows {
         (row != NO_ROW).then_some(row)
     }
 
+    /// The rows where fields have other positions: for each new position the old one, none for a field that is new.
+    pub fn rearranged(&self, from: &[Option<usize>]) -> Rows {
+        let row = |from: &Option<usize>| from.and_then(|old| self.row(old)).unwrap_or(NO_ROW);
+        match from {
+            [one] => Rows::One(row(one)),
+            _ => Rows::Many(from.iter().map(row).collect()),
+        }
+    }
+
     /// Sets the row of a field; [`NO_ROW`] for none.
     pub fn set(&mut self, field: usize, row: Row) {
         match self {

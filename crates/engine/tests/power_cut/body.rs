@@ -56,8 +56,8 @@ fn list<T>(points: &[T], mut put: impl FnMut(&mut String, &T)) -> String {
 fn put_point(out: &mut String, id: u64, vectors: &Vectors, payload: Option<&Map<String, Value>>) {
     let _ = write!(out, "{{\"id\":{},\"vector\":", shown(id));
     match vectors.get("") {
-        Some(unnamed) => put_vector(out, "", unnamed),
-        None => {
+        Some(unnamed) if vectors.len() == 1 => put_vector(out, "", unnamed),
+        _ => {
             out.push('{');
             for (at, (name, vector)) in vectors.iter().enumerate() {
                 let _ = write!(out, "{}\"{name}\":", if at > 0 { "," } else { "" });

@@ -72,6 +72,9 @@ pub const SPARSE: &str = "s";
 /// [`Schema::fields`]' length.
 pub const MULTI: &str = "m";
 
+/// Name of a vector that is added to collections, and its length: one that gets a graph.
+pub const ADDED: (&str, usize) = ("e", 128);
+
 /// Components of a row of a multi-vector.
 pub const ROW: usize = 32;
 
@@ -110,15 +113,27 @@ impl Schema {
         })
     }
 
-    /// The schema whose creation the server describes so.
-    pub fn of(params: &Value) -> Schema {
-        match params["size"].as_u64() {
-            Some(3) => Schema::Small,
-            Some(_) => Schema::Graph,
-            None if params == &json!({}) => Schema::Sparse,
-            None => Schema::Named,
+    /// The body that adds a field again that was removed.
+    pub fn addition(self, field: &str) -> Value {
+        match field {
+            SPARSE => json!({"sparse": {}}),
+            field if field == ADDED.0 => json!({"dense": {"size": ADDED.1, "distance": "Euclid"}}),
+            field => json!({"dense": self.creation(4, Level::Always)["vectors"][field]}),
         }
     }
+}
+
+/// The fields that a server shows, each with the size of its vectors or of their rows; none of a sparse one.
+pub fn shown_fields(params: &Value) -> BTreeMap<String, Option<u64>> {
+    let vectors = &params["vectors"];
+    let size = |of: &Value| of["size"].as_u64();
+    let named = || vectors.as_object().expect("an object").iter();
+    let dense = match size(vectors) {
+        Some(size) => vec![(String::new(), Some(size))],
+        None => named().map(|(name, of)| (name.clone(), size(of))).collect(),
+    };
+    let sparse = params["sparse_vectors"].as_object().into_iter().flatten();
+    dense.into_iter().chain(sparse.map(|(name, _)| (name.clone(), None))).collect()
 }
 
 /// A point.
@@ -200,6 +215,10 @@ impl Filter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collection {
     pub schema: Schema,
+    /// Fields of the schema that were removed.
+    pub removed: BTreeSet<&'static str>,
+    /// Whether [`ADDED`] is there.
+    pub has_added: bool,
     pub points: BTreeMap<u64, Arc<Point>>,
     pub indexes: BTreeSet<String>,
     /// `metadata.note`, which a PATCH changes.
@@ -216,6 +235,8 @@ impl Collection {
     pub fn new(schema: Schema, m: u64, level: Level) -> Collection {
         Collection {
             schema,
+            removed: BTreeSet::new(),
+            has_added: false,
             points: BTreeMap::new(),
             indexes: BTreeSet::new(),
             note: None,
@@ -223,6 +244,22 @@ impl Collection {
             quantized: false,
             level,
         }
+    }
+
+    /// Name and length of each field.
+    pub fn fields(&self) -> Vec<(&'static str, usize)> {
+        let of_schema = self.schema.fields().iter().filter(|(name, _)| !self.removed.contains(name));
+        of_schema.copied().chain(self.has_added.then_some(ADDED)).collect()
+    }
+
+    /// The fields as [`shown_fields`] has them.
+    pub fn described(&self) -> BTreeMap<String, Option<u64>> {
+        let size = |(name, size): (&str, usize)| match name {
+            SPARSE => None,
+            MULTI => Some(ROW as u64),
+            _ => Some(size as u64),
+        };
+        self.fields().into_iter().map(|field| (field.0.to_string(), size(field))).collect()
     }
 
     /// The points that a filter matches.

@@ -3,7 +3,7 @@
 use crate::body::{self, Vectors};
 use crate::common::Random;
 use crate::model::{
-    Collection, FIRST_UUID, Filter, Level, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown,
+    ADDED, Collection, FIRST_UUID, Filter, Level, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -107,7 +107,8 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
         }
         8..13 => declare(random, model, name, step),
         13..17 => patch(random, model, name, step),
-        17..24 => {
+        17..20 => change_fields(random, model, name, step),
+        20..26 => {
             let changes: Vec<Change> = (0..1 + random.below(4)).map(|_| change(random, collection)).collect();
             let operations: Vec<String> =
                 changes.iter().map(|(key, _, body, _)| format!("{{\"{key}\":{body}}}")).collect();
@@ -150,6 +151,46 @@ fn declare(
     }
 }
 
+/// Adds a vector field, or removes one.
+fn change_fields(
+    random: &mut Random,
+    model: &Model,
+    name: &str,
+    step: impl Fn(&'static str, String, Result<Model, &'static str>) -> Step,
+) -> Step {
+    let mut after = model.clone();
+    let changed = after.get_mut(name).expect("it exists");
+    let all: Vec<&'static str> = changed
+        .schema
+        .fields()
+        .iter()
+        .map(|(name, _)| *name)
+        .chain([ADDED.0])
+        .filter(|n| !n.is_empty())
+        .collect();
+    let field = all[random.below(all.len() as u64) as usize];
+    let is_there = changed.fields().iter().any(|(name, _)| *name == field);
+    // Searches need a vector. What is there already, or is not there, changes nothing.
+    let adds = if is_there { changed.fields().len() == 1 || random.chance(20) } else { random.chance(80) };
+    let target = Some(field.to_string());
+    let wait = random.chance(70);
+    if adds {
+        changed.removed.remove(field);
+        changed.has_added |= field == ADDED.0;
+        let body = changed.schema.addition(field).to_string();
+        return Step { target, wait, ..step("create_vector_name", body, Ok(after)) };
+    }
+    if field == ADDED.0 {
+        changed.has_added = false;
+    } else {
+        changed.removed.insert(field);
+    }
+    for point in changed.points.values_mut().filter(|point| point.vectors.contains_key(field)) {
+        Arc::make_mut(point).vectors.remove(field);
+    }
+    Step { target, wait, ..step("delete_vector_name", String::new(), Ok(after)) }
+}
+
 /// Half of the collections wait for no sync.
 fn level(random: &mut Random) -> Level {
     if random.chance(50) { Level::Always } else { Level::ALL[1 + random.below(2) as usize] }
@@ -182,9 +223,9 @@ fn patch(
 }
 
 fn change(random: &mut Random, collection: &Collection) -> Change {
-    let schema = collection.schema;
+    let fields = collection.fields();
     match random.below(100) {
-        0..36 => upsert(random, schema),
+        0..36 => upsert(random, &fields),
         36..45 => conditional_upsert(random, collection),
         45..57 => {
             let selection = match random.chance(30) {
@@ -206,7 +247,7 @@ fn change(random: &mut Random, collection: &Collection) -> Change {
         }
         57..67 => {
             let updates: Vec<(u64, Vectors)> = (0..1 + random.below(4))
-                .map(|_| (some_id(random, collection), vectors(random, schema, true)))
+                .map(|_| (some_id(random, collection), vectors(random, &fields, true)))
                 .collect();
             let body = body::update_vectors(&updates);
             let effect = move |collection: &mut Collection| {
@@ -219,7 +260,7 @@ fn change(random: &mut Random, collection: &Collection) -> Change {
             ("update_vectors", "update_vectors", body, Box::new(effect))
         }
         67..72 => {
-            let field = schema.fields()[random.below(schema.fields().len() as u64) as usize].0;
+            let field = fields[random.below(fields.len() as u64) as usize].0;
             let what = json!({"vector": [field]});
             edit(random, collection, what, "delete_vectors", "delete_vectors", move |point| {
                 point.vectors.remove(field);
@@ -260,11 +301,11 @@ fn change(random: &mut Random, collection: &Collection) -> Change {
     }
 }
 
-fn upsert(random: &mut Random, schema: Schema) -> Change {
+fn upsert(random: &mut Random, fields: &[(&'static str, usize)]) -> Change {
     let many = if random.chance(25) { 30 } else { 5 };
     let points: Vec<(u64, Arc<Point>)> = (0..1 + random.below(many))
         .map(|_| {
-            let point = Point { vectors: vectors(random, schema, false), payload: payload(random) };
+            let point = Point { vectors: vectors(random, fields, false), payload: payload(random) };
             (any_id(random), Arc::new(point))
         })
         .collect();
@@ -279,7 +320,7 @@ fn upsert(random: &mut Random, schema: Schema) -> Change {
 /// An upsert of points that must be absent, or that skips some.
 fn conditional_upsert(random: &mut Random, collection: &Collection) -> Change {
     let id = if random.chance(60) { some_id(random, collection) } else { any_id(random) };
-    let point = Point { vectors: vectors(random, collection.schema, false), payload: payload(random) };
+    let point = Point { vectors: vectors(random, &collection.fields(), false), payload: payload(random) };
     let (mode, matching) = (random.below(4), random.chance(50).then(|| filter(random)));
     let condition = match (mode, &matching) {
         (0, _) => r#""update_mode":"insert_only""#.to_string(),
@@ -397,12 +438,12 @@ fn payload(random: &mut Random) -> Map<String, Value> {
 }
 
 /// Vectors of a point; in an update there is at least one. Components are eighths, which every format keeps.
-fn vectors(random: &mut Random, schema: Schema, update: bool) -> Vectors {
+fn vectors(random: &mut Random, fields: &[(&'static str, usize)], update: bool) -> Vectors {
     let mut vectors = Vectors::new();
-    let must = random.below(schema.fields().len() as u64) as usize;
-    for (at, (name, size)) in schema.fields().iter().enumerate() {
+    let must = random.below(fields.len() as u64) as usize;
+    for (at, &(name, size)) in fields.iter().enumerate() {
         if random.chance(85) || update && at == must {
-            vectors.insert(name, vector(random, name, *size));
+            vectors.insert(name, vector(random, name, size));
         }
     }
     vectors

@@ -2,7 +2,9 @@
 
 use crate::body;
 use crate::common::{Client, Random};
-use crate::model::{Collection, MULTI, Model, Point, ROW, SPARSE, Schema, read_id, uuid_of};
+use crate::model::{
+    ADDED, Collection, MULTI, Model, Point, ROW, SPARSE, Schema, read_id, shown_fields, uuid_of,
+};
 use crate::program;
 use kithdb_engine::collection::View;
 use kithdb_engine::field::{GraphSearch, QuantizationParams};
@@ -75,13 +77,13 @@ fn head_difference(info: &Value, expected: &Collection) -> Option<String> {
     let indexes: BTreeSet<&str> =
         info["payload_schema"].as_object().expect("an object").keys().map(String::as_str).collect();
     let found = (
-        Schema::of(&config["params"]["vectors"]),
+        shown_fields(&config["params"]),
         config["metadata"]["note"].as_u64(),
         config["hnsw_config"]["m"].as_u64().expect("a number"),
         !config["quantization_config"].is_null(),
         config["wal_config"]["durability"].as_str().expect("a level"),
     );
-    let wanted = (expected.schema, expected.note, expected.m, expected.quantized, expected.level.name());
+    let wanted = (expected.described(), expected.note, expected.m, expected.quantized, expected.level.name());
     if found != wanted {
         return Some(format!("{found:?}, not {wanted:?}"));
     }
@@ -185,8 +187,8 @@ pub fn answers_agree(client: &Client, model: &Model, random: &mut Random) {
             );
         }
         walks_meet_every_row(client, name, random);
-        for (field, _) in collection.schema.fields() {
-            match *field {
+        for (field, _) in collection.fields() {
+            match field {
                 SPARSE => sparse_searches_agree(client, name, collection, random),
                 field => searches_agree(client, name, collection, field, random),
             }
@@ -317,7 +319,7 @@ fn searches_agree(
         assert_eq!(scores(&found), scores(&all), "graph and scan of {name}/{field} agree");
     }
     // By a product another point may be nearer to a vector than its own.
-    let is_distance = field != MULTI && collection.schema != Schema::Small;
+    let is_distance = field != MULTI && (collection.schema != Schema::Small || field == ADDED.0);
     let score = all.iter().find(|hit| hit.0 == id).expect("it is among all").1;
     let has_equal = all.iter().filter(|hit| hit.1 == score).count() > 1;
     let finds_itself = found.iter().any(|hit| hit.0 == id);

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{MovedPayload, WrittenRows};
 use crate::collection::Collection;
-use crate::config::Placement;
+use crate::config::{CollectionConfig, Placement};
 use crate::faults::PlantedFault;
 use crate::state::{Payload, Point, StoredPayload};
 use crate::storage::Map;
@@ -30,11 +30,14 @@ impl Collection {
     }
 
     /// Lets the head take full chunks of rows from the file. Those that were on the map of a file that is copied forward
-    /// leave it.
-    pub(super) fn adopt_rows(&self, rows: Vec<WrittenRows>, map: &Map) {
+    /// leave it. `written` is the configuration of what was written.
+    pub(super) fn adopt_rows(&self, rows: Vec<WrittenRows>, written: &CollectionConfig, map: &Map) {
         let mut head = self.writer.lock();
         let config = Arc::clone(&head.state.config);
+        // Fields may have been added and removed since.
+        let positions = written.positions_in(&config);
         for WrittenRows { field, chunk, offset } in rows {
+            let Some(field) = positions[field] else { continue };
             let placement = config.placement(field);
             // A chunk that was dropped or taken back while the file was written is not held any more.
             if placement != Placement::Memory

@@ -30,15 +30,14 @@ impl Collection {
         // A checkpoint that is being written is asked again when it is done.
         let Some(checkpoints) = self.checkpointer.try_lock() else { return false };
         let view = self.view();
-        self.indexing.graphs.iter().enumerate().any(|(field, slot)| {
-            let kept = checkpoints.files.previous().fields.get(field);
+        let previous = checkpoints.files.previous_of(&view.state.config);
+        view.fields.iter().enumerate().any(|(field, table)| {
+            let kept = previous.fields.get(field);
             let written = kept.and_then(|kept| kept.graph.as_ref());
-            let whole = |graph: &FieldGraph| {
-                graph.indexed() > Row::FIRST && graph.indexed() >= view.fields[field].end()
-            };
+            let whole = |graph: &FieldGraph| graph.indexed() > Row::FIRST && graph.indexed() >= table.end();
             let is_due =
                 |graph: &Arc<FieldGraph>| whole(graph) && self.room_for_graphs() >= graph.file_bytes();
-            written.is_none() && slot.current.load().as_ref().is_some_and(is_due)
+            written.is_none() && table.graphs.current.load().as_ref().is_some_and(is_due)
         })
     }
 

@@ -8,6 +8,7 @@ mod scrubbing;
 pub use graphs::GraphPolicy;
 
 use super::Collection;
+use super::snapshot::BoundedGraphs;
 use crate::checkpoint::{
     CheckpointError, CheckpointFiles, Extent, Folder, Manifest, MovedPayload, RoomNeeded, Survey, Unsound,
     WrittenRows, directory, link_checkpoint, link_files, link_folder, verify_extent, write_graph, write_view,
@@ -124,12 +125,12 @@ impl Collection {
     fn plan_checkpoint(&self, checkpoints: &mut Checkpoints, policy: GraphPolicy) -> Option<Plan> {
         // The graphs' boundaries before the view: a row below a boundary that a graph leaves out was dead in what readers
         // saw, so it is dead in the view too, and no power cut revives it.
-        let bounded = self.indexing.bounded_graphs();
+        let bounded = BoundedGraphs::of(&self.view.load());
         let (view, edited, unsaved) = self.settled_view();
         self.shared.storage.turn("behind the view of a checkpoint");
         let is_first = checkpoints.files.manifest.is_none();
-        let previous = checkpoints.files.previous().clone();
-        let graphs = self.graphs_to_write(bounded, &view, &previous, policy);
+        let previous = checkpoints.files.previous_of(&view.state.config).into_owned();
+        let graphs = self.graphs_to_write(bounded.in_fields_of(&view), &view, &previous, policy);
         let is_same = !is_first && view.op == previous.op && graphs.is_empty();
         if is_same && (policy == GraphPolicy::Always || !self.frees_room(checkpoints)) {
             self.position.unsaved().remove(unsaved);
@@ -295,7 +296,7 @@ impl Collection {
         let map = storage.map(&files.path(number))?;
         self.adopt_payloads(payloads, number, &map);
         storage.turn("between payloads and rows");
-        self.adopt_rows(rows, &map);
+        self.adopt_rows(rows, &plan.view.state.config, &map);
         drop(plan);
         storage.turn("between rows and the view");
         self.publish_settled(&self.quiet_head());

@@ -28,7 +28,7 @@ impl Collection {
         let now = (view.op, checkpoints.files.next_file);
         // Of thousands of collections few were written since they were asked last.
         let known = checkpoints.needed.filter(|(then, _)| *then == now);
-        let compute = || RoomNeeded::of(&view, checkpoints.files.previous());
+        let compute = || RoomNeeded::of(&view, &checkpoints.files.previous_of(&view.state.config));
         let needed = known.map_or_else(compute, |(_, needed)| needed);
         checkpoints.needed = Some((now, needed));
         needed
@@ -54,7 +54,7 @@ impl Collection {
     fn surveyed<'a>(&self, checkpoints: &'a mut Checkpoints) -> &'a Survey {
         let view = self.view();
         let Checkpoints { files, survey, .. } = checkpoints;
-        let previous = files.previous();
+        let previous = &*files.previous_of(&view.state.config);
         let known = survey.take().filter(|survey| survey.is_of(&view, previous));
         let fresh = || Survey::of(&view, previous, &*self.shared.storage, &files.dir);
         survey.insert(known.unwrap_or_else(fresh))
@@ -73,7 +73,9 @@ impl Collection {
     pub(in crate::collection) fn has_room_to_move(&self, bytes: u64) -> bool {
         let Some(free) = self.shared.reserve.little_free() else { return true };
         let checkpoints = self.checkpointer.lock();
-        has_room_to_move(&self.view(), checkpoints.files.previous(), bytes, without_log_room(free))
+        let view = self.view();
+        let previous = checkpoints.files.previous_of(&view.state.config);
+        has_room_to_move(&view, &previous, bytes, without_log_room(free))
     }
 }
 

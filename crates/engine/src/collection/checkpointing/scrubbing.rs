@@ -2,6 +2,7 @@
 
 use crate::checkpoint::{Inspection, Manifest, Part, inspect_with};
 use crate::collection::Collection;
+use crate::config::CollectionConfig;
 use crate::storage::StorageError;
 
 /// Inspections of a collection whose checkpoints keep replacing each other meanwhile, or whose disk refuses to read.
@@ -38,14 +39,14 @@ impl Collection {
     pub fn write_again(&self, part: &Part) -> Result<(), StorageError> {
         let mut checkpoints = self.checkpointer.lock();
         let dir = checkpoints.files.dir.clone();
-        let view = self.view();
         let Some(manifest) = &mut checkpoints.files.manifest else { return Ok(()) };
         match part {
             Part::Manifest => manifest.store(&*self.shared.storage, &dir),
             Part::Graph { field } => {
-                let names = view.state.config.fields().iter().map(|(name, _)| name);
-                for (kept, _) in manifest.fields.iter_mut().zip(names).filter(|(_, name)| ***name == **field)
-                {
+                // The fields of the collection may be others by now.
+                let config = CollectionConfig::restore(&manifest.config).ok();
+                let position = config.and_then(|config| config.vector_position(field));
+                if let Some(kept) = position.and_then(|at| manifest.fields.get_mut(at)) {
                     kept.graph = None;
                 }
                 Ok(())

@@ -2,20 +2,18 @@
 //! graphs, building declared field indexes.
 
 mod building;
-mod graph_slot;
 mod queue;
 mod rewriting;
 mod turn;
 mod waiters;
 
-pub(super) use graph_slot::GraphSlot;
 pub use queue::IndexQueue;
 pub use turn::IndexTurn;
 pub use waiters::BuiltReply;
 
 use crate::collection::Collection;
 use crate::config::Indexing;
-use crate::field::{FieldGraph, IndexScratch};
+use crate::field::{FieldGraph, GraphSlot, IndexScratch};
 use crate::state::View;
 use crate::sync::atomic::AtomicBool;
 use crate::types::{Row, RowRange};
@@ -23,35 +21,13 @@ use std::sync::Arc;
 use turn::Indexers;
 use waiters::IndexWaiters;
 
-/// The graphs of a collection, the threads that work on them, and the requests that wait for a field index.
+/// The threads that work on the graphs of a collection, and the requests that wait for a field index.
+#[derive(Default)]
 pub(super) struct IndexWork {
-    /// One slot for each vector field.
-    pub graphs: Box<[GraphSlot]>,
     indexers: Indexers,
     pub waiters: IndexWaiters,
     /// The collection is in the [`IndexQueue`].
     is_queued: AtomicBool,
-}
-
-impl IndexWork {
-    /// For this many vector fields, none of which has a graph.
-    pub fn none(fields: usize) -> IndexWork {
-        IndexWork {
-            graphs: (0..fields).map(|_| GraphSlot::default()).collect(),
-            indexers: Indexers::default(),
-            waiters: IndexWaiters::default(),
-            is_queued: AtomicBool::new(false),
-        }
-    }
-
-    /// The graph of each field that has one, and its boundary.
-    pub fn bounded_graphs(&self) -> Vec<Option<(Arc<FieldGraph>, Row)>> {
-        let bounded = |graph: Arc<FieldGraph>| {
-            let indexed = graph.indexed();
-            (graph, indexed)
-        };
-        self.graphs.iter().map(|slot| slot.current.load_full().map(bounded)).collect()
-    }
 }
 
 impl Collection {
@@ -68,7 +44,7 @@ impl Collection {
                     table.vectors()
                         - RowRange::new(*indexed, table.end()).iter().filter(begins).count() as u64
                 }
-                None if self.wants_graph(view, field) => 0,
+                None if wants_graph(view, field) => 0,
                 None if view.state.config.indexing(field) == Indexing::Paused => 0,
                 None => table.vectors(),
             }
@@ -86,10 +62,10 @@ impl Collection {
         let snapshot = self.read_snapshot();
         let view = &snapshot.view;
         (0..view.fields.len()).all(|field| {
-            if !self.wants_graph(view, field) {
+            if !wants_graph(view, field) {
                 return true;
             }
-            let slot = &self.indexing.graphs[field];
+            let slot = &view.fields[field].graphs;
             snapshot.graphs[field].as_ref().is_some_and(|(graph, indexed)| {
                 *indexed >= view.fields[field].end()
                     && slot.next.load().is_none()
@@ -104,8 +80,8 @@ impl Collection {
         let view = self.view();
         (0..view.fields.len()).any(|field| {
             let end = view.fields[field].end();
-            let slot = &self.indexing.graphs[field];
-            self.wants_graph(&view, field)
+            let slot = &view.fields[field].graphs;
+            wants_graph(&view, field)
                 && (slot.current.load().as_ref().is_none_or(|graph| graph.claimed() < end)
                     || slot.next.load().as_ref().is_some_and(|graph| graph.claimed() < end))
         })
@@ -120,26 +96,33 @@ impl Collection {
 
     /// Moves some rows of the tails into the graphs that writers help with. Returns whether there is more to do.
     pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
-        (0..self.indexing.graphs.len()).fold(false, |more, field| {
-            let tended = self.indexing.graphs[field].tended();
+        self.view().fields.iter().fold(false, |more, table| {
+            let tended = table.graphs.tended();
             // Younger than the graphs, see `index_field`.
-            let view = self.view();
+            let Some((view, field)) = self.view_of(&table.graphs) else { return more };
             let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
                 graph.index_some(&view.fields[field], view.op, scratch)
             };
-            let wanted = self.wants_graph(&view, field);
+            let wanted = wants_graph(&view, field);
             more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
         })
     }
 
+    /// The view of this moment, and the position in it of the field that has these graphs; none if the field was removed.
+    fn view_of(&self, graphs: &Arc<GraphSlot>) -> Option<(Arc<View>, usize)> {
+        let view = self.view();
+        let field = view.fields.iter().position(|table| Arc::ptr_eq(&table.graphs, graphs))?;
+        Some((view, field))
+    }
+
     fn index_field(&self, view: &View, field: usize, scratch: &mut IndexScratch) -> bool {
-        let slot = &self.indexing.graphs[field];
+        let slot = &view.fields[field].graphs;
         let config = &view.state.config;
         if config.indexing(field) == Indexing::Never {
             slot.current.store(None);
             slot.next.store(None);
         }
-        if !self.wants_graph(view, field) {
+        if !wants_graph(view, field) {
             return false;
         }
         let table = &view.fields[field];
@@ -156,7 +139,7 @@ impl Collection {
         };
         // Younger than both graphs: rows that were dropped before these were there are dead in it. In an older view they
         // may be alive, and a graph would get nodes for rows that can no longer be read.
-        let view = self.view();
+        let Some((view, field)) = self.view_of(slot) else { return false };
         let table = &view.fields[field];
         if next.is_none() && self.is_due_for_rebuild(&view, field, &current) {
             // Other indexers take in the tail meanwhile; under writes that never pause there is no better moment.
@@ -199,9 +182,9 @@ impl Collection {
         fresh: &impl Fn() -> Option<Arc<FieldGraph>>,
         scratch: &mut IndexScratch,
     ) -> bool {
-        let slot = &self.indexing.graphs[field];
+        let slot = &view.fields[field].graphs;
         if !self.shared.memory.has_room_for(current.file_bytes()) {
-            return self.give_up(field, current);
+            return self.give_up(view, field, current);
         }
         slot.begin_next(current, || {
             let suits = current.suits(&view.fields[field], view.op);
@@ -211,33 +194,32 @@ impl Collection {
 
     /// Where there is no memory for a graph and the one that is to replace it, and growth is refused, drops one that is due
     /// for a rebuild: searches are exact until it is built again, and what the dead nodes took is free. Any other stays.
-    fn give_up(&self, field: usize, current: &FieldGraph) -> bool {
-        let is_worth_it =
-            self.shared.memory.is_refusing() && self.is_due_for_rebuild(&self.view(), field, current);
-        is_worth_it && self.indexing.graphs[field].drop_current(current)
+    fn give_up(&self, view: &View, field: usize, current: &FieldGraph) -> bool {
+        let is_worth_it = self.shared.memory.is_refusing() && self.is_due_for_rebuild(view, field, current);
+        is_worth_it && view.fields[field].graphs.drop_current(current)
     }
 
     /// Writers help index when the unindexed tail is long: whether one is.
     pub(in crate::collection) fn tail_is_long(&self) -> bool {
         let view = self.view();
         (0..view.fields.len()).any(|field| {
-            let slot = &self.indexing.graphs[field];
             let table = &view.fields[field];
+            let slot = &table.graphs;
             let is_long = |graph: &FieldGraph| slot.is_long(table.len(), table.dim as u64, graph.indexed());
-            slot.tended().iter().flatten().any(|graph| is_long(graph)) && self.wants_graph(&view, field)
+            slot.tended().iter().flatten().any(|graph| is_long(graph)) && wants_graph(&view, field)
         })
     }
+}
 
-    /// Whether the field is to have a graph: it has one already, or is too large for exact scans.
-    fn wants_graph(&self, view: &View, field: usize) -> bool {
-        match view.state.config.indexing(field) {
-            Indexing::Never | Indexing::Paused => false,
-            Indexing::Above { bytes } => {
-                let size = view.state.config.fields()[field].1.size as u64;
-                // A field that has a graph keeps it when it shrinks.
-                view.fields[field].live() * size * 4 > bytes
-                    || self.indexing.graphs[field].current.load().is_some()
-            }
+/// Whether the field is to have a graph: it has one already, or is too large for exact scans.
+fn wants_graph(view: &View, field: usize) -> bool {
+    match view.state.config.indexing(field) {
+        Indexing::Never | Indexing::Paused => false,
+        Indexing::Above { bytes } => {
+            let size = view.state.config.fields()[field].1.size as u64;
+            let table = &view.fields[field];
+            // A field that has a graph keeps it when it shrinks.
+            table.live() * size * 4 > bytes || table.graphs.current.load().is_some()
         }
     }
 }

@@ -121,20 +121,20 @@ impl Resolution {
     pub fn behind(&self, view: &View, updates: &[Update]) -> Option<u64> {
         let conditions = conditions(updates);
         let changed = view.state.changed_after(self.base.op);
-        same_words(&self.base.state, &view.state)
+        is_valid_in(&self.base.state, &view.state)
             .then(|| changed.map(|offset| look_work(&view.state, offset, conditions)).sum())
     }
 
     /// Begins to look again at the points that differ in a later view.
     pub fn catch_up(&mut self, view: Arc<View>) {
-        let is_valid = same_words(&self.base.state, &view.state);
+        let is_valid = is_valid_in(&self.base.state, &view.state);
         let changed = is_valid.then(|| Changed::between(&self.base.state, self.base.op, &view.state));
         self.pass = Some(Pass::new(view, changed));
     }
 
     /// What differs in a later state of the writer; `None` when everything has to be resolved again.
     pub fn changed(&self, state: &State) -> Option<Changed> {
-        same_words(&self.base.state, state).then(|| Changed::between(&self.base.state, self.base.op, state))
+        is_valid_in(&self.base.state, state).then(|| Changed::between(&self.base.state, self.base.op, state))
     }
 
     /// How to find what the filter of an update matches in a later state, in which `changed` is different.
@@ -155,6 +155,12 @@ impl Resolution {
     pub fn held_bytes(&self) -> u64 {
         self.pass.as_ref().map_or(0, |pass| pass.written.min(pass.preview.state.payload_bytes))
     }
+}
+
+/// Whether what was found of points that did not change holds in a later state.
+fn is_valid_in(before: &State, after: &State) -> bool {
+    // Which vectors a point has depends on the fields, and its version does not.
+    before.config.fields_changed() == after.config.fields_changed() && same_words(before, after)
 }
 
 /// Whether texts have the same words in both states: the conditions on them depend on the field's text index.

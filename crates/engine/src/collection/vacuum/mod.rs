@@ -8,7 +8,7 @@
 mod rows;
 
 use super::Collection;
-use super::writer::{Write, WriteRequest};
+use super::writer::{Place, Write, WriteRequest};
 use crate::checkpoint::CheckpointError;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
@@ -17,7 +17,7 @@ use crate::state::{MOVED_BYTES, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
-use crate::types::RowRange;
+use crate::types::{OpNumber, RowRange};
 use rows::{DyingChunk, ThinnedBlock, chunk_range, dying_chunks, live_bytes, thinned_blocks};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -65,17 +65,18 @@ impl Collection {
                         least_live = Some((position, chunk, bytes));
                     }
                 } else if PlantedFault::ChunkDroppedUnderNodes.is_on()
-                    || self.graphs_have_no_node_of(position, chunk_range(table, chunk))
+                    || graphs_have_no_node_of(&view, position, chunk_range(table, chunk))
                 {
                     empty.push((position, chunk));
                 }
             }
         }
         let thinned = thinned_blocks(&view);
+        let fields = view.state.config.fields_changed();
         drop(view);
         self.shared.storage.turn("dropping rows");
         if !empty.is_empty() || !thinned.is_empty() {
-            self.release(&empty, thinned);
+            self.release(fields, &empty, thinned);
         }
         let Some((field, chunk, bytes)) = least_live else { return false };
         if !self.has_room_to_move(bytes) {
@@ -83,7 +84,7 @@ impl Collection {
             self.vacuum.waits_for_checkpoint.store(self.shared.reserve.is_spent(), Ordering::Relaxed);
             return false;
         }
-        self.empty_chunk(field, chunk)
+        self.empty_chunk(Place { fields, field, chunk })
     }
 
     /// What decides whether there is something to drop or to empty, in one number.
@@ -92,29 +93,21 @@ impl Collection {
         view.op.hash(&mut hasher);
         // Rows that had no room to move may have it when there is more.
         self.shared.reserve.little_free().map(|free| free / ROOM_STEP).hash(&mut hasher);
-        for slot in &self.indexing.graphs {
-            for graph in [slot.current.load_full(), slot.next.load_full()] {
+        for table in view.fields.iter() {
+            for graph in [table.graphs.current.load_full(), table.graphs.next.load_full()] {
                 graph.map(|graph| (Arc::as_ptr(&graph).addr(), graph.indexed())).hash(&mut hasher);
             }
         }
         hasher.finish()
     }
 
-    /// Whether no graph of the field has a node for one of these dead rows, nor will get one.
-    fn graphs_have_no_node_of(&self, field: usize, rows: RowRange) -> bool {
-        // Sparse fields have none.
-        let Some(slot) = self.indexing.graphs.get(field) else { return true };
-        let through = |graph: &Arc<FieldGraph>| {
-            // Rows before the boundary are in the graph or will not be. Later rows may be inserted from an older view.
-            rows.end <= graph.indexed() && rows.iter().all(|row| graph.node_of(row).is_none())
-        };
-        // The next graph first: if it becomes the current one meanwhile, it is checked all the same.
-        [slot.next.load_full(), slot.current.load_full()].iter().flatten().all(through)
-    }
-
-    /// Drops chunks whose rows are dead in every view from now on, and takes blocks in that leave such rows out.
-    fn release(&self, chunks: &[(usize, u32)], thinned: Vec<ThinnedBlock>) {
+    /// Drops chunks whose rows are dead in every view from now on, and takes blocks in that leave such rows out. `fields` is
+    /// the last operation that changed the fields, when they were found: positions of others are not theirs.
+    fn release(&self, fields: OpNumber, chunks: &[(usize, u32)], thinned: Vec<ThinnedBlock>) {
         let mut head = self.quiet_head();
+        if head.state.config.fields_changed() != fields {
+            return;
+        }
         for &(position, chunk) in chunks {
             match position.checked_sub(head.fields.len()) {
                 None => head.fields[position].release(chunk),
@@ -129,13 +122,14 @@ impl Collection {
     }
 
     /// Moves the live rows of a chunk to the end, a few with each operation. Returns false when the writer refused.
-    fn empty_chunk(self: &Arc<Self>, field: usize, chunk: u32) -> bool {
-        if !self.chunks_of_vectors(field, chunk).all(|chunk| self.is_sound_on_disk(field, chunk)) {
+    fn empty_chunk(self: &Arc<Self>, place: Place) -> bool {
+        let Some(mut chunks) = self.chunks_of_vectors(place) else { return false };
+        if !chunks.all(|chunk| self.is_sound_on_disk(Place { chunk, ..place })) {
             return false;
         }
         let mut before = usize::MAX;
         loop {
-            let live = self.live_rows_of(&self.view(), field, chunk);
+            let Some(live) = self.live_rows_of(place) else { return false };
             if live == 0 || live >= before {
                 return live == 0;
             }
@@ -143,7 +137,7 @@ impl Collection {
             self.shared.storage.turn("moving rows");
             let (send, receive) = sync_channel(1);
             let request = WriteRequest {
-                write: Write::MoveRows { field, chunk },
+                write: Write::MoveRows(place),
                 identity: None,
                 deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
                 bytes: MOVED_BYTES,
@@ -159,25 +153,31 @@ impl Collection {
         }
     }
 
+    /// The view of this moment, if a place is still that of the same chunk.
+    fn view_with(&self, place: Place) -> Option<Arc<View>> {
+        Some(self.view()).filter(|view| view.state.config.fields_changed() == place.fields)
+    }
+
     /// The chunks that the live vectors of a chunk lie in, which may begin in one before it and end in one after it.
-    fn chunks_of_vectors(&self, field: usize, chunk: u32) -> Range<u32> {
-        let view = self.view();
+    fn chunks_of_vectors(&self, place: Place) -> Option<Range<u32>> {
+        let (view, chunk) = (self.view_with(place)?, place.chunk);
         // Sparse vectors have a row each.
-        let Some(table) = view.fields.get(field) else { return chunk..chunk + 1 };
+        let Some(table) = view.fields.get(place.field) else { return Some(chunk..chunk + 1) };
         let rows = table.rows.chunk_rows();
         let mut live = chunk_range(table, chunk).iter().filter(|&row| table.alive(row, view.op));
-        let Some(first) = live.next() else { return chunk..chunk + 1 };
+        let Some(first) = live.next() else { return Some(chunk..chunk + 1) };
         let last = live.next_back().unwrap_or(first);
-        table.run(first).start.get() / rows..(table.run(last).end.get() - 1) / rows + 1
+        Some(table.run(first).start.get() / rows..(table.run(last).end.get() - 1) / rows + 1)
     }
 
     /// Whether a chunk still has its checksum, where it lies in a file: what is moved gets a new one, and would pass for
     /// sound for ever. Damage is reported; what cannot be read now is checked again when something has changed.
-    fn is_sound_on_disk(&self, field: usize, chunk: u32) -> bool {
+    fn is_sound_on_disk(&self, place: Place) -> bool {
         let on_disk = || {
             let checkpoints = self.checkpointer.lock();
-            let kept = checkpoints.files.previous().fields.get(field)?;
-            kept.chunks.get(chunk as usize).copied().flatten()
+            let previous = checkpoints.files.previous_of(&self.view_with(place)?.state.config);
+            let kept = previous.fields.get(place.field)?;
+            kept.chunks.get(place.chunk as usize).copied().flatten()
         };
         let Some(extent) = on_disk() else { return true };
         match self.verify_extent(&extent) {
@@ -191,9 +191,22 @@ impl Collection {
         }
     }
 
-    fn live_rows_of(&self, view: &View, field: usize, chunk: u32) -> usize {
-        view.row_tables().nth(field).map_or(0, |table| {
-            chunk_range(table, chunk).iter().filter(|&row| table.alive(row, view.op)).count()
-        })
+    fn live_rows_of(&self, place: Place) -> Option<usize> {
+        let view = self.view_with(place)?;
+        let table = view.row_tables().nth(place.field)?;
+        let rows = chunk_range(table, place.chunk);
+        Some(rows.iter().filter(|&row| table.alive(row, view.op)).count())
     }
+}
+
+/// Whether no graph of the field has a node for one of these dead rows, nor will get one.
+fn graphs_have_no_node_of(view: &View, field: usize, rows: RowRange) -> bool {
+    // Sparse fields have none.
+    let Some(slot) = view.fields.get(field).map(|table| &table.graphs) else { return true };
+    let through = |graph: &Arc<FieldGraph>| {
+        // Rows before the boundary are in the graph or will not be. Later rows may be inserted from an older view.
+        rows.end <= graph.indexed() && rows.iter().all(|row| graph.node_of(row).is_none())
+    };
+    // The next graph first: if it becomes the current one meanwhile, it is checked all the same.
+    [slot.next.load_full(), slot.current.load_full()].iter().flatten().all(through)
 }

@@ -1,10 +1,11 @@
 //! Applying writes to the head, each completely or not at all.
 
-use super::request::Write;
+use super::request::{Place, Write};
 use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
 use crate::collection::expiring::due_points;
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
+use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -113,10 +114,16 @@ fn apply(
             if PlantedFault::PatchNotLogged.is_on() { Vec::new() } else { changes }
         }
         Write::RemoveExpired => remove_expired(head, op, shared)?,
-        Write::MoveRows { field, chunk } => {
-            head.move_rows(op, field, chunk);
+        Write::MoveRows(Place { fields, field, chunk }) => {
+            if head.state.config.fields_changed() == fields {
+                head.move_rows(op, field, chunk);
+            }
             Vec::new()
         }
+        Write::AddField { name, field, .. } => {
+            set_fields(head, op, head.state.config.with_field(op, &name, &field, &shared.limits)?)?
+        }
+        Write::RemoveField { name } => set_fields(head, op, head.state.config.without_field(op, &name))?,
     })
 }
 
@@ -127,6 +134,13 @@ fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<
     let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if ids.is_empty() { Ok(Vec::new()) } else { apply_one(head, op, Change::Delete(ids)) }
+}
+
+/// Gives the head the fields of a configuration, if there is one.
+fn set_fields(head: &mut Head, op: OpNumber, config: Option<CollectionConfig>) -> Result<Vec<Change>, Error> {
+    let Some(config) = config else { return Ok(Vec::new()) };
+    let changes = apply_one(head, op, Change::SetFields(config.to_json().into()))?;
+    Ok(if PlantedFault::FieldsNotLogged.is_on() { Vec::new() } else { changes })
 }
 
 fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change>, Error> {

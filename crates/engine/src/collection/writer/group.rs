@@ -39,9 +39,9 @@ const LONG_REQUEST_BYTES: usize = 1 << 20;
 /// A collection whose checkpoints fail may use the unsaved work that is allowed for all, divided by this.
 const FAULTY_UNSAVED_DIVISOR: usize = 2;
 
-/// Whether writes that were accepted should not wait for this one.
+/// Whether writes that were accepted should not wait for this one, or be in the log before it begins.
 fn is_long(request: &WriteRequest) -> bool {
-    request.bytes >= LONG_REQUEST_BYTES
+    request.bytes >= LONG_REQUEST_BYTES || request.write.changes_fields()
 }
 
 thread_local! {
@@ -163,6 +163,9 @@ impl Collection {
                 break;
             }
             let Some(request) = group.pop_front() else { break };
+            if request.write.changes_fields() {
+                self.await_durable(head);
+            }
             let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
             let WriteRequest { write, identity, deadline, bytes, reply } = request;
             let room = if write.grows() {
@@ -204,6 +207,14 @@ impl Collection {
             return None;
         }
         Some(accepted)
+    }
+
+    /// Waits until all that the head has is durable. What is not may have to be taken back, at the positions that fields have
+    /// now.
+    fn await_durable(&self, head: &mut Head) {
+        self.writer.in_flight.wait_for_none();
+        self.restore_if_stale(head);
+        head.settle(self.view.load().op);
     }
 
     /// The request, unless it repeats a call that was applied before or may have been: then it is answered. The head has

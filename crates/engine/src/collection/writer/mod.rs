@@ -12,7 +12,7 @@ mod queue;
 mod request;
 
 pub use heavy::{Class, HeavyWrite, Step};
-pub use request::{CHANGES, Write, WriteDone, WriteReply, WriteRequest, refused};
+pub use request::{CHANGES, Place, Write, WriteDone, WriteReply, WriteRequest, refused};
 
 use super::Collection;
 use crate::state::Head;

@@ -2,7 +2,7 @@
 
 use crate::change::Skipped;
 use crate::collection::update::{Resolution, Update};
-use crate::config::CollectionPatch;
+use crate::config::{CollectionPatch, NewField};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -19,6 +19,9 @@ pub const CHANGES: u8 = 1;
 const POINT_BYTES: usize = 512;
 /// About what a point takes in a field index.
 const INDEXED_BYTES: usize = 64;
+
+/// About what a point takes a second time while fields are added: itself, and the list of its rows.
+const REARRANGED_BYTES: usize = 160;
 
 /// A write.
 pub enum Write {
@@ -56,12 +59,32 @@ pub enum Write {
     /// Removes some points whose time has come (C17).
     RemoveExpired,
     /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
-    MoveRows {
-        /// Position of the vector field.
-        field: usize,
-        /// The chunk.
-        chunk: u32,
+    MoveRows(Place),
+    /// C4.8
+    AddField {
+        /// The name.
+        name: Box<str>,
+        /// What it is to be.
+        field: Box<NewField>,
+        /// Points of the collection, which all get their rows anew.
+        points: usize,
     },
+    /// C4.8
+    RemoveField {
+        /// The name.
+        name: Box<str>,
+    },
+}
+
+/// A chunk of the rows of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The last operation that changed the fields: positions are those between it and the next one.
+    pub fields: OpNumber,
+    /// Position of the vector field.
+    pub field: usize,
+    /// The chunk.
+    pub chunk: u32,
 }
 
 impl Write {
@@ -78,9 +101,19 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().any(Update::adds_rows)
             }
-            Write::MoveRows { .. } => true,
-            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired => false,
+            Write::MoveRows(_) => true,
+            Write::CreateIndex { .. }
+            | Write::DropIndex(_)
+            | Write::Patch(_)
+            | Write::RemoveExpired
+            | Write::AddField { .. }
+            | Write::RemoveField { .. } => false,
         }
+    }
+
+    /// Whether it adds or removes a vector field. Then positions change, and nothing else may be on its way to the log.
+    pub(super) fn changes_fields(&self) -> bool {
+        matches!(self, Write::AddField { .. } | Write::RemoveField { .. })
     }
 
     /// About how many bytes of memory it adds that stay: those of its body, of which numbers are longer in JSON than in
@@ -90,11 +123,14 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().map(Update::points).sum()
             }
+            // Each point is written anew, and the old ones stay as long as readers have them.
+            Write::AddField { points, .. } => return (points * REARRANGED_BYTES) as u64,
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
             | Write::Patch(_)
             | Write::RemoveExpired
-            | Write::MoveRows { .. } => 0,
+            | Write::MoveRows(_)
+            | Write::RemoveField { .. } => 0,
         };
         (body_bytes + points * (POINT_BYTES + indexes * INDEXED_BYTES)) as u64
     }
@@ -105,8 +141,12 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().any(Update::grows)
             }
-            Write::CreateIndex { .. } => true,
-            Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired | Write::MoveRows { .. } => false,
+            Write::CreateIndex { .. } | Write::AddField { .. } => true,
+            Write::DropIndex(_)
+            | Write::Patch(_)
+            | Write::RemoveExpired
+            | Write::MoveRows(_)
+            | Write::RemoveField { .. } => false,
         }
     }
 }

@@ -82,6 +82,8 @@ fn clause() -> impl Strategy<Value = Value> {
         prop::collection::vec(integer(), 0..4).prop_map(|list| json!({"except": list})),
         prop::sample::select(vec!["", "r", "red", "2024-01", "550e", "ré\"d", "東"])
             .prop_map(|text| json!({"prefix": text})),
+        prop::sample::select(vec!["", "e", "ed", "24-0", "0e84", "é\"", "東", "n"])
+            .prop_map(|text| json!({"substring": text})),
         words(),
     ];
     prop_oneof![
@@ -110,6 +112,8 @@ pub(super) fn alike_clause() -> impl Strategy<Value = Value> {
         list.clone().prop_map(|list| json!({"match": {"any": list}})),
         list.prop_map(|list| json!({"match": {"except": list}})),
         prop::sample::select(vec!["", "r", "55", "2024"]).prop_map(|text| json!({"match": {"prefix": text}})),
+        prop::sample::select(vec!["", "e", "50e", "-01"])
+            .prop_map(|text| json!({"match": {"substring": text}})),
         words().prop_map(|words| json!({"match": words})),
         bounds(of(Value::is_number)).prop_map(|range| json!({"range": range})),
         instant_bounds().prop_map(|range| json!({"range": range})),

@@ -13,7 +13,7 @@ fn refusal(filter: &str) -> String {
     }
 }
 
-const EVERY_KIND: [&str; 24] = [
+const EVERY_KIND: [&str; 26] = [
     r#"{"key":"a","match":{"value":"x"}}"#,
     r#"{"key":"a","match":{"value":1}}"#,
     r#"{"key":"a","match":{"value":true}}"#,
@@ -21,6 +21,8 @@ const EVERY_KIND: [&str; 24] = [
     r#"{"key":"a","match":{"text_any":"x y"}}"#,
     r#"{"key":"a","match":{"phrase":"x y"}}"#,
     r#"{"key":"a","match":{"prefix":"x"}}"#,
+    r#"{"key":"a","match":{"substring":"x"}}"#,
+    r#"{"slice":{"total":4,"index":3}}"#,
     r#"{"key":"a","match":{"any":["x","y"]}}"#,
     r#"{"key":"a","match":{"any":[1,2]}}"#,
     r#"{"key":"a","match":{"except":["x"]}}"#,
@@ -101,13 +103,16 @@ fn errors_name_the_place_and_the_reason_c1_4_c1_11() {
             "filter.must[0].match.except[0]: expected a string or an integer, got a boolean",
         ),
         (
-            r#"{"must":[{"key":"a","match":{"substring":"x"}}]}"#,
-            "filter.must[0].match.substring: substring matching is not available, use text, phrase or prefix",
+            r#"{"must":[{"key":"a","match":{"substring":1}}]}"#,
+            "filter.must[0].match.substring: expected a string, got a number",
         ),
-        (r#"{"must":[{"slice":{}}]}"#, "filter.must[0].slice: slice conditions are not available"),
+        (
+            r#"{"must":[{"slice":{"total":2,"index":2}}]}"#,
+            "filter.must[0].slice: index: value 2 invalid, must be less than total, 2",
+        ),
         (
             r#"{"must":[{"key":"a","match":{}}]}"#,
-            "filter.must[0].match: expected one of value, any, except, prefix, text, text_any, phrase",
+            "filter.must[0].match: expected one of value, any, except, prefix, substring, text, text_any, phrase",
         ),
         (
             r#"{"must":[{"key":"a","match":{"value":1,"any":[1]}}]}"#,

@@ -153,6 +153,7 @@ fn is_match(clause: &Value, value: &Value) -> bool {
         "any" => wanted.as_array().unwrap().iter().any(|one| is_equal(one, value)),
         "except" => !value.is_null() && !wanted.as_array().unwrap().iter().any(|one| is_equal(one, value)),
         "prefix" => value.as_str().is_some_and(|text| text.starts_with(wanted.as_str().unwrap())),
+        "substring" => value.as_str().is_some_and(|text| text.contains(wanted.as_str().unwrap())),
         _ => {
             let Some(text) = value.as_str() else { return false };
             let (text, wanted) = (words(text), words(wanted.as_str().unwrap()));

@@ -79,6 +79,9 @@ fn any_and_except_c7() {
 fn prefix_and_text_c7() {
     table(r#""match":{"prefix":"Äp"}"#, &["\"Äpfel\"", "[1,\"Äp\"]"], &["\"äpfel\"", "\"A\"", "1"]);
     table(r#""match":{"prefix":""}"#, &["\"\"", "\"x\""], &["1", "null", "[]"]);
+    let parts = &["\"ein Äpfel\"", "[1,\"xÄp\"]"];
+    table(r#""match":{"substring":"Äp"}"#, parts, &["\"äpfel\"", "\"A p\"", "1", "[[\"Äp\"]]"]);
+    table(r#""match":{"substring":""}"#, &["\"\"", "\"x\""], &["1", "null", "[]"]);
     table(
         r#""match":{"text":"Quick fox"}"#,
         &["\"a fox, quick!\""],

@@ -31,7 +31,7 @@ impl FieldIndex {
     ) {
         let count = |postings: &super::Postings| match among {
             None => postings.len(),
-            Some(bits) => postings.iter().filter(|&offset| bits.contains(offset)).count() as u64,
+            Some(bits) => postings.count_in(bits),
         };
         match (&self.values, self.kind()) {
             (Values::Texts { texts, .. }, _) => {

@@ -177,6 +177,27 @@ impl FieldIndex {
         }
     }
 
+    /// Strings that contain the bytes of `part`. Every string of the index is read, as far as `work` suffices; those behind
+    /// are doubtful.
+    pub fn match_substring(&self, part: &str, work: &PlanWork) -> Bounds {
+        match &self.values {
+            Values::Texts { texts, .. } => {
+                let left = work.prefixed.get();
+                let mut all = texts.range::<str>((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded));
+                let mut read = 0;
+                let read_some = all.by_ref().take(left).inspect(|_| read += 1);
+                let hits = read_some.filter(|(text, _)| text.contains(part)).map(|(_, postings)| postings);
+                let hits = postings::union(hits);
+                work.prefixed.set(left - read);
+                if all.next().is_some() {
+                    return Bounds::new(hits, self.indexed.clone());
+                }
+                Bounds::exact(hits)
+            }
+            _ => self.strings(),
+        }
+    }
+
     /// Points that may hold a string. None is certain.
     pub fn strings(&self) -> Bounds {
         Bounds::within(match self.kind() {

@@ -1,7 +1,7 @@
 //! The points that hold one value, and unions and intersections of them.
 
 use super::memory::Weight;
-use crate::point_set::PointSet;
+use crate::point_set::{Bits, PointSet};
 use crate::types::PointOffset;
 
 /// Offsets of the points that hold a value. A single point, which is frequent in fields with many values, takes no allocation.
@@ -19,6 +19,14 @@ impl Postings {
         match self {
             Postings::One(_) => 1,
             Postings::Many(points) => points.len(),
+        }
+    }
+
+    /// How many of the points are in a set.
+    pub fn count_in(&self, bits: &Bits) -> u64 {
+        match self {
+            Postings::One(offset) => u64::from(bits.contains(*offset)),
+            Postings::Many(points) => points.count_in(bits),
         }
     }
 

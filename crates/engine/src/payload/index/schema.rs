@@ -64,6 +64,9 @@ impl FieldKind {
     }
 }
 
+/// Where an index may be asked to be held; it is in memory whatever was asked for.
+const MEMORY: [&str; 3] = ["cold", "cached", "pinned"];
+
 /// Every option with its default.
 const OPTIONS: [(&str, bool); 7] = [
     ("is_tenant", false),
@@ -87,20 +90,31 @@ pub struct FieldSchema {
     is_object: bool,
     /// The options given, by position in [`OPTIONS`].
     options: [Option<bool>; OPTIONS.len()],
+    /// `memory`, where it was given: one of [`MEMORY`].
+    memory: Option<&'static str>,
     /// Those of a text index; all absent for another.
     text: Arc<TextOptions>,
 }
 
 impl PartialEq for FieldSchema {
     fn eq(&self, other: &FieldSchema) -> bool {
-        self.kind == other.kind && self.effective() == other.effective() && self.text == other.text
+        self.kind == other.kind
+            && self.effective() == other.effective()
+            && self.memory == other.memory
+            && self.text == other.text
     }
 }
 
 impl FieldSchema {
     /// The definition that a bare type name gives.
     pub fn new(kind: FieldKind) -> FieldSchema {
-        FieldSchema { kind, is_object: false, options: [None; OPTIONS.len()], text: Arc::default() }
+        FieldSchema {
+            kind,
+            is_object: false,
+            options: [None; OPTIONS.len()],
+            memory: None,
+            text: Arc::default(),
+        }
     }
 
     /// Type of the values that the index covers; its name is the `data_type` of answers.
@@ -132,6 +146,7 @@ impl FieldSchema {
     fn parse_object(reader: &mut Reader<'_>) -> Result<FieldSchema, Error> {
         let mut name = None;
         let mut options = [None; OPTIONS.len()];
+        let mut memory = None;
         let mut text = TextOptions::default();
         // Which options are known depends on the type, which may come last.
         let mut first_unknown = None;
@@ -140,6 +155,8 @@ impl FieldSchema {
                 name = r.optional(|r| r.string().map(String::from))?;
             } else if let Some(at) = OPTIONS.iter().position(|(option, _)| *option == key) {
                 options[at] = r.optional(Reader::bool)?;
+            } else if key == "memory" {
+                memory = r.optional(read_memory)?;
             } else if TextOptions::NAMES.contains(&key) {
                 text.read(r, key)?;
             } else if r.peek()? == Kind::Null {
@@ -162,7 +179,7 @@ impl FieldSchema {
             return Err(reader.error(format!("{option} is no option of a {} index", kind.name())));
         }
         text.check(reader)?;
-        let schema = FieldSchema { kind, is_object: true, options, text: Arc::new(text) };
+        let schema = FieldSchema { kind, is_object: true, options, memory, text: Arc::new(text) };
         if kind == FieldKind::Integer && !schema.option("lookup") && !schema.option("range") {
             return Err(reader.error("the 'lookup' and 'range' capabilities can't be both disabled"));
         }
@@ -191,6 +208,11 @@ impl FieldSchema {
                 out.extend_from_slice(if value { b"true" } else { b"false" });
             }
         }
+        if let Some(memory) = self.memory {
+            out.push(b',');
+            json::write_key(out, "memory");
+            json::write_string(out, memory);
+        }
         out.push(b'}');
     }
 
@@ -201,6 +223,12 @@ impl FieldSchema {
     fn effective(&self) -> [bool; OPTIONS.len()] {
         std::array::from_fn(|at| self.options[at].unwrap_or(OPTIONS[at].1))
     }
+}
+
+fn read_memory(reader: &mut Reader<'_>) -> Result<&'static str, Error> {
+    let name = reader.string()?;
+    let known = MEMORY.iter().find(|known| **known == name);
+    known.copied().ok_or_else(|| reader.error(format!("expected one of {}", MEMORY.join(", "))))
 }
 
 fn parse_kind(reader: &Reader<'_>, name: &str) -> Result<FieldKind, Error> {

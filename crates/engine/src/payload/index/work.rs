@@ -15,7 +15,7 @@ pub struct PlanWork {
     pub places: Cell<usize>,
     /// Tokens of texts read in order.
     pub tokens: Cell<usize>,
-    /// Values that begin with a prefix.
+    /// Values that begin with a prefix, or that are searched for a part.
     pub prefixed: Cell<usize>,
 }
 

@@ -81,6 +81,11 @@ impl Head {
                 self.state.set_config(Arc::new(config));
             }
             Change::Skipped(_) => {}
+            Change::SetFields(json) => {
+                let config =
+                    CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
+                self.set_fields(op, Arc::new(config));
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! [`Head::restore`].
 
 mod apply;
+mod fields;
 mod rows;
 
 pub use rows::MOVED_BYTES;
@@ -18,6 +19,7 @@ use crate::faults::PlantedFault;
 use crate::field::arena::{FieldArena, FieldCounts};
 use crate::field::sparse_table::{SparseArena, SparseMark};
 use crate::types::{Lsn, OpNumber, OperationId, Row};
+use fields::RemovedField;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -35,6 +37,9 @@ pub struct Head {
     pub fields: Vec<FieldArena>,
     /// Sparse fields in theirs; their positions follow those of `fields`.
     pub sparse: Vec<SparseArena>,
+    /// Fields that were removed, and may have to come back.
+    removed: Vec<RemovedField>,
+    row_chunk_bytes: usize,
     /// The last operation applied.
     pub op: OpNumber,
     /// Deaths that a restore may have to take back, oldest first.
@@ -65,7 +70,18 @@ impl Head {
         let (deaths, scratch) = (VecDeque::new(), Vec::new());
         let edited = EditedPayloads::default();
         let state = State::new(config);
-        Head { state, fields, sparse, op: OpNumber::NONE, deaths, edited, scratch, is_preview: false }
+        Head {
+            state,
+            fields,
+            sparse,
+            removed: Vec::new(),
+            row_chunk_bytes,
+            op: OpNumber::NONE,
+            deaths,
+            edited,
+            scratch,
+            is_preview: false,
+        }
     }
 
     /// A private copy of a view, to find out what changes lead to. All that a filter sees is as in the head; of a vector
@@ -75,6 +91,8 @@ impl Head {
             state: view.state.clone(),
             fields: Vec::new(),
             sparse: Vec::new(),
+            removed: Vec::new(),
+            row_chunk_bytes: 0,
             op: view.op,
             deaths: VecDeque::new(),
             edited: EditedPayloads::default(),
@@ -134,6 +152,7 @@ impl Head {
         while self.deaths.back().is_some_and(|(op, ..)| *op > view.op && !stays) {
             self.take_back_last_death();
         }
+        self.arrange(&view.state.config);
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
             arena.truncate(table.counts());
         }
@@ -144,8 +163,9 @@ impl Head {
         self.op = view.op;
     }
 
-    /// Forgets the deaths up to an operation that is durable.
+    /// Forgets the deaths and the removed fields up to an operation that is durable.
     pub fn settle(&mut self, op: OpNumber) {
+        self.removed.retain(|field| field.op > op);
         while self.deaths.front().is_some_and(|(died, ..)| *died <= op) {
             self.deaths.pop_front();
         }
@@ -175,6 +195,7 @@ impl Head {
         while self.deaths.len() > savepoint.deaths && !PlantedFault::RefusedRequestLeavesDeaths.is_on() {
             self.take_back_last_death();
         }
+        self.arrange(&savepoint.state.config);
         for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
             arena.truncate(counts);
         }

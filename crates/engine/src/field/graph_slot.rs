@@ -1,6 +1,6 @@
 //! The graph of one field, and the one that is to replace it.
 
-use crate::field::FieldGraph;
+use super::graph::FieldGraph;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::types::Row;
@@ -17,8 +17,10 @@ const TAIL_COMPONENTS: u64 = 32 << 20;
 
 /// The graph of a field, and the one that is being built to replace it.
 #[derive(Default)]
-pub(in crate::collection) struct GraphSlot {
+pub struct GraphSlot {
+    /// The graph that searches use.
     pub current: ArcSwapOption<FieldGraph>,
+    /// The one that is to replace it.
     pub next: ArcSwapOption<FieldGraph>,
     /// Rows of the field when it was last searched.
     searched: AtomicU32,
@@ -28,6 +30,13 @@ pub(in crate::collection) struct GraphSlot {
 }
 
 impl GraphSlot {
+    /// The graph that searches use, with its boundary.
+    pub fn bounded(&self) -> Option<(Arc<FieldGraph>, Row)> {
+        let graph = self.current.load_full()?;
+        let indexed = graph.indexed();
+        Some((graph, indexed))
+    }
+
     /// Takes note of a search that sees this many rows.
     pub fn note_search(&self, rows: u32) {
         // Searches all write the same while nothing is written: they need not fight for the word.
@@ -38,7 +47,7 @@ impl GraphSlot {
 
     /// Whether the rows from a boundary on are so many that writers should help with indexing. Rows that no search has seen may
     /// wait: a bulk load has the processors to itself, and the graph is built when it pauses.
-    pub(super) fn is_long(&self, rows: u32, dim: u64, indexed: Row) -> bool {
+    pub(crate) fn is_long(&self, rows: u32, dim: u64, indexed: Row) -> bool {
         let searched = self.searched.load(Ordering::Relaxed).min(rows);
         let components = |end: u32| u64::from(end.saturating_sub(indexed.get())) * dim;
         components(searched) > SEARCHED_COMPONENTS || components(rows) > TAIL_COMPONENTS
@@ -46,13 +55,13 @@ impl GraphSlot {
 
     /// The graphs whose tails writers keep short: the one that searches use, and one that it was rewritten to, which
     /// would else never catch up with writes that do not pause. One that is built from the start is not among them.
-    pub(super) fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
+    pub(crate) fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
         [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
     }
 
     /// Puts the next graph in the place of the current one, unless another indexer has done so since these were read: a
     /// graph that was replaced in its turn has nodes for rows that are dropped by now.
-    pub(super) fn promote(&self, current: &FieldGraph, next: Arc<FieldGraph>) {
+    pub(crate) fn promote(&self, current: &FieldGraph, next: Arc<FieldGraph>) {
         let is_next = self.next.load().as_ref().is_some_and(|present| Arc::ptr_eq(present, &next));
         if is_next && std::ptr::eq(current, self.current_address()) {
             self.current.store(Some(next));
@@ -62,7 +71,7 @@ impl GraphSlot {
 
     /// Takes the current graph away, unless it was replaced since it was read, or another thread changes what is in the slot:
     /// then false.
-    pub(super) fn drop_current(&self, current: &FieldGraph) -> bool {
+    pub(crate) fn drop_current(&self, current: &FieldGraph) -> bool {
         self.change(|| {
             if std::ptr::eq(current, self.current_address()) {
                 self.current.store(None);
@@ -77,7 +86,7 @@ impl GraphSlot {
 
     /// Puts what is to take the place of the current graph beside it, if there is anything, unless another thread changes
     /// what is in the slot: then false.
-    pub(super) fn begin_next(
+    pub(crate) fn begin_next(
         &self,
         current: &FieldGraph,
         next: impl FnOnce() -> Option<Arc<FieldGraph>>,
@@ -86,7 +95,7 @@ impl GraphSlot {
     }
 
     /// The same in the place of one that was found beside the current graph.
-    pub(super) fn replace_next(
+    pub(crate) fn replace_next(
         &self,
         current: &FieldGraph,
         old: Option<&Arc<FieldGraph>>,
@@ -102,12 +111,12 @@ impl GraphSlot {
     }
 
     /// Whether the graphs in the slot are being changed.
-    pub(super) fn is_changing(&self) -> bool {
+    pub(crate) fn is_changing(&self) -> bool {
         self.changing.is_locked()
     }
 
     /// Changes what is in the slot, unless another thread does so. Returns whether it was done.
-    pub(super) fn change(&self, step: impl FnOnce()) -> bool {
+    pub(crate) fn change(&self, step: impl FnOnce()) -> bool {
         let Some(_held) = self.changing.try_lock() else { return false };
         step();
         true
