@@ -250,7 +250,7 @@ describe.each(durableKinds)('the file of the %s store', (kind) => {
     await expect(openStore(folder, kind)).rejects.toThrow(/unknown schema 99/);
     const line = readFileSync(join(folder, DIGEST_FILE), 'utf8')
       .split('\n')[0]!
-      .replace('"schema":2', '"schema":3');
+      .replace('"schema":2', '"schema":4');
     const sum = createHash('sha256').update(line).digest('hex');
     writeFileSync(join(folder, DIGEST_FILE), `${line}\n${sum}\n`);
     await expect(openStore(folder, kind)).rejects.toThrow(/later release/);

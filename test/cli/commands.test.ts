@@ -98,7 +98,7 @@ describe('C11.2 the command line', () => {
   it.each([
     [
       'kithdb ',
-      'serve init doctor admin token check backup restore repair import export migrate collections query bench health help completion version',
+      'serve init doctor admin token check backup restore repair import export migrate collections query mcp bench health help completion version',
     ],
     ['kithdb re', 'restore repair'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
@@ -173,7 +173,7 @@ describe('C11.2 the command line', () => {
   it('every verb that does something has --json', () => {
     const without = VERBS.filter(({ flags = [] }) => !flags.some(({ name }) => name === 'json'));
     const texts = /^(?:help|completion|version|token generate)/;
-    expect(without.map(({ name }) => name).filter((name) => !texts.test(name))).toEqual(['serve']);
+    expect(without.map(({ name }) => name).filter((name) => !texts.test(name))).toEqual(['serve', 'mcp']);
   });
 
   it('docs/cli.md is current: node bin/kithdb.js help commands > docs/cli.md', async () => {

@@ -386,7 +386,7 @@ describeUnless(isNoChromium)('the console of a server without authentication', (
     await signIn(page);
     await page.getByRole('button', { name: 'Turn authentication on' }).click();
     await page.getByText('It is on').waitFor();
-    expect(await page.getByText('Authentication is off').count()).toBe(0);
+    await page.getByText('Authentication is off').waitFor({ state: 'detached' });
     expect(faults).toEqual([]);
     await page.getByText('No access token yet').waitFor();
     await server.stop();
