@@ -41,6 +41,7 @@ export const sidebar = [
       page('Behind a proxy', '/guides/behind-a-proxy'),
       page('Backup and restore', '/guides/backup'),
       page('Clones and snapshots', '/snapshots'),
+      page('The web console', '/guides/console'),
       page('Monitoring', '/guides/monitoring'),
       page('Operations in full', '/operations'),
     ],

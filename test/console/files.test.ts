@@ -63,7 +63,7 @@ describe('the files of the console', () => {
     }
   });
 
-  it('run nothing that is not from this server, and are in no frame', async () => {
+  it('C9.4 run nothing that is not from this server, and are in no frame', async () => {
     const { headers } = await ask(server.url, '/console');
     const policy = String(headers['content-security-policy']).split('; ');
     expect(policy).toEqual(
@@ -134,7 +134,7 @@ describe('the files of the console', () => {
     expect([status, headers['location']]).toEqual([308, '../console']);
   });
 
-  it('are not there when the setting turns the console off', async () => {
+  it('C9.4 are not there when the setting turns the console off', async () => {
     const off = await startServer({ settings: { KITHDB_CONSOLE: 'false' } });
     try {
       const page = await ask(off.url, '/console');

@@ -172,15 +172,8 @@ impl NativeEngine {
             let error = Error::Internal(format!("there is no operation {operation}"));
             return completions.push(Completion::failure(id, &error));
         };
-        let identity = match operation_id.map(|text| OperationId::parse(&text).ok_or(text)).transpose() {
-            Ok(id) => id.map(|id| CallIdentity { id, first_sent: None }),
-            Err(text) => {
-                let error = Error::BadRequest(format!("operation id '{text}' must be a UUID"));
-                return completions.push(Completion::failure(id, &error));
-            }
-        };
-        let access = match limits.map(|json| Access::parse(json.as_bytes(), &Limits::default())).transpose() {
-            Ok(access) => access.map(Arc::new),
+        let (identity, access) = match caller_of(operation_id, limits) {
+            Ok(caller) => caller,
             Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let packing = packing.unwrap_or_default();
@@ -430,6 +423,19 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     let open: OpenEngine = Box::new(move |storage, lock| Engine::open_held(storage, lock, of_engine));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
+}
+
+/// The identity of a call that has an operation id, and what its caller may reach.
+fn caller_of(
+    operation_id: Option<String>,
+    limits: Option<String>,
+) -> Result<(Option<CallIdentity>, Option<Arc<Access>>), Error> {
+    let identity = |text: String| match OperationId::parse(&text) {
+        Some(id) => Ok(CallIdentity { id, first_sent: None }),
+        None => Err(Error::BadRequest(format!("operation id '{text}' must be a UUID"))),
+    };
+    let access = |json: String| Access::parse(json.as_bytes(), &Limits::default()).map(Arc::new);
+    Ok((operation_id.map(identity).transpose()?, limits.map(access).transpose()?))
 }
 
 /// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.

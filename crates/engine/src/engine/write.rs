@@ -197,17 +197,10 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
-    if let Some(access) = &request.access
-        && let Err(error) = access.check(&held.entry().name, Right::Write)
-    {
-        return Err(refuse(reply, error));
-    }
-    let collection = match writable(&held, &request, &write) {
+    let collection = match writable(&held, &request, &mut write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
-    // What strict mode says of a filter is about the one that was sent.
-    write.limit();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -252,13 +245,20 @@ fn enqueue(
     Ok(())
 }
 
-/// The collection of a write, where its strict mode allows that.
-fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
+/// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
+/// keeps to what its caller may reach.
+fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
+    // The path may have named it by an alias.
+    if let Some(access) = &request.access {
+        access.check(&held.entry().name, Right::Write)?;
+    }
     let collection = held.collection()?;
     let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     Ok(Arc::clone(collection))
 }
 
