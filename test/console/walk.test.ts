@@ -153,7 +153,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
 
   it('filters points, shows the JSON of the filter, and takes payloads for text', async () => {
     await page.getByRole('link', { name: 'Points', exact: true }).click();
-    await page.getByText('41 points').waitFor();
+    await page.getByText('41 points', { exact: true }).waitFor();
     await page.getByText('Filter', { exact: true }).click();
     await page.getByRole('button', { name: 'Add a condition' }).click();
     await page.getByLabel('Field').fill('colour');
