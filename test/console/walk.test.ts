@@ -200,8 +200,12 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Vector as JSON').fill('[1, 0, 0, 0]');
     await page.getByText('Parameters').click();
     await page.getByLabel('Exact').check();
+    await page.getByLabel('Explain').check();
+    await page.getByLabel('Why are these missing?').fill('3');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.getByText(/^10 points in/).waitFor();
+    const explained = page.getByRole('region', { name: 'Why points are missing' });
+    expect(await explained.getByRole('row').nth(1).innerText()).toMatch(/^3\s+(?:yes|no)/);
     await page.getByText('Request', { exact: true }).click();
     await page.getByRole('button', { name: 'curl' }).click();
     const curl = await page.getByLabel('Request', { exact: true }).innerText();
