@@ -171,13 +171,41 @@ export interface components {
       /** @description The components at these positions. */
       values: number[] | Float32Array;
     };
-    /** @description A text in place of a vector, and the model that makes the vector. `qdrant/bm25`, in any case, is the one that there is; its vectors are sparse. */
+    /** @description A message of JSON-RPC 2.0. */
+    McpMessage: {
+      /**
+       * @description The version of JSON-RPC.
+       * @constant
+       */
+      jsonrpc: '2.0';
+      /** @description Names the request; absent for a notification. */
+      id?: string | number;
+      /** @description What is asked for, such as `tools/call`. */
+      method: string;
+      /** @description Of the method. */
+      params?: Record<string, never>;
+    };
+    /** @description An answer of JSON-RPC 2.0. */
+    McpAnswer: {
+      /**
+       * @description The version of JSON-RPC.
+       * @constant
+       */
+      jsonrpc: '2.0';
+      /** @description That of the request. */
+      id?: string | number | null;
+      /** @description What the method answers. */
+      result?: Record<string, never>;
+      /** @description Why it failed. */
+      error?: Record<string, never>;
+    };
+    /** @description A text in place of a vector, and the model that makes the vector. `qdrant/bm25`, in any case, is built in; its vectors are sparse. Others are those of the server's setting `models`. */
     TextInput: {
       /** @description The text, at most 1 MiB. */
       text: string;
       /** @description The name of the model. */
       model: string;
-      /** @description The options of the model. */
+      /** @description The options of `qdrant/bm25`; other models have none. */
       options?: components['schemas']['Bm25Options'] | null;
     };
     /** @description How texts are split into terms, and how terms are weighted. */
@@ -231,6 +259,7 @@ export interface components {
     PointVectors:
       | components['schemas']['DenseVector']
       | components['schemas']['MultiVector']
+      | components['schemas']['TextInput']
       | {
           [key: string]:
             | components['schemas']['DenseVector']
@@ -438,7 +467,26 @@ export interface components {
          */
         comparator: 'max_sim';
       } | null;
+      model?: components['schemas']['FieldModel'];
     };
+    /** @description The model that the vectors of a field are of. Requests that name another one are refused. */
+    FieldModel: {
+      /** @description The name of the model. */
+      name: string;
+      /** @description Which version of the model; kept and shown. */
+      revision?: string | null;
+      /** @description The payload field with the text of each vector; kept and shown. */
+      text_key?: string | null;
+      /** @description Whether a request has to name the model of its vectors. */
+      required?: boolean | null;
+    } | null;
+    /** @description The model of the request's vectors that are no texts, or an object from vector field to model. */
+    NamedModels:
+      | string
+      | {
+          [key: string]: string | null;
+        }
+      | null;
     /** @description The unnamed vector, or at most 64 vectors by name. */
     VectorsConfig:
       | components['schemas']['VectorParams']
@@ -466,6 +514,7 @@ export interface components {
        * @enum {unknown}
        */
       modifier?: 'none' | 'idf' | null;
+      model?: components['schemas']['FieldModel'];
     } | null;
     /** @description Sparse vectors by name. */
     SparseVectorsConfig: {
@@ -570,6 +619,7 @@ export interface components {
           quantization?: components['schemas']['QuantizationChange'];
           /** @description Whether the original vectors may leave memory. */
           on_disk?: boolean | null;
+          model?: components['schemas']['FieldModel'];
         } | null;
       } | null;
       sparse_vectors?: components['schemas']['SparseVectorsConfig'];
@@ -626,6 +676,10 @@ export interface components {
       points_count: number | null;
       /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
+      /** @description The declared models by vector field; absent where there is none. */
+      vector_models?: {
+        [key: string]: components['schemas']['FieldModel'];
+      };
       /** @description The settings with their effective values. */
       config: {
         /** @description The vectors and the settings of the whole collection. */
@@ -968,6 +1022,7 @@ export interface components {
        * @enum {unknown}
        */
       update_mode?: 'upsert' | 'insert_only' | 'update_only' | null;
+      model?: components['schemas']['NamedModels'];
       /** @description Points that exist and do not match keep their state. */
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
@@ -998,6 +1053,7 @@ export interface components {
       points?: components['schemas']['PointVectorList'];
       /** @deprecated */
       vectors?: components['schemas']['PointVectorList'];
+      model?: components['schemas']['NamedModels'];
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
@@ -1422,6 +1478,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];
@@ -1490,6 +1547,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       offset?: components['schemas']['Offset'];
       with_payload?: components['schemas']['WithPayload'];
@@ -1515,6 +1573,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       lookup_from?: components['schemas']['LookupFrom'];
       shard_key?: components['schemas']['ShardKey'];
@@ -1536,6 +1595,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];
@@ -1563,6 +1623,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];

@@ -84,7 +84,7 @@ export class Chain {
   }
 
   /**
-   * Runs the checks and then the route: answers the exchange, or calls `pass` for a route under `/auth`, whose own
+   * Runs the checks and then the route: answers the exchange, or calls `pass` for a route whose own
    * handlers answer.
    */
   run(exchange: Exchange, route: Route, params: PathParams, pass?: () => void): void {
@@ -195,7 +195,10 @@ export class Chain {
         exchange.fail(notImplemented(route.group));
         break;
       case 'auth':
-        this.#passAuth(exchange, params, pass);
+        this.#passOn(exchange, params, this.services.limits.authBodyBytes, pass);
+        break;
+      case 'handled':
+        this.#passOn(exchange, params, route.bodyBytes, pass);
         break;
       case 'service':
         this.#serve(exchange, route, params);
@@ -229,11 +232,10 @@ export class Chain {
     );
   }
 
-  /** Hands a request under `/auth` on to its own handlers, which read the body. */
-  #passAuth(exchange: Exchange, params: PathParams, pass: (() => void) | undefined): void {
-    const { authBodyBytes } = this.services.limits;
-    if ((exchange.announcedBytes ?? 0) > authBodyBytes) {
-      exchange.fail(bodyTooLarge(authBodyBytes));
+  /** Hands a request on to its own handlers, which read the body. */
+  #passOn(exchange: Exchange, params: PathParams, bodyBytes: number, pass: (() => void) | undefined): void {
+    if ((exchange.announcedBytes ?? 0) > bodyBytes) {
+      exchange.fail(bodyTooLarge(bodyBytes));
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
     } else {

@@ -142,7 +142,7 @@ export class EngineCalls {
 }
 
 function engineRequest(
-  { exchange, route, body }: Work,
+  { exchange, route, body, reservation }: Work,
   { wait, timeout, operationId }: Parameters,
   room: AnswerRoom | undefined,
   { isLenient }: Dialect,
@@ -159,6 +159,7 @@ function engineRequest(
     ...(isLenient && { isLenient }),
     ...(exchange.limits !== undefined && { limits: exchange.limits }),
     body,
+    hold: (bytes) => reservation.grow?.(bytes) === undefined,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {
       exchange.whenOver(callback);

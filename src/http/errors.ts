@@ -21,8 +21,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   vectors_config_required: () => badRequest('vectors_config is required'),
   missing_field: (details) => badRequest(`Missing required field: ${details.field ?? ''}`),
   filter_parse: (details) => badRequest(`Filter parse error: ${details.message ?? ''}`),
-  dimension_mismatch: ({ name = '', expected, got }) =>
-    badRequest(`Dimension mismatch for vector '${name}': expected ${expected ?? '?'}, got ${got ?? '?'}`),
+  dimension_mismatch: ({ name = '', expected, got, model }) => {
+    const source = model === undefined ? '' : ` (vectors of the model '${model}')`;
+    const sizes = `expected ${expected ?? '?'}, got ${got ?? '?'}`;
+    return badRequest(`Dimension mismatch for vector '${name}': ${sizes}${source}`);
+  },
   vector_not_found: (details) => badRequest(`Vector not found: ${details.name ?? ''}`),
   collection_not_found: (details) => ({
     status: 404,
@@ -33,6 +36,10 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `Collection already exists: ${details.name ?? ''}`,
   }),
   collection_deleted: (details) => ({ status: 412, message: `Collection deleted: ${details.name ?? ''}` }),
+  model_mismatch: ({ name = '', declared = '?', named = '?' }) => ({
+    status: 409,
+    message: `vector field '${name}' has the model '${declared}', the request names '${named}'`,
+  }),
   point_not_found: (details) => ({ status: 404, message: pointNotFound(details) }),
   point_without_vector: ({ id = '?', name = '' }) => ({
     status: 404,
@@ -62,6 +69,12 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   collection_fault: (details, failed) => ({
     status: 500,
     message: `${failed}: ${details.message ?? 'the collection is damaged'}`,
+  }),
+  // The facade of the engine answers it itself.
+  vectors_wanted: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
+  model_failed: ({ name = '', message = 'it failed' }) => ({
+    status: 502,
+    message: `Model '${name}' failed: ${message}`,
   }),
   internal: (details, failed) => ({
     status: 500,

@@ -81,7 +81,16 @@ export interface AuthRoute extends RouteLine {
   readonly handlers: readonly RequestHandler[];
 }
 
-export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | ServiceRoute | AuthRoute;
+/** A route with a protocol of its own: checked like every other, then answered by Express handlers. */
+export interface HandledRoute extends RouteLine {
+  readonly kind: 'handled';
+  readonly handlers: readonly RequestHandler[];
+  /** The largest body that is announced. */
+  readonly bodyBytes: number;
+}
+
+export type Route =
+  EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | AuthRoute | HandledRoute | ServiceRoute;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'none',

@@ -85,10 +85,15 @@ export function reachOf(route: Route): Reach {
     case 'plain':
     case 'auth':
       return 'nothing';
+    case 'handled':
+      // What the tools of MCP do comes back as requests of the same token.
+      return 'nothing';
     case 'service':
       // Snapshots: they have the content of collections as a whole, or of all.
       return 'server';
-    default:
+    case 'engine':
+    case 'report':
+    case 'unimplemented':
       return route.reach;
   }
 }

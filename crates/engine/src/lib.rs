@@ -78,6 +78,7 @@ pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, S
 pub use catalog::{AdoptedFolder, OpenError};
 pub use collection::{Losses, MemoryReport};
 pub use deadline::Cancellation;
+pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
     Access, BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load,
     Operation, Options, Packing, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport,

@@ -109,7 +109,6 @@ export const DETECTED_BY = {
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
   CopyNotMarked: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
-  CopiedNamesNotSynced: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
   LeftoverFolderStays: directed('a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5'),
   DeletionListedTooEarly: directed('a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5'),
   ReserveNotReleased: unit('storage::reserve::tests::once_released_growth_waits_for_twice_the_room'),

@@ -395,6 +395,21 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         entry.end();
     }
     schema.end();
+    write_models(&mut object, info.config);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.end();
+}
+
+/// Appends the declared models by field, where there are any (C19). They are not in the configuration, whose unknown fields
+/// clients refuse.
+fn write_models(object: &mut ObjectWriter<'_>, config: &CollectionConfig) {
+    let names = (0..config.positions()).map(|position| config.name_at(position));
+    let mut declared = names.filter_map(|name| Some((name, config.model_of(name)?))).peekable();
+    if declared.peek().is_some() {
+        let mut models = ObjectWriter::start(object.key("vector_models"));
+        for (name, model) in declared {
+            model.write(models.key(name));
+        }
+        models.end();
+    }
 }

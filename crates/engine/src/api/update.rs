@@ -6,6 +6,7 @@ use super::selectors::SelectionFields;
 use super::upsert::{self, object_bytes};
 use super::vector::VectorReader;
 use crate::collection::update::{Selection, Update, VectorsInput};
+use crate::config::{ModelClaims, NamedModels};
 use crate::filter::Filter;
 use crate::json::Reader;
 use crate::limits::MAX_PATHS;
@@ -112,9 +113,10 @@ fn read_selection(
 }
 
 fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
-    let (mut points, mut update_filter) = (None, None);
+    let (mut points, mut update_filter, mut named) = (None, None, None);
     reader.object(|r, key| {
         match key {
+            "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
             "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
@@ -122,17 +124,21 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
         }
         Ok(())
     })?;
-    let points = points.ok_or_else(|| reader.missing("points"))?;
+    let (points, models) = points.ok_or_else(|| reader.missing("points"))?;
     if points.is_empty() {
         return Err(field_error(reader, "points", "must specify points to update"));
     }
-    Ok(Update::UpdateVectors { points, update_filter })
+    let models = models.naming(&named.unwrap_or_default());
+    Ok(Update::UpdateVectors { points, update_filter, models })
 }
 
-fn read_point_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<VectorsInput>> {
+fn read_point_vectors(
+    reader: &mut Reader<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<(Vec<VectorsInput>, ModelClaims)> {
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
-    budget.list(reader, |r| {
+    let points = budget.list(reader, |r| {
         let (mut id, mut vectors, mut if_version) = (None, None, None);
         r.object(|r, key| {
             match key {
@@ -149,7 +155,8 @@ fn read_point_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resul
             return Err(field_error(r, "vector", "must specify vectors to update for point"));
         }
         Ok(VectorsInput { id, vectors, if_version })
-    })
+    })?;
+    Ok((points, forms.into_claims()))
 }
 
 fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {

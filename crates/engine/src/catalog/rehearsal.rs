@@ -163,9 +163,9 @@ pub fn salvage_catalog(
         if collection != CATALOG {
             return;
         }
-        let creation = if kind == CREATE { file::decode_entry(body) } else { None };
-        created.extend(creation.iter().map(|((id, ..), _)| *id));
-        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
+        let made = made(kind, body);
+        // An adoption has the files beside its record, and not in the log.
+        created.extend(made.iter().map(|(id, ..)| *id).filter(|_| kind == CREATE));
         if lsn <= saved.lsn {
             return;
         }
@@ -176,8 +176,7 @@ pub fn salvage_catalog(
             entries.remove(&id);
             deleted.insert(id);
         }
-        let whole = creation.filter(|(_, rest)| rest.is_empty()).map(|(entry, _)| entry);
-        for entry in whole.into_iter().chain(adopted.into_iter().flatten().map(|(entry, _)| entry)) {
+        for entry in made {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);
             entries.insert(entry.0, entry);
@@ -234,6 +233,15 @@ impl UnlistedCollections {
             }
             Replayed::Record { .. } | Replayed::BadBody { .. } => {}
         }
+    }
+}
+
+/// The collections that a record of the catalog makes.
+fn made(kind: u8, body: &[u8]) -> Vec<SavedEntry> {
+    match kind {
+        CREATE => file::decode_entry(body).map(|(entry, _)| entry).into_iter().collect(),
+        ADOPT => file::decode_adoption(body).into_iter().flatten().map(|(entry, _)| entry).collect(),
+        _ => Vec::new(),
     }
 }
 

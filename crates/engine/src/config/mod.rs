@@ -3,6 +3,7 @@
 pub(crate) mod fields;
 mod hnsw;
 mod info;
+mod model;
 mod optimizers;
 mod patch;
 mod quantization;
@@ -16,6 +17,7 @@ mod vectors;
 mod wal;
 
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
+pub use model::{FieldModel, ModelClaims, NamedModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
@@ -163,7 +165,7 @@ impl CollectionConfig {
         let mut object = ObjectWriter::start(&mut out);
         vectors::write_fields(&self.vectors, object.key("vectors"), false);
         if !self.sparse.is_empty() {
-            sparse::write_fields(&self.sparse, object.key("sparse_vectors"));
+            sparse::write_fields(&self.sparse, object.key("sparse_vectors"), false);
         }
         self.params.write_fields(&mut object);
         self.hnsw.write(object.key("hnsw_config"));
@@ -247,6 +249,12 @@ impl CollectionConfig {
             (0..self.positions().min(MAX_LISTED_NAMES)).map(|at| self.name_at(at)).collect();
         let more = if self.positions() > names.len() { ", …" } else { "" };
         Error::VectorNotFound(format!("'' (name one of: {}{more})", names.join(", ")))
+    }
+
+    /// The declared model of a field (C19).
+    pub fn model_of(&self, name: &str) -> Option<&FieldModel> {
+        let sparse = || self.sparse.iter().find(|(known, _)| **known == *name)?.1.model.as_ref();
+        self.field(name).and_then(|params| params.model.as_ref()).or_else(sparse)
     }
 
     /// Position in [`CollectionConfig::fields`] of the field of that name.

@@ -1,8 +1,10 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff, expiry_key, fields,
-    json_object, sparse, strict_mode,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key, fields, json_object,
+    model::{self, FieldModel},
+    sparse::{self, SparsePatch},
+    strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionPatch {
     vectors: BTreeMap<Box<str>, VectorPatch>,
-    sparse: BTreeMap<Box<str>, SparseParams>,
+    sparse: BTreeMap<Box<str>, SparsePatch>,
     hnsw: HnswDiff,
     optimizers: OptimizersDiff,
     wal: WalDiff,
@@ -33,6 +35,8 @@ struct VectorPatch {
     hnsw: Option<HnswDiff>,
     quantization: Option<QuantizationPatch>,
     on_disk: Option<bool>,
+    /// `Some(None)` removes it.
+    model: Option<Option<FieldModel>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +92,9 @@ impl CollectionPatch {
                 params.quantization = quantization.result();
             }
             params.on_disk = change.on_disk.or(params.on_disk);
+            if let Some(model) = &change.model {
+                params.model.clone_from(model);
+            }
         }
         for (name, change) in &self.sparse {
             let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
@@ -129,6 +136,7 @@ impl VectorPatch {
                     patch.quantization = r.optional(QuantizationPatch::parse)?;
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
+                "model" => patch.model = Some(model::parse_patch(r)?),
                 "size" | "distance" | "datatype" | "multivector_config" => {
                     if !r.take_null()? {
                         return Err(r.error("cannot be changed"));

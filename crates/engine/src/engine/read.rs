@@ -25,7 +25,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body = BodyWithWarnings::new(request.json()?, request.strictness);
+    let body =
+        BodyWithWarnings::new(request.json()?, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, begun) = (Vec::new(), Instant::now());
     Read {

@@ -24,6 +24,7 @@ pub fn one(
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
+    request.node.check_models(&snapshot.view.state.config)?;
     let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })?;
     let hits = if prepared.root.sources.is_empty() {
         query::run(snapshot, &prepared, deadline)
@@ -102,7 +103,10 @@ pub fn batch(
             // What comes after a failure is not answered.
             if answers.is_wanted(group[0]) {
                 let members: Vec<&QueryRequest> = group.iter().map(|&at| &requests[at]).collect();
-                let allowed = |one: &QueryRequest| check_names(&snapshot.view, &one.with.vector);
+                let allowed = |one: &QueryRequest| {
+                    check_names(&snapshot.view, &one.with.vector)?;
+                    one.node.check_models(&snapshot.view.state.config)
+                };
                 let others = Others { catalog: &catalog, access: access.as_ref() };
                 let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
                 searches.add(query::take_tally());

@@ -148,7 +148,7 @@ impl<'a> Strict<'a> {
                 size(points.len())?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
-            Update::UpdateVectors { points, update_filter } => {
+            Update::UpdateVectors { points, update_filter, .. } => {
                 size(points.len())?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }

@@ -64,7 +64,8 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new(request.json()?, request.strictness);
+        let body = BodyWithWarnings::new(request.json()?, request.strictness)
+            .giving_out_texts(request.gives_out_texts);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
@@ -142,16 +143,16 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
-        Operation::UpsertPoints => points(api::upsert(body, limits)?),
+        Operation::UpsertPoints => points(api::upsert(&sent.strictly(), limits)?),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),
-        Operation::UpdateVectors => points(api::update_vectors(body, limits)?),
+        Operation::UpdateVectors => points(api::update_vectors(&sent.strictly(), limits)?),
         Operation::DeleteVectors => points(api::delete_vectors(body, limits)?),
         Operation::SetPayload => points(api::set_payload(body, limits)?),
         Operation::OverwritePayload => points(api::overwrite_payload(body, limits)?),
         Operation::DeletePayload => points(api::delete_payload(body, limits)?),
         Operation::ClearPayload => points(api::clear_payload(body, limits)?),
         Operation::BatchUpdate => {
-            let updates = api::batch_update(body, limits)?;
+            let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
             Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
@@ -196,17 +197,10 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
-    if let Some(access) = &request.access
-        && let Err(error) = access.check(&held.entry().name, Right::Write)
-    {
-        return Err(refuse(reply, error));
-    }
-    let collection = match writable(&held, &request, &write) {
+    let collection = match writable(&held, &request, &mut write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
-    // What strict mode says of a filter is about the one that was sent.
-    write.limit();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len();
@@ -251,13 +245,20 @@ fn enqueue(
     Ok(())
 }
 
-/// The collection of a write, where its strict mode allows that.
-fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
+/// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
+/// keeps to what its caller may reach.
+fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
+    // The path may have named it by an alias.
+    if let Some(access) = &request.access {
+        access.check(&held.entry().name, Right::Write)?;
+    }
     let collection = held.collection()?;
     let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     Ok(Arc::clone(collection))
 }
 

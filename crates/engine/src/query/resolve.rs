@@ -196,14 +196,14 @@ impl<'a> Resolver<'a> {
                 let (place, name) = (node.path_of(example), origin_name(node));
                 Error::PointWithoutVector(*id, name.to_string()).within(place)
             }
-            Example::Vector(_) => Error::Internal("a vector that was sent is there".into()),
+            Example::Vector(..) => Error::Internal("a vector that was sent is there".into()),
         })
     }
 
     /// The vector of an example, as the field's points are compared with it.
     fn find(&self, node: &QueryNode, field: usize, example: &Example) -> Result<Option<VectorValue>, Error> {
         let vector = match example {
-            Example::Vector(vector) => vector.clone(),
+            Example::Vector(vector, _) => vector.clone(),
             Example::Id(id) => {
                 let view = &*self.origin(node).view;
                 let from = view.state.config.declared_position(origin_name(node))?;

@@ -42,6 +42,7 @@ pub fn request(operation: &str, collection: &str, body: &Value) -> Request {
         target: None,
         wait: true,
         strictness: Default::default(),
+        gives_out_texts: false,
         access: None,
         packing: Default::default(),
         timeout: None,

@@ -75,6 +75,7 @@ impl Churn<'_> {
             target: None,
             wait: true,
             strictness: Default::default(),
+            gives_out_texts: false,
             access: None,
             packing: Default::default(),
             timeout: None,

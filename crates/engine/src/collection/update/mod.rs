@@ -12,6 +12,7 @@ pub use resolution::{Resolution, Slice};
 pub use resolve::not_found;
 pub(super) use work::{edited_bytes, filter_work};
 
+use crate::config::ModelClaims;
 use crate::deadline::Deadline;
 use crate::filter::Filter;
 use crate::limits::Limits;
@@ -102,6 +103,8 @@ pub enum Update {
         mode: UpdateMode,
         /// Existing points that do not match keep their state.
         update_filter: Option<Filter>,
+        /// The models of the vectors.
+        models: ModelClaims,
     },
     /// C5.4
     Delete(Selection),
@@ -111,6 +114,8 @@ pub enum Update {
         points: Vec<VectorsInput>,
         /// Points that do not match keep their state.
         update_filter: Option<Filter>,
+        /// The models of the vectors.
+        models: ModelClaims,
     },
     /// C5.10
     DeleteVectors {
@@ -227,14 +232,16 @@ impl Update {
     /// The same update of some points only. A filter is left as it is.
     fn within(&self, ids: &BTreeSet<PointId>) -> Update {
         match self {
-            Update::Upsert { points, mode, update_filter } => Update::Upsert {
+            Update::Upsert { points, mode, update_filter, models } => Update::Upsert {
                 points: points.iter().filter(|point| ids.contains(&point.id)).cloned().collect(),
                 mode: *mode,
                 update_filter: update_filter.clone(),
+                models: models.clone(),
             },
-            Update::UpdateVectors { points, update_filter } => Update::UpdateVectors {
+            Update::UpdateVectors { points, update_filter, models } => Update::UpdateVectors {
                 points: points.iter().filter(|point| ids.contains(&point.id)).cloned().collect(),
                 update_filter: update_filter.clone(),
+                models: models.clone(),
             },
             Update::Delete(selection) => Update::Delete(selection.within(ids)),
             Update::ClearPayload(selection) => Update::ClearPayload(selection.within(ids)),

@@ -33,7 +33,8 @@ pub fn resolve(
         Ok(Resolved::one(Change::EditPayload { edit, ids }))
     };
     match update {
-        Update::Upsert { points, mode, update_filter } => {
+        Update::Upsert { points, mode, update_filter, models } => {
+            models.check(&state.config)?;
             upsert(sight, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
@@ -43,7 +44,8 @@ pub fn resolve(
             };
             Ok(Resolved::one(Change::Delete(ids)))
         }
-        Update::UpdateVectors { points, update_filter } => {
+        Update::UpdateVectors { points, update_filter, models } => {
+            models.check(&state.config)?;
             let guard = Guard::new(state, update_filter.as_ref(), finder);
             update_vectors(sight, points, guard, place)
         }
