@@ -166,9 +166,11 @@ function written(body: Json): string {
 /** Sends a body to an endpoint. What it creates is removed again. */
 async function ask({ method, path }: Operation, collection: string, body: Json): Promise<Answer> {
   const creates = path === '/collections/{collection_name}' && method === 'PUT';
-  const target = path.replace('{collection_name}', creates ? 'made' : collection);
+  const adds = path.endsWith('/vectors/{vector_name}');
+  const named = path.replace('{collection_name}', creates ? 'made' : collection);
+  const target = named.replace('{vector_name}', 'added');
   const answer = await server.raw(method, target, written(body));
-  if (creates && answer.status === 200) await server.ok('DELETE', target);
+  if ((creates || adds) && answer.status === 200) await server.ok('DELETE', target);
   return answer;
 }
 
