@@ -386,20 +386,68 @@ export class KithClient {
     return this.#run('optimize', { collection }, args, options);
   }
 
+  /** True when the graphs are built anew. */
+  rebuildCollectionIndex(
+    collection: string,
+    args: CollectionFlags = {},
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('rebuild_index', { collection }, args, options);
+  }
+
   collectionStatus(collection: string, options?: CallOptions): Promise<Result<'CollectionStatusAnswer'>> {
     return this.#run('collection_status', { collection }, {}, options);
   }
 
+  /** The best groups of hits that have a value in common, best first. */
+  queryGroups(
+    collection: string,
+    args: Schemas['QueryGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('query_groups', { collection }, args, options);
+  }
+
+  /** `queryGroups` can do more. */
+  searchPointGroups(
+    collection: string,
+    args: Schemas['SearchGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('search_groups', { collection }, args, options);
+  }
+
+  /** `queryGroups` does the same. */
+  recommendPointGroups(
+    collection: string,
+    args: Schemas['RecommendGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('recommend_groups', { collection }, args, options);
+  }
+
+  getAliases(options?: CallOptions): Promise<Result<'AliasesAnswer'>> {
+    return this.#run('list_aliases', {}, {}, options);
+  }
+
+  getCollectionAliases(collection: string, options?: CallOptions): Promise<Result<'AliasesAnswer'>> {
+    return this.#run('collection_aliases', { collection }, {}, options);
+  }
+
+  /** True when all actions are done, in their order; after an error none is. */
+  updateCollectionAliases(
+    args: Schemas['ChangeAliases'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('change_aliases', {}, args, options);
+  }
+
   // What this release does not have (C8): each rejects with the `NotImplementedError` that the server answers.
 
-  readonly getAliases: Refused = refused('aliases');
-  readonly getCollectionAliases: Refused = refused('aliases');
-  readonly updateCollectionAliases: Refused = refused('aliases');
   readonly listSnapshots: Refused = refused('snapshots');
   readonly createSnapshot: Refused = refused('snapshots');
   readonly deleteSnapshot: Refused = refused('snapshots');
   readonly recoverSnapshot: Refused = refused('snapshot recovery');
-  readonly queryGroups: Refused = refused('grouped search');
 
   /** Runs work under the deadline and the signal of a call. */
   protected timed<T>(

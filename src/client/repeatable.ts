@@ -45,6 +45,14 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   facet: true,
   matrix_pairs: true,
   matrix_offsets: true,
+  search_groups: true,
+  query_groups: true,
+  recommend_groups: true,
+  list_aliases: true,
+  collection_aliases: true,
+  // A renaming that is repeated does not find the alias.
+  change_aliases: false,
+  rebuild_index: true,
 };
 
 export function isRepeatable(operation: Operation): boolean {

@@ -74,8 +74,37 @@ export const collectionRoutes: readonly EngineRoute[] = [
 export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('flush', failed),
   upkeep('optimize', 'Optimization failed'),
+  upkeep('rebuild_index', 'Index rebuild failed'),
   about('/status', 'collection_status'),
+  {
+    kind: 'engine',
+    method: 'GET',
+    path: '/aliases',
+    permission: 'read',
+    operation: 'list_aliases',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+  about('/aliases', 'collection_aliases'),
+  changeOfAliases('/aliases'),
+  // The last line of an operation is the one that the client calls.
+  changeOfAliases('/collections/aliases'),
 ];
+
+/** A change of aliases: where Qdrant has it, and where the specification has it. */
+function changeOfAliases(path: string): EngineRoute {
+  return {
+    kind: 'engine',
+    method: 'POST',
+    path,
+    permission: 'write',
+    operation: 'change_aliases',
+    parameters: 'collection',
+    body: true,
+    failed,
+  };
+}
 
 /** A report about one collection. */
 function about(rest: string, operation: Operation): EngineRoute {
@@ -92,7 +121,10 @@ function about(rest: string, operation: Operation): EngineRoute {
 }
 
 /** Work on the files or graphs of a collection; a body is not read. */
-function upkeep(operation: Operation & ('flush' | 'optimize'), prefix: string): EngineRoute {
+function upkeep(
+  operation: Operation & ('flush' | 'optimize' | 'rebuild_index'),
+  prefix: string,
+): EngineRoute {
   return {
     kind: 'engine',
     method: 'POST',

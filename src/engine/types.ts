@@ -42,6 +42,13 @@ export const OPERATIONS = [
   'facet',
   'matrix_pairs',
   'matrix_offsets',
+  'search_groups',
+  'query_groups',
+  'recommend_groups',
+  'list_aliases',
+  'collection_aliases',
+  'change_aliases',
+  'rebuild_index',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -49,7 +56,7 @@ export type Operation = (typeof OPERATIONS)[number];
 /** One request to the engine. */
 export interface EngineRequest {
   readonly operation: Operation;
-  /** Collection name after the single percent-decoding; absent only for `list_collections`. */
+  /** Collection name after the single percent-decoding; absent only for operations on all collections. */
   readonly collection?: string | undefined;
   /** The point id (`get_point`) or the field name (`delete_field_index`) from the path, percent-decoded once. */
   readonly target?: string | undefined;
@@ -93,6 +100,8 @@ export type EngineErrorCode =
   | 'collection_not_found' // details.name
   | 'collection_exists' // details.name
   | 'collection_deleted' // details.name
+  | 'alias_exists' // details.name: a collection is to be created under the name of an alias
+  | 'alias_not_found' // details.name
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
   | 'not_ready'

@@ -33,6 +33,9 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `Collection already exists: ${details.name ?? ''}`,
   }),
   collection_deleted: (details) => ({ status: 412, message: `Collection deleted: ${details.name ?? ''}` }),
+  alias_exists: ({ name = '' }) =>
+    badRequest(`Can't create collection with name ${name}. Alias with the same name already exists`),
+  alias_not_found: ({ name = '' }) => ({ status: 404, message: `Alias not found: ${name}` }),
   point_not_found: (details) => ({ status: 404, message: pointNotFound(details) }),
   point_without_vector: ({ id = '?', name = '' }) => ({
     status: 404,

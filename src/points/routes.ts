@@ -77,4 +77,7 @@ export const recommendRoutes: readonly EngineRoute[] = [
   read('/points/recommend/batch', 'recommend_batch', SEARCH),
   read('/points/discover', 'discover', SEARCH),
   read('/points/discover/batch', 'discover_batch', SEARCH),
+  read('/points/search/groups', 'search_groups', SEARCH),
+  read('/points/query/groups', 'query_groups', SEARCH),
+  read('/points/recommend/groups', 'recommend_groups', SEARCH),
 ];

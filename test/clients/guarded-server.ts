@@ -18,11 +18,11 @@ export interface GuardedServer extends BuiltServer {
   readonly accessToken: (permission: string) => Promise<string>;
 }
 
-/** Starts a server on a free port; resolves when it is ready. */
-export async function startBuiltServer(dataDir: string): Promise<BuiltServer> {
+/** Starts a server on a free port, with further `flags`; resolves when it is ready. */
+export async function startBuiltServer(dataDir: string, flags: readonly string[] = []): Promise<BuiltServer> {
   const server = spawn(
     process.execPath,
-    [launcher, '--port', '0', '--data-dir', dataDir, '--log-level', 'warn', '--log-format', 'json'],
+    [launcher, '--port', '0', '--data-dir', dataDir, '--log-level', 'warn', '--log-format', 'json', ...flags],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const exited = new Promise<number | null>((resolve) => server.once('close', resolve));
@@ -47,8 +47,11 @@ export async function startBuiltServer(dataDir: string): Promise<BuiltServer> {
 }
 
 /** Starts a server, creates its admin, logs in and enables authentication, all over HTTP as the README shows. */
-export async function startGuardedServer(dataDir: string): Promise<GuardedServer> {
-  const server = await startBuiltServer(dataDir);
+export async function startGuardedServer(
+  dataDir: string,
+  flags: readonly string[] = [],
+): Promise<GuardedServer> {
+  const server = await startBuiltServer(dataDir, flags);
   const call = async (method: string, path: string, body: object, jwt?: string) => {
     const response = await fetch(server.url + path, {
       method,

@@ -65,12 +65,8 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
 
   it('C8 the groups that are not built are a 501', async () => {
     for (const [method, rest, group] of [
-      ['GET', '/aliases', 'aliases'],
       ['POST', '/snapshots', 'snapshots'],
       ['PUT', '/snapshots/s/recover', 'snapshot recovery'],
-      ['POST', '/operations/rebuild_index', 'maintenance'],
-      ['POST', '/points/query/groups', 'grouped search'],
-      ['POST', '/points/recommend/groups', 'recommendations'],
     ] as const) {
       expect(await server.refused(method, path + rest)).toEqual([
         501,
@@ -82,11 +78,16 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
   it.each([
     ['POST', '/operations/flush'],
     ['POST', '/operations/optimize'],
+    ['POST', '/operations/rebuild_index'],
     ['GET', '/status'],
     ['POST', '/points/recommend'],
     ['POST', '/points/recommend/batch'],
     ['POST', '/points/discover'],
     ['POST', '/points/discover/batch'],
+    ['POST', '/points/search/groups'],
+    ['POST', '/points/query/groups'],
+    ['POST', '/points/recommend/groups'],
+    ['GET', '/aliases'],
   ])('C8, C12 %s %s answers in the dialect qdrant only', async (method, rest) => {
     const { status } = await server.call(method, path + rest);
     expect(status === 501).toBe(dialect === 'specification');
@@ -152,6 +153,8 @@ describe('C12 the dialect qdrant', () => {
       ['/points', { ids: [1], x: 1 }, 'x'],
       ['/facet', { key: 'n', x: 1 }, 'x'],
       ['/points/recommend', { positive: [1], x: 1 }, 'x'],
+      ['/points/query/groups', { query: [1, 0], group_by: 'n', x: 1 }, 'x'],
+      ['/points/search/groups', { vector: [1, 0], group_by: 'n', offset: 1 }, 'offset'],
     ] as const) {
       expect((await warned('POST', rest, body))[1]).toEqual([`${place}: unknown field, ignored`]);
     }
@@ -237,6 +240,7 @@ describe('C12 the dialect qdrant', () => {
   it('flushes, waits until it is optimised, and gives the status', async () => {
     expect(await server.ok('POST', `${path}/operations/flush`)).toBe(true);
     expect(await server.ok('POST', `${path}/operations/optimize`)).toBe(true);
+    expect(await server.ok('POST', `${path}/operations/rebuild_index`)).toBe(true);
     expect(await server.ok('GET', `${path}/status`)).toEqual({
       status: 'green',
       optimizer_status: 'ok',
@@ -245,6 +249,7 @@ describe('C12 the dialect qdrant', () => {
     });
     expect((await server.refused('POST', '/collections/absent/operations/flush'))[0]).toBe(404);
     expect((await server.refused('POST', '/collections/absent/operations/optimize'))[0]).toBe(404);
+    expect((await server.refused('POST', '/collections/absent/operations/rebuild_index'))[0]).toBe(404);
   });
 
   it('C5 is durable and all or nothing, as the other dialect is', async () => {

@@ -116,7 +116,7 @@ describe('the description of the HTTP interface', () => {
       expect([operation.id, statuses.includes(507)]).toEqual([operation.id, route.permission === 'write']);
       expect([operation.id, statuses.includes(409)]).toEqual([
         operation.id,
-        route.operation === 'create_collection',
+        ['create_collection', 'change_aliases'].includes(route.operation),
       ]);
     }
   });

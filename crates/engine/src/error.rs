@@ -33,6 +33,10 @@ pub enum Error {
     CollectionExists(String),
     /// The collection is marked for deletion and not yet gone.
     CollectionDeleted(String),
+    /// A collection is to be created under a name that is an alias.
+    AliasExists(String),
+    /// No such alias.
+    AliasNotFound(String),
     /// Ids named in the request that are absent, in the order of the request.
     PointNotFound(Vec<PointId>),
     /// An example is a point that does not have the vector of the query.
@@ -70,7 +74,7 @@ pub enum Error {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 24] = [
+const CODES: [&str; 26] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -80,6 +84,8 @@ const CODES: [&str; 24] = [
     "collection_not_found",
     "collection_exists",
     "collection_deleted",
+    "alias_exists",
+    "alias_not_found",
     "point_not_found",
     "point_without_vector",
     "not_ready",
@@ -136,6 +142,8 @@ impl Error {
             Error::CollectionNotFound(_) => "collection_not_found",
             Error::CollectionExists(_) => "collection_exists",
             Error::CollectionDeleted(_) => "collection_deleted",
+            Error::AliasExists(_) => "alias_exists",
+            Error::AliasNotFound(_) => "alias_not_found",
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::NotReady => "not_ready",
@@ -177,7 +185,9 @@ impl Error {
             Error::VectorNotFound(name)
             | Error::CollectionNotFound(name)
             | Error::CollectionExists(name)
-            | Error::CollectionDeleted(name) => write_field(out, "name", name),
+            | Error::CollectionDeleted(name)
+            | Error::AliasExists(name)
+            | Error::AliasNotFound(name) => write_field(out, "name", name),
             Error::DimensionMismatch { name, expected, got } => {
                 write_field(out, "name", name);
                 out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());

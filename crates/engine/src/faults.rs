@@ -135,6 +135,12 @@ planted_faults! {
     DeletedFolderStays,
     /// The files of a collection stay that was deleted before a crash.
     LeftoverFolderStays,
+    /// The catalog's file has no aliases.
+    AliasesNotSaved,
+    /// A collection may be created under a name that is an alias.
+    AliasNameTaken,
+    /// The aliases of a deleted collection stay.
+    AliasOutlivesCollection,
     /// The catalog leaves out a collection whose deletion may still fail.
     DeletionListedTooEarly,
     /// The reserve of the disk is not given back when the disk is full.

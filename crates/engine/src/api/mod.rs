@@ -4,8 +4,10 @@
 //! Errors name the place (C1.11). Names, aliases and messages follow Qdrant's REST dialect where the contract says
 //! nothing.
 
+mod aliases;
 mod body;
 mod example;
+mod groups;
 mod id;
 mod order_by;
 mod page;
@@ -28,6 +30,7 @@ mod vector;
 pub use id::{path_field, path_id};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
+use crate::catalog::AliasAction;
 use crate::collection::update::Update;
 use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
@@ -35,7 +38,8 @@ use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::request::{
-    CountRequest, FacetRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector,
+    CountRequest, FacetRequest, GroupsRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors,
+    VectorSelector,
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
@@ -55,6 +59,14 @@ pub fn create_collection(body: &(impl RequestBody + ?Sized), limits: &Limits) ->
 /// `BadRequest` that names the place.
 pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
+}
+
+/// `POST /collections/aliases` (C12).
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn change_aliases(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<AliasAction>> {
+    body::parse(body, |r| aliases::read_actions(r, limits))
 }
 
 /// The request for a field index (C5.12).
@@ -223,6 +235,30 @@ pub fn recommend(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<
 /// As [`search`].
 pub fn recommend_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
     body::parse(body, |r| search::read_batch(r, limits, recommend::read_recommend))
+}
+
+/// `POST …/points/search/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn search_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_search(r, limits))
+}
+
+/// `POST …/points/query/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn query_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_query(r, limits))
+}
+
+/// `POST …/points/recommend/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn recommend_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_recommend(r, limits))
 }
 
 /// `POST …/points/discover` (C12).

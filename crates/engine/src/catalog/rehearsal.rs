@@ -2,8 +2,8 @@
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
-use super::replay::{Replay, Slot};
-use super::{CATALOG, CREATE, DROP, OpenError};
+use super::replay::{Replay, Slot, change_aliases};
+use super::{ALIASES, CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -143,6 +143,8 @@ pub fn salvage_catalog(
     let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
+    let mut aliases: BTreeMap<String, u64> =
+        std::mem::take(&mut saved.aliases).into_iter().map(|(id, alias)| (alias, id)).collect();
     let (mut nameless, mut deleted, mut created) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let listed_below = if source == Source::File { saved.next_id } else { 0 };
     if source == Source::Folders {
@@ -178,6 +180,10 @@ pub fn salvage_catalog(
             nameless.remove(&id);
             entries.remove(&id);
             deleted.insert(id);
+        } else if kind == ALIASES
+            && let Some(changes) = file::decode_aliases(body)
+        {
+            change_aliases(&mut aliases, changes);
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
@@ -190,6 +196,10 @@ pub fn salvage_catalog(
             *entry_name = name;
         }
     }
+    // Where parts of the log are missing, an alias may be of a deleted collection, or have got the name of a new one.
+    aliases
+        .retain(|alias, id| entries.contains_key(id) && !entries.values().any(|(_, name, _)| name == alias));
+    saved.aliases = aliases.into_iter().map(|(alias, id)| (id, alias)).collect();
     saved.entries = entries.into_values().collect();
     Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
 }

@@ -1,9 +1,10 @@
 //! The replay of the log at a start: which collections there are, what each of them has, and what is lost.
 
+use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::rehearsal::DamagedRecord;
-use super::{CATALOG, CREATE, DROP};
+use super::{ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
@@ -56,6 +57,8 @@ pub(super) struct Replay {
     pub(super) last_lsn: Lsn,
     /// The last operations on the catalog that came with an identity.
     pub(super) operations: RecentOperations,
+    /// Aliases, each with the number of its collection.
+    pub(super) aliases: BTreeMap<String, u64>,
     /// The highest number of a collection that has a record in the log.
     highest_id: u64,
     /// What makes the whole directory unusable.
@@ -87,6 +90,7 @@ impl Replay {
             saved_lsn: saved.lsn,
             last_lsn: saved.lsn,
             operations: saved.operations,
+            aliases: saved.aliases.into_iter().map(|(id, alias)| (alias, id)).collect(),
             highest_id: 0,
             fault: None,
             damage,
@@ -162,11 +166,22 @@ impl Replay {
             DROP => {
                 let id = u64::from_le_bytes(body.try_into().ok()?);
                 self.slots.remove(&id);
+                self.aliases.retain(|_, target| *target != id);
                 self.damage.acquit(id);
             }
+            ALIASES => change_aliases(&mut self.aliases, file::decode_aliases(body)?),
             _ => return None,
         }
         Some(())
+    }
+
+    /// The aliases with the names of their collections.
+    pub(super) fn named_aliases(&self) -> Aliases {
+        let named = |(alias, id): (&String, &u64)| {
+            let slot = self.slots.get(id)?;
+            Some((alias.clone(), Alias { id: *id, collection: slot.name.clone() }))
+        };
+        self.aliases.iter().filter_map(named).collect()
     }
 
     /// Notes records of the catalog that the log has lost, so that collections may be missing from the list.
@@ -252,6 +267,16 @@ impl Replay {
     fn quarantine(&mut self, collection: u64, fault: Unopened) {
         if let Some(slot) = self.slots.get_mut(&collection) {
             slot.opening = Err(fault);
+        }
+    }
+}
+
+/// Applies a record that changes aliases.
+pub(super) fn change_aliases(aliases: &mut BTreeMap<String, u64>, changes: Vec<(u64, String)>) {
+    for (id, alias) in changes {
+        match id {
+            0 => drop(aliases.remove(&alias)),
+            id => drop(aliases.insert(alias, id)),
         }
     }
 }

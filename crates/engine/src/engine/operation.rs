@@ -41,10 +41,17 @@ pub enum Operation {
     Facet,
     MatrixPairs,
     MatrixOffsets,
+    SearchGroups,
+    QueryGroups,
+    RecommendGroups,
+    ListAliases,
+    CollectionAliases,
+    ChangeAliases,
+    RebuildIndex,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 37] = [
+const NAMES: [(Operation, &str, &str); 44] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -82,6 +89,13 @@ const NAMES: [(Operation, &str, &str); 37] = [
     (Operation::Facet, "facet", "Facet"),
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
+    (Operation::SearchGroups, "search_groups", "Search groups"),
+    (Operation::QueryGroups, "query_groups", "Query groups"),
+    (Operation::RecommendGroups, "recommend_groups", "Recommend groups"),
+    (Operation::ListAliases, "list_aliases", "List aliases"),
+    (Operation::CollectionAliases, "collection_aliases", "Collection aliases"),
+    (Operation::ChangeAliases, "change_aliases", "Change aliases"),
+    (Operation::RebuildIndex, "rebuild_index", "Rebuild index"),
 ];
 
 impl Operation {
@@ -129,12 +143,13 @@ impl Operation {
                 | BatchUpdate
                 | CreateFieldIndex
                 | DeleteFieldIndex
+                | ChangeAliases
         )
     }
 
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
     pub fn is_upkeep(self) -> bool {
-        matches!(self, Operation::Flush | Operation::Optimize)
+        matches!(self, Operation::Flush | Operation::Optimize | Operation::RebuildIndex)
     }
 
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
@@ -148,6 +163,8 @@ impl Operation {
                 | CollectionStatus
                 | CollectionClusterInfo
                 | Optimizations
+                | ListAliases
+                | CollectionAliases
         );
         !self.is_write() && !self.is_upkeep() && !of_collections
     }

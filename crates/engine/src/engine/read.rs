@@ -6,11 +6,12 @@ use super::{Core, Operation, Request, info, search};
 use crate::api::{self, BodyWithWarnings, response, summaries};
 use crate::catalog::Use;
 use crate::collection::{Point, View};
+use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
-use crate::query::request::{Selectors, VectorSelector};
+use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::{self, Hit};
 use crate::types::OpNumber;
 use crate::vectors::VectorValue;
@@ -48,6 +49,7 @@ impl Read<'_> {
     fn answer(mut self) -> Result<(), Error> {
         match self.request.operation {
             Operation::ListCollections => self.list_collections(),
+            Operation::ListAliases | Operation::CollectionAliases => self.aliases()?,
             Operation::CollectionExists => self.collection_exists()?,
             Operation::CollectionInfo => self.collection_info()?,
             Operation::RetrievePoints => self.retrieve()?,
@@ -59,6 +61,9 @@ impl Read<'_> {
             | Operation::QueryBatch
             | Operation::RecommendBatch
             | Operation::DiscoverBatch => self.search_batch()?,
+            Operation::SearchGroups | Operation::QueryGroups | Operation::RecommendGroups => {
+                self.groups()?;
+            }
             Operation::Scroll => self.scroll()?,
             Operation::Count => self.count()?,
             Operation::Facet => self.facet()?,
@@ -80,6 +85,16 @@ impl Read<'_> {
     fn list_collections(&mut self) {
         let entries = self.core.catalog.entries();
         response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()));
+    }
+
+    fn aliases(&mut self) -> Result<(), Error> {
+        let catalog = &self.core.catalog;
+        let aliases = match self.request.operation {
+            Operation::ListAliases => catalog.aliases(),
+            _ => catalog.aliases_of(self.enter()?.entry().id),
+        };
+        summaries::write_aliases(self.out, &aliases);
+        Ok(())
     }
 
     fn collection_exists(&mut self) -> Result<(), Error> {
@@ -224,13 +239,60 @@ impl Read<'_> {
 }
 
 impl Read<'_> {
+    fn groups(&mut self) -> Result<(), Error> {
+        let (body, limits) = (self.body, &self.core.limits);
+        let parsed = match self.request.operation {
+            Operation::SearchGroups => api::search_groups(body, limits)?,
+            Operation::RecommendGroups => api::recommend_groups(body, limits)?,
+            _ => api::query_groups(body, limits)?,
+        };
+        let held = self.enter()?;
+        let snapshot = Arc::new(held.collection()?.snapshot());
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
+            strict.check_key("group_by", &parsed.by)?;
+        }
+        let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
+        let groups = search::groups(self.core, &snapshot, &parsed, self.deadline)?;
+        let mut result = ObjectWriter::start(self.out);
+        response::write_list(result.key("groups"), &groups, |out, group| {
+            let mut object = ObjectWriter::start(out);
+            let with = &parsed.query.with;
+            let (packed, count) = (self.packed.as_deref_mut(), group.hits.len());
+            let writer = PointWriter::new(&snapshot.view, with, &mut self.budget, packed, count);
+            write_hits(object.key("hits"), writer, &group.hits, true);
+            summaries::write_group_id(object.key("id"), &group.id);
+            if let Some((view, with)) = &lookup
+                && let Some(offset) = group.id.as_point().and_then(|id| view.state.ids.get(&id))
+            {
+                let packed = self.packed.as_deref_mut();
+                let mut writer = PointWriter::new(view, with, &mut self.budget, packed, 1);
+                writer.record(object.key("lookup"), Hit::unscored(*offset));
+            }
+            object.end();
+        });
+        result.end();
+        Ok(())
+    }
+
+    /// The collection of which points are shown beside groups, and what is shown of them.
+    fn look_up<'l>(&self, lookup: &'l GroupLookup) -> Result<(Arc<View>, &'l Selectors), Error> {
+        let find = || -> Result<Arc<View>, Error> {
+            let view = self.core.catalog.enter(&lookup.collection)?.collection()?.view();
+            check_names(&view, &lookup.with.vector)?;
+            Ok(view)
+        };
+        let view = find().map_err(|error| error.within("with_lookup".to_string()))?;
+        Ok((view, &lookup.with))
+    }
+
     fn facet(&mut self) -> Result<(), Error> {
         let parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
-            strict.check_key(&parsed.key)?;
+            strict.check_key("key", &parsed.key)?;
         }
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);

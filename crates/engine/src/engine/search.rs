@@ -7,6 +7,8 @@ use crate::catalog::Catalog;
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::query::groups::{self, Group};
+use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit, List, Lookup, Prepared};
 use parking_lot::Mutex;
@@ -22,15 +24,45 @@ pub fn one(
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog })?;
+    hits(core, snapshot, &Arc::new(prepared), deadline)
+}
+
+/// The hits of a query that is ready to run.
+fn hits(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    prepared: &Arc<Prepared>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
     let hits = if prepared.root.sources.is_empty() {
-        query::run(snapshot, &prepared, deadline)
+        query::run(snapshot, prepared, deadline)
     } else {
-        let prepared = Arc::new(prepared);
-        let lists = search_leaves(core, snapshot, &prepared, deadline)?;
-        query::finish(snapshot, &prepared, lists, deadline)
+        let lists = search_leaves(core, snapshot, prepared, deadline)?;
+        query::finish(snapshot, prepared, lists, deadline)
     };
     core.searches.add(query::take_tally());
     hits
+}
+
+/// The groups of a query (C12).
+pub fn groups<'v>(
+    core: &Core,
+    snapshot: &'v Arc<Snapshot>,
+    request: &GroupsRequest,
+    deadline: &Deadline,
+) -> Result<Vec<Group<'v>>, Error> {
+    check_names(&snapshot.view, &request.query.with.vector)?;
+    let widened = groups::widened(request, core.limits.max_result_window);
+    let mut prepared = Prepared::new(snapshot, &widened, &Others { catalog: &core.catalog })?;
+    if groups::can_continue(&prepared) {
+        let found = groups::search(snapshot, &prepared, request, deadline);
+        core.searches.add(query::take_tally());
+        return found;
+    }
+    groups::find_all(&mut prepared);
+    let prepared = Arc::new(prepared);
+    let hits = hits(core, snapshot, &prepared, deadline)?;
+    Ok(groups::group_hits(snapshot, &prepared, request, &hits))
 }
 
 /// What each leaf of a query finds.

@@ -33,6 +33,11 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
     if request.operation == Operation::Flush {
         return answer(flush(core, &collection));
     }
+    if request.operation == Operation::RebuildIndex
+        && let Err(refused) = collection.rebuild_graphs()
+    {
+        return answer(Err(refused));
+    }
     if core.inline {
         index_everything(&core.catalog, &mut IndexScratch::default());
         return answer(Ok(()));

@@ -7,7 +7,7 @@ use crate::api::{
     self, BodyWithWarnings,
     response::{self, UpdateStatus},
 };
-use crate::catalog::Use;
+use crate::catalog::{AliasAction, Use};
 use crate::collection::update::Update;
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
 use crate::config::CollectionConfig;
@@ -77,6 +77,10 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             };
             core.catalog.delete(&request.collection, request.identity, deadline, Box::new(answer));
         }
+        Ok((Prepared::Aliases(actions), warnings)) => {
+            let changed = core.catalog.change_aliases(&actions, request.identity);
+            reply(changed.map(|()| bool_envelope(true, &warnings, start)));
+        }
         Ok((Prepared::Collection(write, shape), warnings)) => {
             let form = Form { shape, warnings };
             if let Err(refused) = enqueue(core, request, write, form, &deadline, reply) {
@@ -101,6 +105,8 @@ enum Prepared {
     Creation(Box<CollectionConfig>),
     /// Of a collection.
     Deletion,
+    /// Changes of aliases.
+    Aliases(Vec<AliasAction>),
     Collection(Write, Shape),
 }
 
@@ -119,6 +125,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             Prepared::Creation(Box::new(config))
         }
         Operation::DeleteCollection => Prepared::Deletion,
+        Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }

@@ -15,6 +15,7 @@ mod excluded;
 mod facet;
 pub mod formula;
 mod fusion;
+pub mod groups;
 mod matching;
 mod matrix;
 mod mmr;

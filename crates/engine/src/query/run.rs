@@ -121,7 +121,10 @@ fn merge(
 }
 
 /// What a step finds among the points that match.
-fn find(
+///
+/// # Errors
+/// `Timeout`.
+pub(super) fn find(
     snapshot: &Snapshot,
     step: &Step,
     matching: &mut Matching<'_>,
