@@ -20,9 +20,9 @@ module.exports = {
   // TypeScript sources name their imports with `.js` where they need a suffix at all.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   // ES modules, which jest cannot load as they are on Node 20.
-  transformIgnorePatterns: ['/node_modules/(?!hyparquet)'],
+  transformIgnorePatterns: ['/node_modules/(?!hyparquet|modern-tar)'],
   transform: {
     '^.+\\.ts$': ['<rootDir>/test/faults/transform.cjs', swc],
-    '/hyparquet.*\\.js$': ['@swc/jest', swc],
+    '/(?:hyparquet|modern-tar).*\\.js$': ['@swc/jest', swc],
   },
 };

@@ -20,9 +20,11 @@ const SECTIONS = {
   C10: 2,
   C11: 5,
   C12: 0,
+  C13: 0,
   C16: 0,
   C18: 0,
   C25: 0,
+  C26: 0,
 };
 
 const root = resolve(process.argv[2] ?? join(import.meta.dirname, '..'));

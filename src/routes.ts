@@ -2,16 +2,18 @@ import { commonRoutes, groupRoutes } from './engine-routes';
 import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
 import type { RequestCounts } from './http/request-counts';
-import type { AuthRoute, Route } from './http/route-table';
+import type { AuthRoute, PlainRoute, Route } from './http/route-table';
 import { metricsRoute } from './metrics/route';
 import { descriptionRoute } from './system/description';
+import { snapshotRoutes } from './snapshots/routes';
+import type { SnapshotService } from './snapshots/service';
 import { plainRoutes } from './system/plain';
 import { reportRoutes } from './system/reports';
 import { unimplementedRoutes } from './system/unimplemented';
 
 /**
  * The route table: every route of the service, one line each with its permission. Literal paths come before those with
- * parameters.
+ * parameters. `pages` are those of the console, which the description of the interface leaves out.
  */
 export function allRoutes(
   authRoutes: readonly AuthRoute[],
@@ -20,11 +22,16 @@ export function allRoutes(
   kithdbVersion: string,
   metricsKeptMs?: number,
   dialect: Dialect = DIALECTS.specification,
+  pages: readonly PlainRoute[] = [],
+  snapshots?: SnapshotService,
 ): readonly Route[] {
-  const groups = dialect.servesGroups ? groupRoutes : [];
+  const groups = dialect.servesGroups
+    ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
+    : [];
   return [
     ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
     descriptionRoute(),
+    ...pages,
     metricsRoute({
       lifecycle,
       requests,

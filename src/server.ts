@@ -11,6 +11,7 @@ import {
   type AuthService,
 } from './auth';
 import type { Config } from './config';
+import { consoleRoutes } from './console/routes';
 import type { Engine, EngineOptions } from './engine/types';
 import { DEFAULT_PACE } from './http/body';
 import { keepCertificate } from './http/certificate';
@@ -21,6 +22,7 @@ import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
 import { Lifecycle } from './http/lifecycle';
 import { authority, listen, StartError } from './http/listen';
+import { AuditLog } from './http/audit-log';
 import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { openControl } from './operations/control';
@@ -34,6 +36,8 @@ import { bytesInFlight } from './process/memory';
 import { localProcessState, type ProcessState } from './process/state';
 import { ANSWER_MS, CHECKPOINTED_MS, GRACE_MS, LEAST_CLOSE_MS } from './process/stop-times';
 import { allRoutes } from './routes';
+import { SnapshotService } from './snapshots/service';
+import { SnapshotStore } from './snapshots/store';
 import { productVersion } from './system/version';
 
 export { StartError } from './http/listen';
@@ -79,6 +83,7 @@ interface Start {
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
   readonly state: ProcessState;
+  readonly snapshots: SnapshotService;
   /** Every step adds how to close what it opened. */
   readonly cleanUp: CleanUp;
 }
@@ -99,7 +104,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const { log } = processLog;
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
-  const start: Start = { config, log, lifecycle, cleanUp, state: localProcessState(config) };
+  const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
+  const start: Start = { config, log, lifecycle, cleanUp, snapshots, state: localProcessState(config) };
   const auth = openStore(start);
   lifecycle.closedWhen(() => auth.current?.isClosed === true);
   const { server, port } = await serve(start, auth);
@@ -182,7 +188,8 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
   }
 }
 
-function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<AuthService>): Server {
+function createServer(start: Start, auth: Deferred<AuthService>): Server {
+  const { config, log, lifecycle, state, snapshots } = start;
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
   const dialect = DIALECTS[config.dialect];
@@ -194,6 +201,8 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
       productVersion(),
       undefined,
       dialect,
+      config.console ? consoleRoutes() : [],
+      snapshots,
     ),
     dialect,
     requests,
@@ -209,6 +218,7 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
     },
     bodyPace: DEFAULT_PACE,
     corsOrigins: config.corsOrigins,
+    requestLog: { slowMs: config.slowRequestMs, audit: openAuditLog(start) },
   });
   try {
     const { maxConnections, tls } = config;
@@ -216,6 +226,23 @@ function createServer({ config, log, lifecycle, state }: Start, auth: Deferred<A
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
+  }
+}
+
+/** @throws StartError when the file cannot be opened: nothing is done without a line about it. */
+function openAuditLog({ config, cleanUp }: Start): ((line: object) => void) | undefined {
+  if (config.auditLog === undefined) {
+    return undefined;
+  }
+  try {
+    const audit = new AuditLog(config.auditLog);
+    cleanUp.add('audit log', () => {
+      audit.close();
+    });
+    return audit.write;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The audit log cannot be opened: ${reason}`, { cause: error });
   }
 }
 
@@ -251,7 +278,7 @@ function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineF
  * get one of the two locks, and both would give up.
  */
 function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<Engine>): Promise<boolean> {
-  const { lifecycle, log, cleanUp } = start;
+  const { lifecycle, log, cleanUp, snapshots } = start;
   const reports = new CleanUp(log);
   const open = async (): Promise<boolean> => {
     const store = await auth.ready;
@@ -259,6 +286,10 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
     if (lifecycle.phase !== 'stopping') {
       const warning = await engine.open();
       if (warning !== undefined) log.warn(warning);
+      // Nothing of it is ever relied on, and what cannot be removed only takes room.
+      await snapshots.store.removeUnfinished().catch((error: unknown) => {
+        log.warn({ err: error }, 'unfinished snapshots cannot be removed');
+      });
       // Before any data endpoint is served.
       await store.compareWith(engine);
     }

@@ -1,5 +1,6 @@
 /** Builds what a server and its tests need, and leaves alone what is up to date. */
 import { buildAddon, forgetAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
+import { buildConsole } from './console.mjs';
 import { enginePackagePath, lockedEngine, lockNamesEngine, takeEnginePackage } from './engine-package.mjs';
 import { requireNode } from './node-version.mjs';
 import { writeDescription } from './openapi.mjs';
@@ -47,6 +48,7 @@ export async function buildWithoutEngine() {
   await installPackages();
   await compileTypeScript();
   await writeDescription();
+  await buildConsole();
 }
 
 /** The engine first: the TypeScript is compiled against the types of its exports. */
@@ -61,4 +63,5 @@ async function buildServer(given, updateTypes) {
   }
   await compileTypeScript();
   await writeDescription();
+  await buildConsole();
 }

@@ -11,6 +11,7 @@ import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
+import { runPrograms } from './programs.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
 
 const FUZZ_SECONDS = 300;
@@ -212,6 +213,8 @@ const standard = {
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
+  // Eight environments are installed, which takes minutes: in full only.
+  programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
   snippets: { full: 1, isNumbered: false, run: runSnippets },

@@ -27,9 +27,13 @@ const INTRODUCTION = `KithDB contains or loads the following software of others,
 Apache License 2.0, see LICENSE. This file is made from the lock files by \`npm run notices\`. The source code of each crate is
 at https://crates.io/crates/NAME/VERSION, that of each package at https://www.npmjs.com/package/NAME/v/VERSION.`;
 
+/** Packages of development whose code the build puts into the console. What they need is there too. */
+const BUNDLED = ['preact', '@preact/signals', 'uplot'];
+
 const SECTIONS = [
   ['Linked into the engine (Rust crates, and the standard library of Rust: MIT OR Apache-2.0)', linkedCrates],
   ['Loaded by the server (npm packages)', () => packages((name) => !ofSqlite3().has(name))],
+  ['In the files of the web console (npm packages)', bundledPackages],
   [
     'With sqlite3, which the container image has and the npm package leaves to its user (npm packages)',
     () => packages((name) => ofSqlite3().has(name)),
@@ -140,6 +144,17 @@ function packages(isWanted) {
       license: entry.license ?? 'see its text',
       folder: folderOf(path, entry, locked),
     }));
+}
+
+/** @returns {Part[]} */
+function bundledPackages() {
+  const locked = lockedPackages();
+  return [...reachable(locked, BUNDLED)].map((path) => ({
+    name: nameOf(path),
+    version: locked[path].version,
+    license: locked[path].license ?? 'see its text',
+    folder: folderOf(path, locked[path], locked),
+  }));
 }
 
 function lockedPackages() {

@@ -17,7 +17,7 @@ import { enginesIn, packAll } from '../package/tarballs.mjs';
 
 /** What the package of the product may hold; what is not needed to run it is in the repository. */
 const EXPECTED =
-  /^(?:bin\/kithdb\.js|dist\/.+\.(?:js|d\.ts)|dist\/openapi\.json|LICENSE|README\.md|THIRD-PARTY-NOTICES|package\.json)$/;
+  /^(?:bin\/kithdb\.js|dist\/.+\.(?:js|d\.ts)|dist\/openapi\.json|dist\/console\/app\/[\w.-]+\.(?:css|html|js|svg)(?:\.br|\.gz)?|LICENSE|README\.md|THIRD-PARTY-NOTICES|package\.json)$/;
 
 /** @returns {Promise<string>} the sizes, for the step's line */
 export async function checkPackedInstall() {

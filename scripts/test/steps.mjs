@@ -27,7 +27,7 @@ export const steps = {
   models: runModels,
   'cargo-fmt': () => cargo('fmt', '--all', '--check'),
   prettier: () => node('prettier', 'prettier/bin/prettier.cjs', '--check', '.'),
-  tsc: () => node('tsc', 'typescript/bin/tsc', '--noEmit', '--project', 'tsconfig.json'),
+  tsc: checkTypes,
   eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
   openapi: lintDescription,
   workflows: checkWorkflows,
@@ -60,6 +60,13 @@ export const NEEDS = {
   jest: ['build', 'binding-types', 'build-tests'],
   'packed-install': ['build'],
 };
+
+/** The server with its tests, and what runs in browsers. */
+async function checkTypes() {
+  for (const project of ['tsconfig.json', 'src/console/app/tsconfig.json']) {
+    await node('tsc', 'typescript/bin/tsc', '--noEmit', '--project', project);
+  }
+}
 
 async function node(name, script, ...args) {
   await mustRun(name, process.execPath, [join(root, 'node_modules', script), ...args]);

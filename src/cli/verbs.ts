@@ -4,6 +4,7 @@ import { adminRepair } from './admin-repair';
 import { backup } from './backup';
 import { BENCH_FLAGS, bench } from './bench';
 import { ENDPOINT_FLAG } from './bucket';
+import { CLONE_FLAGS, cloneCollection } from './clone';
 import { listCollections } from './collections';
 import { check } from './check';
 import { completionScript } from './completion';
@@ -270,6 +271,16 @@ export const VERBS: readonly Verb[] = [
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: listCollections,
+  },
+  {
+    name: 'collections clone',
+    about:
+      'Makes a collection of the same state under another name, by hard links where the file system has them.',
+    flags: CLONE_FLAGS,
+    argument: 'collection',
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: cloneCollection,
   },
   {
     name: 'query',

@@ -1,9 +1,8 @@
 import type { Operation } from '../engine/types';
-import { notImplemented } from '../http/errors';
 import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
-import { answerError, BadRequestError, KithError } from './errors';
-import type { CallFlags, Transport, VersionInfo } from './transport';
+import { BadRequestError, KithError } from './errors';
+import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
 /** How a client behaves over any transport. */
@@ -103,6 +102,15 @@ export class KithClient {
     options?: CallOptions,
   ): Promise<boolean> {
     return this.#run('update_collection', { collection }, changes, options);
+  }
+
+  /** True: a collection of the same state under another name (C26). A name that is taken is a `ConflictError`. */
+  cloneCollection(
+    collection: string,
+    args: Schemas['CloneCollection'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('clone_collection', { collection }, args, options);
   }
 
   /** Whether there was one. */
@@ -305,6 +313,20 @@ export class KithClient {
     return this.#run('facet', { collection }, args, options);
   }
 
+  /** What a query finds, and what it did (C13). `params.why` names points whose place is to be explained. */
+  async explain(
+    collection: string,
+    args: Schemas['QueryRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<{ result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] }> {
+    const explained = { ...args, params: { ...args.params, explain: true } };
+    const envelope = await this.timed(options, (signal) =>
+      this.#envelope('query', { collection }, explained, signal),
+    );
+    const { result, explain } = envelope as Envelope & { readonly explain?: unknown };
+    return { result, explain } as { result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] };
+  }
+
   /** Each point of a random sample with its nearest others. */
   searchMatrixPairs(
     collection: string,
@@ -442,13 +464,6 @@ export class KithClient {
     return this.#run('change_aliases', {}, args, options);
   }
 
-  // What this release does not have (C8): each rejects with the `NotImplementedError` that the server answers.
-
-  readonly listSnapshots: Refused = refused('snapshots');
-  readonly createSnapshot: Refused = refused('snapshots');
-  readonly deleteSnapshot: Refused = refused('snapshots');
-  readonly recoverSnapshot: Refused = refused('snapshot recovery');
-
   /** Runs work under the deadline and the signal of a call. */
   protected timed<T>(
     options: CallOptions | undefined,
@@ -461,8 +476,17 @@ export class KithClient {
     return this.timed(options, (signal) => this.#call<T>(operation, address, args, signal));
   }
 
-  /** Executes an operation whose flags stand among its arguments, and gives the `result` of its envelope. */
   async #call<T>(operation: Operation, address: Address, args: object, signal: AbortSignal): Promise<T> {
+    return (await this.#envelope(operation, address, args, signal)).result as T;
+  }
+
+  /** Executes an operation whose flags stand among its arguments, and gives its envelope. */
+  async #envelope(
+    operation: Operation,
+    address: Address,
+    args: object,
+    signal: AbortSignal,
+  ): Promise<Envelope> {
     for (const [what, name] of Object.entries(address)) {
       if (typeof name !== 'string' || name === '') {
         throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
@@ -471,16 +495,6 @@ export class KithClient {
     const { wait, ordering, consistency, timeout, ...body } = args as Flags;
     const flags: CallFlags = { wait, ordering, consistency, timeout };
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
-    const call = { operation, ...address, flags, body, signal, ...vectors };
-    return (await this.#transport.execute(call)).result as T;
+    return this.#transport.execute({ operation, ...address, flags, body, signal, ...vectors });
   }
-}
-
-/** A method of a group that this release does not have, whatever its arguments. */
-export type Refused = (...args: readonly unknown[]) => Promise<never>;
-
-/** Rejects as the server answers the endpoints of the group. */
-function refused(group: string): Refused {
-  const { status, message } = notImplemented(group);
-  return () => Promise.reject(answerError(status, message));
 }

@@ -232,10 +232,15 @@ export interface components {
      */
     Distance: 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
     /**
-     * @description How components are stored; `float32` when absent.
+     * @description How components are stored; `float32` when absent. `turbo4` is kept as `float16`.
      * @enum {unknown}
      */
-    Datatype: 'float32' | 'float16' | 'uint8' | null;
+    Datatype: 'float32' | 'float16' | 'uint8' | 'turbo4' | null;
+    /**
+     * @description How values are stored; `float32` when absent.
+     * @enum {unknown}
+     */
+    SparseDatatype: 'float32' | 'float16' | 'uint8' | null;
     /** @description The graph over the vectors. What is absent keeps its default, in a change its value. */
     HnswConfig: {
       /** @description Links of a node; 0 for no graph. */
@@ -330,6 +335,8 @@ export interface components {
           product?: null;
           /** @description Absent or null beside `scalar`. */
           binary?: null;
+          /** @description Absent or null beside `scalar`. */
+          turbo?: null;
         }
       | {
           /** @description Product quantisation. */
@@ -346,6 +353,8 @@ export interface components {
           scalar?: null;
           /** @description Absent or null beside `product`. */
           binary?: null;
+          /** @description Absent or null beside `product`. */
+          turbo?: null;
         }
       | {
           /** @description One or two bits a component. */
@@ -367,6 +376,26 @@ export interface components {
           scalar?: null;
           /** @description Absent or null beside `binary`. */
           product?: null;
+          /** @description Absent or null beside `binary`. */
+          turbo?: null;
+        }
+      | {
+          /** @description One to four bits a component, after a rotation. */
+          turbo: {
+            /**
+             * @description Bits of a component; four when absent. `bits1_5` gets two.
+             * @enum {unknown}
+             */
+            bits?: 'bits1' | 'bits1_5' | 'bits2' | 'bits4' | null;
+            /** @description Stored and shown. Codes are always in memory. */
+            always_ram?: boolean | null;
+          };
+          /** @description Absent or null beside `turbo`. */
+          scalar?: null;
+          /** @description Absent or null beside `turbo`. */
+          product?: null;
+          /** @description Absent or null beside `turbo`. */
+          binary?: null;
         };
     /** @description A quantisation; null for the server's choice. */
     MaybeQuantization: components['schemas']['Quantization'] | null;
@@ -413,7 +442,7 @@ export interface components {
         full_scan_threshold_kb?: number | null;
         /** @description Whether the original vectors may leave memory. With false they stay in it; when absent the system decides by use. */
         on_disk?: boolean | null;
-        datatype?: components['schemas']['Datatype'];
+        datatype?: components['schemas']['SparseDatatype'];
       } | null;
       /**
        * @description `idf` multiplies the weights of a query with the inverse document frequency of their index.
@@ -504,6 +533,11 @@ export interface components {
       replication_factor?: number | null;
       /** @description Stored and shown, without effect on one node. */
       write_consistency_factor?: number | null;
+    };
+    /** @description The collection to be made. */
+    CloneCollection: {
+      /** @description Its name, which no collection has. */
+      name: string;
     };
     /** @description The settings to change; what is absent stays. */
     UpdateCollection: {
@@ -1207,7 +1241,100 @@ export interface components {
         /** @description Without effect. */
         max_selectivity?: number | null;
       } | null;
+      /**
+       * @description Adds `explain` to the envelope. Of a whole search or query, not of a prefetch.
+       * @default false
+       */
+      explain?: boolean | null;
+      /** @description With `explain`, points of which the explanation says why they were, or were not, returned. An absent one is a 404. */
+      why?: components['schemas']['PointId'][] | null;
     } | null;
+    /** @description What a search did. The figures of a query with prefetches are the sums of those of its steps. */
+    Explanation: {
+      /**
+       * @description What was done. With prefetches, how what they have found became one list.
+       * @enum {unknown}
+       */
+      plan:
+        | 'walk'
+        | 'filtered_walk'
+        | 'scan'
+        | 'exact'
+        | 'order_by'
+        | 'sample'
+        | 'by_id'
+        | 'fusion'
+        | 'formula'
+        | 'rescoring';
+      /** @description Why; one sentence. */
+      reason: string;
+      /** @description Width of a walk; absent where there can be none. */
+      ef?: number;
+      /** @description How many points were taken to match when it was planned; null where nothing is planned. */
+      estimated_matches: number | null;
+      /** @description How many points match the filter. */
+      matches: number;
+      /** @description Nodes of the graph whose links were followed. */
+      hops: number;
+      /** @description Vectors that walks compared. */
+      distances: number;
+      /** @description Vectors that scans of codes compared. */
+      scanned: number;
+      /** @description Vectors that were compared again by their originals. */
+      reranked: number;
+      /** @description Vectors that were compared because they are not in the graph yet. */
+      tail_scanned: number;
+      /** @description Keys of the filter that a field index answers. */
+      indexes_used: string[];
+      /** @description Keys of the filter for which points are read because there is no index that would answer. */
+      indexes_missing: string[];
+      /** @description Microseconds by part: `queue`, `parse`, `plan`, `search`, `rerank`, `payloads`, `write`. */
+      time_us: {
+        [key: string]: number;
+      };
+      /** @description The prefetches that search the collection, from left to right; absent where there is none. */
+      steps?: {
+        /** @description Which one: `prefetch[0]`. */
+        source: string;
+        /** @description What was done. */
+        plan: string;
+        /** @description Why. */
+        reason: string;
+      }[];
+      /** @description How the score of each hit came about, in the order of the hits. */
+      hits: {
+        /** @description The contributions add up to the score. */
+        score_details: {
+          /** @description `query`, `prefetch[0]`, or the place of a term of a formula. */
+          source: string;
+          /** @description The vector that was compared. */
+          using: string | null;
+          /** @description Place in what the source found. */
+          rank: number | null;
+          /** @description The score by the source. */
+          raw: number;
+          /** @description What it adds to the score. */
+          contribution: number;
+        }[];
+      }[];
+      /** @description What became of the points that `params.why` names; absent without it. */
+      why?: {
+        id: components['schemas']['PointId'];
+        /** @description Whether it is among the hits. */
+        returned: boolean;
+        /** @description Its score */
+        score: number | null;
+        /** @description Its place among all that match, compared exactly; where it would be, if it does not. */
+        rank: number | null;
+        /** @description The place of the first condition that it fails. */
+        failed_condition: string | null;
+        /**
+         * @description The first reason that applies; null for a point that was returned.
+         * @enum {unknown}
+         */
+        lost_by: 'no_vector' | 'filter' | 'threshold' | 'rank' | 'codes' | 'walk' | null;
+      }[];
+    };
     /**
      * @description With `offset` at most 100000.
      * @default 10
@@ -1947,6 +2074,7 @@ export interface components {
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['Hits'];
+      explain?: components['schemas']['Explanation'];
     };
     /** @description The envelope of several searches. */
     HitListsAnswer: {
@@ -1959,6 +2087,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       /** @description The hits of each search, in their order. */
       result: components['schemas']['Hits'][];
+      /** @description The explanations that were asked for, in the order of the searches. */
+      explain?: (components['schemas']['Explanation'] | null)[];
     };
     /** @description The envelope of a query. */
     QueryAnswer: {
@@ -1970,6 +2100,7 @@ export interface components {
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['QueryResult'];
+      explain?: components['schemas']['Explanation'];
     };
     /** @description The envelope of several queries. */
     QueryAnswers: {
@@ -1982,6 +2113,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       /** @description What each query has found, in their order. */
       result: components['schemas']['QueryResult'][];
+      /** @description The explanations that were asked for, in the order of the searches. */
+      explain?: (components['schemas']['Explanation'] | null)[];
     };
     /** @description The envelope of a page. */
     PageAnswer: {
@@ -2013,6 +2146,54 @@ export interface components {
         /** @description How many points there are. */
         count: number;
       };
+    };
+    /** @description A snapshot. */
+    SnapshotDescription: {
+      /** @description Its name. */
+      name: string;
+      /** @description When it was made, in UTC, without a zone. */
+      creation_time: string;
+      /** @description Bytes of the file. */
+      size: number;
+      /** @description The SHA-256 of the file; null where it is not known. */
+      checksum: string | null;
+    };
+    /** @description The envelope of a snapshot. */
+    SnapshotAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['SnapshotDescription'];
+    };
+    /** @description The envelope of a list of snapshots. */
+    SnapshotsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description By name. */
+      result: components['schemas']['SnapshotDescription'][];
+    };
+    /** @description Which snapshot. */
+    SnapshotRecover: {
+      /** @description The name of a snapshot of the list, or a `file://` URL that ends with it. */
+      location: string;
+      /** @description The SHA-256 that the file must have. */
+      checksum?: string | null;
+      /**
+       * @description Without effect on one node.
+       * @enum {unknown}
+       */
+      priority?: 'no_sync' | 'snapshot' | 'replica' | null;
+      /** @description Without effect. */
+      api_key?: string | null;
     };
     /** @description The envelope of a collection's status. */
     CollectionStatusAnswer: {

@@ -4,8 +4,8 @@ import type { Operation } from '../engine/types';
  * Whether an operation that was executed and is executed again leaves the state, and gives the answer, of once. Only these
  * are repeated when it is not known whether they were executed.
  *
- * A batch of updates is not: a later one of it may change which points an earlier one finds. Of making and deleting a
- * collection the answer differs, and a repeated deletion could meet a collection that was made again meanwhile.
+ * A batch of updates is not: a later one of it may change which points an earlier one finds. Of making, cloning and deleting
+ * a collection the answer differs, and a repeated deletion could meet a collection that was made again meanwhile.
  */
 const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   list_collections: true,
@@ -45,6 +45,7 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   facet: true,
   matrix_pairs: true,
   matrix_offsets: true,
+  clone_collection: false,
   search_groups: true,
   query_groups: true,
   recommend_groups: true,

@@ -66,6 +66,16 @@ export const collectionRoutes: readonly EngineRoute[] = [
     body: false,
     failed,
   },
+  {
+    kind: 'engine',
+    method: 'POST',
+    path: '/collections/:collection_name/clone',
+    permission: 'write',
+    operation: 'clone_collection',
+    parameters: 'collection',
+    body: true,
+    failed,
+  },
   about('/cluster', 'collection_cluster_info'),
   about('/optimizations', 'optimizations'),
 ];

@@ -26,6 +26,8 @@ export interface Config {
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
   readonly dialect: DialectName;
+  /** Whether the web console is served. */
+  readonly console: boolean;
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
@@ -55,8 +57,14 @@ export interface Config {
   readonly scrubIntervalHours: number;
   readonly logLevel: SettingValues['logLevel'];
   readonly logFormat: 'pretty' | 'json';
+  /** In milliseconds; undefined where slow requests are not logged. */
+  readonly slowRequestMs: number | undefined;
+  /** Path of the file; undefined where there is none. */
+  readonly auditLog: string | undefined;
   readonly maxBodyBytes: number;
   readonly maxConnections: number;
+  readonly maxSnapshots: number;
+  readonly maxSnapshotBytes: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
 }
@@ -233,6 +241,7 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     corsOrigins: Object.freeze(values.corsOrigins),
     trustedProxies: Object.freeze(values.trustedProxies),
     dialect: values.dialect,
+    console: values.console,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
     authEnabled: values.authEnabled,
@@ -252,8 +261,12 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     scrubIntervalHours: values.scrubIntervalHours,
     logLevel: values.logLevel,
     logFormat: values.logFormat ?? (terminal ? 'pretty' : 'json'),
+    slowRequestMs: values.slowRequestMs === 0 ? undefined : values.slowRequestMs,
+    auditLog: values.auditLog,
     maxBodyBytes: values.maxBodyBytes,
     maxConnections: values.maxConnections,
+    maxSnapshots: values.maxSnapshots,
+    maxSnapshotBytes: values.maxSnapshotBytes,
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

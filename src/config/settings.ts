@@ -114,7 +114,17 @@ export const SETTINGS = {
     fallbackText: 'specification',
     placeholder: 'NAME',
     about:
-      "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize and give a collection's status answer.",
+      "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize, give a collection's status, and make and recover snapshots answer.",
+  }),
+  console: setting({
+    group: 'Server',
+    parse: parseSwitch,
+    fallback: true,
+    fallbackText: 'true',
+    placeholder: 'true|false',
+    about:
+      'Whether the web console is served, at /console. Its files need no credential; what it shows needs that of the user.',
+    isSwitch: true,
   }),
   searchThreads: setting({
     group: 'Server',
@@ -282,6 +292,23 @@ export const SETTINGS = {
     placeholder: 'FORMAT',
     about: 'How the log is written: pretty or json.',
   }),
+  slowRequestMs: setting({
+    group: 'Logging',
+    parse: wholeNumber(0, 3_600_000),
+    fallback: 1000,
+    fallbackText: '1000',
+    placeholder: 'MS',
+    about: 'Requests that take so many milliseconds or more are logged as warnings; 0 for none.',
+  }),
+  auditLog: setting<string | undefined>({
+    group: 'Logging',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'FILE',
+    about:
+      'A file to which a line of JSON is appended for each login and each change of the admin, of an access token or of a collection: who, what, when, from where, and the outcome.',
+  }),
   maxBodyBytes: setting({
     group: 'Limits',
     parse: wholeNumber(1024, GIB),
@@ -308,6 +335,12 @@ export const SETTINGS = {
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
   maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
   maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
+  maxSnapshots: limit(64, 100_000, 'Snapshots that a server keeps, all collections together.'),
+  maxSnapshotBytes: limit(
+    1024 * GIB,
+    1024 * 1024 * GIB,
+    'The bytes of one snapshot, also of one that is uploaded.',
+  ),
 } as const;
 
 /** The key of a setting, by which the code knows it. */

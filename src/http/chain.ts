@@ -30,7 +30,14 @@ import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
 import type { PathParams } from './target';
-import { COLLECTION_PARAMETER, type EngineRoute, type ReportRoute, type Route } from './route-table';
+import {
+  COLLECTION_PARAMETER,
+  type EngineRoute,
+  type ReportRoute,
+  type Route,
+  type ServiceRoute,
+} from './route-table';
+import { ServiceCalls } from './service-route';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -61,15 +68,18 @@ type Verdict = Failure | undefined;
 export class Chain {
   readonly #bodies: BodyReader;
   readonly #calls: EngineCalls;
+  readonly #services: ServiceCalls;
   readonly #parameters = new ParameterValidator();
   readonly #starts = new StartQueue();
 
   constructor(private readonly services: ChainServices) {
     const { admission, limits, bodyPace } = services;
     this.#bodies = new BodyReader(admission, limits.bodyBytes, bodyPace);
-    this.#calls = new EngineCalls(services, (exchange, error) => {
+    const fault = (exchange: Exchange, error: unknown): void => {
       this.fault(exchange, error);
-    });
+    };
+    this.#calls = new EngineCalls(services, fault);
+    this.#services = new ServiceCalls(services, fault);
   }
 
   /**
@@ -128,7 +138,7 @@ export class Chain {
     if (auth.isClosed) {
       return authenticationClosed();
     }
-    const { guard } = this.services;
+    const { guard, requests } = this.services;
     const { request } = exchange;
     const refused =
       guard.refuse(request, auth.enabled) ??
@@ -144,7 +154,11 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      return authorize(route.permission, identity, auth);
+      const refused = authorize(route.permission, identity, auth);
+      requests.authenticated(
+        identity === null ? 'unknown' : refused === undefined ? 'accepted' : 'forbidden',
+      );
+      return refused;
     };
     const identity = repeatsCredential(request.rawHeaders)
       ? null
@@ -173,9 +187,24 @@ export class Chain {
       case 'auth':
         this.#passAuth(exchange, params, pass);
         break;
+      case 'service':
+        this.#serve(exchange, route, params);
+        break;
       case 'engine':
         this.#readBody(exchange, route, params);
         break;
+    }
+  }
+
+  #serve(exchange: Exchange, route: ServiceRoute, params: PathParams): void {
+    const { engine } = this.services.lifecycle;
+    if (engine === undefined) {
+      exchange.fail(notReady());
+    } else if (params.undecodable.length > 0) {
+      exchange.fail(malformedPath());
+    } else {
+      exchange.params = params.values;
+      this.#services.run(exchange, route, engine);
     }
   }
 

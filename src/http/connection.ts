@@ -40,6 +40,10 @@ export function isClosing(request: IncomingMessage): boolean {
 
 /** What can answer a request that a server that stops gives up. */
 export interface Refusable {
+  /** `performance.now()` when its head had arrived. */
+  readonly arrivedAt: number;
+  /** Its body may arrive for longer than others. */
+  readonly streamsBody: boolean;
   /** Answers with a 503, unless an answer has begun. */
   refuseAtStop(): void;
 }

@@ -19,7 +19,7 @@ export interface Dialect {
   readonly isLenient: boolean;
   /** Endpoints of C8 that are built answer; the others are a 501 in either dialect. */
   readonly servesGroups: boolean;
-  /** Sentences in place of those of the error table, for failures that are a 404. */
+  /** Sentences in place of those of the error table: of a 404, and of vectors that the collection does not declare so. */
   readonly sentences: Readonly<Partial<Record<EngineErrorCode, Sentence>>>;
 }
 
@@ -42,6 +42,9 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
           : `Not found: No point with id ${ids[0] ?? ''} found`,
       point_without_vector: ({ id = '', name = '' }) =>
         `Not found: Vector with name "${name}" for point ${id} not found`,
+      vector_not_found: ({ name = '' }) => `Wrong input: Not existing vector name error: ${name}`,
+      dimension_mismatch: ({ expected = '?', got = '?' }) =>
+        `Wrong input: Vector dimension error: expected dim: ${expected}, got ${got}`,
     },
   },
 };

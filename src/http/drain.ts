@@ -25,6 +25,11 @@ export function trackConnections(server: Server): void {
   server.on('secureConnection', remember);
 }
 
+/** The connections of a tracked server. */
+export function connectionsOf(server: Server): ReadonlySet<Socket> {
+  return connections.get(server) ?? new Set();
+}
+
 /** What a server does for the requests that run when it stops. */
 export interface Draining {
   /** How long they may take to finish. */
@@ -44,7 +49,7 @@ const WRITE_MS = 200;
  * after a moment. True when everything finished in its grace.
  */
 export async function drain(server: Server, { graceMs, answerMs, giveUp }: Draining): Promise<boolean> {
-  const open = connections.get(server) ?? new Set<Socket>();
+  const open = connectionsOf(server);
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();

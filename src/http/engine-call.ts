@@ -46,7 +46,7 @@ export interface EngineCallServices {
   readonly log: Logger;
   readonly admission: Admission;
   /** Requests that are refused for load are counted here. */
-  readonly requests: Pick<RequestCounts, 'refused'>;
+  readonly requests: Pick<RequestCounts, 'refused' | 'authenticated'>;
   readonly dialect: Dialect;
 }
 

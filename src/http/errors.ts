@@ -56,7 +56,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 409,
     message: 'Outcome unknown: the operation of this call is not kept any more, and nothing was done',
   }),
-  storage_full: (_details, failed) => full(`${failed}: storage full`),
+  storage_full: (_details, failed) => storageFull(failed),
   memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),
   collection_fault: (details, failed) => ({
@@ -182,6 +182,11 @@ export function expectationFailed(): Failure {
 
 export function overloaded(message: string): Failure {
   return { status: 429, message, retryAfterSeconds: 1 };
+}
+
+/** The disk is full; `failed` is the prefix of the operation. */
+export function storageFull(failed: string): Failure {
+  return full(`${failed}: storage full`);
 }
 
 /** The disk or the memory is full: it takes deletions, checkpoints or an operator to change that, which takes a while. */

@@ -40,6 +40,8 @@ export class Exchange implements RouteContext, Refusable {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
+  /** Whether the path was sent with slashes at its end, of which `path` has none. */
+  readonly endsWithSlash: boolean;
   readonly queryString: string;
   params: Readonly<Record<string, string>> = NO_PARAMS;
   /** Undefined when no route matched. */
@@ -51,6 +53,8 @@ export class Exchange implements RouteContext, Refusable {
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
+  /** Its body may arrive for longer than others: who reads it sees to it. */
+  streamsBody = false;
   /** An answer that comes before the end of a short body leaves the connection open. */
   skipsShortBody = false;
   /** The length of the body that the request announces; 0 without one, undefined for a chunked one. */
@@ -65,6 +69,7 @@ export class Exchange implements RouteContext, Refusable {
   ) {
     this.method = request.method ?? 'GET';
     this.path = target.path;
+    this.endsWithSlash = target.endsWithSlash;
     this.queryString = target.queryString;
     this.announcedBytes = announcedLength(request);
     this.#outstanding = enqueue(request, response, this);
@@ -149,6 +154,17 @@ export class Exchange implements RouteContext, Refusable {
       head.push('Content-Length', String(sent.length));
       this.#write(status, sent, head, headers);
     });
+  }
+
+  /** Begins an answer whose body the caller writes; false when nobody is there to read it. */
+  begin(status: number, headers: Readonly<Record<string, string>>): boolean {
+    return this.#writeHead(status, ['X-Content-Type-Options', 'nosniff'], headers);
+  }
+
+  /** Answers 200 with bytes as they are: `headers` say their type and their coding. */
+  sendFile(body: Buffer, headers: Readonly<Record<string, string>>): void {
+    const head = ['X-Content-Type-Options', 'nosniff', 'Content-Length', String(body.length)];
+    this.#write(200, body, head, headers);
   }
 
   /** Answers without a body. */

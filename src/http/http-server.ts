@@ -3,9 +3,9 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { secureOptions, type TlsMaterial } from './certificate';
-import { trackConnections } from './drain';
+import { connectionsOf, trackConnections } from './drain';
 import { ConnectionLimit } from './connection-limit';
-import { endThenCut, outstandingOn } from './connection';
+import { endThenCut, outstandingOn, type Outstanding } from './connection';
 import type { Failure } from './errors';
 import type { HttpListeners } from './listener';
 import { rawAnswer, refuseConnect } from './raw-answer';
@@ -13,6 +13,7 @@ import { rawAnswer, refuseConnect } from './raw-answer';
 /** Bounds of Node's HTTP server. With Node's defaults a few slow clients could block it for minutes. */
 export interface ServerLimits {
   readonly headersTimeoutMs: number;
+  /** Between the head of a request and the end of its body, unless that is streamed. */
   readonly requestTimeoutMs: number;
   readonly connectionsCheckingIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -48,7 +49,8 @@ export function createHttpServer(
     };
   const options = {
     headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
+    // Node's own has no exceptions.
+    requestTimeout: 0,
     connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     noDelay: true,
@@ -65,7 +67,9 @@ export function createHttpServer(
           counted(listeners.request),
         );
   connections.watch(server);
+  server.on('connection', listeners.connected);
   trackConnections(server);
+  refuseLate(server, limits);
   // No bound on the number of headers: beyond one Node would drop headers silently, and the checks need them all. The
   // bytes of a head are bounded.
   server.maxHeadersCount = 0;
@@ -79,6 +83,23 @@ export function createHttpServer(
   server.on('clientError', answerBrokenRequest);
   server.on('connect', refuseConnect);
   return server;
+}
+
+/** Refuses requests whose bodies have not arrived in time, but for those that are streamed. */
+function refuseLate(server: Server, limits: ServerLimits): void {
+  const look = setInterval(() => {
+    const before = performance.now() - limits.requestTimeoutMs;
+    for (const socket of connectionsOf(server)) {
+      const isLate = ({ request, exchange }: Outstanding): boolean =>
+        !request.complete && exchange.arrivedAt < before && !exchange.streamsBody;
+      if (outstandingOn(socket).some(isLate)) {
+        answerBrokenRequest({ name: '', message: '', code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
+      }
+    }
+  }, limits.connectionsCheckingIntervalMs).unref();
+  server.once('close', () => {
+    clearInterval(look);
+  });
 }
 
 /**

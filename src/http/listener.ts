@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { logAtEnd } from './access-log';
+import { RequestLog, type RequestLogOptions } from './request-log';
 import { Chain, type ChainServices } from './chain';
 import { isClosing } from './connection';
 import { CrossOrigin } from './cross-origin';
@@ -19,6 +20,8 @@ export interface HttpServices extends ChainServices {
   readonly requests: RequestCounts;
   /** Origins whose pages may call the service. */
   readonly corsOrigins: readonly string[];
+  /** Which requests are logged beside those that the level of the log has. */
+  readonly requestLog?: RequestLogOptions;
   /** False sends the points endpoints through Express too; the tests compare both. */
   readonly hotLane?: boolean;
 }
@@ -30,6 +33,8 @@ export interface HttpListeners {
   readonly checkContinue: RequestListener;
   /** For every other `Expect`: refused. */
   readonly checkExpectation: RequestListener;
+  /** For each new connection. */
+  readonly connected: (socket: Socket) => void;
   /** For a connection that is cut because there are too many. */
   readonly cut: () => void;
 }
@@ -96,6 +101,16 @@ function refuseHead(request: IncomingMessage, expects: Expects): Failure | undef
   return expects === 'more' ? expectationFailed() : undefined;
 }
 
+/** Counts a connection until it is closed. */
+function connectionCounter(requests: RequestCounts): (socket: Socket) => void {
+  return (socket) => {
+    requests.connectionOpened();
+    socket.once('close', () => {
+      requests.connectionClosed();
+    });
+  };
+}
+
 /** Counts connections that are cut because there are too many, and logs that now and then. */
 function cutCounter(requests: RequestCounts, log: Logger): () => void {
   let warnedAt = -Infinity;
@@ -119,6 +134,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
   checkRouteTable(routes);
   const matcher = new RouteMatcher(routes);
   const chain = new Chain(services);
+  const requestLog = new RequestLog(log, services.addresses, services.requestLog);
   const crossOrigin = new CrossOrigin(services.corsOrigins);
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const express = expressLane(routes, matcher, chain, (request) => madeExchange(exchanges, request));
@@ -135,8 +151,8 @@ export function httpListeners(services: HttpServices): HttpListeners {
     requests.began();
     exchange.whenOver(() => {
       requests.ended(exchange);
+      requestLog.ended(exchange);
     });
-    logAtEnd(exchange, log);
     const refused = refuseHead(request, expects);
     if (refused !== undefined) {
       exchange.fail(refused);
@@ -167,6 +183,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
     checkExpectation: (request, response) => {
       serve(request, response, 'more');
     },
+    connected: connectionCounter(requests),
     cut: cutCounter(requests, log),
   };
 }

@@ -25,7 +25,12 @@ const LOG_FD = 2;
  * cost the event loop a system call or a wake-up. Pretty lines, which people read, are written at once.
  */
 export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
-  const base = { level: logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const base = {
+    level: logLevel,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   if (logFormat === 'pretty') {
     // Loaded only here: it takes longer to load than the rest of the log.
     // eslint-disable-next-line @typescript-eslint/no-require-imports
@@ -50,7 +55,7 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
 
 /** The log line about lost lines. The logger cannot write it: it would pass through the full buffer. */
 function lossLine(lines: number): string {
-  const line = { level: pino.levels.values['warn'], time: new Date().toISOString(), lines };
+  const line = { level: 'warn', time: new Date().toISOString(), lines };
   return `${JSON.stringify({ ...line, msg: 'the log could not be written: lines of it are lost' })}\n`;
 }
 

@@ -4,37 +4,46 @@ import type { Route } from './route-table';
 
 /** Upper bounds of the buckets of durations, in seconds; longer durations go into a last bucket. */
 export const DURATION_BOUNDS_SECONDS = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30,
 ] as const;
 
-/** How a request ended: the class of its status, or `aborted` when the client disconnected before the whole answer. */
-export const OUTCOMES = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'] as const;
-
-const ABORTED = OUTCOMES.indexOf('aborted');
+/** How a request ended: its status, or `aborted` when the client disconnected before the whole answer. */
+export type Outcome = number | 'aborted';
 
 /** The counts of one route. */
 export interface RouteCounts {
-  /** Requests by outcome, in the order of {@link OUTCOMES}. */
-  readonly outcomes: Float64Array;
+  /** Requests by outcome. */
+  readonly outcomes: Map<Outcome, number>;
   /** Requests by duration, one count for each bound and one for longer durations; not cumulative. */
   readonly durations: Float64Array;
   /** The sum of all durations. */
   seconds: number;
 }
 
+/** Whether a credential is one, and whether it may do what was asked. */
+export type AuthenticationOutcome = 'accepted' | 'unknown' | 'forbidden';
+
 /** What one process counts of its requests and connections. */
 export interface RequestCounts {
   /** Requests that have arrived and are not answered whole. */
   readonly inProgress: number;
+  /** Connections that are open. */
+  readonly connections: number;
   /** Connections without a request that were cut because there were too many. */
   readonly droppedConnections: number;
+  /** Checks of credentials, by their outcome. */
+  readonly authentications: Readonly<Record<AuthenticationOutcome, number>>;
   /** Requests that were refused for load or given up because their clients were slow. */
   readonly refusals: ReadonlyMap<RefusalReason, number>;
   /** Counts a request that has arrived. */
   began(): void;
   /** Counts a request that is over. */
   ended(exchange: Exchange): void;
+  connectionOpened(): void;
+  connectionClosed(): void;
   connectionDropped(): void;
+  /** Counts a check of the credential of a request. */
+  authenticated(outcome: AuthenticationOutcome): void;
   refused(reason: RefusalReason): void;
   /** Every route that had a request, undefined for requests that matched none. */
   entries(): Iterable<[Route | undefined, RouteCounts]>;
@@ -49,12 +58,18 @@ export interface RequestCounts {
 export class LocalRequestCounts implements RequestCounts {
   readonly #counts = new Map<Route | undefined, RouteCounts>();
   readonly #refusals = new Map<RefusalReason, number>();
+  readonly authentications: Record<AuthenticationOutcome, number> = { accepted: 0, unknown: 0, forbidden: 0 };
+  #connections = 0;
   #droppedConnections = 0;
   #inProgress = 0;
   #idle: (() => void) | undefined;
 
   get inProgress(): number {
     return this.#inProgress;
+  }
+
+  get connections(): number {
+    return this.#connections;
   }
 
   get droppedConnections(): number {
@@ -75,6 +90,18 @@ export class LocalRequestCounts implements RequestCounts {
     if (this.#inProgress === 0) {
       this.#idle?.();
     }
+  }
+
+  connectionOpened(): void {
+    this.#connections += 1;
+  }
+
+  connectionClosed(): void {
+    this.#connections -= 1;
+  }
+
+  authenticated(outcome: AuthenticationOutcome): void {
+    this.authentications[outcome] += 1;
   }
 
   connectionDropped(): void {
@@ -99,8 +126,8 @@ export class LocalRequestCounts implements RequestCounts {
 
   #add(exchange: Exchange): void {
     const counts = this.#of(exchange.route);
-    const outcome = exchange.wasAnswered() ? Math.floor(exchange.response.statusCode / 100) - 1 : ABORTED;
-    counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
+    const outcome = exchange.wasAnswered() ? exchange.response.statusCode : 'aborted';
+    counts.outcomes.set(outcome, (counts.outcomes.get(outcome) ?? 0) + 1);
     const seconds = exchange.elapsedSeconds();
     let bucket = 0;
     while (seconds > (DURATION_BOUNDS_SECONDS[bucket] ?? Infinity)) {
@@ -114,7 +141,7 @@ export class LocalRequestCounts implements RequestCounts {
     let counts = this.#counts.get(route);
     if (counts === undefined) {
       counts = {
-        outcomes: new Float64Array(OUTCOMES.length),
+        outcomes: new Map(),
         durations: new Float64Array(DURATION_BOUNDS_SECONDS.length + 1),
         seconds: 0,
       };

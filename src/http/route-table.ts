@@ -3,6 +3,7 @@ import type { Operation } from '../engine/types';
 import type { Exchange } from './exchange';
 import type { ParameterKind } from './parameters';
 import type { Method, RoutePermission } from './route';
+import type { ServiceAnswer, ServiceCall } from './service-route';
 
 /** What every line of the route table has. */
 interface RouteLine {
@@ -54,13 +55,24 @@ export interface Report {
   readonly text: string;
 }
 
+/**
+ * A route that a service of this process answers: what it reads and writes is streamed, under limits of the service.
+ */
+export interface ServiceRoute extends RouteLine {
+  readonly kind: 'service';
+  /** The prefix of its internal failures (C1.4), without the colon. */
+  readonly failed: string;
+  /** Rejects with an `EngineError` or what is unexpected. */
+  readonly serve: (call: ServiceCall) => Promise<ServiceAnswer>;
+}
+
 /** A route under `/auth`: checked like every other, then answered by Express handlers of its own. */
 export interface AuthRoute extends RouteLine {
   readonly kind: 'auth';
   readonly handlers: readonly RequestHandler[];
 }
 
-export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | AuthRoute;
+export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | ServiceRoute | AuthRoute;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'none',

@@ -2,6 +2,8 @@
 export interface Target {
   /** Still percent-encoded, without trailing slashes. */
   readonly path: string;
+  /** Whether there were any. */
+  readonly endsWithSlash: boolean;
   /** Without `?`. */
   readonly queryString: string;
 }
@@ -32,8 +34,9 @@ export function parseTarget(url: string): Target {
   while (end > 1 && path.charCodeAt(end - 1) === 0x2f) {
     end -= 1;
   }
-  path = end === path.length ? path : path.slice(0, end);
-  return { path, queryString };
+  const endsWithSlash = end < path.length;
+  path = endsWithSlash ? path.slice(0, end) : path;
+  return { path, endsWithSlash, queryString };
 }
 
 /** The parameters of a path. */

@@ -77,7 +77,7 @@ export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Fa
   return [
     {
       type: 'gauge',
-      name: 'kithdb_troubles',
+      name: 'kithdb_health_issues',
       help: 'What the log of the server complains of at the moment, by kind; any at all is an alert',
       labels: ['kind'],
       samples: () =>

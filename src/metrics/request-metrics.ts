@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
 import { REFUSAL_REASONS } from '../http/refusal';
-import { DURATION_BOUNDS_SECONDS, OUTCOMES, type RequestCounts } from '../http/request-counts';
+import { DURATION_BOUNDS_SECONDS, type RequestCounts } from '../http/request-counts';
 import type { Route } from '../http/route-table';
 import { register, type Sample } from './family';
 
@@ -9,9 +9,23 @@ export function registerRequests(registry: Registry, requests: RequestCounts): v
   register(registry, {
     type: 'counter',
     name: 'kithdb_http_requests_total',
-    help: 'Requests that are over, by route and class of status; route "none" for those that matched none',
-    labels: ['method', 'route', 'status'],
+    help: 'Requests that are over, by route and status; route "none" for those that matched none',
+    labels: ['method', 'route', 'code'],
     samples: () => outcomeSamples(requests),
+  });
+  register(registry, {
+    type: 'counter',
+    name: 'kithdb_authentications_total',
+    help: 'Checks of credentials: accepted, unknown or missing, or without the permission for what was asked',
+    labels: ['outcome'],
+    samples: () =>
+      Object.entries(requests.authentications).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  });
+  register(registry, {
+    type: 'gauge',
+    name: 'kithdb_http_connections',
+    help: 'Connections that are open',
+    samples: () => [{ value: requests.connections }],
   });
   register(registry, {
     type: 'counter',
@@ -44,11 +58,8 @@ interface RouteLabels {
 
 function* outcomeSamples(requests: RequestCounts): Iterable<Sample> {
   for (const [route, { outcomes }] of requests.entries()) {
-    for (const [place, status] of OUTCOMES.entries()) {
-      const value = outcomes[place] ?? 0;
-      if (value > 0) {
-        yield { labels: { ...routeLabels(route), status }, value };
-      }
+    for (const [outcome, value] of outcomes) {
+      yield { labels: { ...routeLabels(route), code: String(outcome) }, value };
     }
   }
 }

@@ -14,7 +14,7 @@ const HEX8 = '[0-9a-f]{8}';
 const HEX16 = '[0-9a-f]{16}';
 /** Everything that a data directory consists of: nothing else is copied, and no other path is accepted from a backup. */
 const DATA_FILE = new RegExp(
-  `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|${HEX8}\\.data)|auth\\.(?:sqlite3|digest))$`,
+  `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|UNFINISHED|${HEX8}\\.data)|auth\\.(?:sqlite3|digest))$`,
 );
 
 /** Whether a relative path with `/` is that of a file of a data directory. */

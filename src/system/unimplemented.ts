@@ -1,5 +1,5 @@
 import type { Method } from '../http/route';
-import type { EngineRoute, UnimplementedRoute } from '../http/route-table';
+import type { Route, UnimplementedRoute } from '../http/route-table';
 
 /** The groups of C8 by their names there, each with its endpoints. */
 const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> = {
@@ -13,9 +13,19 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
   snapshots: [
     ['POST', '/collections/:collection_name/snapshots'],
     ['GET', '/collections/:collection_name/snapshots'],
+    ['GET', '/collections/:collection_name/snapshots/:snapshot_name'],
     ['DELETE', '/collections/:collection_name/snapshots/:snapshot_name'],
+    ['POST', '/snapshots'],
+    ['GET', '/snapshots'],
+    ['GET', '/snapshots/:snapshot_name'],
+    ['DELETE', '/snapshots/:snapshot_name'],
   ],
-  'snapshot recovery': [['PUT', '/collections/:collection_name/snapshots/:snapshot_name/recover']],
+  'snapshot recovery': [
+    ['PUT', '/collections/:collection_name/snapshots/recover'],
+    ['POST', '/collections/:collection_name/snapshots/upload'],
+    ['PUT', '/collections/:collection_name/snapshots/:snapshot_name/recover'],
+    ['PUT', '/snapshots/recover'],
+  ],
   maintenance: [
     ['POST', '/collections/:collection_name/operations/flush'],
     ['POST', '/collections/:collection_name/operations/optimize'],
@@ -41,7 +51,7 @@ const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> =
  * The endpoints that answer 501 to any valid credential, whether or not the collection exists (C8), but for those that
  * are `served` (C12).
  */
-export function unimplementedRoutes(served: readonly EngineRoute[] = []): readonly UnimplementedRoute[] {
+export function unimplementedRoutes(served: readonly Route[] = []): readonly UnimplementedRoute[] {
   const lines = new Set(served.map(({ method, path }) => `${method} ${path}`));
   return Object.entries(GROUPS).flatMap(([group, endpoints]) =>
     endpoints

@@ -58,6 +58,7 @@ describe('C11.2 defaults', () => {
       corsOrigins: [],
       trustedProxies: [],
       dialect: 'specification',
+      console: true,
       tokenStore: undefined,
       allowFilesystem: [],
       scrubMbPerSecond: 20,
@@ -513,7 +514,7 @@ function pem(): string {
 function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
   const { placeholder, isSwitch } = lineOf(key);
   if (isSwitch === true) {
-    return 'true';
+    return key === 'console' ? 'false' : 'true';
   }
   const examples: Partial<Record<typeof key, string>> = {
     host: 'localhost',
@@ -527,6 +528,7 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     accessTokenPermission: 'read',
     logLevel: 'debug',
     logFormat: 'pretty',
+    slowRequestMs: '250',
     maxBodyBytes: '4096',
     memoryLimit: '268435456',
     searchThreads: '77',

@@ -130,6 +130,21 @@ describe('C12 aliases', () => {
     expect((await server.refused('PUT', '/collections/a', CONFIG))[0]).toBe(400);
   });
 
+  it('C26 keep a clone from their name, and stay when a snapshot replaces their collection', async () => {
+    await change(make('a', 'one'));
+    expect((await server.refused('POST', '/collections/one/clone', { name: 'a' }))[0]).toBe(400);
+    expect(await server.ok('POST', '/collections/a/clone', { name: 'copy' })).toBe(true);
+    expect(await aliases('/collections/copy/aliases')).toEqual([]);
+    const { name } = await server.ok('POST', '/collections/one/snapshots');
+    await server.ok('POST', '/collections/a/points/delete', { filter: {} });
+    await server.ok('PUT', `/collections/one/snapshots/${name}/recover`);
+    for (const restarts of [false, true]) {
+      if (restarts) await server.restart();
+      expect(await aliases()).toEqual(['a → one']);
+      expect(await server.ok('POST', '/collections/a/points/count', {})).toEqual({ count: 1 });
+    }
+  });
+
   it('C25 change once for one key', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     await change(make('a', 'one'));

@@ -100,7 +100,7 @@ describe('C12 grouped search', () => {
     ['search', { group_by: 'doc' }, 400, 'Missing required field: vector'],
     ['query', { group_by: 'doc', group_size: 0 }, 400, /^group_size: value 0 invalid/],
     ['query', { group_by: 'a..b' }, 400, /^group_by: /],
-    ['query', { group_by: 'doc', query: [1] }, 400, "Dimension mismatch for vector '': expected 2, got 1"],
+    ['query', { group_by: 'doc', query: [1] }, 400, /^Wrong input: Vector dimension error/],
     [
       'query',
       { group_by: 'doc', with_lookup: { collection: 'docs', x: 1 } },

@@ -61,6 +61,7 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   create_collection: 'Collection operation failed',
   update_collection: 'Collection operation failed',
   delete_collection: 'Collection operation failed',
+  clone_collection: 'Collection operation failed',
   collection_exists: 'Collection operation failed',
   upsert_points: 'Upsert failed',
   batch_update: 'Upsert failed',

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, Server } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
@@ -21,6 +22,8 @@ import {
 import { LocalRequestCounts, type RequestCounts } from '../../src/http/request-counts';
 import { allRoutes } from '../../src/routes';
 import type { Route } from '../../src/http/route-table';
+import { SnapshotService } from '../../src/snapshots/service';
+import { SnapshotStore } from '../../src/snapshots/store';
 import { description, mustBeDescribed, mustBeFailure } from '../openapi/description';
 import { FakeAuth, fakeAuthRoutes, fakeGuard } from './fake-auth';
 import { FakeEngine } from './fake-engine';
@@ -76,6 +79,8 @@ export async function startService(
     '0.1.0',
     overrides.metricsKeptMs ?? 0,
     dialect,
+    [],
+    new SnapshotService(new SnapshotStore(tmpdir(), { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   );
   const services: HttpServices = {
     routes,

@@ -9,6 +9,7 @@ const LINES = [
   'DELETE /collections/:collection_name write',
   'DELETE /collections/:collection_name/index/:field_name write',
   'DELETE /collections/:collection_name/snapshots/:snapshot_name any',
+  'DELETE /snapshots/:snapshot_name any',
   'GET / none',
   'GET /aliases any',
   'GET /cluster read',
@@ -21,15 +22,19 @@ const LINES = [
   'GET /collections/:collection_name/optimizations read',
   'GET /collections/:collection_name/points/:id read',
   'GET /collections/:collection_name/snapshots any',
+  'GET /collections/:collection_name/snapshots/:snapshot_name any',
   'GET /collections/:collection_name/status any',
   'GET /healthz none',
   'GET /livez none',
   'GET /metrics read',
   'GET /openapi.json none',
   'GET /readyz none',
+  'GET /snapshots any',
+  'GET /snapshots/:snapshot_name any',
   'GET /telemetry read',
   'PATCH /collections/:collection_name write',
   'POST /aliases any',
+  'POST /collections/:collection_name/clone write',
   'POST /collections/:collection_name/facet read',
   'POST /collections/:collection_name/operations/flush any',
   'POST /collections/:collection_name/operations/optimize any',
@@ -57,21 +62,31 @@ const LINES = [
   'POST /collections/:collection_name/points/search/matrix/pairs read',
   'POST /collections/:collection_name/points/vectors/delete write',
   'POST /collections/:collection_name/snapshots any',
+  'POST /collections/:collection_name/snapshots/upload any',
   'POST /collections/aliases any',
+  'POST /snapshots any',
   'PUT /collections/:collection_name write',
   'PUT /collections/:collection_name/index write',
   'PUT /collections/:collection_name/points write',
   'PUT /collections/:collection_name/points/payload write',
   'PUT /collections/:collection_name/points/vectors write',
   'PUT /collections/:collection_name/snapshots/:snapshot_name/recover any',
+  'PUT /collections/:collection_name/snapshots/recover any',
+  'PUT /snapshots/recover any',
 ];
 
 /** What the dialect `qdrant` has in place of a 501 (C12). */
 const SERVED = [
   'GET /aliases read',
   'GET /collections/:collection_name/aliases read',
-  'GET /collections/:collection_name/status read',
   'POST /aliases write',
+  'DELETE /collections/:collection_name/snapshots/:snapshot_name write',
+  'DELETE /snapshots/:snapshot_name write',
+  'GET /collections/:collection_name/snapshots read',
+  'GET /collections/:collection_name/snapshots/:snapshot_name read',
+  'GET /collections/:collection_name/status read',
+  'GET /snapshots read',
+  'GET /snapshots/:snapshot_name admin-jwt',
   'POST /collections/:collection_name/operations/flush write',
   'POST /collections/:collection_name/operations/optimize write',
   'POST /collections/:collection_name/operations/rebuild_index write',
@@ -83,6 +98,12 @@ const SERVED = [
   'POST /collections/:collection_name/points/recommend/groups read',
   'POST /collections/:collection_name/points/search/groups read',
   'POST /collections/aliases write',
+  'POST /collections/:collection_name/snapshots write',
+  'POST /collections/:collection_name/snapshots/upload write',
+  'POST /snapshots write',
+  'PUT /collections/:collection_name/snapshots/:snapshot_name/recover write',
+  'PUT /collections/:collection_name/snapshots/recover write',
+  'PUT /snapshots/recover admin-jwt',
 ];
 
 describe('the route table', () => {
@@ -138,7 +159,7 @@ describe('the route table', () => {
         .map((route) => `${route.method} ${route.path} ${route.permission}`)
         .sort();
     expect(lines(service)).toEqual(LINES);
-    const endpoint = (line: string): string => line.replace(/ \w+$/, '');
+    const endpoint = (line: string): string => line.replace(/ [\w-]+$/, '');
     const served = new Set(SERVED.map(endpoint));
     const kept = LINES.filter((line) => !served.has(endpoint(line)));
     expect(lines(qdrant)).toEqual([...kept, ...SERVED].sort());

@@ -279,16 +279,20 @@ describe('kithdb migrate qdrant', () => {
         'shard_number',
         'sharding_method',
         'sparse_vectors.words.index.memory',
-        'vectors.a.b.datatype',
+        'vectors.a.b.datatype:',
         'vectors.a.b.hnsw_config.memory',
         'vectors.a.b.memory',
-        'vectors.a.b.quantization_config',
-        'vectors.a.b.quantization_config.turbo',
       ]);
       const db = await open(dataDir());
       try {
         const { config, payload_schema: schema } = (await db.getCollection('cluster')) as Json;
-        expect(config.params.vectors['a.b']).toEqual({ size: 2, distance: 'Cosine', hnsw_config: { m: 8 } });
+        expect(config.params.vectors['a.b']).toEqual({
+          size: 2,
+          distance: 'Cosine',
+          datatype: 'turbo4',
+          hnsw_config: { m: 8 },
+          quantization_config: { turbo: { bits: 'bits2', always_ram: true } },
+        });
         expect(config.params.shard_number).toBe(1);
         expect(config.quantization_config).toEqual({ product: { compression: 'x16' } });
         expect(config.metadata).toEqual({ team: 'a' });

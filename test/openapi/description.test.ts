@@ -7,6 +7,8 @@ import { Lifecycle } from '../../src/http/lifecycle';
 import { LocalRequestCounts } from '../../src/http/request-counts';
 import type { Route } from '../../src/http/route-table';
 import { allRoutes } from '../../src/routes';
+import { SnapshotService } from '../../src/snapshots/service';
+import { SnapshotStore } from '../../src/snapshots/store';
 import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
 
@@ -18,6 +20,8 @@ const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((di
     '0.1.0',
     undefined,
     dialect,
+    [],
+    new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   ),
 ) as [readonly Route[], readonly Route[]];
 
@@ -74,6 +78,13 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
   'GET /collections/{collection_name}/snapshots': 'list_snapshots',
   'POST /collections/{collection_name}/snapshots': 'create_snapshot',
   'DELETE /collections/{collection_name}/snapshots/{snapshot_name}': 'delete_snapshot',
+  'GET /collections/{collection_name}/snapshots/{snapshot_name}': 'get_snapshot',
+  'PUT /collections/{collection_name}/snapshots/recover': 'recover_from_snapshot',
+  'POST /collections/{collection_name}/snapshots/upload': 'recover_from_uploaded_snapshot',
+  'GET /snapshots': 'list_full_snapshots',
+  'POST /snapshots': 'create_full_snapshot',
+  'GET /snapshots/{snapshot_name}': 'get_full_snapshot',
+  'DELETE /snapshots/{snapshot_name}': 'delete_full_snapshot',
 };
 
 /** Endpoints as the description writes them. */
@@ -116,7 +127,7 @@ describe('the description of the HTTP interface', () => {
       expect([operation.id, statuses.includes(507)]).toEqual([operation.id, route.permission === 'write']);
       expect([operation.id, statuses.includes(409)]).toEqual([
         operation.id,
-        ['create_collection', 'change_aliases'].includes(route.operation),
+        ['create_collection', 'clone_collection', 'change_aliases'].includes(route.operation),
       ]);
     }
   });

@@ -53,7 +53,7 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
       body: JSON.stringify(body),
     });
   const failing = async (): Promise<string | undefined> =>
-    /^kithdb_troubles\{kind="checkpoint"\} (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+    /^kithdb_health_issues\{kind="checkpoint"\} (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
   expect(await failing()).toBe('0');
   // Where the folder of the first collection is to be, the disk has something else.
   const inTheWay = join(dataDir, 'collections', '0000000000000001');
@@ -66,7 +66,7 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
   await until(() => child.output.includes('a checkpoint cannot be written'));
   const line = child.output.split('\n').find((text) => text.includes('a checkpoint cannot be written'))!;
   expect(JSON.parse(line)).toMatchObject({
-    level: 50,
+    level: 'error',
     trouble: 'checkpoint',
     collection: 'c',
     what: expect.stringContaining('collections/0000000000000001'),
@@ -91,13 +91,13 @@ it('a server whose background work panics goes on, counts it and logs it', async
   await until(() => child.output.includes('background work failed'));
   const line = child.output.split('\n').find((text) => text.includes('background work failed'))!;
   expect(JSON.parse(line)).toMatchObject({
-    level: 50,
+    level: 'error',
     task: 'housekeeping',
     what: 'asked to panic by a test',
   });
   // The thread is back: it has finished a round.
-  const troubles = 'kithdb_troubles{kind="background"}';
-  await until(async () => (await metric(troubles)) === `${troubles} 0`, 20);
+  const issues = 'kithdb_health_issues{kind="background"}';
+  await until(async () => (await metric(issues)) === `${issues} 0`, 20);
   child.signal('SIGTERM');
   expect(await child.exit).toEqual({ code: 0, signal: null });
   rmSync(dataDir, { recursive: true });

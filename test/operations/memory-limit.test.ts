@@ -71,7 +71,7 @@ it('C1.5 writes that grow are a 507 with Retry-After where memory is used up; re
   const count = await call(server, 'POST', '/collections/c/points/count', {});
   expect(JSON.parse(count.text)).toMatchObject({ result: { count: 97 } });
   const metrics = (await call(server, 'GET', '/metrics')).text;
-  expect(metrics).toContain('kithdb_troubles{kind="memory_limit"} 1');
+  expect(metrics).toContain('kithdb_health_issues{kind="memory_limit"} 1');
   expect(metrics).toContain(`kithdb_memory_limit_bytes{of="process"} ${64 * MIB}`);
   expect(metrics).toMatch(/kithdb_memory_held_bytes\{of="process"\} [1-9]/);
   await server.stop();

@@ -147,6 +147,8 @@ pub enum Datatype {
     Float16,
     /// Whole numbers from 0 to 255.
     Uint8,
+    /// Kept as [`Datatype::Float16`]: four bits a component were asked for, and originals are kept finer here.
+    Turbo4,
 }
 
 impl Datatype {
@@ -156,6 +158,7 @@ impl Datatype {
             Datatype::Float32 => "float32",
             Datatype::Float16 => "float16",
             Datatype::Uint8 => "uint8",
+            Datatype::Turbo4 => "turbo4",
         }
     }
 }

@@ -22,7 +22,7 @@ const directed = (name) => powerCut(`directed::${name}`);
 /** 500 programs: a fault of which few programs come to speak is detected by them all the same. */
 const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3');
 const levels = (name) => program('durability')(`levels::${name}`);
-const [graphs, supervision, engine] = ['graphs', 'supervision', 'engine'].map(program);
+const [graphs, supervision, engine, clones] = ['graphs', 'supervision', 'engine', 'clones'].map(program);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
@@ -108,6 +108,8 @@ export const DETECTED_BY = {
   DeletedFolderStays: program('durability')(
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
+  CopyNotMarked: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
+  CopiedNamesNotSynced: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
   LeftoverFolderStays: directed('a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5'),
   AliasesNotSaved: powerCut(
     'aliases::aliases_are_in_the_checkpoint_of_the_catalog_and_end_with_their_collection_c12',

@@ -29,6 +29,10 @@ LOCAL = {
 NOT_IMPLEMENTED: dict[str, Call] = {
     "create_snapshot": lambda client: client.create_snapshot("methods"),
     "delete_snapshot": lambda client: client.delete_snapshot("methods", "one"),
+    "recover_snapshot": lambda client: client.recover_snapshot("methods", "file:///one"),
+    "list_full_snapshots": lambda client: client.list_full_snapshots(),
+    "delete_full_snapshot": lambda client: client.delete_full_snapshot("one"),
+    "create_full_snapshot": lambda client: client.create_full_snapshot(),
     "get_aliases": lambda client: client.get_aliases(),
     "get_collection_aliases": lambda client: client.get_collection_aliases("methods"),
     "list_snapshots": lambda client: client.list_snapshots("methods"),
@@ -39,7 +43,6 @@ UNKNOWN: dict[str, Call] = {
     "cluster_collection_update": lambda client: client.cluster_collection_update(
         "methods", models.DropReplicaOperation(drop_replica=models.Replica(shard_id=0, peer_id=1))
     ),
-    "create_full_snapshot": lambda client: client.create_full_snapshot(),
     "create_shard_key": lambda client: client.create_shard_key("methods", "a"),
     "create_shard_snapshot": lambda client: client.create_shard_snapshot("methods", 0),
     "create_vector_name": lambda client: client.create_vector_name(
@@ -47,16 +50,13 @@ UNKNOWN: dict[str, Call] = {
         "new",
         models.DenseVectorNameConfig(dense=models.DenseVectorConfig(size=2, distance=models.Distance.DOT)),
     ),
-    "delete_full_snapshot": lambda client: client.delete_full_snapshot("one"),
     "delete_shard_key": lambda client: client.delete_shard_key("methods", "a"),
     "delete_shard_snapshot": lambda client: client.delete_shard_snapshot("methods", 0, "one"),
     "delete_vector_name": lambda client: client.delete_vector_name("methods", "old"),
-    "list_full_snapshots": lambda client: client.list_full_snapshots(),
     "list_shard_keys": lambda client: client.list_shard_keys("methods"),
     "list_shard_snapshots": lambda client: client.list_shard_snapshots("methods", 0),
     "recover_current_peer": lambda client: client.recover_current_peer(),
     "recover_shard_snapshot": lambda client: client.recover_shard_snapshot("methods", 0, "file:///one"),
-    "recover_snapshot": lambda client: client.recover_snapshot("methods", "file:///one"),
     "remove_peer": lambda client: client.remove_peer(1),
 }
 

@@ -65,6 +65,9 @@ impl GroupFields {
 
     /// The request. `reader` is just behind the object.
     fn finish(self, reader: &mut Reader<'_>, limits: &Limits, mut node: QueryNode) -> Result<GroupsRequest> {
+        if node.explain.is_some() {
+            return Err(field_error(reader, "params.explain", "a grouped query has no explanation"));
+        }
         let by = self.by.ok_or_else(|| reader.missing("group_by"))?;
         let size = self.size.unwrap_or(DEFAULT_SIZE);
         node.limit = fit_groups(reader, limits, node.limit, size)?;

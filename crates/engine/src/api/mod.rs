@@ -7,6 +7,7 @@
 mod aliases;
 mod body;
 mod example;
+pub mod explanation;
 mod groups;
 mod id;
 mod order_by;
@@ -43,6 +44,7 @@ use crate::query::request::{
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
+use std::borrow::Cow;
 use update::Operation;
 
 /// `PUT /collections/{c}` (C4.3).
@@ -67,6 +69,24 @@ pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<Collectio
 /// `BadRequest` or `MissingField` that names the place.
 pub fn change_aliases(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<AliasAction>> {
     body::parse(body, |r| aliases::read_actions(r, limits))
+}
+
+/// `POST /collections/{c}/clone` (C26): the name of the new collection.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn clone_collection(body: &(impl RequestBody + ?Sized)) -> Result<String> {
+    body::parse(body, |reader| {
+        let mut name = None;
+        reader.object(|r, key| {
+            match key {
+                "name" => name = r.optional(|r| r.string().map(Cow::into_owned))?,
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        name.ok_or_else(|| reader.missing("name"))
+    })
 }
 
 /// The request for a field index (C5.12).

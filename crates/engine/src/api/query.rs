@@ -80,6 +80,9 @@ impl TreeReader<'_> {
                 )));
             }
             let mut node = self.node(r, &mut |_, _| Ok(false))?;
+            if node.explain.is_some() {
+                return Err(field_error(r, "params.explain", "a whole query is explained, not a prefetch"));
+            }
             node.limit = fit_window(r, self.limits, node.limit, 0)?;
             Ok(node)
         })?;

@@ -3,14 +3,14 @@
 use super::body::{self, Result, field_error};
 use super::example;
 use super::groups::OtherFields;
-use super::search_params;
+use super::search_params::{self, Params};
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
-use crate::query::tree::{Example, Query, QueryNode, QueryRequest, SearchParams};
+use crate::query::tree::{Example, Query, QueryNode, QueryRequest};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) const DEFAULT_LIMIT: usize = 10;
 #[derive(Default)]
 pub(super) struct NodeFields {
     filter: Option<Arc<Filter>>,
-    params: Option<SearchParams>,
+    params: Option<Params>,
     score_threshold: Option<f32>,
     limit: Option<usize>,
 }
@@ -68,17 +68,19 @@ impl NodeFields {
                 return Err(field_error(reader, "score_threshold", why));
             }
         }
+        let params = self.params.unwrap_or_default();
         Ok(QueryNode {
             place: reader.path().into(),
             query,
             query_field,
             using,
             filter: self.filter,
-            params: self.params.unwrap_or_default(),
+            params: params.search,
             score_threshold: self.score_threshold,
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,
             prefetch: Vec::new(),
+            explain: params.explain,
         })
     }
 }

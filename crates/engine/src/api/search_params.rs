@@ -1,32 +1,67 @@
 //! `params` of a search (C6.2).
 
-use super::body::Result;
+use super::body::{Result, field_error};
+use super::id::read_id;
 use crate::json::Reader;
-use crate::query::tree::{QuantizationParams, SearchParams};
+use crate::query::tree::{ExplainRequest, QuantizationParams, SearchParams};
+use crate::types::PointId;
 
 /// The greatest effective `hnsw_ef`. A greater one has the same effect.
 const MAX_HNSW_EF: u64 = 100_000;
 
+/// Points of which an explanation can say why they were, or were not, returned.
+const MOST_EXPLAINED: usize = 100;
+
+/// What the object has.
+#[derive(Default)]
+pub(super) struct Params {
+    /// How to search.
+    pub search: SearchParams,
+    /// What is to be explained.
+    pub explain: Option<ExplainRequest>,
+}
+
 /// Reads the object.
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<SearchParams> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Params> {
     let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
+    let (mut explain, mut why) = (None, None);
     reader.object(|r, key| {
         match key {
             "hnsw_ef" => hnsw_ef = r.optional(|r| r.integer_in(1, u64::MAX))?,
             "exact" => exact = r.optional(Reader::bool)?,
             "indexed_only" => indexed_only = r.optional(Reader::bool)?,
             "quantization" => quantization = r.optional(read_quantization)?,
+            "explain" => explain = r.optional(Reader::bool)?,
+            "why" => why = r.optional(read_why)?,
             "acorn" => drop(r.optional(check_acorn)?),
             _ => r.unknown_in_body()?,
         }
         Ok(())
     })?;
-    Ok(SearchParams {
+    if why.is_some() && explain != Some(true) {
+        return Err(field_error(reader, "why", "needs explain: true"));
+    }
+    let search = SearchParams {
         hnsw_ef: hnsw_ef.map(|ef| ef.min(MAX_HNSW_EF) as usize),
         exact: exact.unwrap_or(false),
         indexed_only: indexed_only.unwrap_or(false),
         quantization: quantization.unwrap_or_default(),
-    })
+        ..SearchParams::default()
+    };
+    let explain = (explain == Some(true)).then(|| ExplainRequest { why: why.unwrap_or_default() });
+    Ok(Params { search, explain })
+}
+
+fn read_why(reader: &mut Reader<'_>) -> Result<Vec<PointId>> {
+    let mut ids = Vec::new();
+    reader.array(|r, index| {
+        if index >= MOST_EXPLAINED {
+            return Err(r.error(format!("more than {MOST_EXPLAINED} ids")));
+        }
+        ids.push(read_id(r)?);
+        Ok(())
+    })?;
+    Ok(ids)
 }
 
 fn read_quantization(reader: &mut Reader<'_>) -> Result<QuantizationParams> {

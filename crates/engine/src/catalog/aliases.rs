@@ -162,6 +162,18 @@ impl Catalog {
         own.map(|(alias, target)| (alias.clone(), target.collection.clone())).collect()
     }
 
+    /// Gives the aliases of a collection to the one that has taken its place and its name. The ledger is locked.
+    pub(super) fn move_aliases(&self, from: u64, to: u64) {
+        let aliases = self.aliases.load();
+        if aliases.values().any(|target| target.id == from) {
+            let moved = |(alias, target): (&String, &Alias)| {
+                let id = if target.id == from { to } else { target.id };
+                (alias.clone(), Alias { id, ..target.clone() })
+            };
+            self.aliases.store(Arc::new(aliases.iter().map(moved).collect()));
+        }
+    }
+
     /// Forgets the aliases of a collection whose deletion is durable. The ledger is locked.
     pub(super) fn forget_aliases(&self, id: u64) {
         let aliases = self.aliases.load();

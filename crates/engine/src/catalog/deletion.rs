@@ -53,16 +53,21 @@ impl Catalog {
             Err(error) => return reply(Err(error)),
         };
         entry.when_detached(deadline, reply);
+        self.end_requests_of(&entry);
+        if !entry.is_deletion_over() {
+            self.deletions.lock().push(entry);
+        }
+    }
+
+    /// Cancels the requests that use an entry that is marked for deletion durably; the last of them detaches it.
+    pub(super) fn end_requests_of(&self, entry: &Arc<Entry>) {
         entry.gone.begin();
         if let Some(collection) = entry.collection() {
             collection.stop_waiting();
             collection.give_up_overdue_writes();
         }
         if entry.is_idle() {
-            self.detach(&entry);
-        }
-        if !entry.is_deletion_over() {
-            self.deletions.lock().push(entry);
+            self.detach(entry);
         }
     }
 

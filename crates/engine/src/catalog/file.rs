@@ -101,6 +101,26 @@ pub fn decode_entry(bytes: &[u8]) -> Option<(SavedEntry, &[u8])> {
     Some(((u64::from_le_bytes(*id), name, Arc::new(config)), bytes))
 }
 
+/// The body of an adoption: for each collection its entry, and the number of the one that it replaces or 0.
+pub fn encode_adoption(entries: &[(Vec<u8>, u64)]) -> Vec<u8> {
+    entries
+        .iter()
+        .flat_map(|(entry, replaced)| [entry.as_slice(), &replaced.to_le_bytes()].concat())
+        .collect()
+}
+
+/// Reads what [`encode_adoption`] wrote.
+pub fn decode_adoption(mut bytes: &[u8]) -> Option<Vec<(SavedEntry, Option<u64>)>> {
+    let mut entries = Vec::new();
+    while !bytes.is_empty() {
+        let (entry, rest) = decode_entry(bytes)?;
+        let (replaced, rest) = rest.split_first_chunk()?;
+        entries.push((entry, Some(u64::from_le_bytes(*replaced)).filter(|number| *number != 0)));
+        bytes = rest;
+    }
+    Some(entries)
+}
+
 fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, bytes) = bytes.split_first_chunk()?;
     bytes.split_at_checked(u32::from_le_bytes(*len) as usize)

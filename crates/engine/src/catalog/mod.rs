@@ -3,6 +3,7 @@
 //! What exists is decided by records of the log, like everything else; the file `CATALOG` is their checkpoint.
 //! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
 
+mod adoption;
 mod aliases;
 mod claim;
 mod deletion;
@@ -15,6 +16,7 @@ mod replay;
 mod staging;
 
 pub use crate::wal::CATALOG;
+pub use adoption::AdoptedFolder;
 pub use aliases::AliasAction;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{DeletionReply, Entry, Use};
@@ -56,8 +58,10 @@ const EMPTY_BYTES: u64 = 32 << 10;
 const CREATE: u8 = 16;
 /// Kind of the record that marks a collection for deletion.
 const DROP: u8 = 17;
+/// Kind of the record that makes collections of folders that are there, in the place of others.
+const ADOPT: u8 = 18;
 /// Kind of the record that changes aliases.
-const ALIASES: u8 = 18;
+const ALIASES: u8 = 19;
 
 /// The collections of a data directory: see the module.
 pub struct Catalog {

@@ -3,6 +3,7 @@
 use super::file::{CatalogFile, Found};
 use super::replay::{Replay, Slot, StartDamage};
 use super::{Catalog, Ledger, OpenError, STAGING};
+use crate::checkpoint::{discard_unfinished, is_unfinished};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
 use crate::faults::PlantedFault;
 use crate::limits::{Limits, Thresholds};
@@ -105,7 +106,7 @@ fn open_with(
     replay.complete();
     refuse_incomplete(&**storage, &replay)?;
     // What cannot be removed now is tried again at the next start.
-    let _ = remove_leftovers(&**storage, &replay.slots, replay.next_id);
+    replay.next_id = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let _ = storage.remove_dir_all(STAGING);
     let supervisor = Arc::<Supervisor>::default();
     let log = group_commit(log.with_reserve(Arc::clone(reserve)), memory, &supervisor, mode)?;
@@ -171,8 +172,8 @@ fn refuse_incomplete(storage: &dyn Storage, replay: &Replay) -> Result<(), OpenE
 pub(super) fn unknown_folder(storage: &dyn Storage, next_id: u64) -> Result<Option<String>, StorageError> {
     for name in storage.list("collections")? {
         let folder = format!("collections/{name}");
-        if u64::from_str_radix(&name, 16).is_ok_and(|id| id >= next_id) && !storage.list(&folder)?.is_empty()
-        {
+        let Some(id) = u64::from_str_radix(&name, 16).ok().filter(|id| *id >= next_id) else { continue };
+        if !storage.list(&folder)?.is_empty() && !is_unfinished(storage, id)? {
             return Ok(Some(format!(
                 "the file CATALOG and the log do not know the folder {folder}. If somebody has put it there, move it \
                  out of the data directory; if not, the list of collections is older than the data"
@@ -182,17 +183,23 @@ pub(super) fn unknown_folder(storage: &dyn Storage, next_id: u64) -> Result<Opti
     Ok(None)
 }
 
-/// Removes the folders of collections that were deleted before their files were.
-fn remove_leftovers(
-    storage: &dyn Storage,
-    slots: &BTreeMap<u64, Slot>,
-    next_id: u64,
-) -> Result<(), StorageError> {
-    for name in storage.list("collections")? {
-        let deleted = u64::from_str_radix(&name, 16).is_ok_and(|id| id < next_id && !slots.contains_key(&id));
-        if deleted && !PlantedFault::LeftoverFolderStays.is_on() {
-            storage.remove_dir_all(&format!("collections/{name}"))?;
+/// Removes the folders of collections that were deleted before their files were, and of copies that no record of the log
+/// names. Returns the number of the next collection, above those that cannot be removed.
+fn remove_leftovers(storage: &dyn Storage, slots: &BTreeMap<u64, Slot>, next_id: u64) -> u64 {
+    let mut next = next_id;
+    for name in storage.list("collections").unwrap_or_default() {
+        let Ok(id) = u64::from_str_radix(&name, 16) else { continue };
+        if slots.contains_key(&id) || PlantedFault::LeftoverFolderStays.is_on() {
+            continue;
+        }
+        let removed = match is_unfinished(storage, id) {
+            Ok(true) => discard_unfinished(storage, id),
+            _ if id < next_id => storage.remove_dir_all(&format!("collections/{name}")),
+            _ => Ok(()),
+        };
+        if removed.is_err() {
+            next = next.max(id.saturating_add(1));
         }
     }
-    Ok(())
+    next
 }

@@ -2,8 +2,8 @@
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
-use super::replay::{Replay, Slot, change_aliases};
-use super::{ALIASES, CATALOG, CREATE, DROP, OpenError};
+use super::replay::{Replay, Slot, change_aliases, move_aliases};
+use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -143,8 +143,7 @@ pub fn salvage_catalog(
     let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
-    let mut aliases: BTreeMap<String, u64> =
-        std::mem::take(&mut saved.aliases).into_iter().map(|(id, alias)| (alias, id)).collect();
+    let mut aliases = SalvagedAliases::of(std::mem::take(&mut saved.aliases));
     let (mut nameless, mut deleted, mut created) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let listed_below = if source == Source::File { saved.next_id } else { 0 };
     if source == Source::Folders {
@@ -167,27 +166,35 @@ pub fn salvage_catalog(
         }
         let creation = if kind == CREATE { file::decode_entry(body) } else { None };
         created.extend(creation.iter().map(|((id, ..), _)| *id));
+        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
         if lsn <= saved.lsn {
             return;
         }
         saved.lsn = lsn;
         operation.iter().for_each(|id| saved.operations.note(*id, lsn.get()));
-        if let Some((entry, [])) = creation {
-            saved.next_id = saved.next_id.max(entry.0 + 1);
-            nameless.remove(&entry.0);
-            entries.insert(entry.0, entry);
-        } else if let Some(id) = dropped(kind, body) {
+        for id in dropped(kind, body) {
             nameless.remove(&id);
             entries.remove(&id);
             deleted.insert(id);
-        } else if kind == ALIASES
-            && let Some(changes) = file::decode_aliases(body)
-        {
-            change_aliases(&mut aliases, changes);
+        }
+        aliases.see(kind, body, adopted.as_deref().unwrap_or_default());
+        let whole = creation.filter(|(_, rest)| rest.is_empty()).map(|(entry, _)| entry);
+        for entry in whole.into_iter().chain(adopted.into_iter().flatten().map(|(entry, _)| entry)) {
+            saved.next_id = saved.next_id.max(entry.0 + 1);
+            nameless.remove(&entry.0);
+            entries.insert(entry.0, entry);
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
-    for id in &nameless {
+    name_nameless(&nameless, &mut entries);
+    saved.aliases = aliases.kept(&entries);
+    saved.entries = entries.into_values().collect();
+    Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
+}
+
+/// Makes up the names of collections of which only the folder is left.
+fn name_nameless(nameless: &BTreeSet<u64>, entries: &mut BTreeMap<u64, SavedEntry>) {
+    for id in nameless {
         // A collection that a client created with such a name keeps it.
         let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
         let names = (2..).map(|at| format!("recovered-{id}-{at}"));
@@ -196,12 +203,35 @@ pub fn salvage_catalog(
             *entry_name = name;
         }
     }
-    // Where parts of the log are missing, an alias may be of a deleted collection, or have got the name of a new one.
-    aliases
-        .retain(|alias, id| entries.contains_key(id) && !entries.values().any(|(_, name, _)| name == alias));
-    saved.aliases = aliases.into_iter().map(|(alias, id)| (id, alias)).collect();
-    saved.entries = entries.into_values().collect();
-    Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
+}
+
+/// The aliases as the file and the records that can be read say, with the numbers of their collections.
+struct SalvagedAliases(BTreeMap<String, u64>);
+
+impl SalvagedAliases {
+    fn of(saved: Vec<(u64, String)>) -> SalvagedAliases {
+        SalvagedAliases(saved.into_iter().map(|(id, alias)| (alias, id)).collect())
+    }
+
+    /// Applies a record of the catalog, which may make collections in the place of others.
+    fn see(&mut self, kind: u8, body: &[u8], adopted: &[(SavedEntry, Option<u64>)]) {
+        if kind == ALIASES
+            && let Some(changes) = file::decode_aliases(body)
+        {
+            change_aliases(&mut self.0, changes);
+        }
+        for ((id, ..), replaced) in adopted {
+            replaced.iter().for_each(|old| move_aliases(&mut self.0, *old, *id));
+        }
+    }
+
+    /// Those of collections that there are. Where parts of the log are missing, another one may be of a deleted collection,
+    /// or have got the name of a new one.
+    fn kept(mut self, entries: &BTreeMap<u64, SavedEntry>) -> Vec<(u64, String)> {
+        let names: BTreeSet<&str> = entries.values().map(|(_, name, _)| name.as_str()).collect();
+        self.0.retain(|alias, id| entries.contains_key(id) && !names.contains(alias.as_str()));
+        self.0.into_iter().map(|(alias, id)| (id, alias)).collect()
+    }
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.
@@ -232,7 +262,7 @@ impl UnlistedCollections {
     pub fn see(&mut self, item: &Replayed<'_>) {
         match *item {
             Replayed::Record { collection: CATALOG, kind, body, .. } => {
-                if let Some(id) = dropped(kind, body) {
+                for id in dropped(kind, body) {
                     self.records.remove(&id);
                 }
             }
@@ -244,9 +274,15 @@ impl UnlistedCollections {
     }
 }
 
-/// The collection that a record of the catalog deletes, if that is what it does.
-fn dropped(kind: u8, body: &[u8]) -> Option<u64> {
-    (kind == DROP).then(|| body.try_into().ok().map(u64::from_le_bytes)).flatten()
+/// The collections that a record of the catalog deletes.
+fn dropped(kind: u8, body: &[u8]) -> Vec<u64> {
+    match kind {
+        DROP => body.try_into().ok().map(u64::from_le_bytes).into_iter().collect(),
+        ADOPT => {
+            file::decode_adoption(body).into_iter().flatten().filter_map(|(_, replaced)| replaced).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl SavedCatalog {

@@ -4,7 +4,7 @@ use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::rehearsal::DamagedRecord;
-use super::{ALIASES, CATALOG, CREATE, DROP};
+use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
@@ -42,6 +42,8 @@ pub(super) struct Slot {
     pub(super) config: Arc<CollectionConfig>,
     /// LSN of the record that created it; 0 when the log does not hold it any more.
     pub(super) created: Lsn,
+    /// It came with a checkpoint, so that one that is not there is lost.
+    pub(super) is_adopted: bool,
     pub(super) opening: Result<Opening, Unopened>,
 }
 
@@ -79,7 +81,9 @@ impl Replay {
             .entries
             .into_iter()
             .zip(openings)
-            .map(|((id, name, config), opening)| (id, Slot { name, config, created: Lsn::NONE, opening }))
+            .map(|((id, name, config), opening)| {
+                (id, Slot { name, config, created: Lsn::NONE, is_adopted: false, opening })
+            })
             .collect();
         Replay {
             storage,
@@ -117,11 +121,8 @@ impl Replay {
                         self.fault =
                             Some("the log holds a catalog record that cannot be decoded".to_string());
                     }
-                } else if kind == CREATE
-                    && let Some(((id, ..), _)) = file::decode_entry(body)
-                    && let Some(slot) = self.slots.get_mut(&id)
-                {
-                    slot.created = lsn;
+                } else {
+                    self.note_creation(lsn, kind, body);
                 }
             }
             Replayed::Record { lsn, operation, collection, kind: CHANGES, body, .. } => {
@@ -156,19 +157,18 @@ impl Replay {
                 if !rest.is_empty() {
                     return None;
                 }
-                if self.only.as_ref().is_none_or(|only| *only == name) {
-                    let opening = Opening::load(id, &*self.storage, &config, self.options);
-                    self.damage.blame(&*self.storage, id, &opening);
-                    self.slots.insert(id, Slot { name, config, created: lsn, opening });
+                self.create(lsn, (id, name, config), false);
+            }
+            ADOPT => {
+                for (entry, replaced) in file::decode_adoption(body)? {
+                    if let Some(old) = replaced {
+                        move_aliases(&mut self.aliases, old, entry.0);
+                        self.remove(old);
+                    }
+                    self.create(lsn, entry, true);
                 }
-                self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
             }
-            DROP => {
-                let id = u64::from_le_bytes(body.try_into().ok()?);
-                self.slots.remove(&id);
-                self.aliases.retain(|_, target| *target != id);
-                self.damage.acquit(id);
-            }
+            DROP => self.remove(u64::from_le_bytes(body.try_into().ok()?)),
             ALIASES => change_aliases(&mut self.aliases, file::decode_aliases(body)?),
             _ => return None,
         }
@@ -182,6 +182,37 @@ impl Replay {
             Some((alias.clone(), Alias { id: *id, collection: slot.name.clone() }))
         };
         self.aliases.iter().filter_map(named).collect()
+    }
+
+    /// Adds a collection that a record creates.
+    fn create(&mut self, lsn: Lsn, (id, name, config): SavedEntry, is_adopted: bool) {
+        if self.only.as_ref().is_none_or(|only| *only == name) {
+            let opening = Opening::load(id, &*self.storage, &config, self.options);
+            self.damage.blame(&*self.storage, id, &opening);
+            self.slots.insert(id, Slot { name, config, created: lsn, is_adopted, opening });
+        }
+        self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
+    }
+
+    fn remove(&mut self, id: u64) {
+        self.slots.remove(&id);
+        self.aliases.retain(|_, target| *target != id);
+        self.damage.acquit(id);
+    }
+
+    /// Notes where the log has the creation of collections that the catalog's file has too.
+    fn note_creation(&mut self, lsn: Lsn, kind: u8, body: &[u8]) {
+        let created: Vec<u64> = match kind {
+            CREATE => file::decode_entry(body).iter().map(|((id, ..), _)| *id).collect(),
+            ADOPT => file::decode_adoption(body).iter().flatten().map(|((id, ..), _)| *id).collect(),
+            _ => Vec::new(),
+        };
+        for id in created {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.created = lsn;
+                slot.is_adopted = kind == ADOPT;
+            }
+        }
     }
 
     /// Notes records of the catalog that the log has lost, so that collections may be missing from the list.
@@ -235,7 +266,9 @@ impl Replay {
     /// Notes collections of which a part is missing, once everything in the log was applied.
     pub(super) fn complete(&mut self) {
         for (&id, slot) in &mut self.slots {
-            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(slot.created));
+            // The log has a creation that came with its files, and not what it consists of.
+            let created = if slot.is_adopted { Lsn::NONE } else { slot.created };
+            let fault = slot.opening.as_ref().ok().and_then(|opening| opening.missing(created));
             if let Some(fault) = fault {
                 slot.opening = Err(fault.into());
                 self.damage.manifests.insert(id);
@@ -246,7 +279,7 @@ impl Replay {
     /// The collections by name, served or quarantined, and what was damaged.
     pub(super) fn into_entries(self, shared: &Arc<Shared>) -> (OrdMap<String, Arc<Entry>>, StartDamage) {
         let mut damage = self.damage;
-        let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening })| {
+        let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening, .. })| {
             if let Ok(opening) = &opening {
                 let graphs = opening.damaged_graphs().iter();
                 damage.graphs.extend(graphs.map(|(file, what)| (name.clone(), file.clone(), what.clone())));
@@ -269,6 +302,11 @@ impl Replay {
             slot.opening = Err(fault);
         }
     }
+}
+
+/// Gives the aliases of a collection to the one that takes its place.
+pub(super) fn move_aliases(aliases: &mut BTreeMap<String, u64>, from: u64, to: u64) {
+    aliases.values_mut().filter(|target| **target == from).for_each(|target| *target = to);
 }
 
 /// Applies a record that changes aliases.

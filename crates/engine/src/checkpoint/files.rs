@@ -2,7 +2,7 @@
 
 use super::extents::file_name;
 use super::manifest::Manifest;
-use super::{directory, file_path};
+use super::{UNFINISHED, directory, file_path};
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Storage, StorageError};
 use std::collections::BTreeSet;
@@ -93,7 +93,8 @@ impl CheckpointFiles {
         }
     }
 
-    /// Removes the files that no manifest names: leftovers of failed checkpoints, and files that were copied forward.
+    /// Removes the files that no manifest names: leftovers of failed checkpoints, files that were copied forward, and the
+    /// mark of a copy that is known to the catalog.
     pub fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
         if self.keeps_strays && !PlantedFault::RepairRemovesSources.is_on() {
             return Ok(());
@@ -102,7 +103,7 @@ impl CheckpointFiles {
         let manifests = self.manifest.iter().chain(doubtful);
         let named: BTreeSet<String> = manifests.flat_map(Manifest::files).map(file_name).collect();
         for name in storage.list(&self.dir)? {
-            if name.ends_with(".data") && !named.contains(&name) {
+            if (name.ends_with(".data") && !named.contains(&name)) || name == UNFINISHED {
                 storage.remove(&format!("{}/{name}", self.dir))?;
             }
         }

@@ -143,7 +143,9 @@ pub(crate) fn inspect_with(
     found.strays = strays(storage, &dir, &pieces);
     for (number, pieces) in pieces {
         let path = file_path(&dir, number);
-        if let Err((part, what, cause)) = file(storage, &path, id, number, &pieces) {
+        if let Err((part, what, cause)) =
+            file(storage, &path, manifest.writer_of(number, id), number, &pieces)
+        {
             found.faults.push(FileFault { path, part, what, cause });
             continue;
         }

@@ -10,11 +10,14 @@ use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{OtherFormat, Storage, StorageError, replace};
 use crate::types::{Lsn, OpNumber};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where there are operations that came with an identity.
-const VERSION: u32 = 4;
+/// Version of the format that this release writes, where another collection wrote some of the files.
+const VERSION: u32 = 5;
+/// The version without such files, where there are operations that came with an identity.
+const OWN_FILES: u32 = 4;
 /// The version without them.
 const WITHOUT_OPERATIONS: u32 = 3;
 /// The version before that: it does not say whose the manifest is.
@@ -48,6 +51,8 @@ pub struct Manifest {
     pub fields: Vec<FieldManifest>,
     /// The last operations that came with an identity.
     pub operations: RecentOperations,
+    /// Files that another collection wrote, whose number is in their header: a clone shares them with its source (C26).
+    pub writers: BTreeMap<u32, u64>,
 }
 
 /// What is kept of a vector field.
@@ -80,8 +85,31 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
+            Some(_) if !self.writers.is_empty() => VERSION,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
-            Some(_) => VERSION,
+            Some(_) => OWN_FILES,
+        }
+    }
+
+    /// Number of the collection that wrote a file. `own` is the number of this one.
+    pub fn writer_of(&self, file: u32, own: u64) -> u64 {
+        self.writers.get(&file).copied().unwrap_or(own)
+    }
+
+    /// Forgets who wrote files that it names no more.
+    pub fn forget_unnamed_files(&mut self) {
+        let named: BTreeSet<u32> = self.files().collect();
+        self.writers.retain(|file, _| named.contains(file));
+    }
+
+    /// The manifest of the collection `number` that consists of the same files. `lsn` is one that is durable.
+    pub fn of_copy(&self, own: u64, number: u64, lsn: Lsn) -> Manifest {
+        let writers = self.files().map(|file| (file, self.writer_of(file, own)));
+        Manifest {
+            collection: Some(number),
+            lsn,
+            writers: writers.filter(|(_, writer)| *writer != number).collect(),
+            ..self.clone()
         }
     }
 
@@ -135,8 +163,15 @@ impl Manifest {
             }
         }
         out.extend(self.collection.iter().flat_map(|number| number.to_le_bytes()));
-        if self.version() == VERSION {
+        if self.version() >= OWN_FILES {
             self.operations.encode(&mut out);
+        }
+        if self.version() == VERSION {
+            put_count(&mut out, self.writers.len());
+            for (file, writer) in &self.writers {
+                out.extend_from_slice(&file.to_le_bytes());
+                out.extend_from_slice(&writer.to_le_bytes());
+            }
         }
         out
     }
@@ -178,8 +213,13 @@ impl Manifest {
         }
         if !input.0.is_empty() {
             manifest.operations = RecentOperations::decode(input)?;
-            // A manifest without operations ends before them.
-            if manifest.operations.is_empty() {
+            let count = if input.0.is_empty() { 0 } else { input.len()? };
+            for _ in 0..count {
+                let file = u32::from_le_bytes(input.array()?);
+                manifest.writers.insert(file, u64::from_le_bytes(input.array()?));
+            }
+            // A manifest without either ends before them.
+            if manifest.writers.len() != count || (manifest.operations.is_empty() && count == 0) {
                 return Err(Undecodable);
             }
         }
@@ -196,7 +236,25 @@ impl Manifest {
     /// # Errors
     /// What is wrong with it.
     pub fn load(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
-        let dir = &directory(id);
+        let read = Manifest::load_from(storage, &directory(id));
+        let found = match &read {
+            Ok(None) => return Ok(None),
+            Ok(Some(manifest)) => Some(manifest),
+            Err(BadManifest::Header { manifest, .. }) => Some(&**manifest),
+            Err(_) => None,
+        };
+        // Whatever its header is: what it says is of no use here.
+        match found.and_then(|manifest| manifest.collection) {
+            Some(collection) if collection != id => Err(BadManifest::Foreign { collection }),
+            _ => read.map(|manifest| manifest.map(|manifest| Manifest { collection: Some(id), ..manifest })),
+        }
+    }
+
+    /// The manifest in a folder, of whichever collection; `None` when there is none.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load_from(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, BadManifest> {
         let path = format!("{dir}/MANIFEST");
         let of_manifest = BadManifest::Unreadable;
         if !storage.exists(&path).map_err(of_manifest)? {
@@ -206,17 +264,7 @@ impl Manifest {
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
         PlantedFault::CachedManifestTrusted.skips(|| storage.sync_dir(dir)).map_err(of_manifest)?;
-        let read = parse(&bytes);
-        let found = match &read {
-            Ok(manifest) => Some(manifest),
-            Err(BadManifest::Header { manifest, .. }) => Some(&**manifest),
-            Err(_) => None,
-        };
-        // Whatever its header is: what it says is of no use here.
-        match found.and_then(|manifest| manifest.collection) {
-            Some(collection) if collection != id => Err(BadManifest::Foreign { collection }),
-            _ => read.map(|manifest| Some(Manifest { collection: Some(id), ..manifest })),
-        }
+        parse(&bytes).map(Some)
     }
 
     /// As [`load`](Self::load), also where nothing but the header is damaged.

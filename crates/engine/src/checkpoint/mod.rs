@@ -9,6 +9,7 @@
 //! checkpoint is made.
 
 mod cause;
+mod copy;
 mod error;
 mod extents;
 mod files;
@@ -25,6 +26,8 @@ mod survey;
 mod verification;
 
 pub use cause::{Cause, Unopened};
+pub use copy::{NotAdopted, UNFINISHED, adopt_folder, discard_unfinished, is_unfinished};
+pub(crate) use copy::{link_checkpoint, link_files};
 pub use error::CheckpointError;
 pub(crate) use extents::Extent;
 #[cfg(feature = "fuzzing")]
@@ -51,7 +54,7 @@ pub(crate) struct Folder<'a> {
     pub storage: &'a dyn Storage,
     /// Its path.
     pub dir: &'a str,
-    /// Number of the collection.
+    /// Number of the collection, which is in the headers of the files that it writes.
     pub collection: u64,
 }
 

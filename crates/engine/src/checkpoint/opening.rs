@@ -252,7 +252,8 @@ fn map_data_files(folder: &Folder<'_>, manifest: &Manifest) -> Result<BTreeMap<u
     let numbers: BTreeSet<u32> = manifest.files().filter(|number| !graph_files.contains(number)).collect();
     let open = |number: u32| {
         let path = file_path(folder.dir, number);
-        Ok((number, extents::open(folder.storage, &path, folder.collection, number)?))
+        let writer = manifest.writer_of(number, folder.collection);
+        Ok((number, extents::open(folder.storage, &path, writer, number)?))
     };
     numbers.into_iter().map(open).collect()
 }
@@ -295,7 +296,11 @@ fn load_points_and_graphs(
     let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
     let graph = |(field, table): (usize, &FieldTable)| match &manifest.fields[field].graph {
         None => Ok(None),
-        Some(kept) => graph_file::load(folder, kept, &config, field, table, threads),
+        Some(kept) => {
+            let writer = manifest.writer_of(kept.file(), folder.collection);
+            let written_by = Folder { collection: writer, ..*folder };
+            graph_file::load(&written_by, kept, &config, field, table, threads)
+        }
     };
     let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
     if threads <= 1 {

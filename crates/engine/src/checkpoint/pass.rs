@@ -88,6 +88,7 @@ pub(crate) fn write_view(
         payloads: pass.payloads,
         fields,
         operations: view.state.operations.clone(),
+        writers: previous.writers.clone(),
     };
     Ok(Written { manifest, payloads: pass.moved, rows: pass.rows })
 }

@@ -157,7 +157,9 @@ fn load(
     let dir = directory(id);
     let mut maps = BTreeMap::new();
     for number in manifest.files().collect::<BTreeSet<u32>>() {
-        if let Ok(map) = extents::open(storage, &file_path(&dir, number), id, number) {
+        if let Ok(map) =
+            extents::open(storage, &file_path(&dir, number), manifest.writer_of(number, id), number)
+        {
             maps.insert(number, map);
         }
     }

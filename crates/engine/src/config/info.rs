@@ -2,6 +2,7 @@
 
 use super::fields::ObjectWriter;
 use super::{CollectionConfig, HnswConfig, HnswDiff, Quantization, sparse, vectors};
+use crate::types::Datatype;
 
 impl CollectionConfig {
     /// Appends the `config` object of a collection's info. Official clients parse it strictly: names that they do
@@ -64,6 +65,11 @@ impl CollectionConfig {
         }
         let mut sentences: Vec<String> =
             ignored.iter().map(|place| format!("{place} has no effect in this release")).collect();
+        let finer = self.vectors.iter().filter(|(_, params)| params.datatype == Some(Datatype::Turbo4));
+        sentences.extend(finer.map(|(name, _)| match &**name {
+            "" => "vectors.datatype: turbo4 is kept as float16".to_string(),
+            name => format!("vectors.{name}.datatype: turbo4 is kept as float16"),
+        }));
         let single_node = [
             ("shard_number", self.params.shard_number != 1),
             ("replication_factor", self.params.replication_factor != 1),

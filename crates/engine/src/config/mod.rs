@@ -118,9 +118,15 @@ impl CollectionConfig {
     /// Reads the body of a create request (C4.3).
     ///
     /// # Errors
-    /// `VectorsConfigRequired` when it declares no vector; `BadRequest` or `MissingField` that names the place.
+    /// `VectorsConfigRequired` when it declares no vector and the reader is not lenient (C12); `BadRequest` or `MissingField` that names the place.
     pub fn parse(reader: &mut Reader<'_>, limits: &Limits) -> Result<CollectionConfig, Error> {
         let config = Self::read(reader, limits, Source::Request)?;
+        if config.positions() == 0 {
+            if !reader.is_lenient() {
+                return Err(Error::VectorsConfigRequired);
+            }
+            reader.warn("vectors", "none is declared, so points are payloads alone");
+        }
         config.check_strict_mode()?;
         Ok(config)
     }
@@ -305,11 +311,8 @@ impl CollectionConfig {
     /// Checks the vector fields together.
     ///
     /// # Errors
-    /// `VectorsConfigRequired` for none; `BadRequest` for a name of a dense and a sparse field, or too many fields.
+    /// `BadRequest` for a name of a dense and a sparse field, or too many fields.
     fn check_fields(&self, limits: &Limits) -> Result<(), Error> {
-        if self.positions() == 0 {
-            return Err(Error::VectorsConfigRequired);
-        }
         if let Some((name, _)) = self.sparse.iter().find(|(name, _)| self.field_index(name).is_some()) {
             let why = format!("Dense and sparse vector names must be unique - duplicate found with '{name}'");
             return Err(Error::bad(format!("sparse_vectors: {why}")));

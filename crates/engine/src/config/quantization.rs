@@ -30,6 +30,13 @@ pub enum Quantization {
         /// `default`, `binary`, `scalar4bits` or `scalar8bits`.
         query_encoding: Option<&'static str>,
     },
+    /// One to four bits a component, after a rotation.
+    Turbo {
+        /// `bits1`, `bits1_5`, `bits2` or `bits4`.
+        bits: Option<&'static str>,
+        /// Keep the codes in memory.
+        always_ram: Option<bool>,
+    },
 }
 
 /// A patch of a quantisation.
@@ -51,26 +58,30 @@ const QUERY_ENCODINGS: [(&str, &str); 4] = [
     ("scalar4bits", "scalar4bits"),
     ("scalar8bits", "scalar8bits"),
 ];
+const TURBO_BITS: [(&str, &str); 4] =
+    [("bits1", "bits1"), ("bits1_5", "bits1_5"), ("bits2", "bits2"), ("bits4", "bits4")];
 
 impl Quantization {
-    /// Reads `{scalar: …}`, `{product: …}` or `{binary: …}`.
+    /// Reads `{scalar: …}`, `{product: …}`, `{binary: …}` or `{turbo: …}`.
     ///
     /// # Errors
     /// `BadRequest` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
-        let (mut scalar, mut product, mut binary) = (None, None, None);
+        let mut found: [Option<Quantization>; 4] = Default::default();
         reader.object(|r, key| {
             match key {
-                "scalar" => scalar = r.optional(parse_scalar)?,
-                "product" => product = r.optional(parse_product)?,
-                "binary" => binary = r.optional(parse_binary)?,
+                "scalar" => found[0] = r.optional(parse_scalar)?,
+                "product" => found[1] = r.optional(parse_product)?,
+                "binary" => found[2] = r.optional(parse_binary)?,
+                "turbo" => found[3] = r.optional(parse_turbo)?,
                 _ => r.unknown()?,
             }
             Ok(())
         })?;
-        match (scalar, product, binary) {
-            (Some(only), None, None) | (None, Some(only), None) | (None, None, Some(only)) => Ok(only),
-            _ => Err(reader.error("expected exactly one of scalar, product, binary")),
+        let mut asked = found.into_iter().flatten();
+        match (asked.next(), asked.next()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(reader.error("expected exactly one of scalar, product, binary, turbo")),
         }
     }
 
@@ -102,6 +113,12 @@ impl Quantization {
                 inner.field("always_ram", *always_ram, fields::write_flag);
                 inner.field("encoding", *encoding, text);
                 inner.field("query_encoding", *query_encoding, text);
+                inner.end();
+            }
+            Quantization::Turbo { bits, always_ram } => {
+                let mut inner = fields::ObjectWriter::start(object.key("turbo"));
+                inner.field("always_ram", *always_ram, fields::write_flag);
+                inner.field("bits", *bits, text);
                 inner.end();
             }
         }
@@ -171,4 +188,17 @@ fn parse_binary(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
         Ok(())
     })?;
     Ok(Quantization::Binary { always_ram, encoding, query_encoding })
+}
+
+fn parse_turbo(reader: &mut Reader<'_>) -> Result<Quantization, Error> {
+    let (mut bits, mut always_ram) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "bits" => bits = r.optional(|r| fields::choice(r, &TURBO_BITS))?,
+            "always_ram" => always_ram = fields::flag(r)?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(Quantization::Turbo { bits, always_ram })
 }

@@ -66,6 +66,12 @@ impl Quantization {
                 None | Some("one_bit") => plain(1),
                 Some(_) => plain(2),
             },
+            // Rotated codes too; those of one and a half bits get two.
+            Quantization::Turbo { bits, .. } => match bits {
+                Some("bits1") => plain(1),
+                Some("bits1_5" | "bits2") => plain(2),
+                _ => plain(4),
+            },
         }
     }
 }

@@ -126,7 +126,8 @@ impl SparseIndexParams {
                     index.full_scan_threshold = fields::integer(r, 0)?;
                 }
                 "on_disk" => index.on_disk = fields::flag(r)?,
-                "datatype" => index.datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
+                // Turbo codes are of dense vectors.
+                "datatype" => index.datatype = r.optional(|r| fields::choice(r, &DATATYPES[..3]))?,
                 _ => r.unknown()?,
             }
             Ok(())

@@ -1,14 +1,14 @@
 //! Accepting, keeping and answering configurations, and their warnings (C4).
 
 use super::{
-    CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization, SparseIndexParams,
-    SparseParams, VectorParams,
+    Coding, CollectionConfig, CollectionPatch, Indexing, Modifier, Placement, Quantization,
+    SparseIndexParams, SparseParams, VectorParams,
 };
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
 use crate::types::{Datatype, Metric};
-use crate::vectors::VectorKind;
+use crate::vectors::{CodeParams, VectorKind};
 use crate::wal::Durability;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -84,6 +84,15 @@ fn no_vectors_is_the_specified_error_c1_4() {
     for body in [json!({}), json!({"vectors": null}), json!({"vectors": {}}), json!({"vectors": {"a": null}})]
     {
         assert_eq!(create(&body), Err(Error::VectorsConfigRequired), "{body}");
+        let text = body.to_string();
+        let mut lenient = Reader::new(text.as_bytes()).unwrap();
+        lenient.pass_over_unknown();
+        let none = CollectionConfig::parse(&mut lenient, &Limits::default()).unwrap();
+        assert_eq!(
+            (none.positions(), CollectionConfig::restore(&none.to_json())),
+            (0, Ok(none.clone())),
+            "C12: {body}"
+        );
     }
 }
 
@@ -113,6 +122,31 @@ fn a_vectors_own_graph_settings_come_before_the_collections_c4_3() {
 }
 
 #[test]
+fn turbo_is_codes_of_its_width_and_originals_of_16_bits_c4_3() {
+    let body = json!({"vectors": {"a": {"size": 4, "distance": "Euclid", "datatype": "turbo4",
+        "quantization_config": {"turbo": {"bits": "bits2", "always_ram": true}}}},
+        "quantization_config": {"turbo": {}}});
+    let config = create(&body).unwrap();
+    let shown = info(&config);
+    assert_eq!(shown["params"]["vectors"], body["vectors"]);
+    assert_eq!(shown["quantization_config"], json!({"turbo": {}}));
+    assert_eq!(CollectionConfig::restore(&config.to_json()).unwrap(), config);
+    assert_eq!(config.fields()[0].1.row_bytes(), 8);
+    assert_eq!(config.warnings(), ["vectors.a.datatype: turbo4 is kept as float16"]);
+    for (bits, width) in [("bits1", 1), ("bits1_5", 2), ("bits2", 2), ("bits4", 4)] {
+        let asked = json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": {"turbo": {"bits": bits}}});
+        let recipe = create(&asked).unwrap().recipe(0).unwrap();
+        assert_eq!(recipe.codes, Some(Coding::Asked(CodeParams::plain(width))), "{bits}");
+    }
+    let sparse = json!({"sparse_vectors": {"s": {"index": {"datatype": "turbo4"}}}});
+    assert!(create(&sparse).unwrap_err().to_string().contains("sparse_vectors.s.index.datatype"));
+    let both = json!({"turbo": {}, "binary": {}});
+    assert!(
+        create(&json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": both})).is_err()
+    );
+}
+
+#[test]
 fn what_is_kept_reads_back_equal() {
     for body in [plain(), full()] {
         let config = create(&body).unwrap();
@@ -121,7 +155,7 @@ fn what_is_kept_reads_back_equal() {
         assert_eq!(CollectionConfig::restore(&kept).unwrap().to_json(), kept);
     }
     assert!(CollectionConfig::restore(b"").is_err());
-    assert!(CollectionConfig::restore(b"{}").is_err());
+    assert!(CollectionConfig::restore(b"{}").unwrap().fields().is_empty());
 }
 
 #[test]

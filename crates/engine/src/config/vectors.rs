@@ -13,8 +13,12 @@ use crate::vectors::RowFormat;
 pub const MAX_VECTOR_SIZE: usize = 65_536;
 
 /// Element types by name.
-pub(super) const DATATYPES: [(&str, Datatype); 3] =
-    [("float32", Datatype::Float32), ("float16", Datatype::Float16), ("uint8", Datatype::Uint8)];
+pub(super) const DATATYPES: [(&str, Datatype); 4] = [
+    ("float32", Datatype::Float32),
+    ("float16", Datatype::Float16),
+    ("uint8", Datatype::Uint8),
+    ("turbo4", Datatype::Turbo4),
+];
 
 /// The fields of [`VectorParams`] whose values are not objects. One of them distinguishes the unnamed vector's
 /// parameters from a map of names to parameters.

@@ -5,6 +5,7 @@ mod background;
 mod closing;
 mod directory;
 mod execute;
+mod explained;
 mod health_issue;
 mod heap_trim;
 mod heavy_lane;
@@ -37,14 +38,16 @@ pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
+use crate::allocator::catch;
 use crate::api::Strictness;
-use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
+use crate::catalog::{self, AdoptedFolder, Catalog, Mode, OpenError, Opened};
 use crate::collection::GraphPolicy;
-use crate::deadline::{Cancellation, Closing};
+use crate::deadline::{Cancellation, Closing, Deadline};
 use crate::error::Error;
 use crate::field::IndexScratch;
 use crate::json::JsonBody;
 use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
+use crate::name::check_collection_name;
 use crate::query::Totals;
 use crate::recent_operations::CallIdentity;
 use crate::scheduling::{ActiveRead, lane};
@@ -328,6 +331,8 @@ impl Engine {
         }
         let (pool, read) = match request.operation {
             Operation::CreateCollection | Operation::DeleteCollection => (&self.catalog_changes, None),
+            // It copies files where the file system has no links, and verifies all of them.
+            Operation::CloneCollection => (&self.large_writes, None),
             operation if operation.is_write() => {
                 let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
                 (if is_large { &self.large_writes } else { &self.writes }, None)
@@ -406,6 +411,29 @@ impl Engine {
     /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
     pub fn stage(&self) -> Result<(), Error> {
         self.core.catalog.stage()
+    }
+
+    /// Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there, for a
+    /// snapshot: the collection at one operation, with every write that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// As a read of the collection; `StorageFull`, and `Internal` with the disk's reason.
+    pub fn link_snapshot(&self, collection: &str, into: &str) -> Result<(), Error> {
+        self.core.catalog.link_snapshot(collection, into)
+    }
+
+    /// Makes collections of what [`Engine::link_snapshot`] has linked somewhere, by name and folder of the data directory,
+    /// each in the place of one that has its name: all at once or none, durable when it returns. The folders stay.
+    ///
+    /// # Errors
+    /// `BadRequest` when a name is not valid or a folder holds something else, `StorageFull`, `MemoryLimit`, the log's.
+    pub fn adopt(&self, folders: &[AdoptedFolder]) -> Result<(), Error> {
+        folders.iter().try_for_each(|one| check_collection_name(&one.name))?;
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let deadline = Deadline::new(Instant::now(), LONGEST_REQUEST, "Recovery").or_at(&self.core.closing);
+        catch(|| self.core.catalog.adopt(folders, &deadline)).unwrap_or(Err(Error::MemoryLimit))
     }
 
     /// Removes the links.

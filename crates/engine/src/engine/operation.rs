@@ -41,6 +41,7 @@ pub enum Operation {
     Facet,
     MatrixPairs,
     MatrixOffsets,
+    CloneCollection,
     SearchGroups,
     QueryGroups,
     RecommendGroups,
@@ -51,7 +52,7 @@ pub enum Operation {
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 44] = [
+const NAMES: [(Operation, &str, &str); 45] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -89,6 +90,7 @@ const NAMES: [(Operation, &str, &str); 44] = [
     (Operation::Facet, "facet", "Facet"),
     (Operation::MatrixPairs, "matrix_pairs", "Search matrix"),
     (Operation::MatrixOffsets, "matrix_offsets", "Search matrix"),
+    (Operation::CloneCollection, "clone_collection", "Clone collection"),
     (Operation::SearchGroups, "search_groups", "Search groups"),
     (Operation::QueryGroups, "query_groups", "Query groups"),
     (Operation::RecommendGroups, "recommend_groups", "Recommend groups"),
@@ -144,6 +146,7 @@ impl Operation {
                 | CreateFieldIndex
                 | DeleteFieldIndex
                 | ChangeAliases
+                | CloneCollection
         )
     }
 

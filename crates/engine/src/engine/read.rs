@@ -16,6 +16,7 @@ use crate::query::{self, Hit};
 use crate::types::OpNumber;
 use crate::vectors::VectorValue;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Runs a read and answers the whole envelope.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
@@ -24,7 +25,23 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
     let body = BodyWithWarnings::new(request.json()?, request.strictness);
     let mut packed = request.packing.answer.then(PackedVectors::default);
-    Read { core, request, body: &body, deadline, out: &mut out, budget, packed: packed.as_mut() }.answer()?;
+    let (mut explanation, begun) = (Vec::new(), Instant::now());
+    Read {
+        core,
+        request,
+        body: &body,
+        deadline,
+        out: &mut out,
+        budget,
+        packed: packed.as_mut(),
+        explanation: &mut explanation,
+        begun,
+    }
+    .answer()?;
+    if !explanation.is_empty() {
+        out.extend_from_slice(b",\"explain\":");
+        out.append(&mut explanation);
+    }
     envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
     if let Some(packed) = packed {
         packed.append_to(&mut out);
@@ -33,15 +50,19 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 }
 
 /// A read that is being answered.
-struct Read<'a> {
-    core: &'a Core,
-    request: &'a Request,
+pub(super) struct Read<'a> {
+    pub core: &'a Core,
+    pub request: &'a Request,
     body: &'a BodyWithWarnings<'a>,
-    deadline: &'a Deadline,
-    out: &'a mut Vec<u8>,
-    budget: AnswerBudget<'a>,
+    pub deadline: &'a Deadline,
+    pub out: &'a mut Vec<u8>,
+    pub budget: AnswerBudget<'a>,
     /// Where the vectors go if they are no part of the JSON.
-    packed: Option<&'a mut PackedVectors>,
+    pub packed: Option<&'a mut PackedVectors>,
+    /// The explanation of a search, in JSON; empty where none is asked for.
+    pub explanation: &'a mut Vec<u8>,
+    /// When a thread took the request.
+    pub begun: Instant,
 }
 
 impl Read<'_> {
@@ -158,21 +179,25 @@ impl Read<'_> {
             Operation::Discover => api::discover(body, limits)?,
             _ => api::query(body, limits)?,
         };
+        let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::Query;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
+        if parsed.node.explain.is_some() {
+            return self.explained_search(&snapshot, &parsed, parsing, is_list);
+        }
         let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
-        let writer = PointWriter::new(
+        let mut writer = PointWriter::new(
             &snapshot.view,
             &parsed.with,
             &mut self.budget,
             self.packed.as_deref_mut(),
             hits.len(),
         );
-        write_hits(self.out, writer, &hits, is_list);
+        write_hits(self.out, &mut writer, &hits, is_list);
         Ok(())
     }
 
@@ -184,22 +209,26 @@ impl Read<'_> {
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
             _ => api::query_batch(body, limits)?,
         };
+        let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::QueryBatch;
         let held = self.enter()?;
         let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
+        if parsed.iter().any(|one| one.node.explain.is_some()) {
+            return self.explained_batch(&snapshot, &parsed, parsing, is_list);
+        }
         let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let writer = PointWriter::new(
+            let mut writer = PointWriter::new(
                 &snapshot.view,
                 &one.with,
                 &mut self.budget,
                 self.packed.as_deref_mut(),
                 hits.len(),
             );
-            write_hits(out, writer, &hits, is_list);
+            write_hits(out, &mut writer, &hits, is_list);
         });
         Ok(())
     }
@@ -259,8 +288,8 @@ impl Read<'_> {
             let mut object = ObjectWriter::start(out);
             let with = &parsed.query.with;
             let (packed, count) = (self.packed.as_deref_mut(), group.hits.len());
-            let writer = PointWriter::new(&snapshot.view, with, &mut self.budget, packed, count);
-            write_hits(object.key("hits"), writer, &group.hits, true);
+            let mut writer = PointWriter::new(&snapshot.view, with, &mut self.budget, packed, count);
+            write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
                 && let Some(offset) = group.id.as_point().and_then(|id| view.state.ids.get(&id))
@@ -318,7 +347,7 @@ impl Read<'_> {
 }
 
 /// Writes the hits of a search as a list (C6.1), or those of a query as an object.
-fn write_hits(out: &mut Vec<u8>, mut writer: PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
+pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
     let view = writer.view;
     // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
     // version brings the point itself into the cache.
@@ -348,7 +377,7 @@ pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), 
 }
 
 /// Writes points of one view, with the payload and the vectors that the request selects.
-struct PointWriter<'a, 'd> {
+pub(super) struct PointWriter<'a, 'd> {
     view: &'a View,
     with: &'a Selectors,
     budget: &'a mut AnswerBudget<'d>,
@@ -356,11 +385,13 @@ struct PointWriter<'a, 'd> {
     payload: Vec<u8>,
     /// What stands for packed vectors.
     places: Vec<u8>,
+    /// Time of selecting payloads and vectors, where it is taken.
+    pub selecting: Option<Duration>,
 }
 
 impl<'a, 'd> PointWriter<'a, 'd> {
     /// A writer of so many points.
-    fn new(
+    pub fn new(
         view: &'a View,
         with: &'a Selectors,
         budget: &'a mut AnswerBudget<'d>,
@@ -372,7 +403,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         let fields = view.state.config.fields().iter();
         let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
         budget.expect(points, components);
-        PointWriter { view, with, budget, packed, payload: Vec::new(), places: Vec::new() }
+        PointWriter { view, with, budget, packed, payload: Vec::new(), places: Vec::new(), selecting: None }
     }
 
     fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
@@ -397,6 +428,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
     }
 
     fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
+        let start = self.selecting.map(|_| Instant::now());
         let payload = match &self.with.payload {
             PayloadSelector::None => None,
             PayloadSelector::All => Some(point.payload.bytes()),
@@ -415,6 +447,9 @@ impl<'a, 'd> PointWriter<'a, 'd> {
             }
             (values, _) => values.as_deref().map(response::ShownVectors::Values),
         };
+        if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
+            *selecting += start.elapsed();
+        }
         let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
         write(&shown);
     }

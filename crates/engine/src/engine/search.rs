@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
-use crate::query::{self, Hit, List, Lookup, Prepared};
+use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,6 +63,20 @@ pub fn groups<'v>(
     let prepared = Arc::new(prepared);
     let hits = hits(core, snapshot, &prepared, deadline)?;
     Ok(groups::group_hits(snapshot, &prepared, request, &hits))
+}
+
+/// The hits of a query and what it did, on this thread.
+///
+/// # Errors
+/// As [`one`], and those of [`query::explain`].
+pub fn explained(
+    core: &Core,
+    snapshot: &Snapshot,
+    request: &QueryRequest,
+    deadline: &Deadline,
+) -> Result<(Vec<Hit>, Explanation), Error> {
+    check_names(&snapshot.view, &request.with.vector)?;
+    query::explain(snapshot, request, &Others { catalog: &core.catalog }, deadline)
 }
 
 /// What each leaf of a query finds.

@@ -56,6 +56,14 @@ impl<'a> Strict<'a> {
                 "{place}: strict mode of the collection has search_allow_exact: false"
             )));
         }
+        if mode.search_allow_exact == Some(false)
+            && node.explain.as_ref().is_some_and(|asked| !asked.why.is_empty())
+        {
+            let place = node.path("params.why");
+            return Err(Error::bad(format!(
+                "{place}: it compares exactly, and strict mode of the collection has search_allow_exact: false"
+            )));
+        }
         self.check_filter(&node.path("filter"), node.filter.as_deref(), mode.unindexed_filtering_retrieve)?;
         node.prefetch.iter().try_for_each(|source| self.check_node(source))
     }

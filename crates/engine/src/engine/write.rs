@@ -71,6 +71,11 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
         }
+        Ok((Prepared::Clone(name), warnings)) => {
+            let source = &request.collection;
+            let cloned = core.catalog.clone_collection(source, &name, request.identity, &deadline);
+            reply(cloned.map(|()| bool_envelope(true, &warnings, start)));
+        }
         Ok((Prepared::Deletion, _)) => {
             let answer = move |result: Result<bool, Error>| {
                 reply(result.map(|found| bool_envelope(found, &[], start)))
@@ -103,6 +108,8 @@ struct Form {
 enum Prepared {
     /// Of a collection, with this configuration.
     Creation(Box<CollectionConfig>),
+    /// Of a collection, under this name.
+    Clone(String),
     /// Of a collection.
     Deletion,
     /// Changes of aliases.
@@ -126,6 +133,11 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         }
         Operation::DeleteCollection => Prepared::Deletion,
         Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
+        Operation::CloneCollection => {
+            let name = api::clone_collection(sent)?;
+            check_collection_name(&name)?;
+            Prepared::Clone(name)
+        }
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }

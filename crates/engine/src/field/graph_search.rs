@@ -9,6 +9,7 @@ use crate::types::{Node, Row};
 use crate::vectors::CodeQuery;
 use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::time::Duration;
 
 /// Least number of candidates that are re-ranked for each hit, if the request sets the number.
 const LEAST_OVERSAMPLING: usize = 2;
@@ -60,6 +61,8 @@ pub struct GraphSearch<'a> {
     pub k: usize,
     /// How codes stand in for the originals.
     pub quantization: QuantizationParams,
+    /// Whether the time of re-ranking is taken.
+    pub is_timed: bool,
 }
 
 impl GraphSearch<'_> {
@@ -93,7 +96,7 @@ impl GraphSearch<'_> {
             // they have the same code, not the same vector.
             if self.graph.codes.is_some() && hnsw.has_duplicates() {
                 let rows: Vec<Row> = found.map(|(_, row)| row).collect();
-                return Ok(Ranked { best: reranking.all(&rows, tie)?, reranked: 0 });
+                return Ok(Ranked { best: reranking.all(&rows, tie)?, reranked: 0, took: Duration::ZERO });
             }
             return Ok(best(found, self.k, tie));
         };
@@ -127,7 +130,7 @@ impl GraphSearch<'_> {
         let Some(codes) = self.codes() else {
             let mut top = TopK::new(self.k, tie);
             flat::scan_ids(&self.table.rows, reranking.distance, self.query, rows, &mut top, stop)?;
-            return Ok(Ranked { best: top.into_sorted(), reranked: 0 });
+            return Ok(Ranked { best: top.into_sorted(), reranked: 0, took: Duration::ZERO });
         };
         let most = self.oversampled();
         let kept = match self.quantization.rescore {
@@ -148,7 +151,7 @@ impl GraphSearch<'_> {
         let mut top = TopK::new(self.k, &tie);
         found.into_iter().for_each(|(distance, row)| top.offer(distance, row));
         reranking.all(&unknown, &tie)?.into_iter().for_each(|(distance, row)| top.offer(distance, row));
-        Ok(Ranked { best: top.into_sorted(), reranked: 0 })
+        Ok(Ranked { best: top.into_sorted(), reranked: 0, took: Duration::ZERO })
     }
 
     /// The codes of the graph, unless they are to be ignored.
@@ -164,7 +167,7 @@ impl GraphSearch<'_> {
 
     fn reranking<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> Reranking<'s> {
         let distance = Distance::of(self.graph.metric, self.table.format);
-        Reranking { table: self.table, distance, query: self.query, k: self.k, stop }
+        Reranking { table: self.table, distance, query: self.query, k: self.k, stop, is_timed: self.is_timed }
     }
 }
 
@@ -227,5 +230,5 @@ impl FieldGraph {
 fn best(found: impl Iterator<Item = (f32, Row)>, k: usize, tie: impl Fn(Row, Row) -> Ordering) -> Ranked {
     let mut top = TopK::new(k, tie);
     found.for_each(|(distance, row)| top.offer(distance, row));
-    Ranked { best: top.into_sorted(), reranked: 0 }
+    Ranked { best: top.into_sorted(), reranked: 0, took: Duration::ZERO }
 }

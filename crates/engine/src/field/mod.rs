@@ -19,5 +19,6 @@ pub(crate) mod table;
 pub use arena::FieldArena;
 pub use graph::{FieldGraph, IndexScratch};
 pub use graph_search::{GraphSearch, QuantizationParams};
+pub use reranking::Ranked;
 pub use sparse_table::{SparseArena, SparseTable};
 pub use table::FieldTable;

@@ -5,6 +5,7 @@ use crate::index::{Distance, Stopped, TopK};
 use crate::types::Row;
 use kithdb_kernels::prefetch_l2;
 use std::cmp::Ordering;
+use std::time::{Duration, Instant};
 
 /// Candidates of the first round in addition to the wanted number. The errors of the first round are the first ones known.
 const FIRST_BEYOND: usize = 6;
@@ -27,6 +28,8 @@ pub(super) struct Reranking<'a> {
     pub k: usize,
     /// Ends the re-ranking once it returns true: originals may have to be read from disk.
     pub stop: &'a dyn Fn() -> bool,
+    /// Whether its time is taken.
+    pub is_timed: bool,
 }
 
 /// The best rows by their originals.
@@ -36,6 +39,8 @@ pub struct Ranked {
     pub best: Vec<(f32, Row)>,
     /// Rows that were compared by their originals after their codes.
     pub reranked: usize,
+    /// Time of that, where it is taken.
+    pub took: Duration,
 }
 
 impl Reranking<'_> {
@@ -62,6 +67,7 @@ impl Reranking<'_> {
         others: &[Row],
         tie: impl Fn(Row, Row) -> Ordering,
     ) -> Result<Ranked, Stopped> {
+        let start = self.is_timed.then(Instant::now);
         let mut candidates = candidates.peekable();
         let mut top = TopK::new(self.k, tie);
         let (mut rows, mut estimates) = (Vec::new(), Vec::new());
@@ -98,7 +104,8 @@ impl Reranking<'_> {
             most = distances.len();
         }
         self.compare(others, |_, distance, row| top.offer(distance, row))?;
-        Ok(Ranked { best: top.into_sorted(), reranked: distances.len() })
+        let took = start.map_or(Duration::ZERO, |start| start.elapsed());
+        Ok(Ranked { best: top.into_sorted(), reranked: distances.len(), took })
     }
 
     /// The estimate from which on a row is not among the best.
@@ -195,7 +202,7 @@ mod tests {
             let table = table(&vectors);
             let query = query.map(f32::from);
             let reranking = Reranking {
-                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false,
+                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false, is_timed: false,
             };
             let rows: Vec<Row> = (0..vectors.len() as u32).map(Row::new).collect();
             let all = reranking.all(&rows, by_row).unwrap();
@@ -228,7 +235,14 @@ mod tests {
         let vectors: Vec<[u8; DIM]> = (0..29).map(|x| [if x < 27 { x } else { 0 }, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20, stop: &|| false };
+        let reranking = Reranking {
+            table: &table,
+            distance,
+            query: &[0.0; DIM],
+            k: 20,
+            stop: &|| false,
+            is_timed: false,
+        };
         let estimates =
             (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, Row::new(row)));
         let found = reranking.promising(estimates, 0, &[], by_row).unwrap();
@@ -244,7 +258,14 @@ mod tests {
         let vectors: Vec<[u8; DIM]> = (0..=255).map(|x| [x, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &|| false };
+        let reranking = Reranking {
+            table: &table,
+            distance,
+            query: &[0.0; DIM],
+            k: 10,
+            stop: &|| false,
+            is_timed: false,
+        };
         let square = |row: u32| (row * row) as f32;
         let good = reranking
             .promising((0..256).map(|row| (square(row) + 0.1, Row::new(row))), 0, &[], by_row)
@@ -267,7 +288,8 @@ mod tests {
             looks.set(looks.get() + 1);
             looks.get() == 3
         };
-        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop };
+        let reranking =
+            Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop, is_timed: false };
         let rows = vec![Row::FIRST; 1_000_000];
         assert!(reranking.all(&rows, by_row).is_err());
         looks.set(0);

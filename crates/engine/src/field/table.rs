@@ -168,7 +168,7 @@ pub fn prepare(params: &VectorParams, vector: &mut [f32]) -> Result<(), String> 
                 normalise(vector);
             }
         }
-        Datatype::Float16 => {
+        Datatype::Float16 | Datatype::Turbo4 => {
             if params.metric == Metric::Cosine {
                 normalise(vector);
             }

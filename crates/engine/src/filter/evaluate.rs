@@ -19,7 +19,7 @@ pub trait PointView {
 }
 
 /// What a filter is evaluated on: a point or, inside a nested condition, an object in its payload.
-struct Subject<'a, P> {
+pub(super) struct Subject<'a, P> {
     point: &'a P,
     document: Document<'a>,
     /// The nested conditions around the object; `None` for the point itself.
@@ -28,7 +28,7 @@ struct Subject<'a, P> {
     texts: &'a TextMemo,
 }
 
-struct Scope<'a> {
+pub(super) struct Scope<'a> {
     key: &'a JsonPath,
     outer: Option<&'a Scope<'a>>,
 }
@@ -40,6 +40,13 @@ impl Scope<'_> {
             Some(outer) => outer.absolute(&path),
             None => path,
         }
+    }
+}
+
+impl<'a, P: PointView> Subject<'a, P> {
+    /// A point, and room for the texts of its payload.
+    pub(super) fn of_point(point: &'a P, texts: &'a TextMemo) -> Subject<'a, P> {
+        Subject { point, document: Document::new(point.document()), scope: None, texts }
     }
 }
 
@@ -55,11 +62,10 @@ impl<P: PointView> Subject<'_, P> {
 impl Filter {
     /// Whether a point matches (C7).
     pub fn matches(&self, point: &impl PointView) -> bool {
-        let texts = TextMemo::default();
-        self.holds(&Subject { point, document: Document::new(point.document()), scope: None, texts: &texts })
+        self.holds(&Subject::of_point(point, &TextMemo::default()))
     }
 
-    fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
+    pub(super) fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
         let holds = |condition: &Condition| condition.holds(subject);
         self.must.iter().all(holds)
             && (self.should.is_empty() || self.should.iter().any(holds))
@@ -72,7 +78,7 @@ impl Filter {
 }
 
 /// Whether there are at least `count` items. Takes no more items than that.
-fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
+pub(super) fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
     match usize::try_from(count) {
         Ok(0) => true,
         Ok(count) => items.take(count).count() == count,
@@ -81,7 +87,7 @@ fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
 }
 
 impl Condition {
-    fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
+    pub(super) fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
         let Subject { point, document, scope, texts } = *subject;
         match self {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),

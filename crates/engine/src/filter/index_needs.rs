@@ -16,9 +16,20 @@ pub struct Unindexed {
     pub kinds: Kinds,
 }
 
+/// The keys of a filter's conditions on fields, each once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FilterIndexes {
+    /// Those that an index answers.
+    pub used: Vec<JsonPath>,
+    /// Those for which points are read because there is no index, or none of a kind that would answer.
+    pub missing: Vec<JsonPath>,
+}
+
 impl Clause {
     fn kinds(&self) -> Kinds {
         match self {
+            // No value matches, whatever the type: an index of any kind finds as much.
+            Clause::Match(Match::AnyKeyword(list)) if list.is_empty() => &[],
             Clause::Match(Match::Keyword(word)) if word.uuid().is_some() => {
                 &[FieldKind::Keyword, FieldKind::Uuid]
             }
@@ -48,6 +59,42 @@ impl Clause {
 }
 
 impl Filter {
+    /// The keys of its conditions on fields that have an index of a kind that answers them, and those that need one.
+    pub fn indexes(&self, kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>) -> FilterIndexes {
+        let mut indexes = FilterIndexes::default();
+        self.indexes_below(None, kind_at, &mut indexes);
+        indexes
+    }
+
+    fn indexes_below(
+        &self,
+        outer: Option<&JsonPath>,
+        kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>,
+        indexes: &mut FilterIndexes,
+    ) {
+        let whole = |key: &JsonPath| outer.map_or_else(|| key.clone(), |outer| outer.join(key));
+        for condition in self.each() {
+            match condition {
+                Condition::Field { key, clauses } => {
+                    let key = whole(key);
+                    let kind = kind_at(&key);
+                    let is_answered =
+                        |kinds: Kinds| kind.is_some_and(|kind| kinds.is_empty() || kinds.contains(&kind));
+                    let is_used = clauses.iter().map(Clause::kinds).all(is_answered);
+                    let list = if is_used { &mut indexes.used } else { &mut indexes.missing };
+                    if !list.contains(&key) {
+                        list.push(key);
+                    }
+                }
+                Condition::Nested { key, filter } => {
+                    filter.indexes_below(Some(&whole(key)), kind_at, indexes);
+                }
+                Condition::Filter(filter) => filter.indexes_below(outer, kind_at, indexes),
+                Condition::HasId(_) | Condition::HasVector(_) => {}
+            }
+        }
+    }
+
     /// The first key that needs an index and has none of those kinds. `kind_at` says of what kind the index of a path is.
     pub fn unindexed(&self, kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>) -> Option<Unindexed> {
         self.unindexed_below(None, kind_at)

@@ -5,6 +5,7 @@
 
 mod condition_reader;
 mod evaluate;
+mod failing;
 mod index_needs;
 mod matching;
 mod parse;
@@ -17,7 +18,7 @@ mod text_memo;
 
 pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
-pub use index_needs::Unindexed;
+pub use index_needs::{FilterIndexes, Unindexed};
 pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 

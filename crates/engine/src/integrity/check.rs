@@ -6,6 +6,7 @@ use super::advice::{
 use super::finding::{Finding, Findings, Severity};
 use super::repair::MAX_REPORTED_UNLISTED;
 use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, UnlistedCollections};
+use crate::checkpoint::is_unfinished;
 use crate::collection::{FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
 use std::collections::BTreeSet;
@@ -300,7 +301,11 @@ impl Run {
             if known.contains(&id) || kept.contains(&id) {
                 continue;
             }
-            if id < rehearsal.next_id {
+            if is_unfinished(&*self.storage, id)? {
+                let what = "the folder of a clone or a recovery that did not come to its end";
+                let advice = "nothing: the next start removes it";
+                self.find(Severity::Note, directory(id), None, [what, "none", advice]);
+            } else if id < rehearsal.next_id {
                 let what = "the folder of a collection that was deleted";
                 let advice = "nothing: the next start removes it";
                 self.find(Severity::Note, directory(id), None, [what, "none", advice]);

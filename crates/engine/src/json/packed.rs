@@ -160,7 +160,7 @@ mod tests {
         text.bytes().chain(floats).chain(length).collect()
     }
 
-    fn reader(bytes: &[u8]) -> Result<Reader<'_>> {
+    fn reader_of(bytes: &[u8]) -> Result<Reader<'_>> {
         let body = JsonBody::unpack(bytes)?;
         let mut reader = Reader::new(body.text())?;
         reader.unpack(body.floats());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<f32>> {
-        let mut reader = reader(bytes)?;
+        let mut reader = reader_of(bytes)?;
         let mut found = Vec::new();
         reader.object(|r, _| r.f32_array(&mut found))?;
         reader.finish()?;
@@ -195,13 +195,13 @@ mod tests {
     #[test]
     fn it_is_no_json_elsewhere() {
         let bytes = packed(r#"{"a":#0:1}"#, &[1.0]);
-        let mut reader = reader(&bytes).unwrap();
+        let mut reader = reader_of(&bytes).unwrap();
         assert_eq!(reader.object(|r, _| r.array(|r, _| r.skip())), Err(Error::NeedsJson));
-        let mut reader = reader(&bytes).unwrap();
+        let mut reader = reader_of(&bytes).unwrap();
         assert_eq!(reader.skip(), Ok(()));
         assert!(Reader::new(br#"{"a":#0:1}"#).unwrap().skip().is_err(), "not in a body that is not packed");
         let deep = packed(&"[".repeat(200), &[]);
-        let mut reader = reader(&deep).unwrap();
+        let mut reader = reader_of(&deep).unwrap();
         assert_eq!(reader.skip(), Err(Error::NeedsJson), "places in the text differ from those in JSON");
     }
 

@@ -38,7 +38,7 @@ pub fn rank(
 }
 
 /// The score of each point of a list; that of its first hit where it has several.
-fn scores_of(list: &List) -> HashMap<PointOffset, f32> {
+pub(super) fn scores_of(list: &List) -> HashMap<PointOffset, f32> {
     let mut scores = HashMap::with_capacity(list.hits.len());
     for hit in &list.hits {
         scores.entry(hit.offset).or_insert(hit.score);

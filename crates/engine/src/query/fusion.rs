@@ -23,18 +23,8 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
         Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
     for (at, list) in lists.iter().enumerate() {
         let hits = different(&list.hits);
-        match fusion {
-            Fusion::Rrf { k, weights } => {
-                let weight = weights.get(at).copied().unwrap_or(1.0);
-                let worth = |(place, hit): (usize, &Hit)| (hit.offset, reciprocal(place, *k, weight));
-                scored.extend(hits.iter().enumerate().map(worth));
-            }
-            Fusion::Dbsf => {
-                let sign = if list.smaller_is_better { -1.0 } else { 1.0 };
-                let scores: Vec<f64> = hits.iter().map(|hit| sign * f64::from(hit.score)).collect();
-                scored.extend(hits.iter().zip(normalised(&scores)).map(|(hit, score)| (hit.offset, score)));
-            }
-        }
+        let worths = worths(fusion, at, list, &hits);
+        scored.extend(hits.iter().zip(worths).map(|(hit, worth)| (hit.offset, worth)));
     }
     // Stable, so that the sums are always made in the order of the lists.
     scored.sort_by_key(|&(offset, _)| offset);
@@ -47,8 +37,23 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
     best.into_hits()
 }
 
+/// What each hit of the list at place `at`, without repetitions, adds to the score of its point.
+pub(super) fn worths(fusion: &Fusion, at: usize, list: &List, hits: &[Hit]) -> Vec<f64> {
+    match fusion {
+        Fusion::Rrf { k, weights } => {
+            let weight = weights.get(at).copied().unwrap_or(1.0);
+            (0..hits.len()).map(|place| reciprocal(place, *k, weight)).collect()
+        }
+        Fusion::Dbsf => {
+            let sign = if list.smaller_is_better { -1.0 } else { 1.0 };
+            let scores: Vec<f64> = hits.iter().map(|hit| sign * f64::from(hit.score)).collect();
+            normalised(&scores)
+        }
+    }
+}
+
 /// The hits without the repetitions of a point, of which an ordering by an array has several.
-fn different(hits: &[Hit]) -> Vec<Hit> {
+pub(super) fn different(hits: &[Hit]) -> Vec<Hit> {
     let mut seen = HashSet::with_capacity(hits.len());
     hits.iter().filter(|hit| seen.insert(hit.offset)).copied().collect()
 }

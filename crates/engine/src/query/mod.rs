@@ -12,6 +12,7 @@ mod custom;
 mod custom_scan;
 mod estimate;
 mod excluded;
+mod explain;
 mod facet;
 pub mod formula;
 mod fusion;
@@ -41,9 +42,11 @@ mod tally;
 mod tests;
 pub mod tree;
 mod vector_search;
+mod why;
 
 pub use batch::{groups, query_group};
 pub use count::count;
+pub use explain::{Explanation, ScoreDetail, StepFigures, explain};
 pub use facet::{FacetHit, FacetValue, facet};
 pub use matrix::{MatrixRow, matrix};
 #[cfg(feature = "testing")]
@@ -53,6 +56,7 @@ pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally};
+pub use why::{Loss, Why};
 
 use crate::types::PointOffset;
 

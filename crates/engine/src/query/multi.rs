@@ -117,7 +117,7 @@ impl<'a> MultiSearch<'a> {
         let tail = if boundary < table.end() { table.run(boundary).start } else { table.end() };
         let end = if params.indexed_only { tail } else { table.end() };
         let mut width = ef.max(k.saturating_mul(ROWS_PER_HIT));
-        if matching.is_everything() && self.is_scan_affordable(width) {
+        if params.scans_codes || matching.is_everything() && self.is_scan_affordable(width) {
             return self.exact_below(matching, end);
         }
         let mut plan = None;

@@ -65,7 +65,7 @@ impl<'a> PlanRunner<'a> {
     /// The best `k` rows that match.
     pub fn run(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
         let costs = self.costs(matching)?;
-        let mut plan = costs.first();
+        let mut plan = if self.bound.search.params.scans_codes { Plan::Scan } else { costs.first() };
         tally::count(|tally| tally.start(plan));
         loop {
             let found = match plan {
@@ -122,7 +122,14 @@ impl<'a> PlanRunner<'a> {
     fn graph_search(&self) -> GraphSearch<'_> {
         let BoundSearch { search, table, query, .. } = self.bound;
         let quantization = search.params.quantization;
-        GraphSearch { graph: self.graph, table, query, k: search.k, quantization }
+        GraphSearch {
+            graph: self.graph,
+            table,
+            query,
+            k: search.k,
+            quantization,
+            is_timed: search.params.is_timed,
+        }
     }
 
     /// Every match, by its code.
@@ -137,7 +144,7 @@ impl<'a> PlanRunner<'a> {
         let tie = |a, b| self.bound.tie(a, b);
         let ranked = self.graph_search().scan(rows, search.ef, tie, &|| deadline.passed());
         let ranked = ranked.map_err(|Stopped| deadline.error())?;
-        tally::count(|tally| tally.reranked += ranked.reranked as u64);
+        tally::count(|tally| tally.rerank(&ranked));
         Ok(ranked.best)
     }
 
@@ -244,7 +251,9 @@ impl<'a> PlanRunner<'a> {
             tally::count(|tally| {
                 tally.hops += work.hops;
                 tally.distances += work.distances;
-                tally.reranked += found.as_ref().map_or(0, |ranked| ranked.reranked as u64);
+                if let Ok(ranked) = &found {
+                    tally.rerank(ranked);
+                }
             });
             found.map(|ranked| ranked.best)
         })
@@ -261,6 +270,7 @@ impl<'a> PlanRunner<'a> {
         found.iter().for_each(|&(distance, row)| top.offer(distance, row));
         let check = Check::new(self.bound, matching);
         self.bound.scan_range(tail, &check, &mut top)?;
+        tally::count(|tally| tally.tail += tail.numbers().len() as u64);
         Ok((top.into_sorted(), check.passed()))
     }
 }

@@ -85,6 +85,15 @@ impl Prepared {
         Ok(Prepared { root, offset })
     }
 
+    /// Calls `each` for every step.
+    pub(super) fn for_each_step(&mut self, each: &mut impl FnMut(&mut Step)) {
+        fn visit(step: &mut Step, each: &mut impl FnMut(&mut Step)) {
+            each(step);
+            step.sources.iter_mut().for_each(|source| visit(source, each));
+        }
+        visit(&mut self.root, each);
+    }
+
     /// The leaves, from left to right.
     pub fn leaves(&self) -> Vec<&Step> {
         fn collect<'p>(step: &'p Step, leaves: &mut Vec<&'p Step>) {

@@ -85,7 +85,7 @@ pub fn finish(
 }
 
 /// What is answered of the hits found.
-fn page(prepared: &Prepared, mut hits: Vec<Hit>) -> Vec<Hit> {
+pub(super) fn page(prepared: &Prepared, mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.drain(..prepared.offset.min(hits.len()));
     hits
 }
@@ -100,14 +100,33 @@ fn merge(
     if step.sources.is_empty() {
         return leaves.next().ok_or_else(|| Error::Internal("a leaf of a query was left out".into()));
     }
-    let sources = step.sources.iter().map(|source| merge(snapshot, source, leaves, deadline));
-    let lists = sources.collect::<Result<Vec<List>, Error>>()?;
+    let lists = merge_sources(snapshot, step, leaves, deadline)?;
+    combine(snapshot, step, &lists, deadline)
+}
+
+/// What each source of a step finds.
+pub(super) fn merge_sources(
+    snapshot: &Snapshot,
+    step: &Step,
+    leaves: &mut std::vec::IntoIter<List>,
+    deadline: &Deadline,
+) -> Result<Vec<List>, Error> {
+    step.sources.iter().map(|source| merge(snapshot, source, leaves, deadline)).collect()
+}
+
+/// What a step finds among what its sources have found.
+pub(super) fn combine(
+    snapshot: &Snapshot,
+    step: &Step,
+    lists: &[List],
+    deadline: &Deadline,
+) -> Result<List, Error> {
     deadline.check()?;
     let state = &snapshot.view.state;
     let hits = match &step.goal {
-        Goal::Fusion(fusion) => Some(fusion::fuse(state, fusion, &lists, step.window, step.threshold)),
+        Goal::Fusion(fusion) => Some(fusion::fuse(state, fusion, lists, step.window, step.threshold)),
         Goal::Formula(formula) => {
-            Some(calculated::rank(state, formula, &lists, step.window, step.threshold, deadline)?)
+            Some(calculated::rank(state, formula, lists, step.window, step.threshold, deadline)?)
         }
         _ => None,
     };

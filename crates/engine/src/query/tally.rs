@@ -1,6 +1,7 @@
 //! What searches did: the figures that explain a slow one.
 
 use super::planner::Plan;
+use crate::field::Ranked;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,10 +26,14 @@ pub struct Tally {
     pub scanned: u64,
     /// Rows that were compared again by their originals.
     pub reranked: u64,
+    /// Rows of tails that were compared beside walks.
+    pub tail: u64,
+    /// Nanoseconds of re-ranking, of searches that are explained.
+    pub rerank_nanos: u64,
 }
 
 impl Tally {
-    fn fields(&self) -> [u64; 9] {
+    fn fields(&self) -> [u64; 11] {
         [
             self.exact_scans,
             self.scans,
@@ -39,14 +44,51 @@ impl Tally {
             self.distances,
             self.scanned,
             self.reranked,
+            self.tail,
+            self.rerank_nanos,
         ]
     }
 
     const fn of(
-        [exact_scans, scans, wide_walks, two_hop_walks, fallbacks, hops, distances, scanned, reranked]: [u64;
-            9],
+        [
+            exact_scans,
+            scans,
+            wide_walks,
+            two_hop_walks,
+            fallbacks,
+            hops,
+            distances,
+            scanned,
+            reranked,
+            tail,
+            rerank_nanos,
+        ]: [u64; 11],
     ) -> Tally {
-        Tally { exact_scans, scans, wide_walks, two_hop_walks, fallbacks, hops, distances, scanned, reranked }
+        Tally {
+            exact_scans,
+            scans,
+            wide_walks,
+            two_hop_walks,
+            fallbacks,
+            hops,
+            distances,
+            scanned,
+            reranked,
+            tail,
+            rerank_nanos,
+        }
+    }
+
+    /// Counts what was re-ranked.
+    pub(super) fn rerank(&mut self, ranked: &Ranked) {
+        self.reranked += ranked.reranked as u64;
+        self.rerank_nanos += ranked.took.as_nanos() as u64;
+    }
+
+    /// Adds what another has counted.
+    pub(super) fn add(&mut self, other: Tally) {
+        let (own, others) = (self.fields(), other.fields());
+        *self = Tally::of(std::array::from_fn(|at| own[at] + others[at]));
     }
 
     /// Counts the first plan of a search.
@@ -60,7 +102,7 @@ impl Tally {
 }
 
 thread_local! {
-    static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; 9])) };
+    static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; 11])) };
 }
 
 /// Changes the tally of this thread.
@@ -79,7 +121,7 @@ pub fn take_tally() -> Tally {
 
 /// Tallies of many threads, added up.
 #[derive(Debug, Default)]
-pub struct Totals([AtomicU64; 9]);
+pub struct Totals([AtomicU64; 11]);
 
 impl Totals {
     /// Adds a tally.

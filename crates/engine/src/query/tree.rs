@@ -20,6 +20,17 @@ pub struct SearchParams {
     pub indexed_only: bool,
     /// What the codes are used for.
     pub quantization: QuantizationParams,
+    /// Take the times that an explanation has.
+    pub is_timed: bool,
+    /// Compare the codes of all matches, whatever a walk would cost.
+    pub scans_codes: bool,
+}
+
+/// What a search is to say of itself beside its hits (C13).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExplainRequest {
+    /// Points of which it says why they are, or are not, among the hits.
+    pub why: Vec<PointId>,
 }
 
 /// A vector, or the point whose vector is meant.
@@ -205,6 +216,8 @@ pub struct QueryNode {
     pub lookup_from: Option<LookupFrom>,
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
+    /// What is to be explained; nothing in most requests, and never of a prefetch.
+    pub explain: Option<ExplainRequest>,
 }
 
 impl QueryNode {

@@ -24,7 +24,7 @@ impl RowFormat {
     pub fn of(metric: Metric, datatype: Datatype) -> RowFormat {
         match (datatype, metric) {
             (Datatype::Float32, _) => RowFormat::F32,
-            (Datatype::Float16, _) => RowFormat::F16,
+            (Datatype::Float16 | Datatype::Turbo4, _) => RowFormat::F16,
             (Datatype::Uint8, Metric::Cosine) => RowFormat::U8Unit,
             (Datatype::Uint8, _) => RowFormat::U8,
         }

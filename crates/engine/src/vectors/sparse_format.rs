@@ -38,7 +38,7 @@ impl SparseFormat {
     pub fn prepare(self, vector: &mut SparseVector) -> Result<(), String> {
         match self.datatype {
             Datatype::Float32 => {}
-            Datatype::Float16 => {
+            Datatype::Float16 | Datatype::Turbo4 => {
                 for value in &mut vector.values {
                     let rounded = f16::from_f32(*value);
                     if !rounded.is_finite() {

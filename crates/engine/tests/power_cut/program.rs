@@ -106,7 +106,19 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             let body = collection.schema.creation(4, collection.level).to_string();
             step("create_collection", body, Err("collection_exists"))
         }
-        5..13 => declare(random, model, name, step),
+        5..8 => {
+            let new = NAMES[random.below(3) as usize];
+            let mut after = model.clone();
+            let copy = Collection { aliases: BTreeSet::new(), ..collection.clone() };
+            after.entry(new.to_string()).or_insert(copy);
+            let outcome = match collection_of(model, new) {
+                _ if model.contains_key(new) => Err("collection_exists"),
+                Some(_) => Err("alias_exists"),
+                None => Ok(after),
+            };
+            step("clone_collection", json!({"name": new}).to_string(), outcome)
+        }
+        8..13 => declare(random, model, name, step),
         13..17 => patch(random, model, name, step),
         17..24 => {
             let changes: Vec<Change> = (0..1 + random.below(4)).map(|_| change(random, collection)).collect();

@@ -8,6 +8,9 @@ use kithdb_engine::error::Error;
 use serde_json::{Value, json};
 use std::any::Any;
 
+/// The operation that makes a collection of another.
+const CLONE: &str = "clone_collection";
+
 /// See the module.
 pub struct Session {
     pub random: Random,
@@ -62,6 +65,11 @@ impl Sent {
     /// Whether it makes or removes a collection, or changes aliases.
     fn is_of_catalog(&self) -> bool {
         matches!(self.operation, "create_collection" | "delete_collection" | "change_aliases")
+            || self.is_clone()
+    }
+
+    fn is_clone(&self) -> bool {
+        self.operation == CLONE
     }
 }
 
@@ -90,7 +98,13 @@ impl Session {
         if !self.armed && !self.poisoned && !self.may_be_poisoned && self.random.chance(8) {
             self.repeat_acknowledged(client);
         }
-        let step = program::step(&mut self.random, &self.model);
+        let step = loop {
+            let step = program::step(&mut self.random, &self.model);
+            // It would wait for the checkpoint whose turn this is.
+            if !(self.in_turn && step.operation == CLONE) {
+                break step;
+            }
+        };
         self.request(client, step)
     }
 
@@ -111,7 +125,7 @@ impl Session {
                 if let Some(status) = result.get("status") {
                     assert_eq!(status, if wait { "completed" } else { "acknowledged" }, "{operation}");
                 }
-                self.acknowledged(&collection, after);
+                self.acknowledged(&sent, after);
                 self.keep(sent);
                 // C5: a write that was acknowledged is seen by what follows.
                 self.counts_agree(client, &collection);
@@ -141,7 +155,7 @@ impl Session {
 
     /// What was sent to a collection that a request makes or removes is none of the next one of its name.
     fn forget_those_before(&mut self, sent: &Sent) {
-        if sent.is_of_catalog() {
+        if sent.is_of_catalog() && !sent.is_clone() {
             self.repeatable.retain(|kept| kept.collection != sent.collection || kept.is_of_catalog());
         }
     }
@@ -172,9 +186,10 @@ impl Session {
 
     /// A request on a collection was acknowledged: as durable as the stricter of the levels before and after it; what
     /// creates and deletes collections always is.
-    fn acknowledged(&mut self, collection: &str, after: Model) {
-        let level = |model: &Model| model.get(collection).map(|held| held.level);
-        let waited = level(&self.model).min(level(&after)).is_none_or(|level| level == Level::Always);
+    fn acknowledged(&mut self, sent: &Sent, after: Model) {
+        let level = |model: &Model| model.get(&sent.collection).map(|held| held.level);
+        let level = level(&self.model).min(level(&after));
+        let waited = sent.is_clone() || level.is_none_or(|level| level == Level::Always);
         let before = std::mem::replace(&mut self.model, after);
         if waited { self.synced() } else { self.unsynced.push(before) }
     }
@@ -269,7 +284,7 @@ impl Session {
         let answer = sent.send(client);
         assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
         // It may have been applied now, without a sync.
-        self.acknowledged(&sent.collection, after);
+        self.acknowledged(&sent, after);
         verify::one_of(client, &[&self.model]);
         self.keep(sent);
     }

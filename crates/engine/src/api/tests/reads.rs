@@ -21,7 +21,13 @@ fn a_search_has_the_defaults_of_c6_2() {
     );
     assert_eq!((&*request.node.using, request.node.limit, request.offset), ("", 10, 0));
     let quantization = QuantizationParams { ignore: false, rescore: true, oversampling: None };
-    let params = SearchParams { hnsw_ef: None, exact: false, indexed_only: false, quantization };
+    let params = SearchParams {
+        hnsw_ef: None,
+        exact: false,
+        indexed_only: false,
+        quantization,
+        ..SearchParams::default()
+    };
     assert_eq!(request.node.params, params);
     assert_eq!(request.with.payload, PayloadSelector::None);
     assert_eq!(request.with.vector, VectorSelector::None);
@@ -41,7 +47,13 @@ fn a_search_reads_every_field_c6_1_c6_2() {
     let request = api::search(body, &Limits::default()).unwrap();
     assert_eq!((&*request.node.using, request.node.limit, request.offset), ("a", 3, 4));
     let quantization = QuantizationParams { ignore: true, rescore: false, oversampling: Some(1.5) };
-    let params = SearchParams { hnsw_ef: Some(32), exact: true, indexed_only: true, quantization };
+    let params = SearchParams {
+        hnsw_ef: Some(32),
+        exact: true,
+        indexed_only: true,
+        quantization,
+        ..SearchParams::default()
+    };
     assert_eq!(request.node.params, params);
     assert_eq!(request.node.score_threshold, Some(-0.5));
     assert!(request.node.filter.is_some());

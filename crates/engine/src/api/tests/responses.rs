@@ -7,7 +7,7 @@ use crate::api::response::{
     write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
-use crate::json::Reader;
+use crate::json::{PackedVectors, Reader};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
 use crate::types::{Metric, PointId};
@@ -99,11 +99,11 @@ fn packed_vectors_stand_beside_what_says_where_they_are() {
         ("m", VectorValue::Multi(multi)),
     ];
     let mut out = written(|out| pack_vectors(&vectors, &mut packed, out)).into_bytes();
-    let json = r#"{"a":[0,2],"s":{"indices":[7,0],"values":[2,2]},"m":[[4,1],[5,1]]}"#;
+    let json = r#"{"a":[0,2],"s":{"indices":[0,7],"values":[2,2]},"m":[[4,1],[5,1]]}"#;
     assert_eq!(out, json.as_bytes());
     packed.append_to(&mut out);
     let floats: Vec<u8> =
-        [1.0f32, 2.0, 0.5, -1.0, 3.0, 4.0].iter().flat_map(|float| float.to_le_bytes()).collect();
+        [1.0f32, 2.0, -1.0, 0.5, 3.0, 4.0].iter().flat_map(|float| float.to_le_bytes()).collect();
     assert_eq!(out[json.len()..], [&floats[..], &(json.len() as u32).to_le_bytes()].concat());
 }
 

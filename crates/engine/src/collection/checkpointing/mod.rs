@@ -10,7 +10,7 @@ pub use graphs::GraphPolicy;
 use super::Collection;
 use crate::checkpoint::{
     CheckpointError, CheckpointFiles, Extent, Folder, Manifest, MovedPayload, RoomNeeded, Survey, Unsound,
-    WrittenRows, directory, link_folder, verify_extent, write_graph, write_view,
+    WrittenRows, directory, link_checkpoint, link_files, link_folder, verify_extent, write_graph, write_view,
 };
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
@@ -208,6 +208,7 @@ impl Collection {
         for (number, (field, graph, indexed)) in (number + 1..).zip(std::mem::take(&mut plan.graphs)) {
             written.manifest.fields[field].graph = Some(write_graph(&folder, number, &graph, indexed)?);
         }
+        written.manifest.forget_unnamed_files();
         PlantedFault::DataNamesNotSynced.skips(|| folder.storage.sync_dir(folder.dir))?;
         if log.durable_lsn() < plan.view.lsn && !PlantedFault::CheckpointAheadOfLog.is_on() {
             // Neither data nor graph may be ahead of the log: a graph leaves out rows that died in what readers see.
@@ -299,6 +300,42 @@ impl Collection {
         storage.turn("between rows and the view");
         self.publish_settled(&self.quiet_head());
         Ok(())
+    }
+
+    /// Makes a checkpoint with all graphs, and the folder of the collection `number` with links to its files. Durable when
+    /// it returns.
+    ///
+    /// # Errors
+    /// As [`Collection::checkpoint`]. What is in the folder then is to be discarded.
+    pub fn link_copy(&self, number: u64) -> Result<(), CheckpointError> {
+        let link = |manifest: &Manifest, from: &str| {
+            let copy = manifest.of_copy(self.id, number, self.shared.log.durable_lsn());
+            link_checkpoint(&*self.shared.storage, from, &copy, number)
+        };
+        self.with_checkpoint(link)
+    }
+
+    /// Makes a checkpoint with all graphs, and links its files into a folder that is there: for a snapshot. They do not
+    /// change any more.
+    ///
+    /// # Errors
+    /// As [`Collection::checkpoint`].
+    pub fn link_snapshot(&self, into: &str) -> Result<(), CheckpointError> {
+        self.with_checkpoint(|manifest, from| link_files(&*self.shared.storage, from, manifest, into))
+    }
+
+    /// Makes a checkpoint, and calls `link` with the manifest and its folder while no other is made.
+    fn with_checkpoint(
+        &self,
+        link: impl FnOnce(&Manifest, &str) -> Result<(), StorageError>,
+    ) -> Result<(), CheckpointError> {
+        self.checkpoint(GraphPolicy::Always)?;
+        let checkpoints = self.checkpointer.lock();
+        let CheckpointFiles { manifest, dir, .. } = &checkpoints.files;
+        // A collection that is deleted makes no first checkpoint.
+        let gone = || CheckpointError::Damaged("the collection is deleted".to_string());
+        link(manifest.as_ref().ok_or_else(gone)?, dir)?;
+        self.refuse_zeros(&checkpoints.files)
     }
 
     /// Removes the files that no checkpoint names, which the next checkpoint does otherwise.

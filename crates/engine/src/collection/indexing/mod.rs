@@ -56,7 +56,8 @@ impl IndexWork {
 }
 
 impl Collection {
-    /// Live vectors that are in a graph, or in a field too small to need one.
+    /// Live vectors that are in a graph, or in a field too small to need one. Of a field whose indexing is paused they are
+    /// those in its graph alone.
     pub fn indexed_vectors(&self) -> u64 {
         let snapshot = self.read_snapshot();
         let view = &snapshot.view;
@@ -69,6 +70,7 @@ impl Collection {
                         - RowRange::new(*indexed, table.end()).iter().filter(begins).count() as u64
                 }
                 None if self.wants_graph(view, field) => 0,
+                None if view.state.config.indexing(field) == Indexing::Paused => 0,
                 None => table.vectors(),
             }
         };

@@ -29,6 +29,23 @@ impl Formula {
     }
 }
 
+impl Formula {
+    /// The terms that add up to the score of a point, each with its place in the request: those of the outermost sum, or
+    /// the whole formula.
+    ///
+    /// # Errors
+    /// As [`Formula::evaluate`].
+    pub fn addends(&self, point: &impl PointView, scores: &[Option<f32>]) -> Result<Vec<(&str, f64)>> {
+        let document = Document::new(point.document());
+        let calculation = Calculation { point, document, scores, defaults: &self.defaults };
+        let terms = match &self.root.expression {
+            Expression::Sum(terms) => terms.as_slice(),
+            _ => std::slice::from_ref(&self.root),
+        };
+        terms.iter().map(|term| Ok((&*term.place, calculation.term(term)?))).collect()
+    }
+}
+
 struct Calculation<'a, P> {
     point: &'a P,
     document: Document<'a>,

@@ -1,5 +1,6 @@
 //! Queries through the whole engine, without threads and on a simulated disk.
 
+mod explain;
 mod groups;
 mod plans;
 mod strategies;

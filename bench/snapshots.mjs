@@ -1,0 +1,147 @@
+/**
+ * `npm run bench:snapshots -- --data FOLDER …`: a clone of a collection, a snapshot of it, its recovery and its upload, beside a
+ * file of as many bytes that is written and synced. Client and server share the machine.
+ */
+import {
+  closeSync,
+  fsyncSync,
+  mkdtempSync,
+  openAsBlob,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readVectorSet } from '../data/vector-set.mjs';
+import { root } from '../scripts/build/tree.mjs';
+import { startServer } from '../scripts/server-process.mjs';
+import { requestBytes } from './connection.mjs';
+import { readFlags, whole } from './flags.mjs';
+import { untilInterrupted } from './interruption.mjs';
+import { sendAll } from './load.mjs';
+import { machine } from './machine.mjs';
+
+const USAGE = `npm run bench:snapshots -- --data FOLDER [flags]
+
+  --data FOLDER  a folder with meta.json (see data/debian-small/README.md); required
+  --rounds N     how often each is measured; default: 3
+  --out FILE     write everything measured as JSON
+`;
+
+const CONNECTIONS = 4;
+const BATCH = 256;
+const CHUNK_BYTES = 1 << 20;
+const POLL_MS = 200;
+
+const options = {
+  data: { type: 'string' },
+  rounds: { type: 'string', default: '3' },
+  out: { type: 'string' },
+};
+const flags = readFlags(options, USAGE, { rounds: whole });
+const set = readVectorSet(flags.data);
+const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-snapshots-'));
+let server;
+
+await untilInterrupted(run, async () => {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run() {
+  const launcher = join(root, 'bin', 'kithdb.js');
+  const dataDir = join(folder, 'data');
+  const args = ['--port', '0', '--data-dir', dataDir, '--dialect', 'qdrant', '--log-level', 'warn'];
+  server = await startServer(launcher, args);
+  await ingest();
+  const seconds = { clone: [], snapshot: [], recovery: [], upload: [], disk: [] };
+  let size;
+  for (let turn = 0; turn < Number(flags.rounds); turn++) {
+    seconds.clone.push(await timed(() => call('POST', '/collections/c/clone', { name: 'clone' })));
+    await call('DELETE', '/collections/clone');
+    let made;
+    seconds.snapshot.push(await timed(async () => (made = await call('POST', '/collections/c/snapshots'))));
+    size = made.size;
+    const location = { location: made.name };
+    seconds.recovery.push(
+      await timed(() => call('PUT', '/collections/recovered/snapshots/recover', location)),
+    );
+    const file = join(folder, 'snapshot');
+    const answer = await fetch(new URL(`/collections/c/snapshots/${made.name}`, server.url));
+    writeFileSync(file, Buffer.from(await answer.arrayBuffer()));
+    const form = new globalThis.FormData();
+    form.append('snapshot', await openAsBlob(file), 'snapshot');
+    seconds.upload.push(await timed(() => send('POST', '/collections/recovered/snapshots/upload', form)));
+    seconds.disk.push(writeBytes(size));
+    await call('DELETE', `/collections/c/snapshots/${made.name}`);
+    const { count } = await call('POST', '/collections/recovered/points/count', {});
+    if (count !== set.rows) throw new Error(`the recovered collection has ${count} of ${set.rows} points`);
+  }
+  const report = {
+    set: set.name,
+    points: set.rows,
+    dims: set.dims,
+    snapshotBytes: size,
+    machine: machine('bench:snapshots'),
+    'median seconds': Object.fromEntries(
+      Object.entries(seconds).map(([name, times]) => [name, median(times)]),
+    ),
+    'seconds of each round': seconds,
+  };
+  console.log(JSON.stringify(report, null, 2));
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+async function ingest() {
+  await call('PUT', '/collections/c', { vectors: { size: set.dims, distance: set.distance } });
+  const url = new URL(server.url);
+  const requests = [];
+  for (let first = 0; first < set.rows; first += BATCH) {
+    const rows = Array.from({ length: Math.min(BATCH, set.rows - first) }, (_, at) => first + at);
+    const points = rows.map((row) => {
+      const payload = set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
+      return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
+    });
+    requests.push(
+      requestBytes(url, 'PUT', '/collections/c/points?wait=true', `{"points":[${points.join(',')}]}`),
+    );
+  }
+  await sendAll(url, CONNECTIONS, requests.length, (at) => requests[at]);
+  while ((await call('GET', '/collections/c')).status !== 'green') await sleep(POLL_MS);
+}
+
+async function timed(work) {
+  const startedAt = performance.now();
+  await work();
+  return Number(((performance.now() - startedAt) / 1000).toPrecision(4));
+}
+
+function call(method, path, body) {
+  return send(method, path, body && JSON.stringify(body), { 'content-type': 'application/json' });
+}
+
+async function send(method, path, body, headers) {
+  const answer = await fetch(new URL(path, server.url), { method, ...(body && { body }), headers });
+  const { status, result } = await answer.json();
+  if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${status.error}`);
+  return result;
+}
+
+/** Seconds to write a file of so many bytes and sync it. */
+function writeBytes(bytes) {
+  const chunk = Buffer.alloc(CHUNK_BYTES, 'x');
+  const file = openSync(join(folder, 'bare'), 'w');
+  const startedAt = performance.now();
+  for (let left = bytes; left > 0; left -= CHUNK_BYTES)
+    writeSync(file, chunk, 0, Math.min(left, CHUNK_BYTES));
+  fsyncSync(file);
+  closeSync(file);
+  return Number(((performance.now() - startedAt) / 1000).toPrecision(4));
+}
+
+function median(numbers) {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+}

@@ -1,0 +1,150 @@
+import { useState } from 'preact/hooks';
+import { AreaField, Form, SelectField, TextField } from '../parts/form';
+import { objectProblem, useJsonText } from '../parts/json-field';
+import { Failure, Notice } from '../parts/notice';
+import { RequestView } from '../parts/request-view';
+import type { JsonObject } from '../service/exact-json';
+import { useAction } from '../service/loading';
+import { path, result } from '../service/request';
+import type { CollectionInfo } from '../service/types';
+import { QUANTIZATIONS, quantizationOf } from './choices';
+import type { CollectionPart } from './collection';
+
+const UNCHANGED = {
+  value: '',
+  label: 'As it is',
+  about:
+    'Quantization stays as it is. Another one makes codes and graphs anew in the background, while searches go on.',
+};
+
+/** Settings that people change, each empty as long as it stays. */
+interface Draft {
+  readonly quantization: string;
+  readonly m: string;
+  readonly efConstruct: string;
+  readonly efSearch: string;
+}
+
+const NOTHING: Draft = { quantization: '', m: '', efConstruct: '', efSearch: '' };
+
+function changeOf(
+  { quantization, m, efConstruct, efSearch }: Draft,
+  further: JsonObject | undefined,
+): JsonObject {
+  const hnsw: JsonObject = {
+    ...(m !== '' && { m: Number(m) }),
+    ...(efConstruct !== '' && { ef_construct: Number(efConstruct) }),
+    ...(efSearch !== '' && { ef_search: Number(efSearch) }),
+  };
+  return {
+    ...(Object.keys(hnsw).length > 0 && { hnsw_config: hnsw }),
+    ...(quantization !== '' && { quantization_config: quantizationOf(quantization) ?? 'Disabled' }),
+    ...further,
+  };
+}
+
+function present(info: CollectionInfo, key: string): string {
+  const value = info.config.hnsw_config[key];
+  return typeof value === 'number' ? String(value) : 'the default';
+}
+
+/** Changes settings of a collection; what is not named stays. */
+export function ChangeSettings({ name, info, reload }: CollectionPart) {
+  const [draft, setDraft] = useState(NOTHING);
+  const [isDone, setDone] = useState(false);
+  const further = useJsonText(undefined);
+  const problem = further.problem ?? objectProblem(further.value);
+  const body = changeOf(draft, problem === undefined ? (further.value as JsonObject | undefined) : undefined);
+  const request = { method: 'PATCH', path: path('collections', name), body } as const;
+  const isEmpty = Object.keys(body).length === 0;
+  const changing = useAction(async () => {
+    await result('PATCH', request.path, body);
+    setDraft(NOTHING);
+    further.setText('');
+    setDone(true);
+    reload();
+  });
+  const change = (over: Partial<Draft>): void => {
+    setDone(false);
+    setDraft({ ...draft, ...over });
+  };
+  return (
+    <Form submit={changing.run} label="Change settings">
+      <div class="columns">
+        <SelectField
+          label="Quantization of all dense vectors"
+          value={draft.quantization}
+          choices={[UNCHANGED, ...QUANTIZATIONS]}
+          change={(quantization) => {
+            change({ quantization });
+          }}
+        />
+        <GraphFields draft={draft} info={info} change={change} />
+      </div>
+      <details class="more">
+        <summary>Other settings as JSON</summary>
+        <AreaField
+          label="Other settings"
+          rows={5}
+          value={further.text}
+          problem={problem}
+          placeholder={'{ "optimizers_config": { "indexing_threshold": 20000 } }'}
+          change={further.setText}
+        />
+      </details>
+      {isDone && <Notice kind="good">The settings are changed.</Notice>}
+      <Failure error={changing.error} />
+      <button type="submit" class="primary" disabled={isEmpty || problem !== undefined || changing.isRunning}>
+        Change settings
+      </button>
+      {!isEmpty && <RequestView request={request} />}
+    </Form>
+  );
+}
+
+interface GraphProps {
+  readonly draft: Draft;
+  readonly info: CollectionInfo;
+  readonly change: (over: Partial<Draft>) => void;
+}
+
+function GraphFields({ draft, info, change }: GraphProps) {
+  return (
+    <>
+      <TextField
+        label="ef_search"
+        type="number"
+        min={1}
+        value={draft.efSearch}
+        placeholder={present(info, 'ef_search')}
+        hint="Candidates that a search keeps when it does not say. More find more, more slowly."
+        change={(efSearch) => {
+          change({ efSearch });
+        }}
+      />
+      <TextField
+        label="m"
+        type="number"
+        min={0}
+        max={512}
+        value={draft.m}
+        placeholder={present(info, 'm')}
+        hint="Links of a node. A change builds the graphs anew."
+        change={(m) => {
+          change({ m });
+        }}
+      />
+      <TextField
+        label="ef_construct"
+        type="number"
+        min={4}
+        value={draft.efConstruct}
+        placeholder={present(info, 'ef_construct')}
+        hint="Candidates kept while a node is inserted."
+        change={(efConstruct) => {
+          change({ efConstruct });
+        }}
+      />
+    </>
+  );
+}

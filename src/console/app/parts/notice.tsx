@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact';
+import { adviceFor, RequestError } from '../service/request';
+
+/** A failure in the server's words, and what can be done about it. */
+export function Failure({ error, retry }: { error: Error | undefined; retry?: () => void }) {
+  if (error === undefined) return null;
+  const advice = error instanceof RequestError ? adviceFor(error) : undefined;
+  return (
+    <div class="notice bad" role="alert">
+      <p>
+        <strong>{error.message}</strong>
+      </p>
+      {advice !== undefined && <p>{advice}</p>}
+      {retry !== undefined && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Notice({ kind, children }: { kind: 'plain' | 'warn' | 'good'; children: ComponentChildren }) {
+  return (
+    <div class={`notice ${kind}`} role="status">
+      {children}
+    </div>
+  );
+}
+
+/** What is shown where there is nothing yet: what it would be, and the next step. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** Keeps its place while something is read. */
+export function Waiting({ what }: { what: string }) {
+  return (
+    <p class="waiting" role="status">
+      Reading {what} …
+    </p>
+  );
+}

@@ -1,0 +1,199 @@
+import { useState } from 'preact/hooks';
+import type { CollectionPart } from '../collections/collection';
+import { Pager } from '../collections/list';
+import { Form, SelectField, TextField } from '../parts/form';
+import { Empty, Failure, Waiting } from '../parts/notice';
+import { RequestView } from '../parts/request-view';
+import { count } from '../service/format';
+import { useLoading, type Loading } from '../service/loading';
+import { linkTo } from '../service/location';
+import { pointsPath, result, type RequestLine } from '../service/request';
+import { compact, type JsonObject } from '../service/exact-json';
+import { parseId, type Page, type PointId } from '../service/types';
+import { NO_FILTER, readFilter } from './filter';
+import { FilterBuilder } from './filter-builder';
+import { knownFields } from './fields';
+import { PointPanel } from './point-panel';
+import { PointTable } from './table';
+
+const PAGE_SIZES = ['10', '25', '50', '100'].map((value) => ({ value, label: `${value} a page` }));
+
+/** What is read: pages by id, each from the offset that the one before gave. */
+function useScroll(name: string, filter: JsonObject | undefined, size: string) {
+  const key = compact(filter ?? null);
+  const [offsets, setOffsets] = useState<readonly PointId[]>([]);
+  const [lastKey, setLastKey] = useState(key);
+  if (lastKey !== key) {
+    setLastKey(key);
+    setOffsets([]);
+  }
+  const offset = offsets.at(-1);
+  const request: RequestLine = {
+    method: 'POST',
+    path: pointsPath(name, 'scroll'),
+    body: {
+      ...(filter !== undefined && { filter }),
+      ...(offset !== undefined && { offset }),
+      limit: Number(size),
+      with_payload: true,
+    },
+  };
+  const page = useLoading(
+    (signal) => result<Page>('POST', request.path, request.body, { exact: true, signal }),
+    [name, key, size, compact(offset ?? null)],
+  );
+  return { request, page, offsets, setOffsets };
+}
+
+function useCount(name: string, filter: JsonObject | undefined): Loading<number> {
+  return useLoading(
+    async (signal) => {
+      const body = filter === undefined ? {} : { filter };
+      const counted = await result<{ count: number }>('POST', pointsPath(name, 'count'), body, { signal });
+      return counted.count;
+    },
+    [name, compact(filter ?? null)],
+  );
+}
+
+/** The points of a collection, page by page. */
+export function PointsPage({ name, info, reload }: CollectionPart) {
+  const [draft, setDraft] = useState(NO_FILTER);
+  const [filter, setFilter] = useState<JsonObject>();
+  const [size, setSize] = useState('25');
+  const [selected, setSelected] = useState<PointId>();
+  const scroll = useScroll(name, filter, size);
+  const matching = useCount(name, filter);
+  const read = readFilter(draft);
+  const isApplied = compact(read.filter ?? null) === compact(filter ?? null);
+  const refresh = (): void => {
+    for (const again of [scroll.page.reload, matching.reload, reload]) again();
+  };
+  if (info.points_count === 0 && filter === undefined && selected === undefined) {
+    return <NoPoints name={name} />;
+  }
+  return (
+    <>
+      <Form
+        label="Which points"
+        submit={() => {
+          setFilter(read.filter);
+          refresh();
+        }}
+      >
+        <FilterBuilder
+          draft={draft}
+          change={setDraft}
+          fields={knownFields(info, scroll.page.value?.points)}
+        />
+        <div class="row spread">
+          <div class="row">
+            <button type="submit" class={isApplied ? '' : 'primary'} disabled={read.problem !== undefined}>
+              {isApplied ? 'Read again' : 'Apply the filter'}
+            </button>
+            <OpenById open={setSelected} />
+          </div>
+          <p class="hint" aria-live="polite">
+            {matching.value !== undefined &&
+              countText(matching.value, info.points_count, filter !== undefined)}
+          </p>
+        </div>
+      </Form>
+      <Failure error={scroll.page.error ?? matching.error} retry={refresh} />
+      <div class={selected === undefined ? '' : 'split'}>
+        <Listing scroll={scroll} size={size} setSize={setSize} selected={selected} select={setSelected} />
+        {selected !== undefined && (
+          <PointPanel
+            key={compact(selected)}
+            name={name}
+            id={selected}
+            changed={refresh}
+            close={() => {
+              setSelected(undefined);
+            }}
+          />
+        )}
+      </div>
+    </>
+  );
+}
+
+function countText(matching: number, all: number, isFiltered: boolean): string {
+  return isFiltered ? `${count(matching)} of ${count(all)} points match` : `${count(matching)} points`;
+}
+
+interface ListingProps {
+  readonly scroll: ReturnType<typeof useScroll>;
+  readonly size: string;
+  readonly setSize: (size: string) => void;
+  readonly selected: PointId | undefined;
+  readonly select: (id: PointId) => void;
+}
+
+function Listing({ scroll, size, setSize, selected, select }: ListingProps) {
+  const { page, request, offsets, setOffsets } = scroll;
+  const points = page.value?.points;
+  if (points === undefined) return page.error === undefined ? <Waiting what="the points" /> : null;
+  if (points.length === 0) return <Empty title="No point matches this filter" />;
+  const next = page.value?.next_page_offset ?? undefined;
+  const from = offsets.length * Number(size) + 1;
+  return (
+    <div class="stack">
+      <PointTable points={points} selected={selected} select={select} />
+      <div class="row spread">
+        <Pager
+          text={`${count(from)} to ${count(from + points.length - 1)}`}
+          previous={
+            offsets.length === 0
+              ? undefined
+              : () => {
+                  setOffsets(offsets.slice(0, -1));
+                }
+          }
+          next={
+            next === undefined
+              ? undefined
+              : () => {
+                  setOffsets([...offsets, next]);
+                }
+          }
+        />
+        <SelectField label="Size of a page" value={size} choices={PAGE_SIZES} change={setSize} />
+      </div>
+      <RequestView request={request} />
+    </div>
+  );
+}
+
+/** Not a form: it is inside of one. */
+function OpenById({ open }: { open: (id: PointId) => void }) {
+  const [text, setText] = useState('');
+  const id = parseId(text);
+  return (
+    <div class="inline-field">
+      <TextField label="Id" mono value={text} placeholder="7 or a UUID" change={setText} />
+      <button
+        type="button"
+        disabled={id === undefined}
+        onClick={() => {
+          if (id !== undefined) open(id);
+        }}
+      >
+        Open
+      </button>
+    </div>
+  );
+}
+
+function NoPoints({ name }: { name: string }) {
+  return (
+    <Empty title="No point yet">
+      <p>Upload a JSONL or CSV file here, or write points with a client or with a request.</p>
+      <div class="row">
+        <a class="button primary" href={linkTo('collections', name, 'upload')}>
+          Upload points
+        </a>
+      </div>
+    </Empty>
+  );
+}

@@ -1,0 +1,26 @@
+import { signal } from '@preact/signals';
+import type { Method } from '../service/request';
+
+/** A request that was sent, and what came. */
+export interface Sent {
+  readonly key: number;
+  readonly method: Method;
+  readonly path: string;
+  readonly body: string;
+  readonly status: number;
+  readonly ms: number;
+}
+
+const MOST_KEPT = 50;
+/** Longer bodies would hold memory for nothing. */
+const LONGEST_KEPT = 200_000;
+
+let nextKey = 0;
+
+/** The latest first. It is in memory only: a reload forgets it. */
+export const history = signal<readonly Sent[]>([]);
+
+export function remember(sent: Omit<Sent, 'key'>): void {
+  const body = sent.body.length > LONGEST_KEPT ? '' : sent.body;
+  history.value = [{ ...sent, body, key: nextKey++ }, ...history.value].slice(0, MOST_KEPT);
+}

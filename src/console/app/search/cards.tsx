@@ -1,0 +1,45 @@
+import { cardFieldsOf, cellText } from '../points/fields';
+import { scoreText } from '../points/table';
+import { compact } from '../service/exact-json';
+import { idText, type Point, type PointId } from '../service/types';
+
+/** Longer texts are cut; the point itself shows them whole. */
+const MOST_CHARACTERS = 220;
+
+export function Cards({ points, select }: { points: readonly Point[]; select: (id: PointId) => void }) {
+  const fields = cardFieldsOf(points);
+  return (
+    <ol class="cards">
+      {points.map((point) => (
+        <li key={compact(point.id)} class="card">
+          <header class="row spread">
+            <button
+              type="button"
+              class="quiet mono"
+              onClick={() => {
+                select(point.id);
+              }}
+            >
+              {idText(point.id)}
+            </button>
+            <span class="faint">{scoreText(point)}</span>
+          </header>
+          <dl>
+            {fields
+              .filter((field) => cellText(point.payload?.[field]) !== '')
+              .map((field) => (
+                <div key={field}>
+                  <dt>{field}</dt>
+                  <dd>{shortened(cellText(point.payload?.[field]))}</dd>
+                </div>
+              ))}
+          </dl>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function shortened(text: string): string {
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text;
+}

@@ -1,0 +1,179 @@
+import { useState } from 'preact/hooks';
+import { Figure } from '../collections/overview';
+import { Failure, Notice, Waiting } from '../parts/notice';
+import { bytes, count, date, duration } from '../service/format';
+import { useInterval, useLoading } from '../service/loading';
+import { result, send, sendRaw } from '../service/request';
+import type { Welcome } from '../service/types';
+import { Chart, type Line } from './chart';
+import type { Figures } from './prometheus';
+import { look, LOOK_MS, looks } from './series';
+
+interface Telemetry {
+  readonly app: { readonly version: string; readonly startup: string };
+}
+
+const REQUESTS: readonly Line[] = [
+  { label: 'answered', value: ({ answered }) => answered },
+  { label: 'refused', value: ({ refused }) => refused },
+  { label: 'failed', value: ({ failed }) => failed },
+];
+const LATENCY: readonly Line[] = [
+  { label: 'median', value: ({ median }) => median },
+  { label: '99 %', value: ({ slowest }) => slowest },
+];
+const MEMORY: readonly Line[] = [
+  { label: 'process', value: ({ held }) => held },
+  { label: 'engine', value: ({ engine }) => engine },
+];
+const BACKLOG: readonly Line[] = [
+  { label: 'waiting', value: ({ waiting }) => waiting },
+  { label: 'running', value: ({ running }) => running },
+];
+
+async function about(
+  signal: AbortSignal,
+): Promise<{ telemetry: Telemetry; welcome: Welcome; isReady: boolean }> {
+  const [telemetry, welcome, ready] = await Promise.all([
+    result<Telemetry>('GET', '/telemetry', undefined, { signal }),
+    send('GET', '/', undefined, { signal }) as Promise<Welcome>,
+    sendRaw('GET', '/readyz', undefined, { signal }),
+  ]);
+  return { telemetry, welcome, isReady: ready.status === 200 };
+}
+
+/** The server: what it is, how it is, and what it does at the moment. */
+export default function ServerPage() {
+  const server = useLoading(about, []);
+  const metrics = useLoading(look, []);
+  const [isPaused, setPaused] = useState(false);
+  useInterval(() => {
+    if (!isPaused) metrics.reload();
+  }, LOOK_MS);
+  useInterval(server.reload, 5 * LOOK_MS);
+  const recent = looks.value;
+  return (
+    <>
+      <header class="page-head">
+        <h1>Server</h1>
+        <button
+          type="button"
+          aria-pressed={isPaused}
+          onClick={() => {
+            setPaused(!isPaused);
+          }}
+        >
+          {isPaused ? 'Go on' : 'Pause'}
+        </button>
+      </header>
+      <Failure error={server.error ?? metrics.error} retry={server.reload} />
+      {server.value === undefined && server.error === undefined && <Waiting what="the state of the server" />}
+      {server.value !== undefined && (
+        <dl class="figures">
+          <Figure label="State">
+            <span class={`status ${server.value.isReady ? 'green' : 'yellow'}`}>
+              {server.value.isReady ? 'Ready' : 'Not ready'}
+            </span>
+          </Figure>
+          <Figure label="Version">{server.value.welcome.kithdb_version}</Figure>
+          <Figure label="Runs for">
+            <span title={`Since ${date(server.value.telemetry.app.startup)}`}>
+              {duration((Date.now() - Date.parse(server.value.telemetry.app.startup)) / 1000)}
+            </span>
+          </Figure>
+          <Figure label="Dialect">{server.value.welcome.dialect}</Figure>
+        </dl>
+      )}
+      {metrics.value !== undefined && <Health figures={metrics.value} />}
+      <div class="charts">
+        <Chart title="Requests" unit="a second" looks={recent} lines={REQUESTS} />
+        <Chart title="Latency" unit="ms" looks={recent} lines={LATENCY} />
+        <Chart title="Memory" unit="MiB" looks={recent} lines={MEMORY} />
+        <Chart title="Reads" unit="at the moment" looks={recent} lines={BACKLOG} />
+      </div>
+      <p class="hint">
+        Every two seconds, for the last five minutes that this page was open. Latencies come from the buckets
+        of the server's histogram, without the requests for metrics. <code>/metrics</code> has all figures for
+        Prometheus.
+      </p>
+      {metrics.value !== undefined && <Contents figures={metrics.value} />}
+    </>
+  );
+}
+
+const TROUBLES: Readonly<Record<string, string>> = {
+  disk_full: 'The disk is full: writes are refused until there is room.',
+  log: 'The log of writes cannot be written.',
+  quarantine: 'A collection is damaged and set aside. Restore it from a backup, or repair it.',
+  collection: 'A collection has a fault.',
+  checkpoint: 'Checkpoints cannot be written.',
+  removal: 'Files of a deleted collection cannot be removed.',
+  background: 'Background work fails and is tried again.',
+};
+
+/** What an operator has to deal with. */
+function Health({ figures }: { figures: Figures }) {
+  const troubles = figures.all('kithdb_troubles').filter(({ value }) => value > 0);
+  const damage = figures.sum('kithdb_checksum_failures_total') ?? 0;
+  if (troubles.length === 0 && damage === 0) {
+    return <Notice kind="good">No trouble is reported.</Notice>;
+  }
+  return (
+    <>
+      {troubles.map(({ labels: { kind = '' } }) => (
+        <Notice kind="warn" key={kind}>
+          {TROUBLES[kind] ?? `Trouble of the kind ${kind}.`} The log of the server says more.
+        </Notice>
+      ))}
+      {damage > 0 && (
+        <Notice kind="warn">
+          {count(damage)} pieces of files were not as they were written. Look at the disk, and check a backup.
+        </Notice>
+      )}
+    </>
+  );
+}
+
+/** Totals of the moment. */
+function Contents({ figures }: { figures: Figures }) {
+  const limit = figures.sum('kithdb_memory_limit_bytes', { of: 'process' }) ?? 0;
+  const held = figures.sum('kithdb_memory_held_bytes', { of: 'process' });
+  const scrubbed = figures.sum('kithdb_scrub_last_finished_timestamp_seconds') ?? 0;
+  const components = figures.all('kithdb_memory_bytes').filter(({ value }) => value > 0);
+  return (
+    <section>
+      <h2>What it holds</h2>
+      <dl class="figures">
+        <Figure label="Collections">{count(figures.sum('kithdb_collections') ?? 0)}</Figure>
+        <Figure label="Points">{count(figures.sum('kithdb_points') ?? 0)}</Figure>
+        <Figure label="Memory held">{held === undefined ? '–' : bytes(held)}</Figure>
+        <Figure label="Memory limit">{limit === 0 ? 'none' : bytes(limit)}</Figure>
+        <Figure label="Last scrub">
+          {scrubbed === 0 ? 'none since the start' : date(new Date(scrubbed * 1000).toISOString())}
+        </Figure>
+      </dl>
+      {components.length > 0 && (
+        <div class="table-frame" tabIndex={0} role="region" aria-label="Memory of collections">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Memory of collections</th>
+                <th scope="col" class="number">
+                  Size
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {components.map(({ labels: { component = '' }, value }) => (
+                <tr key={component}>
+                  <th scope="row">{component.replaceAll('_', ' ')}</th>
+                  <td class="number">{bytes(value)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+/**
+ * JSON that is the same after reading and writing. A number that JavaScript would write otherwise (`1.0`, an integer beyond
+ * 2^53) is kept as its text, so that a payload that is edited, or an id that is sent back, is not changed.
+ */
+
+/** A number as its text, made by `JSON.rawJSON`. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+export type JsonValue = null | boolean | number | string | RawNumber | JsonValue[] | JsonObject;
+
+export interface JsonObject {
+  [key: string]: JsonValue;
+}
+
+/** What TypeScript's library does not have yet. */
+interface SourceJson {
+  rawJSON?: (text: string) => RawNumber;
+  parse: (
+    text: string,
+    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
+  ) => unknown;
+}
+
+const json = JSON as unknown as SourceJson;
+
+/** @throws SyntaxError where the text is no JSON. */
+export function parseExact(text: string): JsonValue {
+  const { rawJSON } = json;
+  if (rawJSON === undefined) {
+    // A browser from before 2025: numbers are read as JavaScript's.
+    return JSON.parse(text) as JsonValue;
+  }
+  return json.parse(text, (_key, value, context) =>
+    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
+      ? rawJSON(context.source)
+      : value,
+  ) as JsonValue;
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value && Object.isFrozen(value);
+}
+
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+/** A value as JSON on one line. */
+export function compact(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+/** Lists of numbers, such as vectors, on one line each. */
+const NUMBERS = /\[\s*(-?\d[^[\]{}"]*?)\s*\]/g;
+
+/** A value as JSON for people. */
+export function pretty(value: unknown): string {
+  return JSON.stringify(value, undefined, 2).replaceAll(
+    NUMBERS,
+    (_, items: string) => `[${items.replaceAll(/\s+/g, ' ')}]`,
+  );
+}

@@ -1,0 +1,128 @@
+/** What the console reads of the answers of the server. openapi.yaml describes them in full. */
+import type { JsonObject, JsonValue, RawNumber } from './exact-json';
+
+export type PointId = number | string | RawNumber;
+
+export interface Welcome {
+  readonly version: string;
+  readonly kithdb_version: string;
+  readonly dialect: string;
+}
+
+export interface DenseParams {
+  readonly size: number;
+  readonly distance: string;
+  readonly datatype?: string | null;
+  readonly on_disk?: boolean | null;
+  readonly multivector_config?: { readonly comparator: string } | null;
+  readonly quantization_config?: JsonObject | null;
+  readonly hnsw_config?: JsonObject | null;
+}
+
+export interface SparseParams {
+  readonly modifier?: string | null;
+}
+
+export interface FieldIndex {
+  readonly data_type: string;
+  readonly points: number;
+}
+
+export interface CollectionInfo {
+  readonly status: 'green' | 'yellow' | 'grey' | 'red';
+  readonly optimizer_status: 'ok' | { readonly error: string };
+  readonly warnings: readonly { readonly message: string }[];
+  readonly indexed_vectors_count: number;
+  readonly points_count: number;
+  readonly config: {
+    readonly params: {
+      readonly vectors?: DenseParams | Readonly<Record<string, DenseParams>>;
+      readonly sparse_vectors?: Readonly<Record<string, SparseParams | null>>;
+    };
+    readonly hnsw_config: JsonObject;
+    readonly optimizer_config: JsonObject;
+    readonly wal_config: JsonObject;
+    readonly quantization_config: JsonObject | null;
+    readonly strict_mode_config?: JsonObject | null;
+    readonly metadata?: JsonObject | null;
+  };
+  readonly payload_schema: Readonly<Record<string, FieldIndex>>;
+}
+
+/** A point as a page or a search gives it. */
+export interface Point {
+  readonly id: PointId;
+  readonly version?: number;
+  readonly score?: number | RawNumber;
+  readonly payload?: JsonObject | null;
+  readonly vector?: JsonValue;
+}
+
+export interface Page {
+  readonly points: readonly Point[];
+  readonly next_page_offset: PointId | null;
+}
+
+export interface AccessToken {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string | null;
+  readonly created_at: string;
+  readonly expired_at: string | null;
+  readonly permission: string;
+}
+
+export interface IssuedToken extends AccessToken {
+  readonly token: string;
+}
+
+/** A vector field: `name` is empty for the unnamed one. */
+export interface VectorField {
+  readonly name: string;
+  readonly kind: 'dense' | 'multi' | 'sparse';
+  /** Of dense ones. */
+  readonly params?: DenseParams;
+  /** Of sparse ones. */
+  readonly modifier?: string | undefined;
+}
+
+/** The vector fields of a collection, the unnamed one first. */
+export function vectorFields({ config: { params } }: CollectionInfo): readonly VectorField[] {
+  const { vectors = {}, sparse_vectors: sparse = {} } = params;
+  const dense = typeof vectors.size === 'number' ? { '': vectors as DenseParams } : vectors;
+  return [
+    ...Object.entries(dense as Readonly<Record<string, DenseParams>>).map(([name, of]): VectorField => ({
+      name,
+      kind: of.multivector_config ? 'multi' : 'dense',
+      params: of,
+    })),
+    ...Object.entries(sparse).map(([name, of]): VectorField => ({
+      name,
+      kind: 'sparse',
+      modifier: of?.modifier ?? undefined,
+    })),
+  ];
+}
+
+/** The name of a field as people read it. */
+export function fieldLabel({ name, kind, params }: VectorField): string {
+  const shape = kind === 'sparse' ? 'sparse' : `${params?.size ?? '?'} · ${params?.distance ?? ''}`;
+  return `${name === '' ? 'unnamed' : name} (${kind === 'multi' ? 'multi, ' : ''}${shape})`;
+}
+
+/** An id as text: as it is in a path, and as a key. */
+export function idText(id: PointId): string {
+  return typeof id === 'object' ? id.rawJSON : String(id);
+}
+
+/** The id that a text stands for; undefined where it is none. */
+export function parseId(text: string): PointId | undefined {
+  const trimmed = text.trim();
+  if (/^\d+$/.test(trimmed)) {
+    const value = Number(trimmed);
+    if (Number.isSafeInteger(value)) return value;
+    const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => RawNumber };
+    return rawJSON?.(trimmed.replace(/^0+(?=\d)/, ''));
+  }
+  return trimmed === '' ? undefined : trimmed;
+}

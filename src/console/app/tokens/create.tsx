@@ -1,0 +1,89 @@
+import { useState } from 'preact/hooks';
+import { Dialog } from '../parts/dialog';
+import { Form, SelectField, SwitchField, TextField } from '../parts/form';
+import { Failure } from '../parts/notice';
+import { useAction } from '../service/loading';
+import { send } from '../service/request';
+import type { IssuedToken } from '../service/types';
+
+const PERMISSIONS = [
+  { name: 'read', hint: 'Every GET, and every search, query, scroll and count.' },
+  { name: 'write', hint: 'Making, changing and deleting collections, points, payloads and indexes.' },
+  {
+    name: 'admin',
+    hint: 'Making, listing, rotating and deleting access tokens. It does not include the others.',
+  },
+] as const;
+
+const DAY = 86_400;
+
+const LIFETIMES = [
+  { value: '', label: 'Never' },
+  ...[1, 7, 30, 90, 365].map((days) => ({
+    value: String(days * DAY),
+    label: days === 1 ? 'In a day' : `In ${days} days`,
+  })),
+];
+
+interface Props {
+  readonly show: (token: IssuedToken) => void;
+  readonly close: () => void;
+}
+
+export function CreateToken({ show, close }: Props) {
+  const [name, setName] = useState('');
+  const [description, setDescription] = useState('');
+  const [permissions, setPermissions] = useState<readonly string[]>(['read']);
+  const [lifetime, setLifetime] = useState('');
+  const creating = useAction(async () => {
+    const body = {
+      name,
+      permission: permissions.join(','),
+      ...(description !== '' && { description }),
+      ...(lifetime !== '' && { will_expire: true, expires_in_seconds: Number(lifetime) }),
+    };
+    show((await send('POST', '/auth/access_token', body)) as IssuedToken);
+  });
+  return (
+    <Dialog title="New token" close={close}>
+      <Form submit={creating.run}>
+        <TextField label="Name" required value={name} change={setName} />
+        <TextField
+          label="Description"
+          value={description}
+          hint="What it is for. May be empty."
+          change={setDescription}
+        />
+        <fieldset class="plain">
+          <legend>Permission</legend>
+          {PERMISSIONS.map((of) => (
+            <SwitchField
+              key={of.name}
+              label={of.name}
+              hint={of.hint}
+              value={permissions.includes(of.name)}
+              change={(isOn) => {
+                const others = permissions.filter((other) => other !== of.name);
+                setPermissions(isOn ? [...others, of.name] : others);
+              }}
+            />
+          ))}
+        </fieldset>
+        <SelectField label="Expires" value={lifetime} choices={LIFETIMES} change={setLifetime} />
+        <Failure error={creating.error} />
+        <footer class="form-end">
+          <button
+            type="submit"
+            class="primary"
+            disabled={name === '' || permissions.length === 0 || creating.isRunning}
+          >
+            Create token
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+        </footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,84 @@
+/** How a row becomes a point. */
+import { compact } from '../service/exact-json';
+import type { CollectionInfo } from '../service/types';
+import { vectorFields, type VectorField } from '../service/types';
+import type { Row } from './rows';
+
+/** A row as the text of a point, or why it is none. */
+export type PointRow =
+  { readonly place: number; readonly point: string } | { readonly place: number; readonly problem: string };
+
+export interface Mapping {
+  /** Whether a row is a point already. */
+  readonly isPoint: boolean;
+  readonly id: string;
+  /** The column of each vector field, by the name of the field; empty for none. */
+  readonly vectors: Readonly<Record<string, string>>;
+  /** Fields whose column has a text, of which the server makes the vector. */
+  readonly texts: Readonly<Record<string, boolean>>;
+}
+
+/** The model that is built in. */
+export const TEXT_MODEL = 'qdrant/bm25';
+
+/** Columns as the command line and its exports name them. */
+export function defaultMapping(info: CollectionInfo, isPoint: boolean): Mapping {
+  const fields = vectorFields(info);
+  return {
+    isPoint,
+    id: 'id',
+    vectors: Object.fromEntries(fields.map(({ name }) => [name, name === '' ? 'vector' : name])),
+    texts: Object.fromEntries(fields.map(({ name, kind }) => [name, kind === 'sparse'])),
+  };
+}
+
+export function toPoint(row: Row, mapping: Mapping, fields: readonly VectorField[]): PointRow {
+  if ('problem' in row) return row;
+  if ('text' in row && mapping.isPoint) return { place: row.place, point: row.text };
+  const values = 'text' in row ? (JSON.parse(row.text) as Record<string, unknown>) : row.fields;
+  try {
+    return { place: row.place, point: compact(fromColumns(values, row.place, mapping, fields)) };
+  } catch (error) {
+    return { place: row.place, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function fromColumns(
+  values: Readonly<Record<string, unknown>>,
+  place: number,
+  { id, vectors, texts }: Mapping,
+  fields: readonly VectorField[],
+): object {
+  const used = new Set([id]);
+  const named: Record<string, unknown> = {};
+  for (const { name } of fields) {
+    const column = vectors[name] ?? '';
+    const value = column === '' ? undefined : values[column];
+    if (value === undefined) continue;
+    // A text is searched and shown too, so it stays in the payload.
+    if (texts[name] !== true) used.add(column);
+    named[name] =
+      texts[name] === true ? { text: textOf(value, column), model: TEXT_MODEL } : vectorOf(value, column);
+  }
+  const payload = Object.fromEntries(Object.entries(values).filter(([column]) => !used.has(column)));
+  const isUnnamed = fields.length === 1 && fields[0]?.name === '';
+  const vector = isUnnamed ? named[''] : named;
+  if (vector === undefined) throw new Error(`There is no column “${vectors[''] ?? ''}” with the vector`);
+  // As an import does: without a column of ids, the number of the row, from 0.
+  return { id: id === '' ? place - 1 : values[id], vector, payload };
+}
+
+function textOf(value: unknown, column: string): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new Error(`The column “${column}” has no text`);
+}
+
+function vectorOf(value: unknown, column: string): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new Error(`The column “${column}” has no vector: a list of numbers as JSON writes it`);
+  }
+}

@@ -1,0 +1,5 @@
+/** What Vite makes of imports with these endings. */
+declare module '*?worker&url' {
+  const url: string;
+  export default url;
+}

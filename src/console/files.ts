@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+/** Written by the build from `src/console/app`; one folder above both `src` and `dist` lies the root. */
+const FOLDER = join(__dirname, '..', '..', 'dist', 'console', 'app');
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** A file of the console, as it is and compressed by the build. */
+export interface StaticFile {
+  readonly contentType: string;
+  readonly plain: Buffer;
+  readonly br: Buffer;
+  readonly gzip: Buffer;
+}
+
+/**
+ * The files of the console. They are read at the first request, since most servers never get one, and then kept: they are
+ * a few hundred kilobytes. A name that is asked for is looked up among those of the folder and never made a path.
+ */
+export class ConsoleFiles {
+  #files: ReadonlyMap<string, StaticFile> | undefined;
+
+  constructor(private readonly folder: string = FOLDER) {}
+
+  /** The page. @throws Error when the console was not built. */
+  get page(): StaticFile {
+    const page = this.find('index.html');
+    if (page === undefined) {
+      throw new Error('The console was not built');
+    }
+    return page;
+  }
+
+  /** A file by its name. */
+  find(name: string): StaticFile | undefined {
+    this.#files ??= readAll(this.folder);
+    return this.#files.get(name);
+  }
+}
+
+function readAll(folder: string): ReadonlyMap<string, StaticFile> {
+  const files = new Map<string, StaticFile>();
+  for (const name of readdirSync(folder)) {
+    const contentType = CONTENT_TYPES[extname(name)];
+    if (contentType !== undefined) {
+      const read = (suffix: string): Buffer => readFileSync(join(folder, `${name}${suffix}`));
+      files.set(name, { contentType, plain: read(''), br: read('.br'), gzip: read('.gz') });
+    }
+  }
+  return files;
+}

@@ -1,0 +1,31 @@
+import { closeSync, openSync } from 'node:fs';
+import { LineWriter } from './line-writer';
+
+/** Readable by the owner of the server alone: the lines say who did what from where. */
+const MODE = 0o600;
+
+/** A file to which a line of JSON is appended for each action. */
+export class AuditLog {
+  readonly #fd: number;
+  readonly #lines: LineWriter;
+
+  /** @throws Error when the file cannot be opened for appending. */
+  constructor(path: string) {
+    this.#fd = openSync(path, 'a', MODE);
+    this.#lines = new LineWriter(this.#fd, (lost) => `${JSON.stringify({ time: now(), lost })}\n`);
+  }
+
+  readonly write = (line: object): void => {
+    this.#lines.write(`${JSON.stringify(line)}\n`);
+  };
+
+  /** Writes what is buffered and closes the file. */
+  close(): void {
+    this.#lines.flush();
+    closeSync(this.#fd);
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

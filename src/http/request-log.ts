@@ -1,0 +1,94 @@
+import type { Logger } from 'pino';
+import type { ClientAddresses } from './client-address';
+import type { Exchange } from './exchange';
+import { COLLECTION_PARAMETER, isPointsRoute, type Route } from './route-table';
+
+/** Which requests are logged beside those that the level of the log has. */
+export interface RequestLogOptions {
+  /** Requests that take so many milliseconds are logged as warnings; none when absent. */
+  readonly slowMs?: number | undefined;
+  /** Takes the lines about actions of admins, on tokens and on collections; none are written when absent. */
+  readonly audit?: ((line: object) => void) | undefined;
+}
+
+/**
+ * Writes one line for each request at its end, where the level of the log has them. A line has the pattern of the route and
+ * the name of the collection, and never a path, an id of a point, a query or a credential.
+ */
+export class RequestLog {
+  readonly #logsAll: boolean;
+  readonly #slowMs: number;
+
+  constructor(
+    private readonly log: Logger,
+    private readonly addresses: Pick<ClientAddresses, 'of'>,
+    private readonly options: RequestLogOptions = {},
+  ) {
+    this.#logsAll = log.isLevelEnabled('info');
+    this.#slowMs = options.slowMs ?? Infinity;
+  }
+
+  /** Takes a request that is over. */
+  ended(exchange: Exchange): void {
+    const { audit } = this.options;
+    if (this.#logsAll || audit !== undefined || this.#slowMs !== Infinity) {
+      const ms = exchange.elapsedSeconds() * 1000;
+      if (ms >= this.#slowMs) {
+        this.log.warn(this.#line(exchange, ms), 'slow request');
+      } else if (this.#logsAll) {
+        const words = exchange.wasAnswered() ? 'request' : 'request aborted by the client';
+        this.log.info(this.#line(exchange, ms), words);
+      }
+      if (audit !== undefined && exchange.route !== undefined && isAudited(exchange.route)) {
+        audit(this.#auditLine(exchange, exchange.route));
+      }
+    }
+  }
+
+  #line(exchange: Exchange, ms: number): object {
+    const wasAnswered = exchange.wasAnswered();
+    return {
+      requestId: exchange.requestId,
+      method: exchange.method,
+      route: exchange.route?.path ?? 'none',
+      collection: exchange.params[COLLECTION_PARAMETER],
+      status: wasAnswered ? exchange.response.statusCode : undefined,
+      ...(!wasAnswered && { aborted: true }),
+      ms: Math.round(ms * 1e3) / 1e3,
+      address: this.addresses.of(exchange.request),
+      principal: exchange.principal,
+    };
+  }
+
+  #auditLine(exchange: Exchange, route: Route): object {
+    return {
+      time: new Date().toISOString(),
+      requestId: exchange.requestId,
+      who: exchange.credential ?? exchange.principal,
+      address: this.addresses.of(exchange.request),
+      action: `${route.method} ${route.path}`,
+      ...exchange.params,
+      status: exchange.wasAnswered() ? exchange.response.statusCode : null,
+      outcome: outcomeOf(exchange),
+    };
+  }
+}
+
+/** Changes of the admin, of tokens and of collections, and logins; not those of points. */
+function isAudited(route: Route): boolean {
+  if (route.method === 'GET') {
+    return false;
+  }
+  return (
+    route.kind === 'auth' ||
+    (route.kind === 'engine' && route.permission === 'write' && !isPointsRoute(route))
+  );
+}
+
+function outcomeOf(exchange: Exchange): 'done' | 'refused' | 'failed' | 'aborted' {
+  if (!exchange.wasAnswered()) {
+    return 'aborted';
+  }
+  const { statusCode } = exchange.response;
+  return statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
+}

@@ -1,0 +1,155 @@
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { EngineError, type Engine } from '../engine/types';
+import { isDiskFull } from '../files/explained';
+import { productVersion } from '../system/version';
+import {
+  bytesOf,
+  filesIn,
+  readArchive,
+  writeArchive,
+  type ArchivedCollection,
+  type ArchiveIndex,
+  type SnapshotKind,
+} from './archive';
+import { busy, malformed, noRoom } from './failure';
+import type { Owner, SnapshotDescription, SnapshotStore, WorkFolder } from './store';
+
+/** How many are made or recovered at a time: each reads or writes all of a collection. */
+const AT_ONCE = 2;
+const READ_BYTES = 1024 * 1024;
+/** What the tar has beside the files: a header for each, and its padding. */
+const BYTES_PER_FILE = 1024;
+
+/** What a recovery takes into account. */
+export interface RecoverOptions {
+  /** The SHA-256 that the archive must have. */
+  readonly checksum?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes snapshots of collections and recovers them (C12): what the engine links is packed into one file, and what was
+ * unpacked becomes a collection in one step of the engine. The store of authentication is in none.
+ */
+export class SnapshotService {
+  #running = 0;
+
+  constructor(readonly store: SnapshotStore) {}
+
+  /** Makes a snapshot of a collection, or of all of them, each at one operation. Durable when it resolves. */
+  create(engine: Engine, owner: Owner, signal: AbortSignal): Promise<SnapshotDescription> {
+    return this.#alone(async () => {
+      await this.store.refuseMore();
+      return this.store.withWorkFolder(async (work) => {
+        const names = owner === 'all' ? await collectionNames(engine) : [owner.collection];
+        const createdAt = new Date();
+        const index: ArchiveIndex = {
+          kind: owner === 'all' ? 'all' : 'collection',
+          kithdb_version: productVersion(),
+          created_at: createdAt.toISOString(),
+          collections: await link(engine, work, names, owner === 'all', signal),
+        };
+        const files = index.collections.reduce((sum, one) => sum + one.files.length, 1);
+        await this.store.refuseBeyondRoom(bytesOf(index) + files * BYTES_PER_FILE);
+        const archive = join(work.path, 'archive');
+        const digest = await writeArchive(work.path, index, archive, signal);
+        return this.store.keep(owner, archive, digest, createdAt);
+      });
+    });
+  }
+
+  /**
+   * Makes the collection of a snapshot that is kept, or replaces it: all or nothing, durable when it resolves. The snapshot
+   * may be that of another collection.
+   */
+  async recover(engine: Engine, collection: string, name: string, options: RecoverOptions): Promise<void> {
+    const { path } = await this.store.findOfAny(collection, name);
+    await this.recoverFrom(engine, { collection }, open(path), options);
+  }
+
+  /** The same with all collections of a snapshot of all. Others stay as they are. */
+  async recoverAll(engine: Engine, name: string, options: RecoverOptions): Promise<void> {
+    const { path } = await this.store.find('all', name);
+    await this.recoverFrom(engine, 'all', open(path), options);
+  }
+
+  /** The same from an archive that arrives. */
+  recoverFrom(engine: Engine, owner: Owner, archive: Readable, options: RecoverOptions): Promise<void> {
+    const recovered = this.#alone(() =>
+      this.store.withWorkFolder(async (work) => {
+        const kind: SnapshotKind = owner === 'all' ? 'all' : 'collection';
+        const folder = await work.below('files');
+        const { index, digest } = await readArchive(archive, {
+          into: join(work.path, 'files'),
+          kind,
+          mostBytes: this.store.limits.maxSnapshotBytes,
+          roomBytes: await this.store.roomBytes(),
+          signal: options.signal,
+        });
+        const { checksum } = options;
+        if (checksum !== undefined && checksum.toLowerCase() !== digest.sha256) {
+          throw malformed(`The snapshot has the checksum ${digest.sha256}, not ${checksum}`);
+        }
+        options.signal.throwIfAborted();
+        await engine.adopt(
+          index.collections.map((one) => ({
+            name: owner === 'all' ? one.name : owner.collection,
+            folder: `${folder}/${one.folder}`,
+          })),
+        );
+      }),
+    );
+    return recovered.finally(() => archive.destroy());
+  }
+
+  /** Runs work unless too much is under way. @throws SnapshotRefusal */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= AT_ONCE) throw busy();
+    this.#running += 1;
+    try {
+      return await work();
+    } catch (error) {
+      throw isDiskFull(error) && !(error instanceof EngineError) ? noRoom() : error;
+    } finally {
+      this.#running -= 1;
+    }
+  }
+}
+
+function open(path: string): Readable {
+  return createReadStream(path, { highWaterMark: READ_BYTES });
+}
+
+async function collectionNames(engine: Engine): Promise<readonly string[]> {
+  const answer = await engine.execute({ operation: 'list_collections' });
+  const { result } = JSON.parse(answer.toString()) as {
+    readonly result: { readonly collections: readonly { readonly name: string }[] };
+  };
+  return result.collections.map(({ name }) => name);
+}
+
+/** Has the engine link the files of collections, each into a folder of its own. */
+async function link(
+  engine: Engine,
+  work: WorkFolder,
+  names: readonly string[],
+  passesDeleted: boolean,
+  signal: AbortSignal,
+): Promise<readonly ArchivedCollection[]> {
+  const linked: ArchivedCollection[] = [];
+  for (const [at, name] of names.entries()) {
+    signal.throwIfAborted();
+    const folder = String(at + 1);
+    try {
+      await engine.linkSnapshot(name, await work.below(folder));
+    } catch (error) {
+      const isGone = error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
+      if (!(isGone && passesDeleted)) throw error;
+      continue;
+    }
+    linked.push({ name, folder, files: await filesIn(join(work.path, folder)) });
+  }
+  return linked;
+}
