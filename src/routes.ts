@@ -2,7 +2,7 @@ import { commonRoutes, groupRoutes } from './engine-routes';
 import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
 import type { RequestCounts } from './http/request-counts';
-import type { AuthRoute, PlainRoute, Route } from './http/route-table';
+import type { AuthRoute, HandledRoute, PlainRoute, Route } from './http/route-table';
 import { metricsRoute } from './metrics/route';
 import { descriptionRoute } from './system/description';
 import { snapshotRoutes } from './snapshots/routes';
@@ -13,7 +13,8 @@ import { unimplementedRoutes } from './system/unimplemented';
 
 /**
  * The route table: every route of the service, one line each with its permission. Literal paths come before those with
- * parameters. `pages` are those of the console, which the description of the interface leaves out.
+ * parameters. `pages` are those of the console,
+ * which the description of the interface leaves out, and `/mcp`.
  */
 export function allRoutes(
   authRoutes: readonly AuthRoute[],
@@ -22,14 +23,14 @@ export function allRoutes(
   kithdbVersion: string,
   metricsKeptMs?: number,
   dialect: Dialect = DIALECTS.specification,
-  pages: readonly PlainRoute[] = [],
+  pages: readonly (PlainRoute | HandledRoute)[] = [],
   snapshots?: SnapshotService,
 ): readonly Route[] {
   const groups = dialect.servesGroups
     ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
     : [];
   return [
-    ...plainRoutes(lifecycle, kithdbVersion, dialect.name),
+    ...plainRoutes(lifecycle, kithdbVersion, dialect),
     descriptionRoute(),
     ...pages,
     metricsRoute({

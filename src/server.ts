@@ -27,6 +27,9 @@ import { httpListeners } from './http/listener';
 import { openLog, type ProcessLog } from './http/log';
 import { openControl } from './operations/control';
 import { whyUnusable } from './operations/data-dir';
+import type { OwnAddress } from './mcp-host/own-server';
+import { mcpRoutes } from './mcp-host/route';
+import { EndpointModels } from './models/endpoint-models';
 import { reportScrub } from './operations/scrub-report';
 import { reportStart } from './operations/start-report';
 import { reportHealthIssues } from './operations/health-report';
@@ -190,6 +193,12 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
 
 function createServer(start: Start, auth: Deferred<AuthService>): Server {
   const { config, log, lifecycle, state, snapshots } = start;
+  let listening: Server | undefined;
+  const ownAddress = (): OwnAddress | undefined => {
+    const address = listening?.address();
+    if (typeof address !== 'object' || address === null) return undefined;
+    return { host: config.host, port: address.port, isTls: config.tls !== undefined };
+  };
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
   const dialect = DIALECTS[config.dialect];
@@ -201,7 +210,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
       productVersion(),
       undefined,
       dialect,
-      config.console ? consoleRoutes() : [],
+      [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
       snapshots,
     ),
     dialect,
@@ -222,7 +231,8 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
   });
   try {
     const { maxConnections, tls } = config;
-    return createHttpServer(listeners, { ...DEFAULT_SERVER_LIMITS, maxConnections }, tls);
+    listening = createHttpServer(listeners, { ...DEFAULT_SERVER_LIMITS, maxConnections }, tls);
+    return listening;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
@@ -255,13 +265,14 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 /** Makes the engine without opening it. */
 function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
   const { dataDir, searchThreads, memoryLimit, limits, scrubMbPerSecond, scrubIntervalHours } = config;
-  const { allowFilesystem: allowedFileSystems } = config;
+  const { allowFilesystem: allowedFileSystems, models } = config;
   const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const make = async (): Promise<Engine> =>
     factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
       ...(scrubMbPerSecond > 0 && { scrub }),
+      ...(models.length > 0 && { models: new EndpointModels(models) }),
     });
   const engine = make();
   engine.catch(() => undefined);

@@ -88,6 +88,11 @@ function runAuthFlips(first, count) {
   return runJest('auth-flips', ['test/auth/store-damage', '-t', 'any flip of a bit'], variables, count);
 }
 
+/** Every page of the console in both schemes, wide and narrow; the pictures are in `.build/console-pictures`. */
+function runConsole() {
+  return runJest('console', ['test/console'], { CONSOLE_WALK: 'all' }, 1);
+}
+
 /** Every change of the store of authentication, killed before every call of the disk. */
 function runAuthKills() {
   const variables = { KITHDB_AUTH_KILL_STEP: 1 };
@@ -215,6 +220,7 @@ const standard = {
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
+  console: { full: 1, slice: 1, isNumbered: false, run: runConsole },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
   snippets: { full: 1, isNumbered: false, run: runSnippets },

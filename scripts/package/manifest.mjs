@@ -30,3 +30,26 @@ export function publishedManifest(tree) {
     },
   };
 }
+
+/** What the package of the MCP server needs; kithdb loads it, and has no part of it. */
+const MCP_DEPENDENCIES = ['@modelcontextprotocol/sdk', 'zod'];
+
+/**
+ * @param {Record<string, any>} tree package.json of the source tree
+ * @returns {Record<string, any>}
+ */
+export function mcpManifest(tree) {
+  const { version, license, repository, engines } = tree;
+  return {
+    name: '@kithdb/mcp',
+    ...{ version, license, repository },
+    description: 'The MCP server of kithdb',
+    keywords: ['mcp', 'kithdb', 'vector-database'],
+    type: 'commonjs',
+    main: './dist/index.js',
+    types: './dist/index.d.ts',
+    files: ['dist', 'LICENSE', 'README.md'],
+    engines,
+    dependencies: Object.fromEntries(MCP_DEPENDENCIES.map((name) => [name, tree.devDependencies[name]])),
+  };
+}

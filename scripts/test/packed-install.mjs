@@ -25,7 +25,7 @@ export async function checkPackedInstall() {
   if (platform === undefined) return `skipped: there is no package for ${process.platform}-${process.arch}`;
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-packed-'));
   try {
-    const { kithdb, engines } = await packAll({
+    const { kithdb, engines, mcp } = await packAll({
       out: join(folder, 'tarballs'),
       engines: enginesIn(join(root, 'native'), [platform]),
       namesEngines: false,
@@ -35,6 +35,7 @@ export async function checkPackedInstall() {
     const installed = join(folder, 'installed');
     const bytes = await install(installed, [kithdb.file, engines[0].file]);
     requireExports(installed, kithdb);
+    requireOptional(installed, mcp);
     await requireServing(installed);
     const packed = kithdb.bytes + engines[0].bytes;
     return `${(packed / 1e6).toFixed(1)} MB packed, ${(bytes / 1e6).toFixed(1)} MB installed`;
@@ -67,6 +68,21 @@ async function requireEnginePackage(kithdb, engine, platform, folder) {
   const fits = runtime === undefined ? major === 0 : major === runtime[0] && minor <= runtime[1];
   if (needs.machine !== platform.cpu || !fits)
     throw new BuildError(`What the engine needs was not read: ${JSON.stringify(needs)}`);
+}
+
+/** What is a package of its own is not in kithdb, which says how to get it. */
+function requireOptional(installed, mcp) {
+  if (
+    !mcp.contents.includes('dist/index.js') ||
+    mcp.contents.some((path) => !/^(?:dist\/|[A-Z])|^package\.json$/.test(path))
+  )
+    throw new BuildError(`The package of MCP has ${mcp.contents.join(', ')}.`);
+  const command = join(installed, 'node_modules', 'kithdb', 'bin', 'kithdb.js');
+  const { status, stderr } = spawnSync(process.execPath, [command, 'mcp', '--data-dir', installed], {
+    encoding: 'utf8',
+  });
+  if (status !== 1 || !stderr.includes('npm install ./kithdb-mcp-'))
+    throw new BuildError(`kithdb mcp without its package ended with ${status}: ${stderr}`);
 }
 
 async function install(folder, tarballs) {

@@ -5,6 +5,7 @@ import { digestOf, isWellFormedToken } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import type { IdentityCache, KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
+import { tokenLimits } from './limits';
 import type { LoginThrottle } from './login-throttle';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, parsePermissions } from './permissions';
@@ -368,7 +369,12 @@ export class StoredAuthService implements AuthService {
 function knownToken(stored: StoredToken): KnownToken {
   const permissions = parsePermissions(stored.permission) ?? new Set<Permission>();
   return {
-    identity: Object.freeze({ kind: 'access-token', permissions, tokenId: stored.id }),
+    identity: Object.freeze({
+      kind: 'access-token',
+      permissions,
+      tokenId: stored.id,
+      ...(stored.limits !== undefined && { limits: tokenLimits(stored.limits) }),
+    }),
     expiresAt: stored.expiresAt,
   };
 }

@@ -1,5 +1,6 @@
 import type { Permission } from '../http/authorization';
 import { digestOf, generateToken } from './access-token';
+import { limitFields, readLimits, type FilterCheck, type LimitFields } from './limits';
 import { formatPermissions, parsePermissions, unknownPermission } from './permissions';
 import type { StoredToken, TokenStore } from './store/port';
 
@@ -10,6 +11,8 @@ export interface TokenRequest {
   readonly permissions: ReadonlySet<Permission>;
   /** Null for a token that does not expire. */
   readonly lifetimeSeconds: number | null;
+  /** What it may reach, as it is stored; all where absent (C15). */
+  readonly limits?: string | undefined;
 }
 
 /** A token whose raw value is shown this once. */
@@ -33,6 +36,7 @@ export async function issueToken(
     permission: formatPermissions(request.permissions),
     createdAt,
     expiresAt: request.lifetimeSeconds === null ? null : createdAt + request.lifetimeSeconds,
+    ...(request.limits !== undefined && { limits: request.limits }),
   });
   return { stored, raw };
 }
@@ -52,7 +56,7 @@ export async function reissueToken(
 }
 
 /** An access token as every interface shows it. */
-export interface TokenResource {
+export interface TokenResource extends LimitFields {
   readonly id: number;
   readonly name: string;
   readonly description: string | null;
@@ -76,6 +80,7 @@ export function tokenResource(token: StoredToken, raw?: string): TokenResource {
     expired_at: token.expiresAt === null ? null : rfc3339(token.expiresAt),
     will_expire: token.expiresAt !== null,
     permission: token.permission,
+    ...(token.limits !== undefined && limitFields(token.limits)),
   };
 }
 
@@ -136,24 +141,37 @@ export interface TokenFields {
   readonly description?: unknown;
   /** Null for a token that does not expire. */
   readonly lifetimeSeconds?: unknown;
+  /** What it may reach (C15). */
+  readonly collections?: unknown;
+  readonly filter?: unknown;
 }
 
 /** The request of fields, or why they are refused: a sentence. */
-export function readTokenRequest(fields: TokenFields): TokenRequest | string {
-  const { name, permission, description = null, lifetimeSeconds = null } = fields;
+export function readTokenRequest(fields: TokenFields, check: FilterCheck): TokenRequest | string {
+  const { name, permission, description = null, lifetimeSeconds = null, collections, filter } = fields;
   const refused =
     refuseTokenName(name) ??
     refusePermission(permission) ??
     (description === null ? undefined : refuseDescription(description)) ??
     (lifetimeSeconds === null ? undefined : refuseLifetime(lifetimeSeconds));
-  return (
-    refused ?? {
-      name: storable(name as string),
-      description: description === null ? null : storable(description as string),
-      permissions: parsePermissions(permission as string) ?? new Set(),
-      lifetimeSeconds: lifetimeSeconds as number | null,
-    }
-  );
+  if (refused !== undefined) {
+    return refused;
+  }
+  const permissions = parsePermissions(permission as string) ?? new Set<Permission>();
+  const limits = readLimits(collections, filter, check);
+  if (typeof limits === 'object') {
+    return limits.refused;
+  }
+  if (limits !== undefined && permissions.has('admin')) {
+    return 'An access token with collections or filter cannot have the permission admin';
+  }
+  return {
+    name: storable(name as string),
+    description: description === null ? null : storable(description as string),
+    permissions,
+    lifetimeSeconds: lifetimeSeconds as number | null,
+    ...(limits !== undefined && { limits }),
+  };
 }
 
 /** The text as it is read back from the store (UTF-8), so that this answer equals later ones. */

@@ -1,11 +1,12 @@
 import { generateToken } from '../auth/access-token';
 import { isLoopbackHost } from '../auth/loopback';
-import type { RemoteClient } from '../client/remote-client';
+import type { NewAccessToken, RemoteClient } from '../client/remote-client';
 import type { Config, VerbFlag } from '../config';
 import type { TokenOrder, TokenOutcome } from '../operations/token-requests';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag, say } from './flags';
 import { readPassword } from './password-input';
+import { limitsOf, shownLimits } from './token-limits';
 import { explained, serverUrl } from './service';
 import { explainedInUse } from './store-in-use';
 import { tableOf } from './table';
@@ -46,6 +47,17 @@ export const CREATE_FLAGS: readonly VerbFlag[] = [
     about: 'For how long it is valid, such as 12h or 90d (s, m, h, d); without it, for ever.',
   },
   { name: 'description', placeholder: 'TEXT', about: 'What it is for.' },
+  {
+    name: 'collections',
+    placeholder: 'LIST',
+    about:
+      'The collections that it may reach, separated by commas, all otherwise: names, or beginnings of names with a * behind them; what it may do there stands behind a colon: docs:read, tenant-7-*:read+write; without that, both.',
+  },
+  {
+    name: 'filter',
+    placeholder: 'JSON',
+    about: 'The points that it may reach: a filter such as {"must":{"key":"tenant","match":{"value":7}}}.',
+  },
   JSON_FLAG,
 ];
 
@@ -62,17 +74,22 @@ export async function listTokens(config: Config, console: Console, flags: GivenF
   } else if (tokens.length === 0) {
     console.stdout.write('There are no access tokens.\n');
   } else {
-    const head = ['ID', 'NAME', 'PERMISSION', 'CREATED', 'EXPIRES', 'DESCRIPTION'];
-    const rows = tokens.map(
-      ({ id, name, permission, created_at: created, expired_at: expired, description }) => [
-        String(id),
-        name,
-        permission,
-        created,
-        expired ?? 'never',
-        description ?? '',
-      ],
-    );
+    const limits = tokens.map(shownLimits);
+    const isLimited = limits.some((text) => text !== '');
+    const head = [
+      ...['ID', 'NAME', 'PERMISSION', 'CREATED', 'EXPIRES'],
+      ...(isLimited ? ['LIMITS'] : []),
+      'DESCRIPTION',
+    ];
+    const rows = tokens.map((token, at) => [
+      String(token.id),
+      token.name,
+      token.permission,
+      token.created_at,
+      token.expired_at ?? 'never',
+      ...(isLimited ? [limits[at] ?? ''] : []),
+      token.description ?? '',
+    ]);
     const width = console.stdout.isTTY === true ? console.stdout.columns : undefined;
     console.stdout.write(tableOf([head, ...rows], width));
   }
@@ -87,6 +104,7 @@ export async function createToken(config: Config, console: Console, flags: Given
     permission: optionalFlag(flags, 'permission') ?? 'read,write',
     description: descriptionOf(flags),
     lifetimeSeconds: lifetimeOf(optionalFlag(flags, 'expires')),
+    ...limitsOf(flags),
   } as const;
   return showIssued(await carryOut(order, config, console, flags), console, flags);
 }
@@ -235,11 +253,17 @@ async function ask(client: RemoteClient, order: TokenOrder): Promise<TokenOutcom
     case 'list tokens':
       return await client.listAccessTokens();
     case 'create token': {
-      const { name, permission, description, lifetimeSeconds } = order;
+      const { name, permission, description, lifetimeSeconds, collections, filter } = order;
       const expiry =
         lifetimeSeconds === null ? {} : { will_expire: true, expires_in_seconds: lifetimeSeconds };
       return [
-        await client.createAccessToken({ name, permission, description, ...expiry }),
+        await client.createAccessToken({
+          name,
+          permission,
+          description,
+          ...expiry,
+          ...limitFields(collections, filter),
+        }),
       ] as TokenOutcome['tokens'];
     }
     case 'rotate token':
@@ -248,6 +272,14 @@ async function ask(client: RemoteClient, order: TokenOrder): Promise<TokenOutcom
       await client.deleteAccessToken(order.id);
       return [];
   }
+}
+
+/** The limits of an order that this command made, as the client sends them. */
+function limitFields(collections: unknown, filter: unknown): Pick<NewAccessToken, 'collections' | 'filter'> {
+  return {
+    ...(collections !== undefined && { collections }),
+    ...(filter !== undefined && { filter }),
+  } as Pick<NewAccessToken, 'collections' | 'filter'>;
 }
 
 /** The admin's JWT for the password that is given or typed. */

@@ -19,6 +19,7 @@ import { INIT_FLAGS, INIT_SETTINGS, init } from './init';
 import { CHROMA_FLAGS, migrateChroma, migrateQdrant, QDRANT_FLAGS } from './migrate';
 import { QUERY_FLAGS, query } from './query';
 import { commandReference } from './reference';
+import { MCP_FLAGS, mcp } from './mcp';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
@@ -291,6 +292,15 @@ export const VERBS: readonly Verb[] = [
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: query,
+  },
+  {
+    name: 'mcp',
+    about:
+      'Serves the data to language models: an MCP server on standard input and output, over the server of --url or the data directory. It needs the package @kithdb/mcp.',
+    flags: MCP_FLAGS,
+    settings: SERVICE_SETTINGS,
+    usesSettings: true,
+    run: mcp,
   },
   {
     name: 'bench',

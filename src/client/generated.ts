@@ -77,7 +77,20 @@ export interface components {
       will_expire?: boolean | null;
       /** @description Needed when `will_expire` is true and ignored otherwise; then a whole number from 1 to 315360000. */
       expires_in_seconds?: unknown;
+      /** @description The collections that it may reach, all otherwise. A token with limits cannot have `admin`. */
+      collections?: components['schemas']['CollectionGrants'] | null;
+      /** @description The points that it may read and write, all otherwise; without conditions on texts. A token with a filter is for points only. */
+      filter?: components['schemas']['Filter'] | null;
     };
+    /** @description The collections that a token may reach. Its rights are what both `permission` and these allow. */
+    CollectionGrants: ({
+      /** @description The name of a collection. */
+      name?: string;
+      /** @description How the names of collections begin. */
+      prefix?: string;
+      /** @description Some of `read` and `write`, comma-separated. */
+      permission: string;
+    } & (unknown | unknown))[];
     /** @description An access token without its value. */
     AccessToken: {
       /** @description The number by which it is rotated and deleted. */
@@ -100,6 +113,8 @@ export interface components {
       will_expire: boolean;
       /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
+      collections?: components['schemas']['CollectionGrants'];
+      filter?: components['schemas']['Filter'];
     };
     /** @description An access token with its value. */
     IssuedAccessToken: {
@@ -123,6 +138,8 @@ export interface components {
       will_expire: boolean;
       /** @description Some of `read`, `write` and `admin`, comma-separated. */
       permission: string;
+      collections?: components['schemas']['CollectionGrants'];
+      filter?: components['schemas']['Filter'];
       /** @description The value; no later answer shows it. */
       token: string;
     };
@@ -154,13 +171,41 @@ export interface components {
       /** @description The components at these positions. */
       values: number[] | Float32Array;
     };
-    /** @description A text in place of a vector, and the model that makes the vector. `qdrant/bm25`, in any case, is the one that there is; its vectors are sparse. */
+    /** @description A message of JSON-RPC 2.0. */
+    McpMessage: {
+      /**
+       * @description The version of JSON-RPC.
+       * @constant
+       */
+      jsonrpc: '2.0';
+      /** @description Names the request; absent for a notification. */
+      id?: string | number;
+      /** @description What is asked for, such as `tools/call`. */
+      method: string;
+      /** @description Of the method. */
+      params?: Record<string, never>;
+    };
+    /** @description An answer of JSON-RPC 2.0. */
+    McpAnswer: {
+      /**
+       * @description The version of JSON-RPC.
+       * @constant
+       */
+      jsonrpc: '2.0';
+      /** @description That of the request. */
+      id?: string | number | null;
+      /** @description What the method answers. */
+      result?: Record<string, never>;
+      /** @description Why it failed. */
+      error?: Record<string, never>;
+    };
+    /** @description A text in place of a vector, and the model that makes the vector. `qdrant/bm25`, in any case, is built in; its vectors are sparse. Others are those of the server's setting `models`. */
     TextInput: {
       /** @description The text, at most 1 MiB. */
       text: string;
       /** @description The name of the model. */
       model: string;
-      /** @description The options of the model. */
+      /** @description The options of `qdrant/bm25`; other models have none. */
       options?: components['schemas']['Bm25Options'] | null;
     };
     /** @description How texts are split into terms, and how terms are weighted. */
@@ -214,6 +259,7 @@ export interface components {
     PointVectors:
       | components['schemas']['DenseVector']
       | components['schemas']['MultiVector']
+      | components['schemas']['TextInput']
       | {
           [key: string]:
             | components['schemas']['DenseVector']
@@ -421,7 +467,26 @@ export interface components {
          */
         comparator: 'max_sim';
       } | null;
+      model?: components['schemas']['FieldModel'];
     };
+    /** @description The model that the vectors of a field are of. Requests that name another one are refused. */
+    FieldModel: {
+      /** @description The name of the model. */
+      name: string;
+      /** @description Which version of the model; kept and shown. */
+      revision?: string | null;
+      /** @description The payload field with the text of each vector; kept and shown. */
+      text_key?: string | null;
+      /** @description Whether a request has to name the model of its vectors. */
+      required?: boolean | null;
+    } | null;
+    /** @description The model of the request's vectors that are no texts, or an object from vector field to model. */
+    NamedModels:
+      | string
+      | {
+          [key: string]: string | null;
+        }
+      | null;
     /** @description The unnamed vector, or at most 64 vectors by name. */
     VectorsConfig:
       | components['schemas']['VectorParams']
@@ -449,6 +514,7 @@ export interface components {
        * @enum {unknown}
        */
       modifier?: 'none' | 'idf' | null;
+      model?: components['schemas']['FieldModel'];
     } | null;
     /** @description Sparse vectors by name. */
     SparseVectorsConfig: {
@@ -517,6 +583,7 @@ export interface components {
       quantization?: components['schemas']['MaybeQuantization'];
       /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
+      expire_at_key?: components['schemas']['ExpireAtKey'];
       /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
@@ -534,6 +601,8 @@ export interface components {
       /** @description Stored and shown, without effect on one node. */
       write_consistency_factor?: number | null;
     };
+    /** @description The payload field that says when a point comes to its end; a date-time, or integer seconds since 1970. From then on no read finds the point. In a change `null` removes the key. */
+    ExpireAtKey: components['schemas']['Path'] | null;
     /** @description The collection to be made. */
     CloneCollection: {
       /** @description Its name, which no collection has. */
@@ -550,6 +619,7 @@ export interface components {
           quantization?: components['schemas']['QuantizationChange'];
           /** @description Whether the original vectors may leave memory. */
           on_disk?: boolean | null;
+          model?: components['schemas']['FieldModel'];
         } | null;
       } | null;
       sparse_vectors?: components['schemas']['SparseVectorsConfig'];
@@ -574,6 +644,7 @@ export interface components {
       quantization_config?: components['schemas']['QuantizationChange'];
       /** @deprecated */
       quantization?: components['schemas']['QuantizationChange'];
+      expire_at_key?: components['schemas']['ExpireAtKey'];
       /** @description Merged; null deletes a key. */
       metadata?: {
         [key: string]: unknown;
@@ -599,12 +670,16 @@ export interface components {
         /** @description One sentence about one setting. */
         message: string;
       }[];
-      /** @description Vectors that do not await indexing. */
-      indexed_vectors_count: number;
-      /** @description Points of the collection. */
-      points_count: number;
+      /** @description Vectors that do not await indexing; null for an access token with a filter. */
+      indexed_vectors_count: number | null;
+      /** @description Points of the collection; null for an access token with a filter. */
+      points_count: number | null;
       /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
+      /** @description The declared models by vector field; absent where there is none. */
+      vector_models?: {
+        [key: string]: components['schemas']['FieldModel'];
+      };
       /** @description The settings with their effective values. */
       config: {
         /** @description The vectors and the settings of the whole collection. */
@@ -634,6 +709,7 @@ export interface components {
           [key: string]: unknown;
         };
       };
+      expire_at_key?: components['schemas']['Path'];
       /** @description The indexed fields. */
       payload_schema: {
         [key: string]: {
@@ -911,7 +987,10 @@ export interface components {
       /** @deprecated */
       vectors?: components['schemas']['PointVectors'];
       payload?: components['schemas']['Payload'] | null;
+      if_version?: components['schemas']['ExpectedVersion'];
     }[];
+    /** @description The version that the point must have, which is the `operation_id` of the write that changed it last; 0 for a point that must be absent. Otherwise the whole request is a 409. */
+    ExpectedVersion: (number | bigint) | null;
     /** @description As many vectors, and payloads if there are any, as ids. */
     PointColumns: {
       /** @description The ids. */
@@ -943,6 +1022,7 @@ export interface components {
        * @enum {unknown}
        */
       update_mode?: 'upsert' | 'insert_only' | 'update_only' | null;
+      model?: components['schemas']['NamedModels'];
       /** @description Points that exist and do not match keep their state. */
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
@@ -955,11 +1035,25 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description The points whose payloads become empty. */
+    ClearPayload: {
+      points?: components['schemas']['PointIds'];
+      filter?: components['schemas']['MaybeFilter'];
+      shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
+    };
+    /** @description The version that the points must have, one for all or an object from id to version; with `points` only. Otherwise the whole request is a 409. */
+    ExpectedVersions:
+      | components['schemas']['ExpectedVersion']
+      | {
+          [key: string]: number | bigint;
+        };
     /** @description The vectors to replace. */
     UpdateVectors: {
       points?: components['schemas']['PointVectorList'];
       /** @deprecated */
       vectors?: components['schemas']['PointVectorList'];
+      model?: components['schemas']['NamedModels'];
       update_filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
     };
@@ -969,6 +1063,7 @@ export interface components {
       vector?: components['schemas']['PointVectors'];
       /** @deprecated */
       vectors?: components['schemas']['PointVectors'];
+      if_version?: components['schemas']['ExpectedVersion'];
     }[];
     /** @description Names of vectors. */
     VectorNames: components['schemas']['VectorName'][];
@@ -986,6 +1081,7 @@ export interface components {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
       payload: components['schemas']['Payload'];
       key?: components['schemas']['Path'] | null;
     };
@@ -994,6 +1090,7 @@ export interface components {
       points?: components['schemas']['PointIds'];
       filter?: components['schemas']['MaybeFilter'];
       shard_key?: components['schemas']['ShardKey'];
+      if_version?: components['schemas']['ExpectedVersions'];
       /** @description Paths into the payload. */
       keys: components['schemas']['Path'][];
     };
@@ -1020,7 +1117,7 @@ export interface components {
           delete_payload: components['schemas']['DeletePayload'];
         }
       | {
-          clear_payload: components['schemas']['SelectPoints'];
+          clear_payload: components['schemas']['ClearPayload'];
         }
       | {
           update_vectors: components['schemas']['UpdateVectors'];
@@ -1037,6 +1134,14 @@ export interface components {
        * @enum {unknown}
        */
       status: 'completed' | 'acknowledged';
+      skipped?: components['schemas']['SkippedPoints'];
+    };
+    /** @description Points that `update_mode` or `update_filter` left as they were. Absent where there are none. */
+    SkippedPoints: {
+      /** @description How many. */
+      count: number;
+      /** @description The first 1,000 of them, in the order of the request. */
+      ids: components['schemas']['PointId'][];
     };
     /** @description All of `must`, at least one of `should`, none of `must_not`. An empty filter matches everything. */
     Filter: {
@@ -1373,6 +1478,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];
@@ -1441,6 +1547,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       offset?: components['schemas']['Offset'];
       with_payload?: components['schemas']['WithPayload'];
@@ -1466,6 +1573,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       lookup_from?: components['schemas']['LookupFrom'];
       shard_key?: components['schemas']['ShardKey'];
@@ -1487,6 +1595,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];
@@ -1514,6 +1623,7 @@ export interface components {
       filter?: components['schemas']['MaybeFilter'];
       params?: components['schemas']['SearchParams'];
       score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
       limit?: components['schemas']['Limit'];
       /** @deprecated */
       top?: components['schemas']['Limit'];
@@ -1564,6 +1674,7 @@ export interface components {
       with_vector?: components['schemas']['WithVector'];
       /** @deprecated */
       with_vectors?: components['schemas']['WithVector'];
+      model?: components['schemas']['NamedModels'];
       shard_key?: components['schemas']['ShardKey'];
     };
     /** @description A universal query whose hits are grouped by a field. */
@@ -1596,6 +1707,7 @@ export interface components {
       /** @deprecated */
       with_vectors?: components['schemas']['WithVector'];
       lookup_from?: components['schemas']['LookupFrom'];
+      model?: components['schemas']['NamedModels'];
       shard_key?: components['schemas']['ShardKey'];
     };
     /** @description A recommendation whose hits are grouped by a field. */
@@ -1634,6 +1746,7 @@ export interface components {
       /** @deprecated */
       with_vectors?: components['schemas']['WithVector'];
       lookup_from?: components['schemas']['LookupFrom'];
+      model?: components['schemas']['NamedModels'];
       shard_key?: components['schemas']['ShardKey'];
     };
     /** @description Which points are shown beside groups, and what of them. */

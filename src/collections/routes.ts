@@ -11,6 +11,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections',
     permission: 'read',
     operation: 'list_collections',
+    reach: 'list',
     parameters: 'collection',
     body: false,
     failed,
@@ -21,6 +22,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'read',
     operation: 'collection_info',
+    reach: 'description',
     parameters: 'collection',
     body: false,
     failed,
@@ -31,6 +33,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'create_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: true,
     createsCollection: true,
@@ -42,6 +45,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'update_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: true,
     failed,
@@ -52,6 +56,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name',
     permission: 'write',
     operation: 'delete_collection',
+    reach: 'collection',
     parameters: 'collection',
     body: false,
     failed,
@@ -62,6 +67,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name/exists',
     permission: 'read',
     operation: 'collection_exists',
+    reach: 'description',
     parameters: 'collection',
     body: false,
     failed,
@@ -72,12 +78,14 @@ export const collectionRoutes: readonly EngineRoute[] = [
     path: '/collections/:collection_name/clone',
     permission: 'write',
     operation: 'clone_collection',
+    reach: 'collection',
+    namedInBody: 'name',
     parameters: 'collection',
     body: true,
     failed,
   },
-  about('/cluster', 'collection_cluster_info'),
-  about('/optimizations', 'optimizations'),
+  about('/cluster', 'collection_cluster_info', 'server'),
+  about('/optimizations', 'optimizations', 'collection'),
 ];
 
 /** Those that answer in the dialect `qdrant` only (C12). */
@@ -85,18 +93,19 @@ export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('flush', failed),
   upkeep('optimize', 'Optimization failed'),
   upkeep('rebuild_index', 'Index rebuild failed'),
-  about('/status', 'collection_status'),
+  about('/status', 'collection_status', 'collection'),
   {
     kind: 'engine',
     method: 'GET',
     path: '/aliases',
     permission: 'read',
     operation: 'list_aliases',
+    reach: 'list',
     parameters: 'collection',
     body: false,
     failed,
   },
-  about('/aliases', 'collection_aliases'),
+  about('/aliases', 'collection_aliases', 'collection'),
   changeOfAliases('/aliases'),
   // The last line of an operation is the one that the client calls.
   changeOfAliases('/collections/aliases'),
@@ -110,20 +119,23 @@ function changeOfAliases(path: string): EngineRoute {
     path,
     permission: 'write',
     operation: 'change_aliases',
+    // An alias may stand for any collection.
+    reach: 'server',
     parameters: 'collection',
     body: true,
     failed,
   };
 }
 
-/** A report about one collection. */
-function about(rest: string, operation: Operation): EngineRoute {
+/** A report about one collection, with counts of its points. */
+function about(rest: string, operation: Operation, reach: EngineRoute['reach']): EngineRoute {
   return {
     kind: 'engine',
     method: 'GET',
     path: `/collections/:collection_name${rest}`,
     permission: 'read',
     operation,
+    reach,
     parameters: 'collection',
     body: false,
     failed,
@@ -141,6 +153,7 @@ function upkeep(
     path: `/collections/:collection_name/operations/${operation}`,
     permission: 'write',
     operation,
+    reach: 'collection',
     parameters: 'collection',
     body: false,
     failed: prefix,

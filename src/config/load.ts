@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EngineLimits } from '../engine/types';
 import type { DialectName } from '../http/dialect';
+import type { McpMode } from '../mcp-host/mode';
+import type { EndpointModel } from '../models/model';
+import { readModels } from './models';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
 import type { CommandLine } from './command-line';
@@ -26,6 +29,9 @@ export interface Config {
   /** Blocks such as `10.0.0.0/8`. */
   readonly trustedProxies: readonly string[];
   readonly dialect: DialectName;
+  readonly mcp: McpMode;
+  /** The models that make vectors of texts, beside those that are built in. */
+  readonly models: readonly EndpointModel[];
   /** Whether the web console is served. */
   readonly console: boolean;
   readonly searchThreads: number;
@@ -116,10 +122,11 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
     );
   }
   const tls = isUsed('tlsCert') ? readTls(values, problems) : undefined;
+  const models = isUsed('models') ? readModels(values.models, problems) : [];
   if (problems.length > 0) {
     throw new ConfigError(problems);
   }
-  return assemble(values, { tls, terminal, adminPasswordProblem: unread[0] });
+  return assemble(values, { tls, models, terminal, adminPasswordProblem: unread[0] });
 }
 
 /** What reading the settings finds besides their values. */
@@ -228,11 +235,15 @@ function readPem(setting: string, path: string, problems: string[]): string {
 /** What a configuration holds beside the values of its settings. */
 interface Surroundings {
   readonly tls: Config['tls'] | undefined;
+  readonly models: readonly EndpointModel[];
   readonly terminal: boolean;
   readonly adminPasswordProblem: string | undefined;
 }
 
-function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }: Surroundings): Config {
+function assemble(
+  values: SettingValues,
+  { tls, models, terminal, adminPasswordProblem }: Surroundings,
+): Config {
   return Object.freeze({
     host: values.host,
     port: values.port,
@@ -241,6 +252,8 @@ function assemble(values: SettingValues, { tls, terminal, adminPasswordProblem }
     corsOrigins: Object.freeze(values.corsOrigins),
     trustedProxies: Object.freeze(values.trustedProxies),
     dialect: values.dialect,
+    mcp: values.mcp,
+    models: Object.freeze(models),
     console: values.console,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,

@@ -24,6 +24,8 @@ export interface Setting<T> {
   readonly onceOnly?: boolean;
   /** Further environment variables with the same meaning. */
   readonly aliases?: readonly string[];
+  /** Its value in the file may be any YAML: it is parsed as JSON text. */
+  readonly isStructured?: boolean;
   /** Not allowed in the file, because it says which file to read. */
   readonly notInFile?: boolean;
 }

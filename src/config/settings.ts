@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
 import {
   oneOf,
@@ -115,6 +116,25 @@ export const SETTINGS = {
     placeholder: 'NAME',
     about:
       "What the interface does where the specification and Qdrant differ. With qdrant a retrieve leaves absent ids out, a 404 has Qdrant's sentence, unknown fields and limits beyond the window are passed over with a warning where that is harmless, and the endpoints that recommend, discover, flush, optimize, give a collection's status, and make and recover snapshots answer.",
+  }),
+  mcp: setting<McpMode>({
+    group: 'Server',
+    parse: oneOf(...MCP_MODES),
+    fallback: 'read',
+    fallbackText: 'read',
+    placeholder: 'MODE',
+    about:
+      'The MCP server under /mcp, for which the package @kithdb/mcp has to be installed: with read its tools change nothing, with write they add points too, where the credential of the request may; off turns it off.',
+  }),
+  models: setting<string | undefined>({
+    group: 'Server',
+    parse: parseText,
+    fallback: undefined,
+    fallbackText: 'none',
+    placeholder: 'LIST',
+    about:
+      "The models that make vectors of texts: a YAML list of {name, url, model, key_file, dimension}, or the path of a file with it. The URL is the base of an endpoint that speaks OpenAI's embeddings API, and the last two may be absent.",
+    isStructured: true,
   }),
   console: setting({
     group: 'Server',

@@ -116,6 +116,8 @@ export function readFile(path: string): { readonly settings: Source; readonly pr
     } else if (raw !== null) {
       if (isRawValue(raw)) {
         add(settings, name, `${key} in ${path}`, raw);
+      } else if (describe(name.key).isStructured === true) {
+        add(settings, name, `${key} in ${path}`, JSON.stringify(raw));
       } else {
         problems.push(`${key} in ${path} must be a single value`);
       }

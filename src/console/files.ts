@@ -4,6 +4,8 @@ import { extname, join } from 'node:path';
 /** Written by the build from `src/console/app`; one folder above both `src` and `dist` lies the root. */
 const FOLDER = join(__dirname, '..', '..', 'dist', 'console', 'app');
 
+const PAGE = 'index.html';
+
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
@@ -30,17 +32,20 @@ export class ConsoleFiles {
 
   /** The page. @throws Error when the console was not built. */
   get page(): StaticFile {
-    const page = this.find('index.html');
+    const page = this.#all.get(PAGE);
     if (page === undefined) {
       throw new Error('The console was not built');
     }
     return page;
   }
 
-  /** A file by its name. */
+  /** A file by its name; not the page, whose headers are others. */
   find(name: string): StaticFile | undefined {
-    this.#files ??= readAll(this.folder);
-    return this.#files.get(name);
+    return name === PAGE ? undefined : this.#all.get(name);
+  }
+
+  get #all(): ReadonlyMap<string, StaticFile> {
+    return (this.#files ??= readAll(this.folder));
   }
 }
 

@@ -2,6 +2,9 @@ import { resolve } from 'node:path';
 import { totalmem } from 'node:os';
 import type { EngineOptions } from '../engine/types';
 import { openNativeEngine } from '../engine';
+import { BadModel } from '../models/bad-model';
+import { EndpointModels } from '../models/endpoint-models';
+import { checkModels, type EndpointModel } from '../models/model';
 import { EmbeddedTransport } from './transport';
 
 /** How to open a folder (C18). */
@@ -18,6 +21,8 @@ export interface OpenOptions {
   readonly memoryLimit?: number;
   /** Names of file systems on which a new folder may be made although they do not keep the promises of one. */
   readonly allowFilesystem?: readonly string[];
+  /** The models that make vectors of texts in this process (C16), beside those that are built in. */
+  readonly models?: readonly EndpointModel[];
 }
 
 const TIMEOUT_MS = 60_000;
@@ -25,7 +30,7 @@ const TIMEOUT_MS = 60_000;
 /**
  * Opens a folder, which is created when it is missing: as its owner, or attached to the process that is.
  * @throws Error that says why it cannot be opened.
- * @throws TypeError for options that exclude each other.
+ * @throws TypeError for options that exclude each other, and for models that cannot be used.
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
   const engine = openNativeEngine(engineOptions(folder, options));
@@ -38,7 +43,7 @@ export async function openFolder(folder: string, options: OpenOptions = {}): Pro
 
 function engineOptions(folder: string, options: OpenOptions): EngineOptions {
   const { exclusive = false, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
-  const { searchThreads, memoryLimit, allowFilesystem } = options;
+  const { searchThreads, memoryLimit, allowFilesystem, models } = options;
   if (exclusive && readOnly) {
     throw new TypeError('exclusive and readOnly exclude each other');
   }
@@ -48,5 +53,14 @@ function engineOptions(folder: string, options: OpenOptions): EngineOptions {
     memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
     sharing: { exclusive, readOnly, patienceMs: timeoutMs },
     ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
+    ...(models !== undefined && models.length > 0 && { models: new EndpointModels(checked(models)) }),
   };
+}
+
+function checked(models: readonly EndpointModel[]): readonly EndpointModel[] {
+  try {
+    return checkModels(models);
+  } catch (error) {
+    throw error instanceof BadModel ? new TypeError(`models ${error.message}`) : error;
+  }
 }

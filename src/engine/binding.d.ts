@@ -37,13 +37,27 @@ export declare class NativeEngine {
   /** Forgets the body of the call `id`, which will not be executed. */
   discard(id: number): void
   /**
+   * Puts vectors into the body of the call `id`, which completed with `vectors_wanted`, and completes `done`; then the call
+   * is executed again. `vectors` has, for each text in the order of the body, its `at`, the number of its components, and
+   * the components (32 bits each, little-endian).
+   */
+  supply(done: number, id: number, vectors: Buffer): void
+  /**
+   * Reads the answer of an endpoint that speaks OpenAI's embeddings API; completes `done` with the number of components of
+   * each vector and the components of all `count` (32 bits each, little-endian), or with `internal` and why it is none.
+   */
+  readVectors(done: number, answer: Buffer, count: number): void
+  /**
    * Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
    * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+   * With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
+   * is kept until `supply` or `discard`.
    * `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+   * `limits` is what the caller may reach, as JSON; everything when absent.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, packing?: number | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -448,6 +462,8 @@ export interface NativeStatus {
   memory: NativeMemory
   /** What is held of the memory that is allowed. */
   memoryUse: NativeMemoryUse
+  /** Points that were removed since the engine was opened because their time had come. */
+  expiredPoints: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
   /** Reads that wait and run. */
@@ -485,6 +501,9 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
+
+/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
+export declare function filterProblem(json: string): string | null
 
 /**
  * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that

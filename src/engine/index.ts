@@ -1,4 +1,6 @@
 import { loadBinding } from './load';
+import { NumberedBody } from './numbered-body';
+import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine } from './binding';
 import {
   EngineError,
@@ -14,6 +16,8 @@ import {
   type IncomingBody,
   type ScrubReport,
   type HealthIssue,
+  type TextInput,
+  type TextModels,
 } from './types';
 
 export * from './types';
@@ -52,6 +56,13 @@ interface Snapshot {
   panics?: BackgroundPanics;
 }
 
+/** A request, the number of its call, and that of its operation. */
+interface NumberedRequest {
+  readonly id: number;
+  readonly place: number;
+  readonly request: EngineRequest;
+}
+
 interface Call {
   resolve(envelope: Answer): void;
   reject(error: Error): void;
@@ -68,6 +79,8 @@ class Facade implements Engine {
   private state: EngineStatus['state'] = 'closed';
   private closing: Promise<void> | undefined;
   private readonly calls = new Map<number, Call>();
+  /** Requests whose texts are given out, by the numbers of their calls. */
+  private readonly waiting = new Map<number, AbortController>();
   private lastCall = 0;
   private snapshot: Snapshot = { number: 0 };
   /** The number of each operation in the binding. */
@@ -122,24 +135,35 @@ class Facade implements Engine {
       request.body?.discard();
       return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
     }
+    const { operation, body, whenAbandoned } = request;
+    const place = this.places.get(operation);
+    if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
+    const id = body instanceof NumberedBody ? body.call : this.nextCall();
+    const { models } = this.options;
+    if (models !== undefined && body !== undefined) {
+      return this.executeTexts(native, models, { id, place, request });
+    }
+    const answer = this.send(native, { id, place, request });
+    whenAbandoned?.(() => {
+      if (this.calls.has(id)) native.cancel(id);
+    });
+    return answer;
+  }
+
+  private send(native: NativeEngine, { id, place, request }: NumberedRequest): Promise<Answer> {
     const {
-      operation,
       collection,
       wait,
       arrivedAt,
       timeoutSeconds,
       target,
-      body,
       answerBytes,
       operationId,
       isLenient,
       packing,
-      whenAbandoned,
+      limits,
     } = request;
-    const place = this.places.get(operation);
-    if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
-    const id = body instanceof NumberedBody ? body.call : this.nextCall();
-    const answer = this.call(id, () => {
+    return this.call(id, () => {
       native.execute(
         id,
         place,
@@ -151,13 +175,62 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
+        this.options.models !== undefined,
         packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
+        limits,
       );
     });
-    whenAbandoned?.(() => {
+  }
+
+  /** Executes a request; where it has texts of models, once more when their vectors are in its body (C16). */
+  private async executeTexts(
+    native: NativeEngine,
+    models: TextModels,
+    call: NumberedRequest,
+  ): Promise<Answer> {
+    const { id, request } = call;
+    const over = new AbortController();
+    request.whenAbandoned?.(() => {
+      over.abort(new EngineError('cancelled'));
       if (this.calls.has(id)) native.cancel(id);
     });
-    return answer;
+    let inputs: readonly TextInput[];
+    try {
+      return await this.send(native, call);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.code !== 'vectors_wanted') throw error;
+      inputs = error.details.inputs ?? [];
+    }
+    this.waiting.set(id, over);
+    try {
+      const read = (answer: Buffer, texts: number): Promise<Buffer> =>
+        this.make((done) => {
+          native.readVectors(done, answer, texts);
+        });
+      const vectors = await vectorsOf(inputs, { models, request, read, over: over.signal });
+      await this.make((done) => {
+        native.supply(done, id, vectors);
+      });
+      over.signal.throwIfAborted();
+    } catch (error) {
+      // Nothing was done, and nobody comes back for the body.
+      native.discard(id);
+      throw error;
+    } finally {
+      this.waiting.delete(id);
+    }
+    return this.send(native, call).catch((error: unknown) => {
+      throw namingModel(error, inputs);
+    });
+  }
+
+  /** Bytes that the native engine makes, apart from requests. */
+  private async make(start: (done: number) => void): Promise<Buffer> {
+    const done = this.nextCall();
+    const made = await this.call(done, () => {
+      start(done);
+    });
+    return typeof made === 'string' ? Buffer.from(made, 'latin1') : made;
   }
 
   status(): EngineStatus {
@@ -167,8 +240,9 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, searches, reads, kernels, ...served } = native.status();
-      snapshot.status = { ...served, internals: { memory, memoryUse, searches, reads, kernels } };
+      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
+      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };
   }
@@ -256,6 +330,7 @@ class Facade implements Engine {
   }
 
   giveUpRequests(): void {
+    this.giveUpTexts();
     this.native?.giveUpRequests();
   }
 
@@ -268,15 +343,21 @@ class Facade implements Engine {
     const native = this.native;
     if (native === undefined) return;
     this.state = 'closing';
+    this.giveUpTexts();
     await this.awake((id) => {
       native.close(id, timeMs);
     });
     this.state = 'closed';
   }
 
+  /** Requests that wait for vectors are not under way in the engine. */
+  private giveUpTexts(): void {
+    for (const over of this.waiting.values()) over.abort(new EngineError('shutting_down'));
+  }
+
   private nextCall(): number {
     do this.lastCall = (this.lastCall + 1) % CALL_NUMBERS;
-    while (this.calls.has(this.lastCall));
+    while (this.calls.has(this.lastCall) || this.waiting.has(this.lastCall));
     return this.lastCall;
   }
 
@@ -334,22 +415,5 @@ class Facade implements Engine {
         ? new Error(`Cannot open the data directory ${this.options.dataDir}: ${parsed.message ?? 'unknown'}`)
         : new EngineError(code as EngineErrorCode, parsed),
     );
-  }
-}
-
-/** A body that the binding keeps under the number of its call. */
-class NumberedBody implements IncomingBody {
-  constructor(
-    private readonly native: NativeEngine,
-    readonly call: number,
-  ) {}
-
-  append(piece: Buffer, capacity: number): void {
-    const { buffer, byteOffset, byteLength } = piece;
-    this.native.append(this.call, buffer as ArrayBuffer, byteOffset, byteLength, capacity);
-  }
-
-  discard(): void {
-    this.native.discard(this.call);
   }
 }

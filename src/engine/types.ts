@@ -69,8 +69,12 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
+  readonly limits?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
+  /** Takes more bytes of what the server may hold for this request; false where there are none. */
+  readonly hold?: ((bytes: number) => boolean) | undefined;
   /** The request's body, whole, from {@link Engine.receive} of the same engine. */
   readonly body?: IncomingBody | undefined;
   /** Which vectors are packed (`crates/engine/src/json/packed.rs`): those of the body, those of the answer; none when absent. */
@@ -103,8 +107,12 @@ export type EngineErrorCode =
   | 'collection_deleted' // details.name
   | 'alias_exists' // details.name: a collection is to be created under the name of an alias
   | 'alias_not_found' // details.name
+  | 'model_mismatch' // details.name: the field; details.declared, details.named, details.place
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
+  | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'collection_forbidden' // the limits of the caller do not allow this in a collection
+  | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
@@ -116,6 +124,8 @@ export type EngineErrorCode =
   | 'memory_limit'
   | 'shutting_down'
   | 'collection_fault' // details.message: a quarantined or poisoned collection
+  | 'vectors_wanted' // details.inputs: never seen outside of src/engine
+  | 'model_failed' // details.name: the model; details.message
   | 'internal' // details.message, free of paths and secrets
   | 'internal_panic';
 
@@ -129,6 +139,15 @@ export interface EngineErrorDetails {
   readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
+  /** The model that a vector field declares, and the one that a request names. */
+  readonly declared?: string;
+  readonly named?: string;
+  /** The model whose vectors a `dimension_mismatch` is about, where a model made them. */
+  readonly model?: string;
+  /** The texts whose vectors are wanted. */
+  readonly inputs?: readonly TextInput[];
+  /** Points with another version than the request expects; versions as decimal text, 0 of an absent point. */
+  readonly conflicts?: readonly { readonly id: string; readonly expected: string; readonly found: string }[];
   /** The part of a batch that the error is about, as a path: `searches[3]`. */
   readonly place?: string;
 }
@@ -256,6 +275,8 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Points that were removed since the engine was opened because their time had come (C17). */
+  readonly expiredPoints: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;
@@ -279,6 +300,39 @@ export interface EngineInternals {
   readonly kernels: { readonly rows: string; readonly codes: string };
 }
 
+/** A text of a request that a model outside the engine makes the vector of (C16). */
+export interface TextInput {
+  /** Where it stands in the body, as messages name it. */
+  readonly place: string;
+  /** The name of the model, as sent. */
+  readonly model: string;
+  readonly text: string;
+  /** The byte of the body before which the vector goes. */
+  readonly at: number;
+}
+
+/** What making vectors may use, and what it is bounded by. */
+export interface VectorsContext {
+  /** Aborted when the request is over: its deadline has passed, or nobody waits for its answer. */
+  readonly signal: AbortSignal;
+  /**
+   * Reads the answer of an endpoint for so many texts on a thread of the engine: first the number of components of a vector,
+   * then the components of all, 32 bits each, little-endian.
+   */
+  readonly read: (answer: Buffer, texts: number) => Promise<Buffer>;
+  /** Takes bytes of the server's budget for the request. @throws EngineError when there are none. */
+  readonly hold: (bytes: number) => void;
+}
+
+/** The models that are not built into the engine (C16). */
+export interface TextModels {
+  /**
+   * The vectors of texts in their order: components of 32 bits, little-endian.
+   * @throws EngineError `bad_request` for a model that is unknown, `model_failed` with its name for one that fails.
+   */
+  vectors(inputs: readonly TextInput[], context: VectorsContext): Promise<readonly Buffer[]>;
+}
+
 /** How to open the engine. */
 export interface EngineOptions {
   readonly dataDir: string;
@@ -297,6 +351,8 @@ export interface EngineOptions {
   readonly sharing?: Sharing;
   /** Names of file systems on which a new folder may be made although they do not keep the promises of one (C18). */
   readonly allowedFileSystems?: readonly string[];
+  /** The models that requests may have texts of beside those that are built in; none when absent. */
+  readonly models?: TextModels;
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
 }

@@ -46,6 +46,8 @@ export interface Admission {
 
 /** What one request holds, until it is released. */
 export interface Reservation {
+  /** Takes more bytes for a body, or says why it cannot have them; absent for a request without one. */
+  grow?(bytes: number): Refusal | undefined;
   /** Holds the bytes of an answer in place of the request and its body. `cut` ends the connection of its client. */
   answer(bytes: number, cut: () => void): Unread;
   /** Gives everything back that is not an answer; a second call does nothing. */

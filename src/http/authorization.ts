@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { forbidden, unauthenticated, type Failure } from './errors';
 import type { RoutePermission } from './route';
+import type { TokenLimits } from './token-limits';
 
 const AUTHORIZATION = 'authorization';
 const API_KEY = 'api-key';
@@ -13,6 +14,8 @@ export interface Identity {
   readonly kind: 'admin-jwt' | 'access-token' | 'anonymous';
   readonly permissions: ReadonlySet<Permission>;
   readonly tokenId?: number;
+  /** What an access token may reach; all where absent (C15). */
+  readonly limits?: TokenLimits;
 }
 
 /** The parts of a request that say where it comes from: the peer of the socket and the headers. */

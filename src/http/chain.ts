@@ -38,6 +38,7 @@ import {
   type ServiceRoute,
 } from './route-table';
 import { ServiceCalls } from './service-route';
+import { refuseByLimits } from './token-limits';
 
 /** What the chain of checks needs. */
 export interface ChainServices extends EngineCallServices {
@@ -83,7 +84,7 @@ export class Chain {
   }
 
   /**
-   * Runs the checks and then the route: answers the exchange, or calls `pass` for a route under `/auth`, whose own
+   * Runs the checks and then the route: answers the exchange, or calls `pass` for a route whose own
    * handlers answer.
    */
   run(exchange: Exchange, route: Route, params: PathParams, pass?: () => void): void {
@@ -96,7 +97,7 @@ export class Chain {
       }
     };
     try {
-      const refused = this.#admit(exchange, route);
+      const refused = this.#admit(exchange, route, params);
       if (refused instanceof Promise) {
         refused.then(proceed).catch((error: unknown) => {
           this.fault(exchange, error);
@@ -120,7 +121,7 @@ export class Chain {
   }
 
   /** Everything up to and including the permission. */
-  #admit(exchange: Exchange, route: Route): Verdict | Promise<Verdict> {
+  #admit(exchange: Exchange, route: Route, params: PathParams): Verdict | Promise<Verdict> {
     if (route.kind === 'plain') {
       return undefined;
     }
@@ -129,12 +130,17 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, opened));
+      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, params, opened));
     }
-    return this.#authenticate(exchange, route, auth);
+    return this.#authenticate(exchange, route, params, auth);
   }
 
-  #authenticate(exchange: Exchange, route: Route, auth: Authenticator): Verdict | Promise<Verdict> {
+  #authenticate(
+    exchange: Exchange,
+    route: Route,
+    params: PathParams,
+    auth: Authenticator,
+  ): Verdict | Promise<Verdict> {
     if (auth.isClosed) {
       return authenticationClosed();
     }
@@ -154,7 +160,11 @@ export class Chain {
     const decide = (identity: Identity | null): Verdict => {
       exchange.principal = identity?.kind ?? 'none';
       exchange.credential = credentialOf(identity);
-      const refused = authorize(route.permission, identity, auth);
+      const limits = identity?.limits;
+      exchange.limits = limits?.text;
+      const refused =
+        authorize(route.permission, identity, auth) ??
+        (limits === undefined ? undefined : refuseByLimits(route, params, limits));
       requests.authenticated(
         identity === null ? 'unknown' : refused === undefined ? 'accepted' : 'forbidden',
       );
@@ -185,7 +195,10 @@ export class Chain {
         exchange.fail(notImplemented(route.group));
         break;
       case 'auth':
-        this.#passAuth(exchange, params, pass);
+        this.#passOn(exchange, params, this.services.limits.authBodyBytes, pass);
+        break;
+      case 'handled':
+        this.#passOn(exchange, params, route.bodyBytes, pass);
         break;
       case 'service':
         this.#serve(exchange, route, params);
@@ -219,11 +232,10 @@ export class Chain {
     );
   }
 
-  /** Hands a request under `/auth` on to its own handlers, which read the body. */
-  #passAuth(exchange: Exchange, params: PathParams, pass: (() => void) | undefined): void {
-    const { authBodyBytes } = this.services.limits;
-    if ((exchange.announcedBytes ?? 0) > authBodyBytes) {
-      exchange.fail(bodyTooLarge(authBodyBytes));
+  /** Hands a request on to its own handlers, which read the body. */
+  #passOn(exchange: Exchange, params: PathParams, bodyBytes: number, pass: (() => void) | undefined): void {
+    if ((exchange.announcedBytes ?? 0) > bodyBytes) {
+      exchange.fail(bodyTooLarge(bodyBytes));
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
     } else {

@@ -21,6 +21,8 @@ export interface Dialect {
   readonly servesGroups: boolean;
   /** Sentences in place of those of the error table: of a 404, and of vectors that the collection does not declare so. */
   readonly sentences: Readonly<Partial<Record<EngineErrorCode, Sentence>>>;
+  /** What `/livez` and `/healthz`, and `/readyz`, answer as a text; an object in JSON where absent. */
+  readonly health?: { readonly alive: string; readonly ready: string };
 }
 
 /** Each dialect: the one place that says what differs. */
@@ -46,6 +48,7 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
       dimension_mismatch: ({ expected = '?', got = '?' }) =>
         `Wrong input: Vector dimension error: expected dim: ${expected}, got ${got}`,
     },
+    health: { alive: 'healthz check passed', ready: 'all shards are ready' },
   },
 };
 

@@ -142,7 +142,7 @@ export class EngineCalls {
 }
 
 function engineRequest(
-  { exchange, route, body }: Work,
+  { exchange, route, body, reservation }: Work,
   { wait, timeout, operationId }: Parameters,
   room: AnswerRoom | undefined,
   { isLenient }: Dialect,
@@ -157,7 +157,9 @@ function engineRequest(
     answerBytes: room?.bytes,
     operationId,
     ...(isLenient && { isLenient }),
+    ...(exchange.limits !== undefined && { limits: exchange.limits }),
     body,
+    hold: (bytes) => reservation.grow?.(bytes) === undefined,
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {
       exchange.whenOver(callback);

@@ -21,8 +21,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   vectors_config_required: () => badRequest('vectors_config is required'),
   missing_field: (details) => badRequest(`Missing required field: ${details.field ?? ''}`),
   filter_parse: (details) => badRequest(`Filter parse error: ${details.message ?? ''}`),
-  dimension_mismatch: ({ name = '', expected, got }) =>
-    badRequest(`Dimension mismatch for vector '${name}': expected ${expected ?? '?'}, got ${got ?? '?'}`),
+  dimension_mismatch: ({ name = '', expected, got, model }) => {
+    const source = model === undefined ? '' : ` (vectors of the model '${model}')`;
+    const sizes = `expected ${expected ?? '?'}, got ${got ?? '?'}`;
+    return badRequest(`Dimension mismatch for vector '${name}': ${sizes}${source}`);
+  },
   vector_not_found: (details) => badRequest(`Vector not found: ${details.name ?? ''}`),
   collection_not_found: (details) => ({
     status: 404,
@@ -36,11 +39,18 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   alias_exists: ({ name = '' }) =>
     badRequest(`Can't create collection with name ${name}. Alias with the same name already exists`),
   alias_not_found: ({ name = '' }) => ({ status: 404, message: `Alias not found: ${name}` }),
+  model_mismatch: ({ name = '', declared = '?', named = '?' }) => ({
+    status: 409,
+    message: `vector field '${name}' has the model '${declared}', the request names '${named}'`,
+  }),
   point_not_found: (details) => ({ status: 404, message: pointNotFound(details) }),
   point_without_vector: ({ id = '?', name = '' }) => ({
     status: 404,
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
+  version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
+  collection_forbidden: () => noCollectionAccess(),
+  points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,
@@ -62,6 +72,12 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   collection_fault: (details, failed) => ({
     status: 500,
     message: `${failed}: ${details.message ?? 'the collection is damaged'}`,
+  }),
+  // The facade of the engine answers it itself.
+  vectors_wanted: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
+  model_failed: ({ name = '', message = 'it failed' }) => ({
+    status: 502,
+    message: `Model '${name}' failed: ${message}`,
   }),
   internal: (details, failed) => ({
     status: 500,
@@ -99,6 +115,26 @@ function pointNotFound(details: EngineErrorDetails): string {
   return `Point not found: ${ids.join(', ')}${more}`;
 }
 
+/** Each point with the version that it has and the one that the request expects (C25); an absent point has none. */
+function versionConflict(details: EngineErrorDetails): string {
+  const conflicts = details.conflicts ?? [];
+  const total = details.total ?? conflicts.length;
+  const version = (number: string): string => (number === '0' ? 'absent' : `version ${number}`);
+  const points = conflicts.map(
+    ({ id, expected, found }) => `${id} (${version(found)}, expected ${version(expected)})`,
+  );
+  const more = total > points.length ? `, and ${total - points.length} more` : '';
+  return `Version conflict: ${points.join(', ')}${more}`;
+}
+
+/** Points that a token with a filter may not write, or not like this (C15). */
+function pointsForbidden(details: EngineErrorDetails): string {
+  const ids = details.ids ?? [];
+  const total = details.total ?? ids.length;
+  const more = total > ids.length ? `, and ${total - ids.length} more` : '';
+  return `Permission denied: outside the filter of the access token: ${ids.join(', ')}${more}`;
+}
+
 export function badRequest(message: string): Failure {
   return { status: 400, message };
 }
@@ -121,6 +157,11 @@ export function authenticationClosed(): Failure {
 
 export function forbidden(message: string): Failure {
   return { status: 403, message };
+}
+
+/** A token with limits does not allow this in a collection, whether it exists or not (C15). */
+export function noCollectionAccess(): Failure {
+  return forbidden('Permission denied: the access token does not allow this in the collection');
 }
 
 export function routeNotFound(method: string, path: string): Failure {

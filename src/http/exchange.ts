@@ -49,6 +49,8 @@ export class Exchange implements RouteContext, Refusable {
   principal: PrincipalKind = 'none';
   /** Whose credential it carries, such as `token 7`; undefined where none counts. */
   credential: string | undefined;
+  /** What its access token may reach, as JSON for the engine; all where absent (C15). */
+  limits: string | undefined;
   /** Headers that every answer of this exchange carries besides its own (CORS). */
   extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */

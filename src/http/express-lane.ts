@@ -37,7 +37,7 @@ export function expressLane(
   app.enable('strict routing');
   for (const route of routes) {
     const method = route.method.toLowerCase() as Lowercase<Route['method']>;
-    const handlers = route.kind === 'auth' ? route.handlers : [];
+    const handlers = route.kind === 'auth' || route.kind === 'handled' ? route.handlers : [];
     app[method](route.path, runChain(route, chain, exchangeOf), ...handlers);
   }
   app.use((request: IncomingMessage) => {

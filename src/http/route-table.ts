@@ -4,6 +4,7 @@ import type { Exchange } from './exchange';
 import type { ParameterKind } from './parameters';
 import type { Method, RoutePermission } from './route';
 import type { ServiceAnswer, ServiceCall } from './service-route';
+import type { NamedInBody, Reach } from './token-limits';
 
 /** What every line of the route table has. */
 interface RouteLine {
@@ -29,12 +30,18 @@ export interface EngineRoute extends RouteLine {
    * routes it is a collection that does not exist.
    */
   readonly createsCollection?: boolean;
+  /** What it reaches of the data, for tokens with limits (C15). */
+  readonly reach: Reach;
+  /** Where its body names other collections (C15). */
+  readonly namedInBody?: NamedInBody;
 }
 
 /** A route of C8. */
 export interface UnimplementedRoute extends RouteLine {
   readonly kind: 'unimplemented';
   readonly group: string;
+  /** As that of a route of the engine. */
+  readonly reach: Reach;
 }
 
 /** A plain endpoint (C9.2): no envelope, no credentials, in every state. */
@@ -46,6 +53,8 @@ export interface PlainRoute extends RouteLine {
 /** A report about the server itself: checked like every other route, answered in every state, without an envelope. */
 export interface ReportRoute extends RouteLine {
   readonly kind: 'report';
+  /** As that of a route of the engine. */
+  readonly reach: Reach;
   readonly report: () => Promise<Report>;
 }
 
@@ -72,7 +81,16 @@ export interface AuthRoute extends RouteLine {
   readonly handlers: readonly RequestHandler[];
 }
 
-export type Route = EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | ServiceRoute | AuthRoute;
+/** A route with a protocol of its own: checked like every other, then answered by Express handlers. */
+export interface HandledRoute extends RouteLine {
+  readonly kind: 'handled';
+  readonly handlers: readonly RequestHandler[];
+  /** The largest body that is announced. */
+  readonly bodyBytes: number;
+}
+
+export type Route =
+  EngineRoute | UnimplementedRoute | PlainRoute | ReportRoute | AuthRoute | HandledRoute | ServiceRoute;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<RoutePermission>([
   'none',

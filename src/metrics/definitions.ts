@@ -147,6 +147,7 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
 function internalFamilies({
   memory,
   memoryUse,
+  expiredPoints,
   searches,
   reads,
   kernels,
@@ -155,6 +156,12 @@ function internalFamilies({
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
     ...searchFamilies(searches),
+    {
+      type: 'counter',
+      name: 'kithdb_expired_points_total',
+      help: 'Points that were removed because their time had come',
+      samples: () => [{ value: expiredPoints }],
+    },
     {
       type: 'gauge',
       name: 'kithdb_reads',

@@ -12,6 +12,8 @@ export function metricsRoute(sources: MetricSources): ReportRoute {
     method: 'GET',
     path: '/metrics',
     permission: 'read',
+    // Counts of all collections together.
+    reach: 'server',
     // Loaded at the first request: a server whose metrics are never read neither loads the library nor observes itself.
     report: async () => {
       const { metricsReport } = await import('./exposition.js');

@@ -3,8 +3,11 @@ import { readTokenOrder, type TokenOrder, type TokenOutcome } from './token-requ
 
 /** File in a data directory with the address of its server's control socket: one JSON object. */
 export const CONTROL_FILE = 'control';
-/** Longest request: the JSON of a password of 1,024 bytes, or of the description of a token, takes up to six times as much. */
-export const MAX_LINE_BYTES = 16_384;
+/**
+ * Longest request: the JSON of a password of 1,024 bytes, or of the description of a token, takes up to six times as much;
+ * that of what a token may reach, far more.
+ */
+export const MAX_LINE_BYTES = 262_144;
 
 /** What a command asks of a running server: one line. */
 export type ControlRequest =

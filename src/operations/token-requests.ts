@@ -7,6 +7,7 @@ import {
   type IssuedToken,
   type TokenResource,
 } from '../auth/tokens';
+import { filterProblem } from '../engine/filter-problem';
 
 /** What an operator at the data directory asks of its access tokens. */
 export type TokenOrder =
@@ -18,6 +19,9 @@ export type TokenOrder =
       readonly description: string | null;
       /** Null for a token that does not expire. */
       readonly lifetimeSeconds: number | null;
+      /** What it may reach, which is checked where the token is made (C15). */
+      readonly collections?: unknown;
+      readonly filter?: unknown;
     }
   | { readonly kind: 'rotate token' | 'delete token'; readonly id: number };
 
@@ -32,6 +36,7 @@ export interface TokenOutcome {
 /** The order of a value that may be anything; undefined for what is none. */
 export function readTokenOrder(value: Readonly<Record<string, unknown>>): TokenOrder | undefined {
   const { kind, id, name, permission, description = null, lifetimeSeconds = null } = value;
+  const { collections, filter } = value;
   switch (kind) {
     case 'list tokens':
       return { kind };
@@ -43,7 +48,7 @@ export function readTokenOrder(value: Readonly<Record<string, unknown>>): TokenO
         typeof permission === 'string' &&
         (description === null || typeof description === 'string') &&
         (lifetimeSeconds === null || typeof lifetimeSeconds === 'number')
-        ? { kind, name, permission, description, lifetimeSeconds }
+        ? { kind, name, permission, description, lifetimeSeconds, collections, filter }
         : undefined;
     default:
       return undefined;
@@ -57,7 +62,7 @@ export async function carryOut(order: TokenOrder, tokens: AccessTokens): Promise
     case 'list tokens':
       return { tokens: (await tokens.tokens()).map((token) => tokenResource(token)), enabled };
     case 'create token': {
-      const request = readTokenRequest(order);
+      const request = readTokenRequest(order, filterProblem);
       return typeof request === 'string' ? request : outcomeOf(await tokens.createToken(request), enabled);
     }
     case 'rotate token': {

@@ -10,6 +10,7 @@ function change(method: Method, rest: string, operation: Operation, failed: stri
     path: `/collections/:collection_name${rest}`,
     permission: 'write',
     operation,
+    reach: 'points',
     parameters: 'write',
     body: true,
     failed,
@@ -24,10 +25,16 @@ function read(rest: string, operation: Operation, failed: string): EngineRoute {
     path: `/collections/:collection_name${rest}`,
     permission: 'read',
     operation,
+    reach: 'points',
     parameters: 'read',
     body: true,
     failed,
   };
+}
+
+/** A read whose body may name another collection to look vectors up in. */
+function withLookup(route: EngineRoute): EngineRoute {
+  return { ...route, namedInBody: 'lookup_from' };
 }
 
 const UPSERT = 'Upsert failed';
@@ -48,9 +55,10 @@ export const changeRoutes: readonly EngineRoute[] = [
   change('POST', '/points/payload/delete', 'delete_payload', PAYLOAD),
   change('POST', '/points/payload/clear', 'clear_payload', PAYLOAD),
   change('POST', '/points/batch', 'batch_update', UPSERT),
-  change('PUT', '/index', 'create_field_index', INDEX),
+  { ...change('PUT', '/index', 'create_field_index', INDEX), reach: 'collection' },
   {
     ...change('DELETE', '/index/:field_name', 'delete_field_index', INDEX),
+    reach: 'collection',
     body: false,
     target: 'field_name',
   },
@@ -62,8 +70,8 @@ export const readRoutes: readonly EngineRoute[] = [
   { ...read('/points/:id', 'get_point', RETRIEVE), method: 'GET', body: false, target: 'id' },
   read('/points/search', 'search', SEARCH),
   read('/points/search/batch', 'search_batch', SEARCH),
-  read('/points/query', 'query', SEARCH),
-  read('/points/query/batch', 'query_batch', SEARCH),
+  withLookup(read('/points/query', 'query', SEARCH)),
+  withLookup(read('/points/query/batch', 'query_batch', SEARCH)),
   read('/points/scroll', 'scroll', SEARCH),
   read('/points/count', 'count', SEARCH),
   read('/facet', 'facet', SEARCH),
@@ -73,11 +81,11 @@ export const readRoutes: readonly EngineRoute[] = [
 
 /** Those that read points and answer in the dialect `qdrant` only (C12). */
 export const recommendRoutes: readonly EngineRoute[] = [
-  read('/points/recommend', 'recommend', SEARCH),
-  read('/points/recommend/batch', 'recommend_batch', SEARCH),
-  read('/points/discover', 'discover', SEARCH),
-  read('/points/discover/batch', 'discover_batch', SEARCH),
-  read('/points/search/groups', 'search_groups', SEARCH),
-  read('/points/query/groups', 'query_groups', SEARCH),
-  read('/points/recommend/groups', 'recommend_groups', SEARCH),
+  withLookup(read('/points/recommend', 'recommend', SEARCH)),
+  withLookup(read('/points/recommend/batch', 'recommend_batch', SEARCH)),
+  withLookup(read('/points/discover', 'discover', SEARCH)),
+  withLookup(read('/points/discover/batch', 'discover_batch', SEARCH)),
+  withLookup(read('/points/search/groups', 'search_groups', SEARCH)),
+  withLookup(read('/points/query/groups', 'query_groups', SEARCH)),
+  withLookup(read('/points/recommend/groups', 'recommend_groups', SEARCH)),
 ];

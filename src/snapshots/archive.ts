@@ -109,6 +109,8 @@ export interface Extraction {
   /** A new folder for what is in it. */
   readonly into: string;
   readonly kind: SnapshotKind;
+  /** Whether the SHA-256 is asked for; it is empty otherwise. */
+  readonly digests: boolean;
   /** The most bytes that the archive may have. */
   readonly mostBytes: number;
   /** Bytes that the disk has for it. */
@@ -126,8 +128,8 @@ export async function readArchive(
   extraction: Extraction,
 ): Promise<{ readonly index: ArchiveIndex; readonly digest: ArchiveDigest }> {
   const { createTarDecoder } = await import('modern-tar');
-  const { mostBytes, signal } = extraction;
-  const digest = new DigestStream(mostBytes);
+  const { mostBytes, digests, signal } = extraction;
+  const digest = new DigestStream(mostBytes, digests);
   const decoder = createTarDecoder({ strict: true });
   const feeding = pipeline(source, digest, Writable.fromWeb(decoder.writable as WritableStream), { signal });
   feeding.catch(() => undefined);
@@ -254,11 +256,16 @@ function areDistinct(values: readonly string[]): boolean {
 
 /** Counts and digests what passes, up to a limit. */
 class DigestStream extends Transform {
-  readonly #hash: Hash = createHash('sha256');
+  readonly #hash: Hash | undefined;
   #bytes = 0;
 
-  constructor(private readonly mostBytes = Number.MAX_SAFE_INTEGER) {
+  constructor(
+    private readonly mostBytes = Number.MAX_SAFE_INTEGER,
+    digests = true,
+  ) {
     super({ highWaterMark: READ_BYTES });
+    // It takes as long as all the rest of an archive.
+    this.#hash = digests ? createHash('sha256') : undefined;
   }
 
   override _transform(
@@ -271,13 +278,13 @@ class DigestStream extends Transform {
       done(tooLarge(this.mostBytes));
       return;
     }
-    this.#hash.update(piece);
+    this.#hash?.update(piece);
     done(null, piece);
   }
 
   /** Called once, behind the end. */
   result(): ArchiveDigest {
-    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+    return { bytes: this.#bytes, sha256: this.#hash?.digest('hex') ?? '' };
   }
 }
 

@@ -84,6 +84,7 @@ export class SnapshotService {
         const { index, digest } = await readArchive(archive, {
           into: join(work.path, 'files'),
           kind,
+          digests: options.checksum !== undefined,
           mostBytes: this.store.limits.maxSnapshotBytes,
           roomBytes: await this.store.roomBytes(),
           signal: options.signal,

@@ -1,4 +1,4 @@
-import type { DialectName } from '../http/dialect';
+import type { Dialect } from '../http/dialect';
 import type { Exchange } from '../http/exchange';
 import type { Lifecycle } from '../http/lifecycle';
 import type { PlainRoute } from '../http/route-table';
@@ -13,31 +13,36 @@ export const QDRANT_API_LEVEL = '1.19.0';
 export function plainRoutes(
   lifecycle: Lifecycle,
   kithdbVersion: string,
-  dialect: DialectName,
+  dialect: Dialect,
 ): readonly PlainRoute[] {
   const welcome = (exchange: Exchange): void => {
     exchange.sendValue(200, {
       title: 'kithdb - vector database',
       version: QDRANT_API_LEVEL,
       kithdb_version: kithdbVersion,
-      dialect,
+      dialect: dialect.name,
       status: 'ok',
       time: exchange.elapsedSeconds(),
     });
   };
   // Liveness checks nothing that the process depends on: a restart would not repair that.
   const alive = (exchange: Exchange): void => {
-    exchange.sendValue(200, { status: 'ok' });
+    sendHealth(exchange, dialect.health?.alive);
   };
   const ready = (exchange: Exchange): void => {
     const { readiness } = lifecycle;
     if (readiness === 'ready') {
-      exchange.sendValue(200, { status: 'ok' });
+      sendHealth(exchange, dialect.health?.ready);
     } else {
       exchange.sendValue(503, { status: readiness }, { 'Retry-After': '1' });
     }
   };
   return [plain('/', welcome), plain('/livez', alive), plain('/healthz', alive), plain('/readyz', ready)];
+}
+
+function sendHealth(exchange: Exchange, sentence: string | undefined): void {
+  if (sentence === undefined) exchange.sendValue(200, { status: 'ok' });
+  else exchange.send(200, Buffer.from(sentence), { 'Content-Type': 'text/plain; charset=utf-8' });
 }
 
 function plain(path: string, answer: PlainRoute['answer']): PlainRoute {

@@ -33,6 +33,7 @@ function report(path: string, value: () => object | Promise<object>): ReportRout
     method: 'GET',
     path,
     permission: 'read',
+    reach: 'server',
     report: async () => {
       const startedAt = performance.now();
       const result = await value();

@@ -1,5 +1,5 @@
 import type { Method } from '../http/route';
-import type { Route, UnimplementedRoute } from '../http/route-table';
+import { COLLECTION_PARAMETER, type Route, type UnimplementedRoute } from '../http/route-table';
 
 /** The groups of C8 by their names there, each with its endpoints. */
 const GROUPS: Readonly<Record<string, readonly (readonly [Method, string])[]>> = {
@@ -56,6 +56,14 @@ export function unimplementedRoutes(served: readonly Route[] = []): readonly Uni
   return Object.entries(GROUPS).flatMap(([group, endpoints]) =>
     endpoints
       .filter(([method, path]) => !lines.has(`${method} ${path}`))
-      .map(([method, path]) => ({ kind: 'unimplemented', method, path, permission: 'any', group })),
+      .map(([method, path]) => ({
+        kind: 'unimplemented',
+        method,
+        path,
+        permission: 'any',
+        group,
+        // Nothing is reached, but whether a collection exists that a token does not allow is not said either.
+        reach: path.includes(`:${COLLECTION_PARAMETER}`) ? 'description' : 'nothing',
+      })),
   );
 }

@@ -42,6 +42,22 @@ describe('C11.4 kithdb query', () => {
     expect(near.map(({ id }) => id).slice(0, 1)).toEqual([2]);
   });
 
+  it('C26 kithdb collections clone makes a collection of the same state, and says what is wrong', async () => {
+    const url = `http://127.0.0.1:${server.port}`;
+    const clone = (...flags: string[]): Promise<Outcome> =>
+      kithdb(['collections', 'clone', 'notes', '--url', url, ...flags]);
+    expect(await clone('--to', 'notes two')).toMatchObject({
+      code: 0,
+      out: 'The collection notes two is a clone of notes.\n',
+    });
+    const copy = '/collections/notes%20two';
+    expect(await server.pointsOf(copy)).toEqual(await server.pointsOf('/collections/notes'));
+    const taken = await clone('--to', 'notes two', '--json');
+    expect([taken.code, taken.out, taken.err]).toEqual([1, '', expect.stringContaining('already exists')]);
+    expect((await clone()).code).toBe(2);
+    await server.ok('DELETE', copy);
+  });
+
   it('takes filters, parameters, offsets and thresholds, and JSON of a file', async () => {
     const file = join(folder, 'vector.json');
     writeFileSync(file, '[0, 1]');

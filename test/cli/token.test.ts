@@ -49,6 +49,32 @@ async function lifeOfAToken(command: (...argv: string[]) => Promise<Outcome>): P
   expect(table).toMatch(/^ID +NAME +PERMISSION +CREATED +EXPIRES +DESCRIPTION\n/);
   expect(table).toMatch(/^\d+ +other\\u001b\[31m +read,write +[\d-]+T\S+ +never +é$/m);
 
+  const limits = ['--collections', 'docs:read, tenant-*', '--filter', '{"must":{"has_id":[7]}}'];
+  const limited = JSON.parse(
+    (await command('create', '--name', 'limited', ...limits, '--json')).out,
+  ) as Token;
+  expect(limited).toMatchObject({
+    collections: [
+      { name: 'docs', permission: 'read' },
+      { prefix: 'tenant-', permission: 'read,write' },
+    ],
+    filter: { must: { has_id: [7] } },
+  });
+  expect((await command('list')).out).toMatch(/ LIMITS .* docs:read, tenant-\*:read\+write, filter\n/s);
+  for (const [flags, why] of [
+    [['--collections', 'a:b'], /collections\[0\]\.permission must be/],
+    [['--collections', '*'], /--collections must be names such as/],
+    [['--filter', '[1'], /--filter must be a JSON object/],
+    [['--filter', '{"must":{"has_ids":[1]}}'], /filter: .*has_ids/],
+    [['--filter', '{"must":{"has_id":[1]}}', '--permission', 'admin'], /cannot have the permission admin/],
+  ] as const) {
+    expect(await command('create', '--name', 'x', ...flags)).toMatchObject({
+      out: '',
+      err: expect.stringMatching(why) as string,
+    });
+  }
+  await command('delete', String(limited.id));
+
   const rotated = JSON.parse((await command('rotate', String(other.id), '--json')).out) as Token;
   expect(rotated).toMatchObject({ id: other.id, name: other.name });
   expect(rotated.token).not.toBe(other.token);

@@ -521,6 +521,8 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     corsOrigins: 'https://a.example',
     trustedProxies: '10.0.0.0/8',
     dialect: 'qdrant',
+    mcp: 'write',
+    models: '[{ name: small, url: http://127.0.0.1:11434/v1, model: e }]',
     tlsCert: pem(),
     tlsKey: pem(),
     tokenStore: 'memory',

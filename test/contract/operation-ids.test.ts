@@ -74,3 +74,61 @@ describe('C25 Idempotency-Key', () => {
     }
   });
 });
+
+describe('C25 if_version', () => {
+  it('C25 a write whose versions do not hold is a 409 that names the points, and nothing happens', async () => {
+    const path = await server.holding([POINT]);
+    const written = await server.ok('PUT', `${path}/points`, { points: [POINT] });
+    const version = Number(written.operation_id);
+    const before = await server.everything(path);
+    const stale = {
+      points: [
+        { ...POINT, if_version: version - 1 },
+        { id: 2, vector: [1, 1], if_version: 3 },
+      ],
+    };
+    const message = `Version conflict: 1 (version ${version}, expected version ${version - 1}), 2 (absent, expected version 3)`;
+    expect(await server.refused('PUT', `${path}/points`, stale)).toEqual([409, message]);
+    const batch = { operations: [{ clear_payload: { points: [1] } }, { upsert: stale }] };
+    expect((await server.refused('POST', `${path}/points/batch`, batch))[0]).toBe(409);
+    const edits: readonly (readonly [string, string, object])[] = [
+      ['PUT', '/points/vectors', { points: [{ id: 1, vector: [3, 3], if_version: 0 }] }],
+      ['POST', '/points/payload', { points: [1], payload: { a: 2 }, if_version: version + 1 }],
+      ['PUT', '/points/payload', { points: [1], payload: { a: 2 }, if_version: { 1: 0 } }],
+      ['POST', '/points/payload/delete', { points: [1], keys: ['a'], if_version: 0 }],
+      ['POST', '/points/payload/clear', { points: [1], if_version: 0 }],
+    ];
+    for (const [method, rest, body] of edits) {
+      expect([rest, (await server.refused(method, `${path}${rest}`, body))[0]]).toEqual([rest, 409]);
+    }
+    const filtered = { filter: {}, payload: { a: 2 }, if_version: version };
+    expect((await server.refused('POST', `${path}/points/payload`, filtered))[0]).toBe(400);
+    expect(await server.everything(path)).toEqual(before);
+    await server.ok('POST', `${path}/points/payload`, {
+      points: [1],
+      payload: { a: 2 },
+      if_version: { 1: version },
+    });
+    const one = { id: 9, vector: [1, 1], if_version: 0 };
+    await server.ok('PUT', `${path}/points`, { points: [one] });
+    expect((await server.refused('PUT', `${path}/points`, { points: [one] }))[0]).toBe(409);
+  });
+
+  it('C25 a repeat with a key is answered before versions are compared, with what was skipped', async () => {
+    const path = await server.holding([POINT]);
+    const [key, other] = [randomUUID(), randomUUID()];
+    const insert = { points: [{ id: 5, vector: [1, 1], if_version: 0 }] };
+    const first = await keyed(key, 'PUT', `${path}/points`, insert);
+    expect(first[0]).toBe(200);
+    expect(await keyed(key, 'PUT', `${path}/points`, insert)).toEqual(first);
+    const some = {
+      points: [{ id: 5, vector: [1, 1] }, POINT, { id: 6, vector: [1, 1] }],
+      update_mode: 'insert_only',
+    };
+    const skipping = await keyed(other, 'PUT', `${path}/points`, some);
+    expect(skipping).toEqual([200, expect.objectContaining({ skipped: { count: 2, ids: [5, 1] } })]);
+    await server.ok('POST', `${path}/points/delete`, { filter: {} });
+    await server.restart();
+    expect(await keyed(other, 'PUT', `${path}/points`, some)).toEqual(skipping);
+  });
+});

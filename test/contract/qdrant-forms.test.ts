@@ -35,6 +35,17 @@ describe('C12 the dialect qdrant, for programs', () => {
     }
   });
 
+  it("C9.2 answers health in Qdrant's sentences", async () => {
+    for (const [path, sentence] of [
+      ['/livez', 'healthz check passed'],
+      ['/healthz', 'healthz check passed'],
+      ['/readyz', 'all shards are ready'],
+    ] as const) {
+      const { status, text, headers } = await server.call('GET', path);
+      expect([status, text, headers['content-type']]).toEqual([200, sentence, 'text/plain; charset=utf-8']);
+    }
+  });
+
   it.each([{}, { vectors: {} }])('makes a collection without vectors of %j, and says so', async (body) => {
     const path = '/collections/payloads';
     const { status: code, body: made } = await server.call('PUT', path, body);

@@ -33,6 +33,18 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
   ['point_not_found', { ids: ['7'], total: 1 }, 404, 'Point not found: 7'],
   ['point_not_found', { ids: ['7', '8'], total: 14 }, 404, 'Point not found: 7, 8, and 12 more'],
   ['point_without_vector', { id: '7', name: 'v' }, 404, "Vector with name 'v' for point 7 not found"],
+  [
+    'version_conflict',
+    {
+      conflicts: [
+        { id: '7', expected: '3', found: '5' },
+        { id: '8', expected: '1', found: '0' },
+      ],
+      total: 3,
+    },
+    409,
+    'Version conflict: 7 (version 5, expected version 3), 8 (absent, expected version 1), and 1 more',
+  ],
   ['not_ready', {}, 412, 'Engine not initialized'],
   [
     'timeout',

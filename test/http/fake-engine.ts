@@ -24,6 +24,7 @@ const INTERNALS: EngineInternals = {
     fieldIndexes: 107,
   },
   memoryUse: { limit: 401, process: 402, engineLimit: 403, engine: 404, charged: 405 },
+  expiredPoints: 207,
   searches: {
     exactScans: 201,
     scans: 202,

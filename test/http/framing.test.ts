@@ -2,6 +2,7 @@ import { createConnection } from 'node:net';
 import { once } from 'node:events';
 import { until } from '../until';
 import { DEFAULT_PACE } from '../../src/http/body';
+import { DIALECTS } from '../../src/http/dialect';
 import { BODY_LIMIT, sendRaw, startService, type Service } from './harness';
 
 const SEARCH = '/collections/c/points/search';
@@ -144,6 +145,26 @@ describe('framing', () => {
     const slow = await startService({ server });
     const received = await sendRaw(slow, 'GET /collections HTTP/1.1\r\nHost: localh');
     expect(statuses(received)).toEqual(['408']);
+    await slow.close();
+  });
+
+  it('C1.5 C12 gives up on a body that is late with 408, unless it is that of an upload', async () => {
+    const server = { requestTimeoutMs: 60, connectionsCheckingIntervalMs: 20 };
+    const slow = await startService({ server, dialect: DIALECTS.qdrant });
+    const late = await sendRaw(slow, head('POST', SEARCH, JSON_BODY, 'Content-Length: 100') + '{');
+    expect(statuses(late)).toEqual(['408']);
+    expect(late).toContain('Timeout: the request did not arrive in time');
+    const socket = createConnection(slow.port, '127.0.0.1');
+    const form = 'Content-Type: multipart/form-data; boundary=b';
+    let received = '';
+    socket.on('data', (data) => (received += data.toString()));
+    socket.write(head('POST', '/collections/c/snapshots/upload', form, 'Content-Length: 5'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(received).toBe('');
+    socket.write('--b--');
+    await until(() => received !== '');
+    expect(statuses(received)).toEqual(['400']);
+    socket.destroy();
     await slow.close();
   });
 

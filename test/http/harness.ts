@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, Server } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
@@ -45,6 +45,9 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** Nothing can be made below a file. */
+const NO_FOLDER = join(__filename, 'none');
+
 export const BODY_LIMIT = 4096;
 
 /** Starts a service whose engine is ready, unless `starting`. */
@@ -80,7 +83,7 @@ export async function startService(
     overrides.metricsKeptMs ?? 0,
     dialect,
     [],
-    new SnapshotService(new SnapshotStore(tmpdir(), { maxSnapshots: 1, maxSnapshotBytes: 1 })),
+    new SnapshotService(new SnapshotStore(NO_FOLDER, { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   );
   const services: HttpServices = {
     routes,

@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|health_issues|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(collections|points|expired|health_issues|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )
@@ -138,6 +138,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_plans_total scan': 202,
       'kithdb_search_plans_total wide_walk': 203,
       'kithdb_search_plans_total two_hop_walk': 204,
+      kithdb_expired_points_total: 207,
       kithdb_search_fallbacks_total: 205,
       kithdb_search_hops_total: 206,
       'kithdb_search_distances_total walk': 207,

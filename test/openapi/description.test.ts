@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authRoutes } from '../../src/auth';
 import { ClientAddresses } from '../../src/http/client-address';
+import type { Operation } from '../../src/engine/types';
 import { DIALECTS } from '../../src/http/dialect';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { LocalRequestCounts } from '../../src/http/request-counts';
 import type { Route } from '../../src/http/route-table';
+import { mcpRoutes } from '../../src/mcp-host/route';
 import { allRoutes } from '../../src/routes';
 import { SnapshotService } from '../../src/snapshots/service';
 import { SnapshotStore } from '../../src/snapshots/store';
@@ -20,7 +22,7 @@ const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((di
     '0.1.0',
     undefined,
     dialect,
-    [],
+    mcpRoutes('read', () => undefined),
     new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
   ),
 ) as [readonly Route[], readonly Route[]];
@@ -87,8 +89,30 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
   'DELETE /snapshots/{snapshot_name}': 'delete_full_snapshot',
 };
 
+/** Whether texts and models may be in the body: C16 and C19. The groups of C8 are described as they answer: 501. */
+function takesVectors(operation: Operation): boolean {
+  const taking: readonly Operation[] = ['upsert_points', 'update_vectors', 'batch_update'];
+  return (
+    taking.includes(operation) || /^(?:search|query|recommend|discover)(?:_batch|_groups)?$/.test(operation)
+  );
+}
+
 /** Endpoints as the description writes them. */
 const described = description().operations.map(({ method, path }) => `${method} ${path}`);
+
+/** What fails where something exists, or has another version than is expected (C25). */
+const CONFLICTING: ReadonlySet<string> = new Set([
+  'create_collection',
+  'clone_collection',
+  'change_aliases',
+  'upsert_points',
+  'update_vectors',
+  'set_payload',
+  'overwrite_payload',
+  'delete_payload',
+  'clear_payload',
+  'batch_update',
+]);
 
 describe('the description of the HTTP interface', () => {
   it('has every route of the table, and nothing else', () => {
@@ -112,7 +136,10 @@ describe('the description of the HTTP interface', () => {
       const open = route.permission === 'none' || route.permission === 'local';
       expect([path, operation.security?.length === 0]).toEqual([path, open]);
       expect([path, '401' in operation.responses]).toEqual([path, !open || path === '/auth/admin/login']);
-      expect([path, '501' in operation.responses]).toEqual([path, route.kind === 'unimplemented']);
+      expect([path, '501' in operation.responses]).toEqual([
+        path,
+        route.kind === 'unimplemented' || route.kind === 'handled',
+      ]);
     }
   });
 
@@ -127,8 +154,9 @@ describe('the description of the HTTP interface', () => {
       expect([operation.id, statuses.includes(507)]).toEqual([operation.id, route.permission === 'write']);
       expect([operation.id, statuses.includes(409)]).toEqual([
         operation.id,
-        ['create_collection', 'clone_collection', 'change_aliases'].includes(route.operation),
+        CONFLICTING.has(route.operation) || takesVectors(route.operation),
       ]);
+      expect([operation.id, statuses.includes(502)]).toEqual([operation.id, takesVectors(route.operation)]);
     }
   });
 

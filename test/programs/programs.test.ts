@@ -73,6 +73,14 @@ describe.each(['specification', 'qdrant'])('C9.1, C12 programs, unchanged, in th
     token = await server.accessToken('read,write');
   });
 
+  // Some of them look at, or delete, all collections that there are.
+  beforeEach(async () => {
+    const call = async (method: string, path: string): Promise<unknown> =>
+      (await fetch(server.url + path, { method, headers: { 'api-key': token } })).json();
+    const { result } = (await call('GET', '/collections')) as { result: { collections: { name: string }[] } };
+    for (const { name } of result.collections) await call('DELETE', `/collections/${name}`);
+  });
+
   afterAll(async () => {
     expect(await server.stop()).toBe(0);
     rmSync(folder, { recursive: true, force: true });

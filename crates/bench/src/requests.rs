@@ -28,6 +28,8 @@ pub fn send(
         target: target.map(str::to_string),
         wait: true,
         strictness: Default::default(),
+        gives_out_texts: false,
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(body),

@@ -1,7 +1,7 @@
 //! The errors that the engine answers with, by stable code.
 
-use crate::json_writer::{write_key, write_string};
-use crate::types::PointId;
+use crate::json_writer::{write_key, write_string, write_u64};
+use crate::types::{PointId, TextInput};
 use std::fmt;
 
 /// Why a request failed. The code and its details cross to the server, which alone turns them into a status
@@ -27,6 +27,17 @@ pub enum Error {
     },
     /// A named vector that the collection does not declare.
     VectorNotFound(String),
+    /// A request names another model than the vector field declares (C19).
+    ModelMismatch {
+        /// Where the request does.
+        place: String,
+        /// Name of the field; empty for the unnamed one.
+        field: String,
+        /// The model that is declared.
+        declared: String,
+        /// The model that is named.
+        named: String,
+    },
     /// No such collection.
     CollectionNotFound(String),
     /// A collection of that name exists.
@@ -41,6 +52,12 @@ pub enum Error {
     PointNotFound(Vec<PointId>),
     /// An example is a point that does not have the vector of the query.
     PointWithoutVector(PointId, String),
+    /// Points that do not have the version that the request expects, in its order.
+    VersionConflict(Vec<VersionConflict>),
+    /// The limits of the caller do not allow this in a collection, whether it exists or not.
+    CollectionForbidden,
+    /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
+    PointsForbidden(Vec<PointId>),
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -67,14 +84,27 @@ pub enum Error {
     Internal(String),
     /// A panic was caught.
     Panic,
+    /// Nothing was done yet: the vectors of these texts are wanted first, in the order of the body.
+    VectorsWanted(Vec<TextInput>),
     /// An error that another process answered: its code, and the fields of its details as JSON.
     Relayed(&'static str, Vec<u8>),
     /// An error in one part of a batch: the part's path, and the error.
     Within(String, Box<Error>),
 }
 
+/// A point that does not have the version that a write expects (C25); an absent one has 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionConflict {
+    /// The point.
+    pub id: PointId,
+    /// The version of the request.
+    pub expected: u64,
+    /// Its version.
+    pub found: u64,
+}
+
 /// All codes, of which another process may answer any.
-const CODES: [&str; 26] = [
+const CODES: [&str; 31] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -88,6 +118,9 @@ const CODES: [&str; 26] = [
     "alias_not_found",
     "point_not_found",
     "point_without_vector",
+    "version_conflict",
+    "collection_forbidden",
+    "points_forbidden",
     "not_ready",
     "timeout",
     "cancelled",
@@ -101,9 +134,11 @@ const CODES: [&str; 26] = [
     "collection_fault",
     "internal",
     "internal_panic",
+    "vectors_wanted",
+    "model_mismatch",
 ];
 
-/// Ids that a [`Error::PointNotFound`] names in its message (C1.4).
+/// Points that a [`Error::PointNotFound`] or a [`Error::VersionConflict`] names in its message (C1.4).
 const NAMED_IDS: usize = 10;
 
 impl Error {
@@ -116,7 +151,11 @@ impl Error {
     pub fn within(self, place: String) -> Error {
         match self {
             // A parser's sentence names the place, and the deadline is that of the whole request.
-            Error::BadRequest(_) | Error::FilterParse(_) | Error::MissingField(_) | Error::Timeout(_) => self,
+            Error::BadRequest(_)
+            | Error::FilterParse(_)
+            | Error::MissingField(_)
+            | Error::Timeout(_)
+            | Error::ModelMismatch { .. } => self,
             error => Error::Within(place, Box::new(error)),
         }
     }
@@ -139,6 +178,7 @@ impl Error {
             Error::FilterParse(_) => "filter_parse",
             Error::DimensionMismatch { .. } => "dimension_mismatch",
             Error::VectorNotFound(_) => "vector_not_found",
+            Error::ModelMismatch { .. } => "model_mismatch",
             Error::CollectionNotFound(_) => "collection_not_found",
             Error::CollectionExists(_) => "collection_exists",
             Error::CollectionDeleted(_) => "collection_deleted",
@@ -146,6 +186,9 @@ impl Error {
             Error::AliasNotFound(_) => "alias_not_found",
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
+            Error::VersionConflict(_) => "version_conflict",
+            Error::CollectionForbidden => "collection_forbidden",
+            Error::PointsForbidden(_) => "points_forbidden",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
@@ -159,6 +202,7 @@ impl Error {
             Error::CollectionFault(_) => "collection_fault",
             Error::Internal(_) => "internal",
             Error::Panic => "internal_panic",
+            Error::VectorsWanted(_) => "vectors_wanted",
             Error::Relayed(code, _) => code,
             Error::Within(_, error) => error.code(),
         }
@@ -192,12 +236,18 @@ impl Error {
                 write_field(out, "name", name);
                 out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());
             }
+            Error::ModelMismatch { place, field, declared, named } => {
+                let fields = [("name", field), ("declared", declared), ("named", named), ("place", place)];
+                fields.iter().for_each(|(key, text)| write_field(out, key, text));
+            }
             Error::PointWithoutVector(id, name) => {
                 write_field(out, "id", &id.to_string());
                 write_field(out, "name", name);
             }
-            Error::PointNotFound(ids) => write_ids(out, ids),
+            Error::PointNotFound(ids) | Error::PointsForbidden(ids) => write_ids(out, ids),
+            Error::VersionConflict(conflicts) => write_conflicts(out, conflicts),
             Error::VectorsConfigRequired
+            | Error::CollectionForbidden
             | Error::NotReady
             | Error::OutcomeUnknown
             | Error::StorageFull
@@ -207,6 +257,7 @@ impl Error {
             | Error::AnswerRoom
             | Error::NeedsJson
             | Error::Panic => {}
+            Error::VectorsWanted(inputs) => write_inputs(out, inputs),
             Error::Relayed(_, fields) => out.extend_from_slice(fields),
             Error::Within(place, error) => {
                 error.write_details(out);
@@ -243,6 +294,33 @@ fn write_ids(out: &mut Vec<u8>, ids: &[PointId]) {
         write_string(out, &id.to_string());
     }
     out.extend_from_slice(format!("],\"total\":{}", ids.len()).as_bytes());
+}
+
+fn write_inputs(out: &mut Vec<u8>, inputs: &[TextInput]) {
+    out.extend_from_slice(b"\"inputs\":[");
+    for (place, input) in inputs.iter().enumerate() {
+        out.extend_from_slice(if place > 0 { b",{" } else { b"{" });
+        for (key, text) in [("place", &input.place), ("model", &input.model), ("text", &input.text)] {
+            write_key(out, key);
+            write_string(out, text);
+            out.push(b',');
+        }
+        write_key(out, "at");
+        write_u64(out, input.at as u64);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+/// Writes the first conflicts, and how many there are in all.
+fn write_conflicts(out: &mut Vec<u8>, conflicts: &[VersionConflict]) {
+    out.extend_from_slice(b"\"conflicts\":[");
+    for (at, VersionConflict { id, expected, found }) in conflicts.iter().take(NAMED_IDS).enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        let versions = format!("\"expected\":\"{expected}\",\"found\":\"{found}\"");
+        out.extend_from_slice(format!("{comma}{{\"id\":\"{id}\",{versions}}}").as_bytes());
+    }
+    out.extend_from_slice(format!("],\"total\":{}", conflicts.len()).as_bytes());
 }
 
 impl fmt::Display for Error {

@@ -143,8 +143,6 @@ planted_faults! {
     AliasOutlivesCollection,
     /// The folder of a clone is not marked before it is filled.
     CopyNotMarked,
-    /// The names of the files of a clone are not synced before its manifest.
-    CopiedNamesNotSynced,
     /// The catalog leaves out a collection whose deletion may still fail.
     DeletionListedTooEarly,
     /// The reserve of the disk is not given back when the disk is full.

@@ -78,10 +78,12 @@ pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, S
 pub use catalog::{AdoptedFolder, OpenError};
 pub use collection::{Losses, MemoryReport};
 pub use deadline::Cancellation;
+pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
-    BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load, Operation,
-    Options, Packing, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status,
-    check_directory, instruction_sets, read_auth_generation, repair_directory, verify_directory,
+    Access, BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load,
+    Operation, Options, Packing, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport,
+    Status, check_directory, filter_problem, instruction_sets, read_auth_generation, repair_directory,
+    verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{

@@ -7,6 +7,7 @@ mod op_number;
 mod operation_id;
 mod point_offset;
 mod row;
+mod text_input;
 
 pub use lsn::Lsn;
 pub use node::Node;
@@ -14,6 +15,7 @@ pub use op_number::OpNumber;
 pub use operation_id::OperationId;
 pub use point_offset::PointOffset;
 pub use row::{Row, RowRange};
+pub use text_input::TextInput;
 
 use std::fmt;
 

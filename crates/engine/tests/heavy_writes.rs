@@ -276,7 +276,7 @@ fn a_small_write_does_not_wait_for_a_long_one_behind_it() {
             send.send((id, seen.view().op.get())).expect("the test waits");
         };
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
-        let write = Write::Points { updates, batch: None };
+        let write = Write::Points { updates, batch: None, within: None };
         let got = collection.enqueue(WriteRequest {
             write,
             identity: None,
@@ -357,7 +357,7 @@ fn begin(collection: &Arc<Collection>, batch: &Value) -> Option<(HeavyWrite, mps
     let updates = api::batch_update(batch.to_string().as_bytes(), &Limits::default()).expect("a batch");
     let (send, answer) = mpsc::channel();
     let request = WriteRequest {
-        write: Write::Points { updates, batch: None },
+        write: Write::Points { updates, batch: None, within: None },
         identity: None,
         deadline: Deadline::new(Instant::now(), HOUR, "Batch update"),
         bytes: 1,

@@ -222,7 +222,7 @@ impl Server {
         let update = api::upsert(body.as_bytes(), &Limits::default()).expect("an update");
         let (send, receive) = mpsc::channel();
         let request = WriteRequest {
-            write: Write::Points { updates: vec![update], batch: None },
+            write: Write::Points { updates: vec![update], batch: None, within: None },
             identity: None,
             deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert"),
             bytes: body.len(),

@@ -5,7 +5,7 @@ mod common;
 use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::collection::update::{Selection, Update};
+use kithdb_engine::collection::update::{Selection, Update, Versions};
 use kithdb_engine::collection::{Collection, GraphPolicy, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
@@ -258,7 +258,11 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
             return;
         }
         let ids = (0..200).map(PointId::Num).collect();
-        let write = Write::Points { updates: vec![Update::Delete(Selection::Ids(ids))], batch: None };
+        let write = Write::Points {
+            updates: vec![Update::Delete(Selection::Ids(ids, Versions::Any))],
+            batch: None,
+            within: None,
+        };
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
         if let Some(turn) =
             other.enqueue(WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) })
@@ -342,7 +346,7 @@ fn a_vacuum_does_not_write_for_other_requests() {
     engine.disk.take_turns(Some(Arc::new(move |place: &str| {
         let mut answer = answer.lock().unwrap();
         if place.starts_with("log/") && answer.is_none() {
-            let write = Write::Points { updates: Vec::new(), batch: None };
+            let write = Write::Points { updates: Vec::new(), batch: None, within: None };
             let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
             let request = WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) };
             *answer = Some(client.enqueue(request));

@@ -41,6 +41,11 @@ impl Bodies {
         body.extend_from_slice(part);
     }
 
+    /// Makes `bytes` the body of the call `id`.
+    pub fn put(&self, id: u32, bytes: Vec<u8>) {
+        lock(&self.arriving).insert(id, bytes);
+    }
+
     /// The body of a call as far as it has arrived; empty when nothing has.
     pub fn take(&self, id: u32) -> Arrived {
         let bytes = lock(&self.arriving).remove(&id).unwrap_or_default();

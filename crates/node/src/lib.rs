@@ -8,6 +8,7 @@
 mod bodies;
 mod calls;
 mod completions;
+mod handles;
 pub mod offline;
 mod options;
 mod status;
@@ -18,11 +19,12 @@ pub mod test_switches;
 use bodies::Bodies;
 use calls::Calls;
 use completions::{Completion, Completions, lock};
+use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
-    AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, OpenEngine, Operation, OperationId, Packing,
-    Report, Request, SharedFolder, Strictness, decide_for,
+    Access, AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Report, Request, SharedFolder, Strictness, decide_for,
 };
-use napi::bindgen_prelude::{ArrayBuffer, BufferSlice, Function};
+use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
 use status::{NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
@@ -37,8 +39,9 @@ pub struct NativeEngine {
     /// `None` before `open` has succeeded and after `close`.
     folder: Arc<Mutex<Option<Arc<SharedFolder>>>>,
     completions: Arc<Completions>,
-    bodies: Bodies,
+    bodies: Arc<Bodies>,
     calls: Arc<Calls>,
+    handles: Arc<Handles>,
 }
 
 #[napi]
@@ -51,8 +54,9 @@ impl NativeEngine {
         Ok(NativeEngine {
             folder: Arc::default(),
             completions,
-            bodies: Bodies::default(),
+            bodies: Arc::default(),
             calls: Arc::default(),
+            handles: Arc::default(),
         })
     }
 
@@ -99,14 +103,38 @@ impl NativeEngine {
     /// Forgets the body of the call `id`, which will not be executed.
     #[napi(catch_unwind)]
     pub fn discard(&self, id: u32) {
-        drop(self.bodies.take(id));
+        drop((self.bodies.take(id), self.handles.take(id)));
+    }
+
+    /// Puts vectors into the body of the call `id`, which completed with `vectors_wanted`, and completes `done`; then the call
+    /// is executed again. `vectors` has, for each text in the order of the body, its `at`, the number of its components, and
+    /// the components (32 bits each, little-endian).
+    #[napi(catch_unwind)]
+    pub fn supply(&self, done: u32, id: u32, vectors: Buffer) -> napi::Result<()> {
+        let (bodies, handles) = (Arc::clone(&self.bodies), Arc::clone(&self.handles));
+        self.on_bytes("kith-supply", done, vectors, move |vectors| {
+            let kept = handles.take(id).ok_or("there is no body that waits for vectors")?;
+            bodies.put(id, kept.with_vectors(vectors)?);
+            Ok(Vec::new())
+        })
+    }
+
+    /// Reads the answer of an endpoint that speaks OpenAI's embeddings API; completes `done` with the number of components of
+    /// each vector and the components of all `count` (32 bits each, little-endian), or with `internal` and why it is none.
+    #[napi(catch_unwind)]
+    pub fn read_vectors(&self, done: u32, answer: Buffer, count: u32) -> napi::Result<()> {
+        let read = move |answer: &[u8]| handles::vectors_of_answer(answer, count as usize);
+        self.on_bytes("kith-vectors", done, answer, read)
     }
 
     /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
     /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
+    /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
+    /// is kept until `supply` or `discard`.
     /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+    /// `limits` is what the caller may reach, as JSON; everything when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -122,9 +150,20 @@ impl NativeEngine {
         answer_room: Option<u32>,
         operation_id: Option<String>,
         is_lenient: Option<bool>,
+        gives_out_texts: Option<bool>,
         packing: Option<u32>,
+        limits: Option<String>,
     ) {
-        let body: Body = Box::new(self.bodies.take(id));
+        let gives_out_texts = gives_out_texts == Some(true);
+        let body = self.bodies.take(id);
+        let (body, kept): (Body, _) = if gives_out_texts {
+            let body = Arc::new(body);
+            let is_packed = packing.unwrap_or_default() & 1 != 0;
+            let kept = Kept { body: Arc::clone(&body), is_packed };
+            (Box::new(Shared(body)), Some((Arc::clone(&self.handles), kept)))
+        } else {
+            (Box::new(body), None)
+        };
         let completions = Arc::clone(&self.completions);
         let Some(folder) = lock(&self.folder).clone() else {
             return completions.push(Completion::failure(id, &Error::NotReady));
@@ -133,12 +172,9 @@ impl NativeEngine {
             let error = Error::Internal(format!("there is no operation {operation}"));
             return completions.push(Completion::failure(id, &error));
         };
-        let identity = match operation_id.map(|text| OperationId::parse(&text).ok_or(text)).transpose() {
-            Ok(id) => id.map(|id| CallIdentity { id, first_sent: None }),
-            Err(text) => {
-                let error = Error::BadRequest(format!("operation id '{text}' must be a UUID"));
-                return completions.push(Completion::failure(id, &error));
-            }
+        let (identity, access) = match caller_of(operation_id, limits) {
+            Ok(caller) => caller,
+            Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let packing = packing.unwrap_or_default();
         let now = Instant::now();
@@ -149,6 +185,8 @@ impl NativeEngine {
             wait,
             packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
+            gives_out_texts,
+            access,
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
@@ -163,7 +201,12 @@ impl NativeEngine {
                 calls.end(id);
                 match result {
                     Ok(envelope) => completions.succeed(id, envelope),
-                    Err(error) => completions.push(Completion::failure(id, &error)),
+                    Err(error) => {
+                        if let Some((handles, kept)) = kept.filter(|_| error.code() == "vectors_wanted") {
+                            handles.keep(id, kept);
+                        }
+                        completions.push(Completion::failure(id, &error));
+                    }
                 }
             }),
         );
@@ -317,6 +360,25 @@ impl NativeEngine {
         self.engine().map(|engine| engine.report())
     }
 
+    /// Runs `work` with bytes on a thread of its own, and completes `id` with what it makes, or with `internal` and why not.
+    fn on_bytes(
+        &self,
+        thread: &str,
+        id: u32,
+        bytes: Buffer,
+        work: impl FnOnce(&[u8]) -> Result<Vec<u8>, &'static str> + Send + 'static,
+    ) -> napi::Result<()> {
+        let completions = Arc::clone(&self.completions);
+        let bytes = bytes.to_vec();
+        on_own_thread(thread, move || {
+            let done = catch_unwind(AssertUnwindSafe(|| work(&bytes))).unwrap_or(Err("the engine failed"));
+            completions.push(match done {
+                Ok(made) => Completion::success(id, made),
+                Err(why) => Completion::failure(id, &Error::Internal(why.to_string())),
+            });
+        })
+    }
+
     /// Runs `work` with the open engine on a thread of its own, and completes `id` with an empty body or the error.
     fn on_engine(
         &self,
@@ -340,6 +402,12 @@ impl NativeEngine {
     }
 }
 
+/// What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good.
+#[napi(catch_unwind)]
+pub fn filter_problem(json: String) -> Option<String> {
+    kithdb_engine::filter_problem(&json)
+}
+
 /// Opens the folder; with a warning about its file system, or why it is not opened.
 fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     let path = Path::new(&options.data_dir);
@@ -355,6 +423,19 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     let open: OpenEngine = Box::new(move |storage, lock| Engine::open_held(storage, lock, of_engine));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
+}
+
+/// The identity of a call that has an operation id, and what its caller may reach.
+fn caller_of(
+    operation_id: Option<String>,
+    limits: Option<String>,
+) -> Result<(Option<CallIdentity>, Option<Arc<Access>>), Error> {
+    let identity = |text: String| match OperationId::parse(&text) {
+        Some(id) => Ok(CallIdentity { id, first_sent: None }),
+        None => Err(Error::BadRequest(format!("operation id '{text}' must be a UUID"))),
+    };
+    let access = |json: String| Access::parse(json.as_bytes(), &Limits::default()).map(Arc::new);
+    Ok((operation_id.map(identity).transpose()?, limits.map(access).transpose()?))
 }
 
 /// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.

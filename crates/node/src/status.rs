@@ -23,6 +23,8 @@ pub struct NativeStatus {
     pub memory: NativeMemory,
     /// What is held of the memory that is allowed.
     pub memory_use: NativeMemoryUse,
+    /// Points that were removed since the engine was opened because their time had come.
+    pub expired_points: f64,
     /// What searches did since the engine was opened.
     pub searches: NativeSearches,
     /// Reads that wait and run.
@@ -220,6 +222,7 @@ impl From<Status> for NativeStatus {
                 .collect(),
             memory: status.memory.into(),
             memory_use: status.memory_use.into(),
+            expired_points: status.expired_points as f64,
             searches: status.searches.into(),
             reads: NativeReads {
                 waiting: status.reads.waiting as u32,

@@ -109,7 +109,6 @@ export const DETECTED_BY = {
     'health_issues::files_that_cannot_be_removed_are_reported_and_tried_again',
   ),
   CopyNotMarked: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
-  CopiedNamesNotSynced: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
   LeftoverFolderStays: directed('a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5'),
   AliasesNotSaved: powerCut(
     'aliases::aliases_are_in_the_checkpoint_of_the_catalog_and_end_with_their_collection_c12',

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { body } from 'express-validator';
+import { filterProblem } from '../../engine/filter-problem';
 import type { AuthService } from '../service';
 import {
   readTokenRequest,
@@ -26,6 +27,8 @@ interface TokenBody {
   readonly description?: string | null;
   readonly will_expire?: boolean | null;
   readonly expires_in_seconds?: number;
+  readonly collections?: unknown;
+  readonly filter?: unknown;
 }
 
 const CHECKS: RequestHandler = checked(
@@ -50,6 +53,9 @@ const CHECKS: RequestHandler = checked(
     .withMessage(missing('expires_in_seconds'))
     .bail()
     .custom(accepted(refuseLifetime)),
+  // Checked together, when all others are good.
+  body('collections').optional({ values: 'null' }),
+  body('filter').optional({ values: 'null' }),
 );
 
 /** A check of express-validator whose message is the reason of the refusal. */
@@ -69,19 +75,24 @@ export function createToken(auth: OpeningAuth): readonly RequestHandler[] {
     jsonBody,
     CHECKS,
     answering(async (request, response) => {
-      response.json(issued(await (await auth).createToken(tokenRequest(matched<TokenBody>(request)))));
+      const asked = tokenRequest(matched<TokenBody>(request));
+      if (typeof asked === 'string') {
+        answerFailure(response, 400, asked);
+      } else {
+        response.json(issued(await (await auth).createToken(asked)));
+      }
     }),
   ];
 }
 
-/** The checks have accepted every field. */
-function tokenRequest({ name, description, permission, ...rest }: TokenBody): TokenRequest {
+/** The checks have accepted every field but the limits: the request, or why they are refused. */
+function tokenRequest({ name, description, permission, ...rest }: TokenBody): TokenRequest | string {
   const lifetimeSeconds = rest.will_expire === true ? (rest.expires_in_seconds ?? null) : null;
-  const request = readTokenRequest({ name, permission, description, lifetimeSeconds });
-  if (typeof request === 'string') {
-    throw new Error(request);
-  }
-  return request;
+  const { collections, filter } = rest;
+  return readTokenRequest(
+    { name, permission, description, lifetimeSeconds, collections, filter },
+    filterProblem,
+  );
 }
 
 /** `GET /auth/access_tokens` (C3.11). */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { StoredAdmin, StoredToken } from './port';
-import { SCHEMA_VERSION } from './schema';
+import { LIMITS_SCHEMA_VERSION, SCHEMA_VERSION } from './schema';
 
 const FORMAT = 1;
 /** Parts that the access tokens are spread over by their ids: what is lost with one part stays small. */
@@ -28,6 +28,8 @@ export interface RowChanges {
   readonly added?: readonly CountedRow[];
   /** The highest id that a token ever had, where it grows. */
   readonly lastTokenId?: number;
+  /** The version of the schema, where it is raised. */
+  readonly schema?: number;
 }
 
 /** The row of a setting. */
@@ -42,8 +44,10 @@ export function adminRow({ passwordHash, generation }: StoredAdmin): CountedRow 
 
 /** The row of an access token, with the SHA-256 of its raw value. */
 export function tokenRow(token: StoredToken, raw: Buffer): CountedRow {
-  const { id, name, description, permission, createdAt, expiresAt } = token;
+  const { id, name, description, permission, createdAt, expiresAt, limits } = token;
   const fields = ['token', id, name, description, raw.toString('hex'), permission, createdAt, expiresAt];
+  // Without limits it is what it was before there were any.
+  if (limits !== undefined) fields.push(limits);
   return counted(`tokens/${id % TOKEN_PARTS}`, fields);
 }
 
@@ -83,8 +87,8 @@ export class DigestBuilder {
     this.#sums.add(row);
   }
 
-  build(generation: number, lastTokenId: number): StoreDigest {
-    return StoreDigest.of(generation, lastTokenId, this.#sums.done());
+  build(generation: number, lastTokenId: number, schema: number = SCHEMA_VERSION): StoreDigest {
+    return StoreDigest.of(generation, lastTokenId, this.#sums.done(), schema);
   }
 }
 
@@ -99,16 +103,23 @@ export class StoreDigest {
     /** The highest id that a token ever had; 0 before the first. */
     readonly lastTokenId: number,
     private readonly sums: ReadonlyMap<string, bigint>,
+    /** The version of the schema of the store. */
+    readonly schema: number,
   ) {}
 
   /** The digest of rows that were added up. */
-  static of(generation: number, lastTokenId: number, sums: ReadonlyMap<string, bigint>): StoreDigest {
-    return new StoreDigest(generation, lastTokenId, sums);
+  static of(
+    generation: number,
+    lastTokenId: number,
+    sums: ReadonlyMap<string, bigint>,
+    schema: number = SCHEMA_VERSION,
+  ): StoreDigest {
+    return new StoreDigest(generation, lastTokenId, sums, schema);
   }
 
   /** The digest of no rows. */
   static empty(generation: number): StoreDigest {
-    return new StoreDigest(generation, 0, new Map());
+    return new StoreDigest(generation, 0, new Map(), SCHEMA_VERSION);
   }
 
   /** Whether no row counts: nothing was ever stored, since a store has a setting from its first transaction on. */
@@ -117,11 +128,16 @@ export class StoreDigest {
   }
 
   /** The digest after a change. */
-  next({ removed = [], added = [], lastTokenId = this.lastTokenId }: RowChanges): StoreDigest {
+  next({
+    removed = [],
+    added = [],
+    lastTokenId = this.lastTokenId,
+    schema = this.schema,
+  }: RowChanges): StoreDigest {
     const sums = new RowSums(new Map(this.sums));
     for (const row of removed) sums.add(row, -1n);
     for (const row of added) sums.add(row);
-    return new StoreDigest(this.generation + 1, lastTokenId, sums.done());
+    return new StoreDigest(this.generation + 1, lastTokenId, sums.done(), schema);
   }
 
   /** Whether both have the same rows in a part. */
@@ -147,7 +163,7 @@ export class StoreDigest {
       .map(([part, sum]): readonly [string, string] => [part, hex(sum)]);
     const line = JSON.stringify({
       kithdb_auth: FORMAT,
-      schema: SCHEMA_VERSION,
+      schema: this.schema,
       generation: this.generation,
       last_token_id: this.lastTokenId,
       parts: Object.fromEntries(parts),
@@ -171,12 +187,12 @@ export class StoreDigest {
       readonly last_token_id: number;
       readonly parts: Readonly<Record<string, string>>;
     };
-    if (found.kithdb_auth > FORMAT || found.schema > SCHEMA_VERSION) {
+    if (found.kithdb_auth > FORMAT || found.schema > LIMITS_SCHEMA_VERSION) {
       throw new LaterDigest('it was written by a later release of KithDB');
     }
     const sums = Object.entries(found.parts).filter(([, hex]) => SUM.test(hex));
     const parts = new Map(sums.map(([part, hex]) => [part, BigInt(`0x${hex}`)]));
-    return new StoreDigest(found.generation, found.last_token_id, parts);
+    return new StoreDigest(found.generation, found.last_token_id, parts, found.schema);
   }
 }
 

@@ -4,7 +4,14 @@ import type { SqlConnection } from './connection';
 import type { StoreDigest } from './digest';
 import { emptyGeneration, type DigestFile, type Recorded } from './digest-file';
 import { StoreDamaged } from './port';
-import { FORMER_SCHEMA_VERSION, JOURNAL, LOCK, LOCKING, SCHEMA_VERSION, schemaVersion } from './schema';
+import {
+  FORMER_SCHEMA_VERSION,
+  JOURNAL,
+  LIMITS_SCHEMA_VERSION,
+  LOCK,
+  LOCKING,
+  schemaVersion,
+} from './schema';
 import { verifyStore, type StoreProblem } from './verification';
 import { completeFormer, makeNew } from './writing';
 
@@ -42,7 +49,7 @@ export async function settle(connection: SqlConnection, file: OpenedFile): Promi
   await connection.script(LOCK);
   // Read under the lock: the process before may have changed both until it let go of it.
   const recorded = await file.digestFile.read();
-  if (version > SCHEMA_VERSION && recorded.state !== 'sound') {
+  if (version > LIMITS_SCHEMA_VERSION && recorded.state !== 'sound') {
     throw new Error(`${file.path} was written by a later release of KithDB (schema ${version})`);
   }
   if (version === 0 && isNew(file, recorded)) {

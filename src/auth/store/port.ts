@@ -20,6 +20,8 @@ export interface StoredToken {
   readonly createdAt: number;
   /** Seconds since 1970; the token is invalid from this second on. Null when it does not expire. */
   readonly expiresAt: number | null;
+  /** What it may reach: JSON; all where absent (C15). */
+  readonly limits?: string;
 }
 
 /** A token before it has an id. */

@@ -9,16 +9,14 @@ import { DigestBuilder, StoreDigest } from './digest';
 import { DIGEST_FILE, DigestFile, type Recorded } from './digest-file';
 import { syncFile } from './file';
 import { isEmpty, storePath } from './open';
+import { adminRows, lastTokenId, ownDigest, settingRows, storedToken, type StoredRow } from './rows';
 import {
-  adminRows,
-  lastTokenId,
-  ownDigest,
-  settingRows,
-  storedToken,
-  TOKEN_COLUMNS,
-  type StoredRow,
-} from './rows';
-import { FORMER_SCHEMA_VERSION, FROM_FORMER_SCHEMA, schemaVersion } from './schema';
+  FORMER_SCHEMA_VERSION,
+  FROM_FORMER_SCHEMA,
+  LIMITS_SCHEMA_VERSION,
+  SCHEMA_VERSION,
+  schemaVersion,
+} from './schema';
 import type { StoreProblem } from './verification';
 import { authStateRow, writeStore } from './writing';
 
@@ -143,7 +141,7 @@ async function writeSound(source: Source, path: string): Promise<Kept> {
     }
   };
   const { generation, highestTokenId: last } = source;
-  const content = { rows: verified(), generation: generation + 1, lastTokenId: last };
+  const content = { rows: verified(), generation: generation + 1, lastTokenId: last, schema: source.schema };
   const digest = await writeStore(path, source.kind, content);
   return { ...seen, digest };
 }
@@ -170,6 +168,8 @@ class Source {
     private readonly lastTokenId: number,
     /** The highest id that a token may have had. */
     readonly highestTokenId: number,
+    /** The version of the schema of the new store, in which the limits of tokens have a place where they had one. */
+    readonly schema: number,
   ) {}
 
   static async of(connection: SqlConnection, { recorded, noted, takesOlder }: Beside): Promise<Source> {
@@ -193,7 +193,9 @@ class Source {
     const generation = Math.max(newest?.generation ?? 0, noted);
     const trusted = takesOlder || newest?.generation === generation ? newest : undefined;
     const highest = highestTokenId(last, newest, noted);
-    return new Source(connection, trusted, isSoundFormer, generation, last, highest);
+    const hasLimits = [version, newest?.schema].includes(LIMITS_SCHEMA_VERSION);
+    const schema = hasLimits ? LIMITS_SCHEMA_VERSION : SCHEMA_VERSION;
+    return new Source(connection, trusted, isSoundFormer, generation, last, highest, schema);
   }
 
   get kind(): SqlKind {
@@ -229,7 +231,7 @@ class Source {
   /** Access tokens with ids above `from` up to `to`. */
   async #tokens(from: number, to: number): Promise<readonly StoredRow[]> {
     const rows = await this.connection.rows(
-      `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token NOT INDEXED WHERE id > ? AND id <= ? ORDER BY id`,
+      'SELECT * FROM access_token NOT INDEXED WHERE id > ? AND id <= ? ORDER BY id',
       [from, to],
     );
     return rows.map(storedToken);

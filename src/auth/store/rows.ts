@@ -16,7 +16,8 @@ export type StoredRow = {
 );
 
 export const ADMIN_COLUMNS = 'password_hash, generation';
-export const TOKEN_COLUMNS = 'id, name, description, digest, permission, created_at, expires_at';
+/** Of every schema. A later one has `limits` too, so rows are read by `*`. */
+const TOKEN_COLUMNS = 'id, name, description, digest, permission, created_at, expires_at';
 /** Tokens that are read at a time. */
 const PAGE = 1000;
 
@@ -27,7 +28,7 @@ export function adminOf(row: SqlRow): StoredAdmin {
 
 /** The access token of a row. */
 export function tokenOf(row: SqlRow): StoredToken {
-  const { description, expires_at: expiresAt } = row;
+  const { description, expires_at: expiresAt, limits } = row;
   return {
     id: Number(row['id']),
     name: String(row['name']),
@@ -35,6 +36,7 @@ export function tokenOf(row: SqlRow): StoredToken {
     permission: String(row['permission']),
     createdAt: Number(row['created_at']),
     expiresAt: expiresAt === null ? null : Number(expiresAt),
+    ...(typeof limits === 'string' && { limits }),
   };
 }
 
@@ -91,7 +93,7 @@ export async function* tokenPages(
   for (;;) {
     // Not by an index: what counts is what stands in the table.
     const rows = await connection.rows(
-      `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token NOT INDEXED WHERE id > ? ORDER BY id LIMIT ${PAGE}`,
+      `SELECT * FROM access_token NOT INDEXED WHERE id > ? ORDER BY id LIMIT ${PAGE}`,
       [last ?? Number.MIN_SAFE_INTEGER],
     );
     yield rows.map(storedToken);
@@ -148,11 +150,17 @@ export async function insertRow(connection: SqlConnection, row: StoredRow): Prom
       ]);
       break;
     case 'token': {
-      const { id, name, description, permission, createdAt, expiresAt } = row.token;
-      await connection.rows(
-        `INSERT INTO access_token (${TOKEN_COLUMNS}, row_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        [id, name, description, row.digest, permission, createdAt, expiresAt, digest],
-      );
+      const { id, name, description, permission, createdAt, expiresAt, limits } = row.token;
+      const values = [id, name, description, row.digest, permission, createdAt, expiresAt, digest];
+      await (limits === undefined
+        ? connection.rows(
+            `INSERT INTO access_token (${TOKEN_COLUMNS}, row_digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+            values,
+          )
+        : connection.rows(
+            `INSERT INTO access_token (${TOKEN_COLUMNS}, row_digest, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+            [...values, limits],
+          ));
     }
   }
 }

@@ -1,7 +1,12 @@
 import type { SqlConnection } from './connection';
 
-/** Kept in `user_version`; a store with a higher one was written by a later release. */
+/** Kept in `user_version`: the version of a store without a token that has limits. */
 export const SCHEMA_VERSION = 2;
+/**
+ * The version from the first token with limits on (C15), written in the change that makes it. Releases that know no limits
+ * refuse it, and until then they can open the store. One with a higher version was written by a later release.
+ */
+export const LIMITS_SCHEMA_VERSION = 3;
 /** The version without digests, whose changes SQLite kept in a log beside the file. */
 export const FORMER_SCHEMA_VERSION = 1;
 
@@ -66,6 +71,12 @@ export const FROM_FORMER_SCHEMA = `
   ALTER TABLE setting ADD COLUMN row_digest BLOB;
   ALTER TABLE access_token ADD COLUMN row_digest BLOB;
   PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Gives a store the column for the limits of access tokens, within a change. */
+export const TO_LIMITS_SCHEMA = `
+  ALTER TABLE access_token ADD COLUMN limits TEXT;
+  PRAGMA user_version = ${LIMITS_SCHEMA_VERSION};
 `;
 
 /** The version of the schema of a file; 0 where it has none. */

@@ -29,10 +29,9 @@ import {
   storedToken,
   tokenOf,
   tokenPages,
-  TOKEN_COLUMNS,
   type StoredRow,
 } from './rows';
-import { DIGEST_SETTING } from './schema';
+import { DIGEST_SETTING, LIMITS_SCHEMA_VERSION, TO_LIMITS_SCHEMA } from './schema';
 import { writeStore } from './writing';
 
 /** What a change did: its result, and the rows that it altered; none where it did nothing. */
@@ -215,8 +214,8 @@ export class SqlStore implements TokenStore {
   copyTo(path: string): Promise<boolean> {
     return this.#inTurn(async () => {
       await this.#compare();
-      const { generation, lastTokenId } = this.digest;
-      const content = { rows: this.#soundRows(), generation, lastTokenId };
+      const { generation, lastTokenId, schema } = this.digest;
+      const content = { rows: this.#soundRows(), generation, lastTokenId, schema };
       const copied = await writeStore(path, this.kind, content);
       if (copied.text !== this.digest.text) {
         await rm(path, { force: true });
@@ -241,12 +240,22 @@ export class SqlStore implements TokenStore {
 
   /** Inserts a token, within a change. */
   async #insertToken(token: NewToken): Promise<Changed<StoredToken>> {
-    const { name, description, digest, permission, createdAt, expiresAt } = token;
-    const [row] = await this.connection.rows(
-      `INSERT INTO access_token (name, description, digest, permission, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?) RETURNING ${TOKEN_COLUMNS}`,
-      [name, description, digest, permission, createdAt, expiresAt],
-    );
+    const { name, description, digest, permission, createdAt, expiresAt, limits } = token;
+    const schema = limits === undefined ? this.digest.schema : LIMITS_SCHEMA_VERSION;
+    if (schema !== this.digest.schema) {
+      await this.connection.script(TO_LIMITS_SCHEMA);
+    }
+    const columns = 'name, description, digest, permission, created_at, expires_at';
+    const values = [name, description, digest, permission, createdAt, expiresAt];
+    const [row] = await (limits === undefined
+      ? this.connection.rows(
+          `INSERT INTO access_token (${columns}) VALUES (?, ?, ?, ?, ?, ?) RETURNING *`,
+          values,
+        )
+      : this.connection.rows(
+          `INSERT INTO access_token (${columns}, limits) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+          [...values, limits],
+        ));
     if (row === undefined) {
       throw new Error('the store returned no row for a new access token');
     }
@@ -255,7 +264,7 @@ export class SqlStore implements TokenStore {
       throw this.#found(`the id ${stored.id} of a deleted access token came again`);
     }
     const added = await this.#setRowDigest(row);
-    return { result: stored, added: [added], lastTokenId: stored.id };
+    return { result: stored, added: [added], lastTokenId: stored.id, schema };
   }
 
   /** Replaces the digest of a token, within a change. */
@@ -296,10 +305,7 @@ export class SqlStore implements TokenStore {
   }
 
   async #tokenRow(where: 'id = ?' | 'digest = ?', value: number | Buffer): Promise<TokenRow | undefined> {
-    const [row] = await this.connection.rows(
-      `SELECT ${TOKEN_COLUMNS}, row_digest FROM access_token WHERE ${where}`,
-      [value],
-    );
+    const [row] = await this.connection.rows(`SELECT * FROM access_token WHERE ${where}`, [value]);
     return row && this.#sound(storedToken(row));
   }
 

@@ -3,7 +3,13 @@ import { DigestBuilder, LaterDigest, StoreDigest } from './digest';
 import { DIGEST_FILE, type Recorded } from './digest-file';
 import { NO_CHECKSUM, parseAuthState } from './port';
 import { countedRows, lastTokenId, ownDigest, type StoredRow } from './rows';
-import { FORMER_SCHEMA_VERSION, NO_SCHEMA, SCHEMA_VERSION, schemaVersion } from './schema';
+import {
+  FORMER_SCHEMA_VERSION,
+  LIMITS_SCHEMA_VERSION,
+  NO_SCHEMA,
+  SCHEMA_VERSION,
+  schemaVersion,
+} from './schema';
 
 /** What is wrong with the store or with the digest beside it. */
 export interface StoreProblem {
@@ -40,8 +46,8 @@ export async function verifyStore(connection: SqlConnection, recorded: Recorded)
       found(NO_SCHEMA);
     } else if (version === FORMER_SCHEMA_VERSION) {
       await checkFormer(connection, recorded, found);
-    } else if (version === SCHEMA_VERSION) {
-      own = await checkRows(connection, found);
+    } else if (version === SCHEMA_VERSION || version === LIMITS_SCHEMA_VERSION) {
+      own = await checkRows(connection, version, found);
     } else {
       found(`it has the unknown schema ${version}`);
     }
@@ -86,6 +92,7 @@ function checkState(value: string | undefined, found: (what: string) => void): v
 
 async function checkRows(
   connection: SqlConnection,
+  version: number,
   found: (what: string) => void,
 ): Promise<StoreDigest | undefined> {
   let state: string | undefined;
@@ -101,6 +108,9 @@ async function checkRows(
   if (own === undefined) {
     found(text === undefined ? 'the digest of its rows is missing' : 'the digest of its rows is damaged');
     return undefined;
+  }
+  if (own.schema !== version) {
+    found(`it has the schema ${version}, and ${own.schema} was written`);
   }
   for (const what of sums.build(own.generation, own.lastTokenId).differences(own)) {
     found(`${what}: rows are missing, or there are others than were written`);

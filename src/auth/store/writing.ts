@@ -12,7 +12,14 @@ import {
   settingRows,
   type StoredRow,
 } from './rows';
-import { DIGEST_SETTING, FROM_FORMER_SCHEMA, SCHEMA } from './schema';
+import {
+  DIGEST_SETTING,
+  FROM_FORMER_SCHEMA,
+  LIMITS_SCHEMA_VERSION,
+  SCHEMA,
+  SCHEMA_VERSION,
+  TO_LIMITS_SCHEMA,
+} from './schema';
 
 /** The setting that says whether authentication is enabled, as a row. */
 export function authStateRow(value: AuthState): StoredRow {
@@ -86,6 +93,8 @@ export interface NewContent {
   readonly generation: number;
   /** The highest id that a token ever had. */
   readonly lastTokenId: number;
+  /** The version of the schema; that of a store without limits where absent. */
+  readonly schema?: number;
 }
 
 /**
@@ -109,19 +118,22 @@ export async function writeStore(
 }
 
 async function fill(connection: SqlConnection, content: NewContent): Promise<StoreDigest> {
-  const { rows, generation, lastTokenId: last } = content;
+  const { rows, generation, lastTokenId: last, schema = SCHEMA_VERSION } = content;
   try {
     // A journal on the disk would have to be removed with the file.
     await connection.script('PRAGMA journal_mode = MEMORY');
     return await inTransaction(connection, async () => {
       await connection.script(SCHEMA);
+      if (schema === LIMITS_SCHEMA_VERSION) {
+        await connection.script(TO_LIMITS_SCHEMA);
+      }
       const sums = new DigestBuilder();
       for await (const row of rows) {
         await insertRow(connection, row);
         sums.add(row.counted);
       }
       await setLastTokenId(connection, last);
-      const digest = sums.build(generation, last);
+      const digest = sums.build(generation, last, schema);
       await putSetting(connection, DIGEST_SETTING, digest.text, null);
       return digest;
     });

@@ -1,6 +1,7 @@
 //! Reading a request's body: functions that all parsers of this module use.
 
 use super::strictness::{RequestBody, Strictness};
+use super::text_input;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::limits::Limits;
@@ -19,8 +20,15 @@ pub(super) fn parse<T>(
     if body.strictness() == Strictness::Lenient {
         reader.pass_over_unknown();
     }
+    if body.gives_out_texts() {
+        reader.take_marks_from_now();
+    }
     let value = read(&mut reader)?;
     reader.finish()?;
+    let marks = reader.take_marks();
+    if !marks.is_empty() {
+        return Err(text_input::wanted(bytes, &marks));
+    }
     body.warn(reader.take_warnings());
     Ok(value)
 }

@@ -12,7 +12,11 @@ const SPARSE_KEYS: [&str; 2] = ["indices", "values"];
 /// Reads a vector, a text in its place, or the id of a point.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Example> {
     match reader.peek()? {
-        Kind::Array | Kind::Object => VectorReader::of_queries().value(reader).map(Example::Vector),
+        Kind::Array | Kind::Object => {
+            let mut forms = VectorReader::of_queries();
+            let vector = forms.value(reader)?;
+            Ok(Example::Vector(vector, forms.take_model()))
+        }
         Kind::Number | Kind::String => read_id(reader).map(Example::Id),
         other => Err(reader.error(format!("expected a vector or a point ID, got {}", other.word()))),
     }

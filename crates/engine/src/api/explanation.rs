@@ -110,7 +110,7 @@ fn write_step(out: &mut Vec<u8>, step: &StepFigures) {
 fn write_detail(out: &mut Vec<u8>, detail: &ScoreDetail) {
     let mut object = ObjectWriter::start(out);
     write_string(object.key("source"), &detail.source);
-    write_optional(object.key("using"), detail.using.as_deref(), |out, name| write_string(out, name));
+    write_optional(object.key("using"), detail.using.as_deref(), write_string);
     write_optional(object.key("rank"), detail.rank, |out, rank| write_u64(out, rank as u64));
     write_score(object.key("raw"), detail.raw);
     write_score(object.key("contribution"), detail.contribution);

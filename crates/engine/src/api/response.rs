@@ -1,7 +1,9 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
+use crate::change::Skipped;
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
+use crate::config::write_path;
 use crate::json::{PackedVectors, write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
@@ -64,8 +66,13 @@ pub enum UpdateStatus {
     Acknowledged,
 }
 
-/// Appends an update's result.
-pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateStatus) {
+/// Appends an update's result. `skipped` is what it skipped, if anything (C25).
+pub fn write_update_result(
+    out: &mut Vec<u8>,
+    operation_id: u64,
+    status: UpdateStatus,
+    skipped: Option<&Skipped>,
+) {
     let mut object = ObjectWriter::start(out);
     write_u64(object.key("operation_id"), operation_id);
     let word = match status {
@@ -73,16 +80,28 @@ pub fn write_update_result(out: &mut Vec<u8>, operation_id: u64, status: UpdateS
         UpdateStatus::Acknowledged => "acknowledged",
     };
     write_string(object.key("status"), word);
+    object.field("skipped", skipped, |out, skipped| {
+        let mut object = ObjectWriter::start(out);
+        write_u64(object.key("count"), skipped.count.into());
+        write_list(object.key("ids"), &skipped.ids, |out, id| write_id(out, *id));
+        object.end();
+    });
     object.end();
 }
 
-/// Appends the results of a batch, one for each operation in their order (C5.11).
+/// Appends the results of a batch, one for each of its operations in their order (C5.11): all have the number of the one
+/// record.
 pub fn write_update_results(
     out: &mut Vec<u8>,
-    operation_ids: impl IntoIterator<Item = u64>,
+    operation_id: u64,
+    count: usize,
     status: UpdateStatus,
+    skipped: &[Skipped],
 ) {
-    write_list(out, operation_ids, |out, id| write_update_result(out, id, status));
+    write_list(out, 0..count, |out, at| {
+        let skipped = skipped.iter().find(|skipped| skipped.at as usize == at);
+        write_update_result(out, operation_id, status, skipped);
+    });
 }
 
 /// Appends a warning, in the form that a collection's info has.
@@ -337,10 +356,10 @@ pub struct CollectionInfo<'i> {
     pub status: CollectionStatus,
     /// The faults to show to a client.
     pub fault: Option<&'i str>,
-    /// Vectors in a graph.
-    pub indexed_vectors_count: u64,
-    /// Live points.
-    pub points_count: u64,
+    /// Vectors in a graph; not shown to a caller with a filter.
+    pub indexed_vectors_count: Option<u64>,
+    /// Live points; likewise.
+    pub points_count: Option<u64>,
     /// Parts that are searched separately.
     pub segments_count: u64,
     /// Its configuration. It has no vector fields if it cannot be read.
@@ -349,14 +368,22 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
 }
 
+/// Appends a count, or null.
+fn write_count_or_null(out: &mut Vec<u8>, count: Option<u64>) {
+    match count {
+        Some(count) => write_u64(out, count),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 /// Appends a collection's info.
 pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     let mut object = ObjectWriter::start(out);
     write_string(object.key("status"), info.status.word());
     write_optimizer_status(object.key("optimizer_status"), info.fault);
     write_list(object.key("warnings"), info.config.warnings(), |out, sentence| write_warning(out, &sentence));
-    write_u64(object.key("indexed_vectors_count"), info.indexed_vectors_count);
-    write_u64(object.key("points_count"), info.points_count);
+    write_count_or_null(object.key("indexed_vectors_count"), info.indexed_vectors_count);
+    write_count_or_null(object.key("points_count"), info.points_count);
     write_u64(object.key("segments_count"), info.segments_count);
     info.config.write_info_config(object.key("config"));
     let mut schema = ObjectWriter::start(object.key("payload_schema"));
@@ -368,5 +395,21 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         entry.end();
     }
     schema.end();
+    write_models(&mut object, info.config);
+    object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.end();
+}
+
+/// Appends the declared models by field, where there are any (C19). They are not in the configuration, whose unknown fields
+/// clients refuse.
+fn write_models(object: &mut ObjectWriter<'_>, config: &CollectionConfig) {
+    let names = (0..config.positions()).map(|position| config.name_at(position));
+    let mut declared = names.filter_map(|name| Some((name, config.model_of(name)?))).peekable();
+    if declared.peek().is_some() {
+        let mut models = ObjectWriter::start(object.key("vector_models"));
+        for (name, model) in declared {
+            model.write(models.key(name));
+        }
+        models.end();
+    }
 }

@@ -6,6 +6,7 @@ use super::groups::OtherFields;
 use super::search_params::{self, Params};
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
+use crate::config::{ModelClaims, NamedModels};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
@@ -27,6 +28,7 @@ pub(super) struct NodeFields {
     params: Option<Params>,
     score_threshold: Option<f32>,
     limit: Option<usize>,
+    models: NamedModels,
 }
 
 impl NodeFields {
@@ -38,6 +40,10 @@ impl NodeFields {
             "score_threshold" => self.score_threshold = reader.optional(Reader::f32)?,
             "limit" => self.limit = reader.optional(read_limit)?,
             "shard_key" => body::shard_key(reader)?,
+            "model" => {
+                let named = reader.optional(|r| NamedModels::read(r, limits.max_named_vectors))?;
+                self.models = named.unwrap_or_default();
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -69,7 +75,7 @@ impl NodeFields {
             }
         }
         let params = self.params.unwrap_or_default();
-        Ok(QueryNode {
+        let mut node = QueryNode {
             place: reader.path().into(),
             query,
             query_field,
@@ -80,8 +86,11 @@ impl NodeFields {
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,
             prefetch: Vec::new(),
+            models: ModelClaims::default(),
             explain: params.explain,
-        })
+        };
+        node.models = node.claims(&self.models);
+        Ok(node)
     }
 }
 
@@ -141,9 +150,9 @@ pub(super) fn read_node(
         }
         Ok(())
     })?;
-    let (using, vector) = vector.ok_or_else(|| reader.missing("vector"))?;
+    let (using, (vector, model)) = vector.ok_or_else(|| reader.missing("vector"))?;
     let query_field = if using.is_empty() { "vector" } else { "vector.vector" };
-    fields.finish(reader, query_field, Query::Nearest(Example::Vector(vector)), using)
+    fields.finish(reader, query_field, Query::Nearest(Example::Vector(vector, model)), using)
 }
 
 /// Reads `{searches: […]}`.
@@ -236,7 +245,7 @@ fn saturating_usize(value: u64) -> usize {
 }
 
 /// The vector of a search: an array, or `{name, vector}` with a dense or a sparse one.
-fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, VectorValue)> {
+fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, SentVector)> {
     if reader.peek()? != Kind::Object {
         return Ok(("".into(), read_single(reader)?));
     }
@@ -258,12 +267,16 @@ fn read_search_vector(reader: &mut Reader<'_>) -> Result<(Box<str>, VectorValue)
     Ok((name, vector))
 }
 
+/// A vector, and the model that made it where the request has its text.
+type SentVector = (VectorValue, Option<Box<str>>);
+
 /// Reads a vector, but not a multi-vector: only queries accept these.
-fn read_single(reader: &mut Reader<'_>) -> Result<VectorValue> {
-    match VectorReader::of_queries().value(reader)? {
+fn read_single(reader: &mut Reader<'_>) -> Result<SentVector> {
+    let mut forms = VectorReader::of_queries();
+    match forms.value(reader)? {
         VectorValue::Multi(_) => {
             Err(reader.error("a search takes a dense or a sparse vector, a query takes multi vectors, too"))
         }
-        single => Ok(single),
+        single => Ok((single, forms.take_model())),
     }
 }

@@ -30,6 +30,12 @@ pub trait RequestBody {
         Strictness::Strict
     }
 
+    /// Whether its reading may end with [`Error::VectorsWanted`](crate::error::Error::VectorsWanted); otherwise a model that is
+    /// not built in is unknown.
+    fn gives_out_texts(&self) -> bool {
+        false
+    }
+
     /// Takes the warnings about what was passed over.
     fn warn(&self, _warnings: Vec<String>) {}
 }
@@ -66,13 +72,24 @@ impl RequestBody for JsonBody<'_> {
 pub struct BodyWithWarnings<'b> {
     body: JsonBody<'b>,
     strictness: Strictness,
+    gives_out_texts: bool,
     warnings: RefCell<Vec<String>>,
 }
 
 impl<'b> BodyWithWarnings<'b> {
     /// A body that has not been read.
     pub fn new(body: JsonBody<'b>, strictness: Strictness) -> BodyWithWarnings<'b> {
-        BodyWithWarnings { body, strictness, warnings: RefCell::default() }
+        BodyWithWarnings { body, strictness, gives_out_texts: false, warnings: RefCell::default() }
+    }
+
+    /// The same, whose texts may be given out.
+    pub fn giving_out_texts(self, gives_out_texts: bool) -> BodyWithWarnings<'b> {
+        BodyWithWarnings { gives_out_texts, ..self }
+    }
+
+    /// The same read strictly, whatever its request says.
+    pub fn strictly(&self) -> BodyWithWarnings<'b> {
+        BodyWithWarnings::new(self.body, Strictness::Strict).giving_out_texts(self.gives_out_texts)
     }
 
     /// What was passed over, a sentence each.
@@ -92,6 +109,10 @@ impl RequestBody for BodyWithWarnings<'_> {
 
     fn strictness(&self) -> Strictness {
         self.strictness
+    }
+
+    fn gives_out_texts(&self) -> bool {
+        self.gives_out_texts
     }
 
     fn warn(&self, warnings: Vec<String>) {

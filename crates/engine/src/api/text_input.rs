@@ -2,66 +2,154 @@
 
 use super::body::{Result, field_error};
 use crate::config::fields::shorten;
-use crate::embedding::{Bm25, EmbeddingPurpose, MAX_TEXT_BYTES};
-use crate::json::Reader;
+use crate::embedding::{Bm25, EmbeddingPurpose, MAX_TEXT_BYTES, MAX_TEXTS, MAX_TEXTS_BYTES};
+use crate::error::Error;
+use crate::json::{Mark, Reader};
+use crate::types::TextInput;
 use crate::vectors::VectorValue;
+
+/// Stands for the vector of a text that is given out, while the rest of the body is read.
+const PLACEHOLDER: [f32; 1] = [0.0];
 
 /// Reads the texts of one request. The model of the last options is kept: most requests have one set of options.
 #[derive(Default)]
 pub(super) struct TextInputReader {
     purpose: EmbeddingPurpose,
     last: Option<(Box<str>, Bm25)>,
+    /// The model of the input that was read last.
+    model: Option<Box<str>>,
+}
+
+/// The fields of an input.
+#[derive(Default)]
+struct Fields<'a> {
+    text: Option<Box<str>>,
+    model: Option<Box<str>>,
+    /// A reader before the options, and their text.
+    options: Option<(Reader<'a>, &'a str)>,
+    /// The vector of the text, where it has been made.
+    vector: Option<Vec<f32>>,
 }
 
 impl TextInputReader {
     pub(super) fn new(purpose: EmbeddingPurpose) -> TextInputReader {
-        TextInputReader { purpose, last: None }
+        TextInputReader { purpose, last: None, model: None }
     }
 
-    /// Reads an input of a model, and answers its vector.
+    /// Reads an input of a model, and answers its vector. A text of a model that is not built in is marked, where the reader
+    /// takes marks.
     pub(super) fn vector(&mut self, reader: &mut Reader<'_>) -> Result<VectorValue> {
-        let (mut text, mut model) = (None, None);
-        let mut has_options = false;
-        reader.object(|r, key| {
-            match key {
-                "text" => text = r.optional(Reader::string)?,
-                "model" => model = r.optional(check_model)?,
-                "options" => has_options = r.optional(|r| self.read_options(r))?.is_some(),
-                "image" | "object" if !r.take_null()? => {
-                    return Err(r.error("models take texts only, send the vector itself"));
-                }
-                "image" | "object" => {}
-                _ => r.unknown()?,
-            }
-            Ok(())
-        })?;
-        let text = text.ok_or_else(|| reader.missing("text"))?;
-        model.ok_or_else(|| reader.missing("model"))?;
+        let start = reader.position();
+        let fields = read_fields(reader)?;
+        let model = fields.model.ok_or_else(|| reader.missing("model"))?;
+        self.model = Some(model.clone());
+        if let Some(vector) = fields.vector {
+            return Ok(VectorValue::Dense(vector));
+        }
+        let text = fields.text.ok_or_else(|| reader.missing("text"))?;
         if text.len() > MAX_TEXT_BYTES {
             let why = format!("at most {MAX_TEXT_BYTES} bytes a text, got {}", text.len());
             return Err(field_error(reader, "text", why));
         }
-        let model = match &self.last {
-            Some((_, model)) if has_options => model,
-            _ => Bm25::with_defaults(),
-        };
-        Ok(VectorValue::Sparse(model.embed(&text, self.purpose)))
+        if is_built_in(&model) {
+            let purpose = self.purpose;
+            let model = self.built_in(fields.options)?;
+            return Ok(VectorValue::Sparse(model.embed(&text, purpose)));
+        }
+        if let Some((mut options, _)) = fields.options {
+            options.object(|r, _| Err(r.error(format!("the model '{}' has no options", shorten(&model)))))?;
+        }
+        if reader.marked().is_some_and(|marked| marked >= MAX_TEXTS) {
+            return Err(field_error(reader, "text", format!("at most {MAX_TEXTS} texts a request")));
+        }
+        reader.mark(start);
+        Ok(VectorValue::Dense(PLACEHOLDER.to_vec()))
     }
 
-    fn read_options(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        let mut options = reader.clone();
-        let raw = reader.raw()?;
+    /// The model of the input that was read last, once.
+    pub(super) fn take_model(&mut self) -> Option<Box<str>> {
+        self.model.take()
+    }
+
+    fn built_in(&mut self, options: Option<(Reader<'_>, &str)>) -> Result<&Bm25> {
+        let Some((mut reader, raw)) = options else { return Ok(Bm25::with_defaults()) };
         if self.last.as_ref().is_none_or(|(known, _)| **known != *raw) {
-            self.last = Some((raw.into(), Bm25::read_options(&mut options)?));
+            self.last = Some((raw.into(), Bm25::read_options(&mut reader)?));
         }
-        Ok(())
+        Ok(match &self.last {
+            Some((_, model)) => model,
+            None => Bm25::with_defaults(),
+        })
     }
 }
 
-fn check_model(reader: &mut Reader<'_>) -> Result<()> {
+fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<Fields<'a>> {
+    let mut fields = Fields::default();
+    reader.object(|r, key| {
+        match key {
+            "text" => fields.text = r.optional(|r| r.string().map(|text| Box::from(&*text)))?,
+            "model" => fields.model = r.optional(read_model)?,
+            "options" => fields.options = r.optional(read_options)?,
+            // Put in by whoever took the text out: see `crate::embedding::insert_vectors`.
+            "vector" if r.marked().is_some() => fields.vector = r.optional(read_vector)?,
+            "image" | "object" if !r.take_null()? => {
+                return Err(r.error("models take texts only, send the vector itself"));
+            }
+            "image" | "object" => {}
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(fields)
+}
+
+/// A reader before the options, and their text.
+fn read_options<'a>(reader: &mut Reader<'a>) -> Result<(Reader<'a>, &'a str)> {
+    Ok((reader.clone(), reader.raw()?))
+}
+
+fn read_vector(reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+    let mut components = Vec::new();
+    reader.f32_array(&mut components)?;
+    if components.is_empty() { Err(reader.error("dense vector must not be empty")) } else { Ok(components) }
+}
+
+fn is_built_in(model: &str) -> bool {
+    model.eq_ignore_ascii_case(Bm25::NAME)
+}
+
+/// The name of a model. One that is not built in is known only to who takes the texts of the request.
+fn read_model(reader: &mut Reader<'_>) -> Result<Box<str>> {
     let name = reader.string()?;
-    if name.eq_ignore_ascii_case(Bm25::NAME) {
-        return Ok(());
+    if is_built_in(&name) || reader.marked().is_some() {
+        return Ok(Box::from(&*name));
     }
     Err(reader.error(format!("unknown model '{}', expected {}", shorten(&name), Bm25::NAME)))
+}
+
+/// The error that gives out the texts that were marked in a body.
+pub(super) fn wanted(body: &[u8], marks: &[Mark]) -> Error {
+    let mut bytes = 0;
+    let mut inputs = Vec::with_capacity(marks.len());
+    for Mark { place, start, end } in marks {
+        let fields = Reader::new(&body[*start..*end]).and_then(|mut reader| read_marked(&mut reader));
+        let (text, model) = match fields {
+            Ok(found) => found,
+            Err(error) => return error,
+        };
+        bytes += text.len();
+        if bytes > MAX_TEXTS_BYTES {
+            return Error::bad(format!("{place}.text: at most {MAX_TEXTS_BYTES} bytes of texts a request"));
+        }
+        inputs.push(TextInput { place: place.clone(), model: model.into(), text: text.into(), at: end - 1 });
+    }
+    Error::VectorsWanted(inputs)
+}
+
+/// The text and the model of an input that has been read before.
+fn read_marked(reader: &mut Reader<'_>) -> Result<(Box<str>, Box<str>)> {
+    reader.take_marks_from_now();
+    let fields = read_fields(reader)?;
+    let text = fields.text.ok_or_else(|| reader.missing("text"))?;
+    Ok((text, fields.model.ok_or_else(|| reader.missing("model"))?))
 }

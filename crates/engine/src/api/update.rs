@@ -5,12 +5,12 @@ use super::id::read_id;
 use super::selectors::SelectionFields;
 use super::upsert::{self, object_bytes};
 use super::vector::VectorReader;
-use crate::collection::update::{NamedVectors, Selection, Update};
+use crate::collection::update::{Selection, Update, VectorsInput};
+use crate::config::{ModelClaims, NamedModels};
 use crate::filter::Filter;
 use crate::json::Reader;
 use crate::limits::MAX_PATHS;
 use crate::payload::JsonPath;
-use crate::types::PointId;
 
 /// An operation of `points/batch`.
 #[derive(Clone, Copy)]
@@ -41,7 +41,9 @@ impl Operation {
     pub(super) fn read(self, reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
         match self {
             Operation::Upsert => upsert::read(reader, budget),
-            Operation::Delete => read_selection(reader, budget).map(Update::Delete),
+            Operation::Delete => {
+                read_selection(reader, SelectionFields::default(), budget).map(Update::Delete)
+            }
             Operation::UpdateVectors => read_update_vectors(reader, budget),
             Operation::DeleteVectors => read_delete_vectors(reader, budget),
             Operation::SetPayload => {
@@ -53,7 +55,9 @@ impl Operation {
                 Ok(Update::OverwritePayload { payload, key, selection })
             }
             Operation::DeletePayload => read_delete_payload(reader, budget),
-            Operation::ClearPayload => read_selection(reader, budget).map(Update::ClearPayload),
+            Operation::ClearPayload => {
+                read_selection(reader, SelectionFields::with_versions(), budget).map(Update::ClearPayload)
+            }
         }
     }
 }
@@ -99,16 +103,20 @@ fn read_operations(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<V
     })
 }
 
-fn read_selection(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Selection> {
-    let mut selection = SelectionFields::default();
+fn read_selection(
+    reader: &mut Reader<'_>,
+    mut selection: SelectionFields,
+    budget: &mut Budget<'_>,
+) -> Result<Selection> {
     reader.object(|r, key| if selection.field(r, key, budget)? { Ok(()) } else { r.unknown() })?;
     selection.finish(reader)
 }
 
 fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
-    let (mut points, mut update_filter) = (None, None);
+    let (mut points, mut update_filter, mut named) = (None, None, None);
     reader.object(|r, key| {
         match key {
+            "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
             "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
@@ -116,25 +124,27 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
         }
         Ok(())
     })?;
-    let points = points.ok_or_else(|| reader.missing("points"))?;
+    let (points, models) = points.ok_or_else(|| reader.missing("points"))?;
     if points.is_empty() {
         return Err(field_error(reader, "points", "must specify points to update"));
     }
-    Ok(Update::UpdateVectors { points, update_filter })
+    let models = models.naming(&named.unwrap_or_default());
+    Ok(Update::UpdateVectors { points, update_filter, models })
 }
 
 fn read_point_vectors(
     reader: &mut Reader<'_>,
     budget: &mut Budget<'_>,
-) -> Result<Vec<(PointId, NamedVectors)>> {
+) -> Result<(Vec<VectorsInput>, ModelClaims)> {
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
-    budget.list(reader, |r| {
-        let (mut id, mut vectors) = (None, None);
+    let points = budget.list(reader, |r| {
+        let (mut id, mut vectors, mut if_version) = (None, None, None);
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -144,8 +154,9 @@ fn read_point_vectors(
         if vectors.is_empty() {
             return Err(field_error(r, "vector", "must specify vectors to update for point"));
         }
-        Ok((id, vectors))
-    })
+        Ok(VectorsInput { id, vectors, if_version })
+    })?;
+    Ok((points, forms.into_claims()))
 }
 
 fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
@@ -178,7 +189,7 @@ type PayloadChange = (Box<[u8]>, Option<JsonPath>, Selection);
 
 fn read_payload_change(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<PayloadChange> {
     let (mut payload, mut place) = (None, None);
-    let mut selection = SelectionFields::default();
+    let mut selection = SelectionFields::with_versions();
     reader.object(|r, key| {
         if selection.field(r, key, budget)? {
             return Ok(());
@@ -196,7 +207,7 @@ fn read_payload_change(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
 
 fn read_delete_payload(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
     let mut keys = None;
-    let mut selection = SelectionFields::default();
+    let mut selection = SelectionFields::with_versions();
     reader.object(|r, key| {
         if selection.field(r, key, budget)? {
             return Ok(());

@@ -5,6 +5,7 @@ use super::id::read_id;
 use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
 use crate::config::fields::{choice, insert_named};
+use crate::config::{ModelClaims, NamedModels};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};
 use crate::limits::Limits;
@@ -21,10 +22,12 @@ const MODES: [(&str, UpdateMode); 3] = [
 /// Reads an upsert.
 pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
     let (mut points, mut batch, mut mode, mut update_filter) = (None, None, None, None);
+    let mut named = None;
     reader.object(|r, key| {
         match key {
             "points" => points = r.optional(|r| read_points(r, budget))?,
             "batch" => batch = r.optional(|r| read_columns(r, budget))?,
+            "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
             "update_mode" => mode = r.optional(|r| choice(r, &MODES))?,
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
@@ -32,7 +35,7 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
         }
         Ok(())
     })?;
-    let (field, points) = match (points, batch) {
+    let (field, (points, models)) = match (points, batch) {
         (Some(points), None) => ("points", points),
         (None, Some(points)) => ("batch", points),
         (None, None) => return Err(reader.missing("points")),
@@ -43,20 +46,25 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
     if points.is_empty() {
         return Err(field_error(reader, field, "must hold at least one point"));
     }
-    Ok(Update::Upsert { points, mode: mode.unwrap_or(UpdateMode::Upsert), update_filter })
+    let models = models.naming(&named.unwrap_or_default());
+    Ok(Update::Upsert { points, mode: mode.unwrap_or(UpdateMode::Upsert), update_filter, models })
 }
 
-fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
+/// Points, and the models of their vectors.
+type Points = (Vec<PointInput>, ModelClaims);
+
+fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Points> {
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
     let mut scratch = Vec::new();
-    budget.list(reader, |r| {
-        let (mut id, mut vectors, mut payload) = (None, None, None);
+    let points = budget.list(reader, |r| {
+        let (mut id, mut vectors, mut payload, mut if_version) = (None, None, None, None);
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
                 "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
+                "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -66,8 +74,10 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<P
             id: id.ok_or_else(|| r.missing("id"))?,
             vectors: vectors.ok_or_else(|| r.missing("vector"))?,
             payload: payload.unwrap_or_else(empty_object),
+            if_version,
         })
-    })
+    })?;
+    Ok((points, forms.into_claims()))
 }
 
 /// The vectors of a columnar upsert.
@@ -78,7 +88,7 @@ enum VectorColumns {
     Named(Vec<(Box<str>, Vec<VectorValue>)>),
 }
 
-fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<PointInput>> {
+fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Points> {
     let (mut ids, mut vectors, mut payloads) = (None, None, None);
     reader.object(|r, key| {
         match key {
@@ -92,7 +102,7 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<
         Ok(())
     })?;
     let ids = ids.ok_or_else(|| reader.missing("ids"))?;
-    let vectors = vectors.ok_or_else(|| reader.missing("vectors"))?;
+    let (vectors, models) = vectors.ok_or_else(|| reader.missing("vectors"))?;
     check_length(reader, "vectors", &ids, &vectors)?;
     let payloads = payloads.unwrap_or_default();
     if !payloads.is_empty() && payloads.len() != ids.len() {
@@ -101,19 +111,22 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Vec<
     }
     let mut payloads = payloads.into_iter();
     let with_vectors = ids.into_iter().zip(by_point(vectors));
-    Ok(with_vectors
+    let points = with_vectors
         .map(|(id, vectors)| PointInput {
             id,
             vectors,
             payload: payloads.next().flatten().unwrap_or_else(empty_object),
+            if_version: None,
         })
-        .collect())
+        .collect();
+    Ok((points, models))
 }
 
-fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<VectorColumns> {
+fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<(VectorColumns, ModelClaims)> {
     let mut forms = VectorReader::of_documents();
     if reader.peek()? != Kind::Object {
-        return column(reader, limits, |r| forms.value(r)).map(VectorColumns::Unnamed);
+        let vectors = column(reader, limits, |r| noted(&mut forms, r, ""))?;
+        return Ok((VectorColumns::Unnamed(vectors), forms.into_claims()));
     }
     let place = reader.path();
     let mut columns: Vec<(Box<str>, Vec<VectorValue>)> = Vec::new();
@@ -121,10 +134,16 @@ fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<Vecto
         if r.take_null()? {
             return Ok(());
         }
-        let vectors = column(r, limits, |r| forms.value(r))?;
+        let vectors = column(r, limits, |r| noted(&mut forms, r, name))?;
         insert_named(&mut columns, name, vectors, limits, &place)
     })?;
-    Ok(VectorColumns::Named(columns))
+    Ok((VectorColumns::Named(columns), forms.into_claims()))
+}
+
+fn noted(forms: &mut VectorReader, reader: &mut Reader<'_>, field: &str) -> Result<VectorValue> {
+    let vector = forms.value(reader)?;
+    forms.note(reader, field);
+    Ok(vector)
 }
 
 /// Reads a list with one element for each point.

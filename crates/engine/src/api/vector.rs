@@ -3,6 +3,7 @@
 use super::body::{Result, list};
 use super::text_input::TextInputReader;
 use crate::collection::update::NamedVectors;
+use crate::config::ModelClaims;
 use crate::embedding::EmbeddingPurpose;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
@@ -22,6 +23,8 @@ const MOST_RESERVED: usize = 1024;
 pub(super) struct VectorReader {
     last_len: usize,
     texts: TextInputReader,
+    /// The fields and models of what was read, by name of the field.
+    claims: ModelClaims,
 }
 
 impl VectorReader {
@@ -33,6 +36,22 @@ impl VectorReader {
     /// A reader of vectors that are searched with.
     pub(super) fn of_queries() -> VectorReader {
         VectorReader { texts: TextInputReader::new(EmbeddingPurpose::Query), ..VectorReader::default() }
+    }
+
+    /// The fields of all vectors so far, and the models that made them.
+    pub(super) fn into_claims(self) -> ModelClaims {
+        self.claims
+    }
+
+    /// Notes that the vector that was read last is one of `field`.
+    pub(super) fn note(&mut self, reader: &Reader<'_>, field: &str) {
+        let model = self.texts.take_model();
+        self.claims.note(field, model.as_deref(), || reader.path());
+    }
+
+    /// The model of the vector that was read last, if it was made by one.
+    pub(super) fn take_model(&mut self) -> Option<Box<str>> {
+        self.texts.take_model()
     }
 
     /// Reads a vector in any form: numbers, rows of numbers, `{indices, values}`, or `{text, model}`.
@@ -98,11 +117,10 @@ impl VectorReader {
 
     /// Reads the vectors of a point: an array for the unnamed one, or a map of names to vectors.
     pub(super) fn of_point(&mut self, reader: &mut Reader<'_>, limits: &Limits) -> Result<NamedVectors> {
-        if reader.peek()? != Kind::Object {
-            return Ok(vec![("".into(), self.value(reader)?)]);
-        }
-        if has_input(reader)? {
-            return Ok(vec![("".into(), self.texts.vector(reader)?)]);
+        if reader.peek()? != Kind::Object || has_input(reader)? {
+            let vector = self.value(reader)?;
+            self.note(reader, "");
+            return Ok(vec![("".into(), vector)]);
         }
         let place = reader.path();
         let mut vectors: NamedVectors = Vec::new();
@@ -111,6 +129,7 @@ impl VectorReader {
                 return Ok(());
             }
             let vector = self.value(r)?;
+            self.note(r, name);
             let earlier = vectors.iter().position(|(known, _)| **known == *name);
             match earlier {
                 Some(at) => vectors[at].1 = vector,

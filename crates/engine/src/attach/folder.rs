@@ -126,6 +126,12 @@ impl SharedFolder {
                 None => reply(Err(Error::ShuttingDown)),
             };
         }
+        // A frame has no room for it. Only a server has callers with limits, and it keeps the folder that it has.
+        if request.access.is_some() {
+            return reply(Err(Error::Internal(
+                "the limits of a caller cannot be sent to another process".into(),
+            )));
+        }
         inner.submit(Call::new(request), reply);
     }
 

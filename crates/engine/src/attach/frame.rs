@@ -31,14 +31,16 @@ const ANSWER: u8 = 12;
 const FAILURE: u8 = 13;
 const REFUSAL: u8 = 14;
 
-const WAIT: u8 = 1;
-const HAS_TARGET: u8 = 2;
-const HAS_IDENTITY: u8 = 4;
-const HAS_BEEN_SENT: u8 = 8;
-const HAS_ROOM: u8 = 16;
-const IS_LENIENT: u8 = 32;
-const PACKS_BODY: u8 = 64;
-const PACKS_ANSWER: u8 = 128;
+const WAIT: u16 = 1;
+const HAS_TARGET: u16 = 2;
+const HAS_IDENTITY: u16 = 4;
+const HAS_BEEN_SENT: u16 = 8;
+const HAS_ROOM: u16 = 16;
+const IS_LENIENT: u16 = 32;
+const PACKS_BODY: u16 = 64;
+const PACKS_ANSWER: u16 = 128;
+const GIVES_OUT_TEXTS: u16 = 256;
+const FLAGS: u16 = (GIVES_OUT_TEXTS << 1) - 1;
 
 /// What a process opens the folder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,7 @@ pub struct CallFrame<'a> {
     pub target: Option<&'a str>,
     pub wait: bool,
     pub strictness: Strictness,
+    pub gives_out_texts: bool,
     /// Time that is left of the call's.
     pub timeout_ms: u64,
     pub answer_room: Option<u64>,
@@ -176,15 +179,16 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.first_sent.is_some(), HAS_BEEN_SENT),
         (call.answer_room.is_some(), HAS_ROOM),
         (call.strictness == Strictness::Lenient, IS_LENIENT),
+        (call.gives_out_texts, GIVES_OUT_TEXTS),
         (call.packing.body, PACKS_BODY),
         (call.packing.answer, PACKS_ANSWER),
     ];
-    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0_u16, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
     let mut frame = begin(CALL, 64 + call.collection.len() + target.len());
     frame.extend_from_slice(&call.call.to_le_bytes());
     frame.push(call.operation.place() as u8);
-    frame.push(flags);
+    frame.extend_from_slice(&flags.to_le_bytes());
     frame.extend_from_slice(&call.timeout_ms.to_le_bytes());
     frame.extend(call.answer_room.iter().flat_map(|room| room.to_le_bytes()));
     frame.extend(call.id.iter().flat_map(|id| id.get().to_le_bytes()));
@@ -288,8 +292,11 @@ impl<'a> Rest<'a> {
     fn call(&mut self) -> Option<CallFrame<'a>> {
         let call = self.number()?;
         let operation = Operation::at(usize::from(self.byte()?))?;
-        let flags = self.byte()?;
-        let has = |flag| flags & flag != 0;
+        let flags = u16::from_le_bytes(self.array()?);
+        if flags & !FLAGS != 0 {
+            return None;
+        }
+        let has = |flag: u16| flags & flag != 0;
         let timeout_ms = self.number()?;
         let answer_room = if has(HAS_ROOM) { Some(self.number()?) } else { None };
         let id =
@@ -305,6 +312,7 @@ impl<'a> Rest<'a> {
             target,
             wait: has(WAIT),
             strictness: if has(IS_LENIENT) { Strictness::Lenient } else { Strictness::Strict },
+            gives_out_texts: has(GIVES_OUT_TEXTS),
             timeout_ms,
             answer_room,
             id,
@@ -385,6 +393,7 @@ mod tests {
         target: None,
         wait: true,
         strictness: Strictness::Lenient,
+        gives_out_texts: true,
         packing: Packing { body: true, answer: true },
         timeout_ms: 60_000,
         answer_room: Some(9),
@@ -403,6 +412,7 @@ mod tests {
             target: Some(""),
             wait: false,
             strictness: Strictness::Strict,
+            gives_out_texts: false,
             packing: Packing::default(),
             answer_room: None,
             id: None,

@@ -287,6 +287,8 @@ impl Connection {
             target: sent.target.map(str::to_string),
             wait: sent.wait,
             strictness: sent.strictness,
+            gives_out_texts: sent.gives_out_texts,
+            access: None,
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
             packing: sent.packing,
             body: Box::new(sent.body.to_vec()),

@@ -168,7 +168,7 @@ impl Catalog {
             })
             .collect();
         self.append(&mut ledger, ADOPT, identity, &file::encode_adoption(&entries))
-            .map_err(|error| NotRecorded::Log(error))?;
+            .map_err(NotRecorded::Log)?;
         self.entries.rcu(|entries| {
             let mut entries = OrdMap::clone(entries);
             for Candidate { id, name, config, collection } in candidates {

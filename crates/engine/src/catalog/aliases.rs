@@ -150,6 +150,11 @@ impl Catalog {
         self.entries.load().get(&alias.collection).filter(|entry| entry.id == alias.id).cloned()
     }
 
+    /// The name of the collection that has that name or that alias; what was asked for where there is none.
+    pub fn resolved(&self, name: &str) -> String {
+        self.named(name).map_or_else(|| name.to_string(), |entry| entry.name.clone())
+    }
+
     /// All aliases in their order, each with the name of its collection.
     pub fn aliases(&self) -> Vec<(String, String)> {
         self.aliases.load().iter().map(|(alias, target)| (alias.clone(), target.collection.clone())).collect()

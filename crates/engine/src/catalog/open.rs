@@ -120,6 +120,8 @@ fn open_with(
         reserve: Arc::clone(reserve),
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
+        clock: Default::default(),
+        expired_points: Default::default(),
         supervisor,
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);

@@ -164,9 +164,9 @@ pub fn salvage_catalog(
         if collection != CATALOG {
             return;
         }
-        let creation = if kind == CREATE { file::decode_entry(body) } else { None };
-        created.extend(creation.iter().map(|((id, ..), _)| *id));
-        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
+        let made = made(kind, body);
+        // An adoption has the files beside its record, and not in the log.
+        created.extend(made.iter().map(|(id, ..)| *id).filter(|_| kind == CREATE));
         if lsn <= saved.lsn {
             return;
         }
@@ -177,9 +177,8 @@ pub fn salvage_catalog(
             entries.remove(&id);
             deleted.insert(id);
         }
-        aliases.see(kind, body, adopted.as_deref().unwrap_or_default());
-        let whole = creation.filter(|(_, rest)| rest.is_empty()).map(|(entry, _)| entry);
-        for entry in whole.into_iter().chain(adopted.into_iter().flatten().map(|(entry, _)| entry)) {
+        aliases.see(kind, body);
+        for entry in made {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);
             entries.insert(entry.0, entry);
@@ -214,13 +213,14 @@ impl SalvagedAliases {
     }
 
     /// Applies a record of the catalog, which may make collections in the place of others.
-    fn see(&mut self, kind: u8, body: &[u8], adopted: &[(SavedEntry, Option<u64>)]) {
+    fn see(&mut self, kind: u8, body: &[u8]) {
         if kind == ALIASES
             && let Some(changes) = file::decode_aliases(body)
         {
             change_aliases(&mut self.0, changes);
         }
-        for ((id, ..), replaced) in adopted {
+        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
+        for ((id, ..), replaced) in adopted.iter().flatten() {
             replaced.iter().for_each(|old| move_aliases(&mut self.0, *old, *id));
         }
     }
@@ -271,6 +271,15 @@ impl UnlistedCollections {
             }
             Replayed::Record { .. } | Replayed::BadBody { .. } => {}
         }
+    }
+}
+
+/// The collections that a record of the catalog makes.
+fn made(kind: u8, body: &[u8]) -> Vec<SavedEntry> {
+    match kind {
+        CREATE => file::decode_entry(body).map(|(entry, _)| entry).into_iter().collect(),
+        ADOPT => file::decode_adoption(body).into_iter().flatten().map(|(entry, _)| entry).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bytes of a log record to changes.
 
-use super::{Change, FieldVector, PayloadEdit};
+use super::{Change, FieldVector, LISTED_SKIPS, PayloadEdit, Skipped};
 use crate::payload::JsonPath;
 use crate::types::{OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
@@ -42,6 +42,7 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             6 => Change::CreateIndex { path: input.path()?, schema: input.bytes()?.into() },
             7 => Change::DropIndex(input.path()?),
             8 => Change::SetConfig(input.bytes()?.into()),
+            20 => Change::Skipped(input.skipped()?),
             _ => return Err(Undecodable),
         });
     }
@@ -86,6 +87,13 @@ impl<'a> Input<'a> {
             1 => Ok(PointId::Uuid(u128::from_le_bytes(self.array()?))),
             _ => Err(Undecodable),
         }
+    }
+
+    pub fn skipped(&mut self) -> Result<Skipped, Undecodable> {
+        let at = u32::from_le_bytes(self.array()?);
+        let count = u32::from_le_bytes(self.array()?);
+        let ids = self.ids()?;
+        if ids.len() > LISTED_SKIPS { Err(Undecodable) } else { Ok(Skipped { at, count, ids }) }
     }
 
     fn ids(&mut self) -> Result<Vec<PointId>, Undecodable> {

@@ -1,6 +1,6 @@
 //! Changes to the bytes of a log record.
 
-use super::{Change, FieldVector, PayloadEdit};
+use super::{Change, FieldVector, PayloadEdit, Skipped};
 use crate::payload::JsonPath;
 use crate::types::{OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
@@ -54,6 +54,10 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
                 out.push(8);
                 put_bytes(out, config);
             }
+            Change::Skipped(skipped) => {
+                out.push(20);
+                put_skipped(out, skipped);
+            }
         }
     }
 }
@@ -93,6 +97,13 @@ pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
             out.extend_from_slice(&uuid.to_le_bytes());
         }
     }
+}
+
+/// Appends which points an update left alone.
+pub(crate) fn put_skipped(out: &mut Vec<u8>, skipped: &Skipped) {
+    out.extend_from_slice(&skipped.at.to_le_bytes());
+    out.extend_from_slice(&skipped.count.to_le_bytes());
+    put_ids(out, &skipped.ids);
 }
 
 fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {

@@ -10,7 +10,7 @@ mod encode;
 pub(crate) use decode::Input;
 pub use decode::{Undecodable, decode, operation_of};
 pub use encode::encode;
-pub(crate) use encode::put_id;
+pub(crate) use encode::{put_id, put_skipped};
 
 use crate::payload::JsonPath;
 use crate::types::PointId;
@@ -67,6 +67,32 @@ pub enum Change {
     DropIndex(JsonPath),
     /// Replace the collection's configuration: its canonical JSON.
     SetConfig(Box<[u8]>),
+    /// Changes nothing: what an update of the record left alone, for the answer to a repeat of the call.
+    Skipped(Skipped),
+}
+
+/// Points that the `update_filter` or `update_mode` of an update left as they were (C25).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// The place of the update among those of its request.
+    pub at: u32,
+    /// How many.
+    pub count: u32,
+    /// The first [`LISTED_SKIPS`] of them, in the order of the request.
+    pub ids: Vec<PointId>,
+}
+
+/// Skipped points that an answer lists.
+pub const LISTED_SKIPS: usize = 1000;
+
+impl Skipped {
+    /// Takes note of another one.
+    pub fn add(&mut self, id: PointId) {
+        self.count += 1;
+        if self.ids.len() < LISTED_SKIPS {
+            self.ids.push(id);
+        }
+    }
 }
 
 impl Change {
@@ -77,8 +103,20 @@ impl Change {
             Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
                 ids.len()
             }
-            Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) => 0,
+            Change::CreateIndex { .. } | Change::DropIndex(_) | Change::SetConfig(_) | Change::Skipped(_) => {
+                0
+            }
         }
+    }
+
+    /// Points that it changes and does not remove.
+    pub fn kept(&self) -> impl Iterator<Item = PointId> + '_ {
+        let (one, many) = match self {
+            Change::Put { id, .. } | Change::SetVectors { id, .. } => (Some(*id), &[][..]),
+            Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => (None, &ids[..]),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(many.iter().copied())
     }
 
     /// Points whose payloads it writes.
@@ -176,6 +214,7 @@ mod tests {
             Change::CreateIndex { path: path.clone(), schema: (*b"\"keyword\"").into() },
             Change::DropIndex(path),
             Change::SetConfig((*b"{}").into()),
+            Change::Skipped(Skipped { at: 3, count: 1200, ids: vec![PointId::Num(9), PointId::Uuid(4)] }),
         ]
     }
 

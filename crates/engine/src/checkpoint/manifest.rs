@@ -14,8 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where another collection wrote some of the files.
-const VERSION: u32 = 5;
+/// Version of the format that this release writes, where operations that came with an identity skipped points.
+const VERSION: u32 = 6;
+/// The version without skipped points, where another collection wrote some of the files.
+const WITHOUT_SKIPPED: u32 = 5;
 /// The version without such files, where there are operations that came with an identity.
 const OWN_FILES: u32 = 4;
 /// The version without them.
@@ -85,7 +87,8 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
-            Some(_) if !self.writers.is_empty() => VERSION,
+            Some(_) if !self.operations.skipped_nothing() => VERSION,
+            Some(_) if !self.writers.is_empty() => WITHOUT_SKIPPED,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
             Some(_) => OWN_FILES,
         }
@@ -166,12 +169,15 @@ impl Manifest {
         if self.version() >= OWN_FILES {
             self.operations.encode(&mut out);
         }
-        if self.version() == VERSION {
+        if self.version() >= WITHOUT_SKIPPED {
             put_count(&mut out, self.writers.len());
             for (file, writer) in &self.writers {
                 out.extend_from_slice(&file.to_le_bytes());
                 out.extend_from_slice(&writer.to_le_bytes());
             }
+        }
+        if self.version() == VERSION {
+            self.operations.encode_skipped(&mut out);
         }
         out
     }
@@ -218,8 +224,18 @@ impl Manifest {
                 let file = u32::from_le_bytes(input.array()?);
                 manifest.writers.insert(file, u64::from_le_bytes(input.array()?));
             }
-            // A manifest without either ends before them.
-            if manifest.writers.len() != count || (manifest.operations.is_empty() && count == 0) {
+            // A manifest without either ends before them, and one without others' files unless points were skipped.
+            let is_followed = !input.0.is_empty();
+            if manifest.writers.len() != count
+                || (manifest.operations.is_empty() && count == 0 && !is_followed)
+            {
+                return Err(Undecodable);
+            }
+        }
+        if !input.0.is_empty() {
+            manifest.operations.decode_skipped(input)?;
+            // Likewise.
+            if manifest.operations.skipped_nothing() {
                 return Err(Undecodable);
             }
         }

@@ -176,7 +176,7 @@ impl Opening {
             self.head.apply(op, change)?;
         }
         self.head.op = op;
-        self.head.note(operation);
+        self.head.note(operation, &changes);
         self.head.settle(op);
         self.lsn = lsn;
         self.replayed_work += change::replay_work(body, &changes);

@@ -120,7 +120,7 @@ impl Opening {
             }
         }
         self.head.op = op;
-        self.head.note(operation);
+        self.head.note(operation, &changes);
         self.head.settle(op);
         self.lsn = lsn;
     }

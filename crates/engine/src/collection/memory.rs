@@ -2,7 +2,7 @@
 
 use super::Collection;
 use crate::payload::{FieldIndex, ordered_map_bytes};
-use crate::state::{DeclaredIndex, Point};
+use crate::state::{DeclaredIndex, Expiry, Point};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::{PointId, PointOffset};
@@ -122,6 +122,7 @@ impl Collection {
         report.points += points * size_of::<Point>() as u64;
         report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, PointOffset)>());
         report.points += view.state.live.memory_bytes() + view.state.operations.memory_bytes();
+        report.points += view.state.expiry.as_ref().map_or(0, Expiry::memory_bytes);
         report
     }
 }

@@ -9,6 +9,8 @@
 //! flight; the others are held for a moment and never together.
 
 mod checkpointing;
+mod clock;
+mod expiring;
 mod health;
 mod indexing;
 mod log_position;
@@ -29,6 +31,8 @@ pub use crate::state::{
     Allowance, DeclaredIndex, Head, IndexDraft, Payload, Point, Rows, State, Subject, Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
+pub use clock::Clock;
+pub use expiring::REMOVED_AT_ONCE;
 pub use indexing::{BuiltReply, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use shared::Shared;
@@ -45,6 +49,7 @@ use crate::payload::JsonPath;
 use crate::types::Lsn;
 use arc_swap::ArcSwap;
 use checkpointing::Checkpointer;
+use expiring::Unexpired;
 use health::Health;
 use indexing::IndexWork;
 use log_position::LogPosition;
@@ -66,6 +71,7 @@ pub struct Collection {
     vacuum: Vacuum,
     health: Health,
     index_bytes: IndexBytes,
+    unexpired: Unexpired,
 }
 
 impl Collection {
@@ -108,6 +114,7 @@ impl Collection {
             vacuum: Vacuum::default(),
             health: Health::default(),
             index_bytes: IndexBytes::default(),
+            unexpired: Unexpired::default(),
             shared,
         }
     }

@@ -1,12 +1,13 @@
 //! What the collections of one engine share.
 
 use super::IndexQueue;
+use super::clock::Clock;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::Memory;
 use crate::storage::{Reserve, Storage};
 use crate::supervision::Supervisor;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wal::GroupCommit;
 use std::sync::Arc;
 
@@ -30,6 +31,10 @@ pub struct Shared {
     pub unsaved_work: Arc<AtomicUsize>,
     /// Writes that wait for the writers of their collections.
     pub waiting_writes: Arc<AtomicUsize>,
+    /// The time of day.
+    pub clock: Clock,
+    /// Points that were removed because their time had come, since the engine was opened.
+    pub expired_points: AtomicU64,
     /// Catches panics of background work.
     pub supervisor: Arc<Supervisor>,
 }

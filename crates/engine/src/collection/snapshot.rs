@@ -19,7 +19,8 @@ pub struct Snapshot {
 impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
-        let snapshot = self.read_snapshot();
+        let Snapshot { id, view, graphs } = self.read_snapshot();
+        let snapshot = Snapshot { id, view: self.without_expired(view), graphs };
         for (slot, table) in self.indexing.graphs.iter().zip(&*snapshot.view.fields) {
             slot.note_search(table.len());
         }

@@ -12,7 +12,7 @@ impl CollectionConfig {
         let mut params = ObjectWriter::start(object.key("params"));
         vectors::write_fields(&self.vectors, params.key("vectors"), true);
         if !self.sparse.is_empty() {
-            sparse::write_fields(&self.sparse, params.key("sparse_vectors"));
+            sparse::write_fields(&self.sparse, params.key("sparse_vectors"), true);
         }
         self.params.write_fields(&mut params);
         params.end();

@@ -3,6 +3,7 @@
 pub(crate) mod fields;
 mod hnsw;
 mod info;
+mod model;
 mod optimizers;
 mod patch;
 mod quantization;
@@ -16,6 +17,7 @@ mod vectors;
 mod wal;
 
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
+pub use model::{FieldModel, ModelClaims, NamedModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
@@ -27,8 +29,9 @@ pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, Vec
 pub use wal::{WalConfig, WalDiff};
 
 use crate::error::Error;
-use crate::json::{Reader, read_payload, write_u64};
+use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
+use crate::payload::JsonPath;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
 use fields::ObjectWriter;
@@ -57,6 +60,8 @@ pub struct CollectionConfig {
     pub metadata: Option<Box<[u8]>>,
     /// `strict_mode_config` as sent, normalised: see [`CollectionConfig::strict_mode`].
     pub strict_mode: Option<Box<[u8]>>,
+    /// The payload field with the time at which a point comes to its end (C17).
+    pub expire_at_key: Option<JsonPath>,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -112,6 +117,7 @@ impl CollectionConfig {
             params: PlacementParams::default(),
             metadata: None,
             strict_mode: None,
+            expire_at_key: None,
         }
     }
 
@@ -159,7 +165,7 @@ impl CollectionConfig {
         let mut object = ObjectWriter::start(&mut out);
         vectors::write_fields(&self.vectors, object.key("vectors"), false);
         if !self.sparse.is_empty() {
-            sparse::write_fields(&self.sparse, object.key("sparse_vectors"));
+            sparse::write_fields(&self.sparse, object.key("sparse_vectors"), false);
         }
         self.params.write_fields(&mut object);
         self.hnsw.write(object.key("hnsw_config"));
@@ -168,6 +174,7 @@ impl CollectionConfig {
         object.field("quantization_config", self.quantization.as_ref(), |out, asked| asked.write(out));
         object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
+        object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.end();
         out
     }
@@ -244,6 +251,12 @@ impl CollectionConfig {
         Error::VectorNotFound(format!("'' (name one of: {}{more})", names.join(", ")))
     }
 
+    /// The declared model of a field (C19).
+    pub fn model_of(&self, name: &str) -> Option<&FieldModel> {
+        let sparse = || self.sparse.iter().find(|(known, _)| **known == *name)?.1.model.as_ref();
+        self.field(name).and_then(|params| params.model.as_ref()).or_else(sparse)
+    }
+
     /// Position in [`CollectionConfig::fields`] of the field of that name.
     pub fn field_index(&self, name: &str) -> Option<usize> {
         self.vectors.iter().position(|(known, _)| **known == *name)
@@ -303,6 +316,7 @@ impl CollectionConfig {
             }
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
+            "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -362,6 +376,20 @@ impl PlacementParams {
         object.field("read_fan_out_delay_ms", self.read_fan_out_delay_ms, write_u64);
         fields::write_flag(object.key("on_disk_payload"), self.on_disk_payload);
     }
+}
+
+/// Reads the path of the payload field that says when a point comes to its end.
+fn expiry_key(reader: &mut Reader<'_>) -> Result<JsonPath, Error> {
+    let key = JsonPath::read(reader)?;
+    if key.names_one_value() {
+        return Ok(key);
+    }
+    Err(reader.error("the path must name one value, and has []"))
+}
+
+/// Appends a path as a string.
+pub(crate) fn write_path(out: &mut Vec<u8>, path: &JsonPath) {
+    write_string(out, &path.to_string());
 }
 
 /// Reads a JSON object into its normal form.

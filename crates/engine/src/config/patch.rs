@@ -1,19 +1,21 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, SparseParams, WalDiff, fields,
-    json_object, sparse, strict_mode,
+    CollectionConfig, HnswDiff, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key, fields, json_object,
+    model::{self, FieldModel},
+    sparse::{self, SparsePatch},
+    strict_mode,
 };
 use crate::error::Error;
 use crate::json::Reader;
-use crate::payload::edit;
+use crate::payload::{JsonPath, edit};
 use std::collections::BTreeMap;
 
 /// The changes of a request. Absent objects and fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionPatch {
     vectors: BTreeMap<Box<str>, VectorPatch>,
-    sparse: BTreeMap<Box<str>, SparseParams>,
+    sparse: BTreeMap<Box<str>, SparsePatch>,
     hnsw: HnswDiff,
     optimizers: OptimizersDiff,
     wal: WalDiff,
@@ -23,6 +25,8 @@ pub struct CollectionPatch {
     metadata: Option<Box<[u8]>>,
     /// A normalised JSON object, merged in the same way.
     strict_mode: Option<Box<[u8]>>,
+    /// `Some(None)` removes it.
+    expire_at_key: Option<Option<JsonPath>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +35,8 @@ struct VectorPatch {
     hnsw: Option<HnswDiff>,
     quantization: Option<QuantizationPatch>,
     on_disk: Option<bool>,
+    /// `Some(None)` removes it.
+    model: Option<Option<FieldModel>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,6 +70,7 @@ impl CollectionPatch {
                 }
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
+                "expire_at_key" => patch.expire_at_key = Some(r.optional(expiry_key)?),
                 _ => r.unknown_in_body()?,
             }
             Ok(())
@@ -85,6 +92,9 @@ impl CollectionPatch {
                 params.quantization = quantization.result();
             }
             params.on_disk = change.on_disk.or(params.on_disk);
+            if let Some(model) = &change.model {
+                params.model.clone_from(model);
+            }
         }
         for (name, change) in &self.sparse {
             let declared = config.sparse.iter_mut().find(|(known, _)| known == name);
@@ -108,6 +118,9 @@ impl CollectionPatch {
         config.metadata = merged("metadata", to.metadata.as_deref(), self.metadata.as_deref())?;
         config.strict_mode =
             merged("strict_mode_config", to.strict_mode.as_deref(), self.strict_mode.as_deref())?;
+        if let Some(key) = &self.expire_at_key {
+            config.expire_at_key.clone_from(key);
+        }
         config.check_strict_mode()?;
         Ok(config)
     }
@@ -123,6 +136,7 @@ impl VectorPatch {
                     patch.quantization = r.optional(QuantizationPatch::parse)?;
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
+                "model" => patch.model = Some(model::parse_patch(r)?),
                 "size" | "distance" | "datatype" | "multivector_config" => {
                     if !r.take_null()? {
                         return Err(r.error("cannot be changed"));

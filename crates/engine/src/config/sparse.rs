@@ -1,6 +1,7 @@
 //! `sparse_vectors`: the sparse fields that a collection declares.
 
 use super::fields::{self, ObjectWriter};
+use super::model::{self, FieldModel};
 use super::vectors::DATATYPES;
 use crate::error::Error;
 use crate::json::{Reader, write_string, write_u64};
@@ -48,6 +49,8 @@ pub struct SparseParams {
     pub index: Option<SparseIndexParams>,
     /// Present where the request named one.
     pub modifier: Option<Modifier>,
+    /// The model that its vectors are of.
+    pub model: Option<FieldModel>,
 }
 
 /// The sparse fields of a collection in the order of the request.
@@ -84,6 +87,7 @@ impl SparseParams {
                         [Modifier::None, Modifier::Idf].map(|modifier| (modifier.name(), modifier));
                     params.modifier = r.optional(|r| fields::choice(r, &modifiers))?;
                 }
+                "model" => params.model = r.optional(FieldModel::parse)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -95,8 +99,9 @@ impl SparseParams {
     ///
     /// # Errors
     /// `BadRequest` for another datatype: stored values are rounded to the present one.
-    pub(super) fn patched(&self, name: &str, patch: &SparseParams) -> Result<SparseParams, Error> {
+    pub(super) fn patched(&self, name: &str, patch: &SparsePatch) -> Result<SparseParams, Error> {
         let mut params = self.clone();
+        let SparsePatch { params: patch, model } = patch;
         if let Some(changes) = &patch.index {
             if changes.datatype.is_some_and(|asked| asked != self.datatype()) {
                 return Err(Error::bad(format!("sparse_vectors.{name}.index.datatype: cannot be changed")));
@@ -106,14 +111,41 @@ impl SparseParams {
             index.on_disk = changes.on_disk.or(index.on_disk);
         }
         params.modifier = patch.modifier.or(params.modifier);
+        if let Some(model) = model {
+            params.model.clone_from(model);
+        }
         Ok(params)
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>, for_clients: bool) {
         let mut object = ObjectWriter::start(out);
         object.field("index", self.index.as_ref(), |out, index| index.write(out));
         object.field("modifier", self.modifier, |out, modifier| write_string(out, modifier.name()));
+        object.field("model", self.model.as_ref().filter(|_| !for_clients), |out, model| model.write(out));
         object.end();
+    }
+}
+
+/// The changes of a sparse field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SparsePatch {
+    params: SparseParams,
+    /// `Some(None)` removes it.
+    model: Option<Option<FieldModel>>,
+}
+
+impl SparsePatch {
+    fn parse(reader: &mut Reader<'_>) -> Result<SparsePatch, Error> {
+        // A removed model is not told from an absent one in the parameters.
+        let mut model = None;
+        reader.clone().object(|r, key| {
+            if key == "model" {
+                model = Some(model::parse_patch(r)?);
+                return Ok(());
+            }
+            r.skip()
+        })?;
+        Ok(SparsePatch { params: SparseParams::parse(reader)?, model })
     }
 }
 
@@ -164,20 +196,21 @@ pub(super) fn parse_fields(reader: &mut Reader<'_>, limits: &Limits) -> Result<S
     Ok(found)
 }
 
-/// Appends the sparse fields as [`parse_fields`] reads them.
-pub(super) fn write_fields(declared: &[(Box<str>, SparseParams)], out: &mut Vec<u8>) {
+/// Appends the sparse fields as [`parse_fields`] reads them. `for_clients` omits what the strict models of the official
+/// clients do not know.
+pub(super) fn write_fields(declared: &[(Box<str>, SparseParams)], out: &mut Vec<u8>, for_clients: bool) {
     let mut object = ObjectWriter::start(out);
     for (name, params) in declared {
-        params.write(object.key(name));
+        params.write(object.key(name), for_clients);
     }
     object.end();
 }
 
 /// Reads the changes of a patch by name. The last of a repeated name counts.
-pub(super) fn parse_patch(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, SparseParams>, Error> {
+pub(super) fn parse_patch(reader: &mut Reader<'_>) -> Result<BTreeMap<Box<str>, SparsePatch>, Error> {
     let mut changes = BTreeMap::new();
     reader.object(|r, name| {
-        if let Some(change) = r.optional(SparseParams::parse)? {
+        if let Some(change) = r.optional(SparsePatch::parse)? {
             changes.insert(name.into(), change);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `vectors`: the vector fields that a collection declares.
 
 use super::fields;
+use super::model::FieldModel;
 use super::{HnswDiff, Quantization};
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_string, write_u64};
@@ -41,6 +42,8 @@ pub struct VectorParams {
     pub datatype: Option<Datatype>,
     /// Present if points have several vectors in the field.
     pub multivector: Option<MultivectorConfig>,
+    /// The model that its vectors are of.
+    pub model: Option<FieldModel>,
 }
 
 /// `multivector_config`: how several vectors of a point are compared with those of a query.
@@ -94,6 +97,7 @@ impl VectorParams {
             on_disk: None,
             datatype: None,
             multivector: None,
+            model: None,
         }
     }
 
@@ -124,7 +128,7 @@ impl VectorParams {
             ("Manhattan", Metric::Manhattan),
         ];
         let (mut size, mut metric, mut hnsw, mut quantization) = (None, None, None, None);
-        let (mut on_disk, mut datatype, mut multivector) = (None, None, None);
+        let (mut on_disk, mut datatype, mut multivector, mut model) = (None, None, None, None);
         reader.object(|r, key| {
             match key {
                 "size" => size = r.optional(vector_size)?,
@@ -134,6 +138,7 @@ impl VectorParams {
                 "on_disk" => on_disk = fields::flag(r)?,
                 "datatype" => datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,
                 "multivector_config" => multivector = r.optional(MultivectorConfig::parse)?,
+                "model" => model = r.optional(FieldModel::parse)?,
                 _ => r.unknown()?,
             }
             Ok(())
@@ -146,6 +151,7 @@ impl VectorParams {
             on_disk,
             datatype,
             multivector,
+            model,
         })
     }
 
@@ -161,6 +167,7 @@ impl VectorParams {
         object.field("on_disk", self.on_disk, fields::write_flag);
         object.field("datatype", self.datatype, |out, datatype| write_string(out, datatype.name()));
         object.field("multivector_config", self.multivector, |out, config| config.write(out));
+        object.field("model", self.model.as_ref().filter(|_| !for_clients), |out, model| model.write(out));
         object.end();
     }
 }

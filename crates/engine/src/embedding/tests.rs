@@ -1,5 +1,5 @@
 use super::murmur3::murmur3_32;
-use super::{Bm25, EmbeddingPurpose};
+use super::{Bm25, EmbeddingPurpose, insert_vectors, read_endpoint_answer};
 use crate::error::Error;
 use crate::json::Reader;
 use crate::vectors::SparseVector;
@@ -109,5 +109,49 @@ fn invalid_options_are_refused_with_their_place_c16() {
             Err(Error::BadRequest(message)) => assert!(message.contains(why), "{message}"),
             other => panic!("{options}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn vectors_are_inserted_where_the_inputs_end_c16() {
+    let body = br#"{"a":{"text":"x","model":"m"},"b":[{"model":"m","text":"}"}]}"#;
+    let first = body.iter().position(|byte| *byte == b'}').unwrap();
+    let second = body.len() - 3;
+    let with = insert_vectors(body, false, &[(first, &[1.0, -0.5]), (second, &[1e-7])]).unwrap();
+    let expected = r#"{"a":{"text":"x","model":"m","vector":[1.0,-0.5]},"b":[{"model":"m","text":"}","vector":[1e-7]}]}"#;
+    let as_json = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+    assert_eq!(as_json(&with), as_json(expected.as_bytes()));
+    assert_eq!(insert_vectors(body, false, &[]).unwrap(), body);
+    // Not an end, out of order, and beyond the body.
+    for places in [vec![0], vec![second, first], vec![body.len()], vec![usize::MAX]] {
+        let vectors: Vec<(usize, &[f32])> = places.iter().map(|at| (*at, &[1.0_f32][..])).collect();
+        assert!(insert_vectors(body, false, &vectors).is_err(), "{places:?}");
+    }
+}
+
+#[test]
+fn the_answer_of_an_endpoint_is_in_the_order_of_the_texts_c16() {
+    let answer = br#"{"data":[{"index":1,"embedding":[3,4]},{"object":"e","index":0,"embedding":[1,2]}],"usage":{"x":[{}]}}"#;
+    assert_eq!(read_endpoint_answer(answer, 2), Ok((2, vec![1.0, 2.0, 3.0, 4.0])));
+    assert_eq!(
+        read_endpoint_answer(br#"{"data":[{"embedding":[1]},{"embedding":[2]}]}"#, 2),
+        Ok((1, vec![1.0, 2.0]))
+    );
+    for wrong in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        b"{\"data\":null}",
+        br#"{"data":[{"embedding":[1]}]}"#,
+        br#"{"data":[{"embedding":[1]},{"embedding":[2]},{"embedding":[3]}]}"#,
+        br#"{"data":[{"embedding":[1]},{"embedding":[1,2]}]}"#,
+        br#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#,
+        br#"{"data":[{"index":-1,"embedding":[1]},{"embedding":[1]}]}"#,
+        br#"{"data":[{"embedding":[]},{"embedding":[]}]}"#,
+        br#"{"data":[{"embedding":[1e40]},{"embedding":[1]}]}"#,
+        br#"{"data":[{"embedding":"AAAA"},{"embedding":[1]}]}"#,
+        b"\xff",
+    ] {
+        assert!(read_endpoint_answer(wrong, 2).is_err(), "{}", String::from_utf8_lossy(wrong));
     }
 }

@@ -1,6 +1,6 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
-use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, read, upkeep, write};
+use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, read, upkeep, write};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::storage::map_faults;
@@ -53,7 +53,7 @@ fn dispatch(core: &Core, request: Request, reply: Reply) {
     let deadline = Deadline::new(request.start, allowed, request.operation.title())
         .or_at(&core.closing)
         .or_cancelled(request.cancellation.clone());
-    if let Err(error) = deadline.check() {
+    if let Err(error) = deadline.check().and_then(|()| access::check(&request)) {
         return reply(Err(error));
     }
     let deadline = match request.operation {

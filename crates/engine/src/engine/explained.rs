@@ -20,7 +20,8 @@ impl Read<'_> {
         parse: Duration,
         is_list: bool,
     ) -> Result<(), Error> {
-        let (hits, explanation) = search::explained(self.core, snapshot, request, self.deadline)?;
+        let (hits, explanation) =
+            search::explained(self.core, snapshot, request, self.request.access.as_ref(), self.deadline)?;
         let times = self.write_timed(snapshot, request, &hits, is_list);
         write_explanation(self.explanation, &explanation, &self.with_arrival(times, parse));
         Ok(())
@@ -39,9 +40,18 @@ impl Read<'_> {
     ) -> Result<(), Error> {
         let run = |(at, request): (usize, &QueryRequest)| {
             let found = match request.node.explain {
-                Some(_) => search::explained(self.core, snapshot, request, self.deadline)
-                    .map(|(hits, explanation)| (hits, Some(explanation))),
-                None => search::one(self.core, snapshot, request, self.deadline).map(|hits| (hits, None)),
+                Some(_) => search::explained(
+                    self.core,
+                    snapshot,
+                    request,
+                    self.request.access.as_ref(),
+                    self.deadline,
+                )
+                .map(|(hits, explanation)| (hits, Some(explanation))),
+                None => {
+                    search::one(self.core, snapshot, request, self.request.access.as_ref(), self.deadline)
+                        .map(|hits| (hits, None))
+                }
             };
             found.map_err(|error| error.within(format!("searches[{at}]")))
         };

@@ -68,6 +68,12 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
     collection.guard(Task::Waiters, || collection.settle_waiting());
     let started = Instant::now();
     while collection.fault().is_none()
+        && collection.guard(Task::Vacuum, || collection.remove_expired()) == Some(true)
+        && started.elapsed() < ROUND
+        && !shared.indexer.is_closed()
+    {}
+    let started = Instant::now();
+    while collection.fault().is_none()
         && collection.guard(Task::Vacuum, || collection.vacuum_rows()) == Some(true)
         && started.elapsed() < ROUND
     {}

@@ -37,7 +37,7 @@ impl State {
         };
         let fault = fault(collection);
         let setback = collection.setback();
-        let view = collection.view();
+        let view = collection.current_view();
         let indexed = collection.indexed_vectors();
         let dense = view.fields.iter().map(|table| table.vectors());
         let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
@@ -56,15 +56,15 @@ fn fault(collection: &Collection) -> Option<String> {
     collection.fault().or_else(|| collection.shared().log.fault().map(|fault| fault.public()))
 }
 
-/// Writes everything that is said of a collection (C4.2).
-pub fn write_info(out: &mut Vec<u8>, entry: &Entry) {
+/// Writes everything that is said of a collection (C4.2). For a caller with a filter there are no counts (C15).
+pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let Some(collection) = entry.collection() else {
         let config = entry.current_config();
         let info = response::CollectionInfo {
             status: response::CollectionStatus::Red,
             fault: entry.fault(),
-            indexed_vectors_count: 0,
-            points_count: 0,
+            indexed_vectors_count: Some(0).filter(|_| !hides_counts),
+            points_count: Some(0).filter(|_| !hides_counts),
             segments_count: 0,
             config: &config,
             indexes: &[],
@@ -74,21 +74,21 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry) {
     let fault = fault(collection);
     // What the background tries again is shown too, although nothing is refused because of it.
     let setback = collection.setback();
-    let view = collection.view();
+    let view = collection.current_view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes
         .iter()
         .map(|(field, index)| response::FieldIndexInfo {
             field,
             schema: index.schema(),
-            points: index.points_count(),
+            points: if hides_counts { 0 } else { index.points_count() },
         })
         .collect();
     let info = response::CollectionInfo {
         status: status(collection, fault.is_some(), setback.is_some()),
         fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
-        indexed_vectors_count: collection.indexed_vectors(),
-        points_count: view.points_count() as u64,
+        indexed_vectors_count: (!hides_counts).then(|| collection.indexed_vectors()),
+        points_count: (!hides_counts).then(|| view.points_count() as u64),
         segments_count: 1,
         config: &view.state.config,
         indexes: &indexes,

@@ -1,5 +1,6 @@
 //! The engine: open, execute, status, close; and what is done with a data directory that no engine has open.
 
+mod access;
 mod answer_budget;
 mod background;
 mod closing;
@@ -21,12 +22,14 @@ mod report;
 mod scrub;
 mod search;
 mod shared_work;
+mod snapshots;
 mod status;
 mod strict;
 mod tuning;
 mod upkeep;
 mod write;
 
+pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
@@ -38,16 +41,14 @@ pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
-use crate::allocator::catch;
 use crate::api::Strictness;
-use crate::catalog::{self, AdoptedFolder, Catalog, Mode, OpenError, Opened};
+use crate::catalog::{self, Catalog, Mode, OpenError, Opened};
 use crate::collection::GraphPolicy;
-use crate::deadline::{Cancellation, Closing, Deadline};
+use crate::deadline::{Cancellation, Closing};
 use crate::error::Error;
 use crate::field::IndexScratch;
 use crate::json::JsonBody;
 use crate::limits::{Limits, MAX_REPORTED_DAMAGES};
-use crate::name::check_collection_name;
 use crate::query::Totals;
 use crate::recent_operations::CallIdentity;
 use crate::scheduling::{ActiveRead, lane};
@@ -107,6 +108,10 @@ pub struct Request {
     pub identity: Option<CallIdentity>,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
+    /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
+    pub gives_out_texts: bool,
+    /// What its caller may reach (C15); everything when absent.
+    pub access: Option<Arc<Access>>,
     /// Which vectors are packed.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
@@ -411,29 +416,6 @@ impl Engine {
     /// `Internal` when the log cannot be made durable or the disk refuses; `StorageFull` when it is full.
     pub fn stage(&self) -> Result<(), Error> {
         self.core.catalog.stage()
-    }
-
-    /// Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there, for a
-    /// snapshot: the collection at one operation, with every write that was acknowledged before the call.
-    ///
-    /// # Errors
-    /// As a read of the collection; `StorageFull`, and `Internal` with the disk's reason.
-    pub fn link_snapshot(&self, collection: &str, into: &str) -> Result<(), Error> {
-        self.core.catalog.link_snapshot(collection, into)
-    }
-
-    /// Makes collections of what [`Engine::link_snapshot`] has linked somewhere, by name and folder of the data directory,
-    /// each in the place of one that has its name: all at once or none, durable when it returns. The folders stay.
-    ///
-    /// # Errors
-    /// `BadRequest` when a name is not valid or a folder holds something else, `StorageFull`, `MemoryLimit`, the log's.
-    pub fn adopt(&self, folders: &[AdoptedFolder]) -> Result<(), Error> {
-        folders.iter().try_for_each(|one| check_collection_name(&one.name))?;
-        if folders.is_empty() {
-            return Ok(());
-        }
-        let deadline = Deadline::new(Instant::now(), LONGEST_REQUEST, "Recovery").or_at(&self.core.closing);
-        catch(|| self.core.catalog.adopt(folders, &deadline)).unwrap_or(Err(Error::MemoryLimit))
     }
 
     /// Removes the links.

@@ -1,5 +1,6 @@
 //! Reads: parse, find the collection, run on a snapshot, write the answer.
 
+use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
@@ -9,9 +10,11 @@ use crate::collection::{Point, View};
 use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
+use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
 use crate::types::OpNumber;
 use crate::vectors::VectorValue;
@@ -23,7 +26,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body = BodyWithWarnings::new(request.json()?, request.strictness);
+    let body =
+        BodyWithWarnings::new(request.json()?, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, begun) = (Vec::new(), Instant::now());
     Read {
@@ -100,20 +104,56 @@ impl Read<'_> {
 
     /// The collection that the request names, kept from deletion while the answer is made.
     fn enter(&self) -> Result<Use, Error> {
-        self.core.catalog.enter(&self.request.collection)
+        let held = self.core.catalog.enter(&self.request.collection)?;
+        // The path may have named it by an alias.
+        if let Some(access) = &self.request.access {
+            access.check(&held.entry().name, Right::Read)?;
+        }
+        Ok(held)
+    }
+
+    /// The filter of the request and that of its caller.
+    fn within(&self, filter: Option<Filter>) -> Option<Filter> {
+        access::reached(self.request.access.as_ref(), filter)
+    }
+
+    /// The filter of the caller.
+    fn shown(&self) -> Option<&Filter> {
+        self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
+    }
+
+    /// Refuses a search that looks examples up in a collection that its caller may not read.
+    fn check_lookups(&self, requests: &[QueryRequest]) -> Result<(), Error> {
+        let Some(access) = &self.request.access else { return Ok(()) };
+        let mut named = requests.iter().flat_map(|request| request.node.lookups());
+        named.try_for_each(|name| access.check(name, Right::Read))
+    }
+
+    /// Puts the filter of the caller around a search.
+    fn limit(&self, request: &mut QueryRequest) {
+        if self.shown().is_some() {
+            let own = request.node.filter.take().map(Arc::unwrap_or_clone);
+            request.node.filter = self.within(own).map(Arc::new);
+        }
     }
 
     fn list_collections(&mut self) {
         let entries = self.core.catalog.entries();
-        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()));
+        let access = self.request.access.as_ref();
+        let shown = |name: &&str| access.is_none_or(|access| access.allows(name, Right::Read));
+        response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()).filter(shown));
     }
 
     fn aliases(&mut self) -> Result<(), Error> {
         let catalog = &self.core.catalog;
-        let aliases = match self.request.operation {
+        let mut aliases = match self.request.operation {
             Operation::ListAliases => catalog.aliases(),
             _ => catalog.aliases_of(self.enter()?.entry().id),
         };
+        if let Some(access) = &self.request.access {
+            let shown = |name: &str| access.allows(name, Right::Read);
+            aliases.retain(|(alias, collection)| shown(alias) && shown(collection));
+        }
         summaries::write_aliases(self.out, &aliases);
         Ok(())
     }
@@ -125,16 +165,16 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        info::write_info(self.out, held.entry());
+        info::write_info(self.out, held.entry(), self.shown().is_some());
         Ok(())
     }
 
     fn retrieve(&mut self) -> Result<(), Error> {
         let parsed = api::retrieve(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(
             &view,
             &parsed.with,
@@ -152,9 +192,9 @@ impl Read<'_> {
             None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        let offsets = query::retrieve(&view, &parsed)?;
+        let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(
             &view,
             &parsed.with,
@@ -173,7 +213,7 @@ impl Read<'_> {
 
     fn search(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::Search => api::search(body, limits)?,
             Operation::Recommend => api::recommend(body, limits)?,
             Operation::Discover => api::discover(body, limits)?,
@@ -181,15 +221,18 @@ impl Read<'_> {
         };
         let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::Query;
+        self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
+        self.limit(&mut parsed);
         if parsed.node.explain.is_some() {
             return self.explained_search(&snapshot, &parsed, parsing, is_list);
         }
-        let hits = search::one(self.core, &snapshot, &parsed, self.deadline)?;
+        let access = self.request.access.as_ref();
+        let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
         let mut writer = PointWriter::new(
             &snapshot.view,
             &parsed.with,
@@ -203,7 +246,7 @@ impl Read<'_> {
 
     fn search_batch(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::SearchBatch => api::search_batch(body, limits)?,
             Operation::RecommendBatch => api::recommend_batch(body, limits)?,
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
@@ -211,15 +254,19 @@ impl Read<'_> {
         };
         let parsing = self.begun.elapsed();
         let is_list = self.request.operation != Operation::QueryBatch;
+        self.check_lookups(&parsed)?;
         let held = self.enter()?;
-        let (snapshot, parsed) = (Arc::new(held.collection()?.snapshot()), Arc::new(parsed));
+        let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
+        parsed.iter_mut().for_each(|one| self.limit(one));
         if parsed.iter().any(|one| one.node.explain.is_some()) {
             return self.explained_batch(&snapshot, &parsed, parsing, is_list);
         }
-        let results = search::batch(self.core, &snapshot, &parsed, self.deadline)?;
+        let parsed = Arc::new(parsed);
+        let access = self.request.access.as_ref();
+        let results = search::batch(self.core, &snapshot, &parsed, access, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
             let mut writer = PointWriter::new(
                 &snapshot.view,
@@ -234,13 +281,14 @@ impl Read<'_> {
     }
 
     fn scroll(&mut self) -> Result<(), Error> {
-        let parsed = api::scroll(self.body, &self.core.limits)?;
+        let mut parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(
             &view,
@@ -256,12 +304,13 @@ impl Read<'_> {
     }
 
     fn count(&mut self) -> Result<(), Error> {
-        let parsed = api::count(self.body, &self.core.limits)?;
+        let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -270,19 +319,26 @@ impl Read<'_> {
 impl Read<'_> {
     fn groups(&mut self) -> Result<(), Error> {
         let (body, limits) = (self.body, &self.core.limits);
-        let parsed = match self.request.operation {
+        let mut parsed = match self.request.operation {
             Operation::SearchGroups => api::search_groups(body, limits)?,
             Operation::RecommendGroups => api::recommend_groups(body, limits)?,
             _ => api::query_groups(body, limits)?,
         };
+        self.check_lookups(std::slice::from_ref(&parsed.query))?;
+        if let (Some(lookup), Some(access)) = (&parsed.lookup, &self.request.access) {
+            access.check(&lookup.collection, Right::Read)?;
+        }
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
             strict.check_key("group_by", &parsed.by)?;
         }
+        self.limit(&mut parsed.query);
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
-        let groups = search::groups(self.core, &snapshot, &parsed, self.deadline)?;
+        let access = self.request.access.as_ref();
+        let within = access.and_then(|access| access.filter());
+        let groups = search::groups(self.core, &snapshot, &parsed, access, self.deadline)?;
         let mut result = ObjectWriter::start(self.out);
         response::write_list(result.key("groups"), &groups, |out, group| {
             let mut object = ObjectWriter::start(out);
@@ -293,6 +349,7 @@ impl Read<'_> {
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
                 && let Some(offset) = group.id.as_point().and_then(|id| view.state.ids.get(&id))
+                && within.is_none_or(|within| within.matches(&view.state.subject(*offset)))
             {
                 let packed = self.packed.as_deref_mut();
                 let mut writer = PointWriter::new(view, with, &mut self.budget, packed, 1);
@@ -307,7 +364,11 @@ impl Read<'_> {
     /// The collection of which points are shown beside groups, and what is shown of them.
     fn look_up<'l>(&self, lookup: &'l GroupLookup) -> Result<(Arc<View>, &'l Selectors), Error> {
         let find = || -> Result<Arc<View>, Error> {
-            let view = self.core.catalog.enter(&lookup.collection)?.collection()?.view();
+            let held = self.core.catalog.enter(&lookup.collection)?;
+            if let Some(access) = &self.request.access {
+                access.check(&held.entry().name, Right::Read)?;
+            }
+            let view = held.collection()?.current_view();
             check_names(&view, &lookup.with.vector)?;
             Ok(view)
         };
@@ -316,25 +377,27 @@ impl Read<'_> {
     }
 
     fn facet(&mut self) -> Result<(), Error> {
-        let parsed = api::facet(self.body, &self.core.limits)?;
+        let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
+        let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
             strict.check_key("key", &parsed.key)?;
         }
+        parsed.filter = self.within(parsed.filter);
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
     }
 
     fn matrix(&mut self) -> Result<(), Error> {
-        let parsed = api::matrix(self.body, &self.core.limits)?;
+        let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
         if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
+        parsed.filter = self.within(parsed.filter);
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {

@@ -1,16 +1,18 @@
 //! Searches and queries on several threads: those of a batch, and the prefetches of one query.
 
+use super::access::{Access, Right};
 use super::pool::Pool;
 use super::read::check_names;
 use super::{Core, shared_work};
 use crate::catalog::Catalog;
-use crate::collection::Snapshot;
+use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
+use crate::types::PointOffset;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,10 +22,12 @@ pub fn one(
     core: &Core,
     snapshot: &Arc<Snapshot>,
     request: &QueryRequest,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog })?;
+    request.node.check_models(&snapshot.view.state.config)?;
+    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })?;
     hits(core, snapshot, &Arc::new(prepared), deadline)
 }
 
@@ -49,11 +53,13 @@ pub fn groups<'v>(
     core: &Core,
     snapshot: &'v Arc<Snapshot>,
     request: &GroupsRequest,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Group<'v>>, Error> {
     check_names(&snapshot.view, &request.query.with.vector)?;
     let widened = groups::widened(request, core.limits.max_result_window);
-    let mut prepared = Prepared::new(snapshot, &widened, &Others { catalog: &core.catalog })?;
+    widened.node.check_models(&snapshot.view.state.config)?;
+    let mut prepared = Prepared::new(snapshot, &widened, &Others { catalog: &core.catalog, access })?;
     if groups::can_continue(&prepared) {
         let found = groups::search(snapshot, &prepared, request, deadline);
         core.searches.add(query::take_tally());
@@ -73,10 +79,11 @@ pub fn explained(
     core: &Core,
     snapshot: &Snapshot,
     request: &QueryRequest,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    query::explain(snapshot, request, &Others { catalog: &core.catalog }, deadline)
+    query::explain(snapshot, request, &Others { catalog: &core.catalog, access }, deadline)
 }
 
 /// What each leaf of a query finds.
@@ -114,6 +121,7 @@ pub fn batch(
     core: &Core,
     snapshot: &Arc<Snapshot>,
     requests: &Arc<Vec<QueryRequest>>,
+    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<Hit>>, Error> {
     let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
@@ -124,12 +132,16 @@ pub fn batch(
             (Arc::clone(&core.catalog), Arc::clone(&core.searches), deadline.clone());
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
+        let access = access.cloned();
         move |group: &[usize]| {
             // What comes after a failure is not answered.
             if answers.is_wanted(group[0]) {
                 let members: Vec<&QueryRequest> = group.iter().map(|&at| &requests[at]).collect();
-                let allowed = |one: &QueryRequest| check_names(&snapshot.view, &one.with.vector);
-                let others = Others { catalog: &catalog };
+                let allowed = |one: &QueryRequest| {
+                    check_names(&snapshot.view, &one.with.vector)?;
+                    one.node.check_models(&snapshot.view.state.config)
+                };
+                let others = Others { catalog: &catalog, access: access.as_ref() };
                 let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
                 searches.add(query::take_tally());
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
@@ -178,10 +190,19 @@ impl<T> Answers<T> {
 /// Collections that a query names beside its own.
 struct Others<'a> {
     catalog: &'a Arc<Catalog>,
+    /// What the caller may reach.
+    access: Option<&'a Arc<Access>>,
 }
 
 impl Lookup for Others<'_> {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        Ok(Arc::new(self.catalog.enter(name)?.collection()?.snapshot()))
+        let held = self.catalog.enter(name)?;
+        self.access.map_or(Ok(()), |access| access.check(&held.entry().name, Right::Read))?;
+        Ok(Arc::new(held.collection()?.snapshot()))
+    }
+
+    fn shows(&self, view: &View, offset: PointOffset) -> bool {
+        let within = self.access.and_then(|access| access.filter());
+        within.is_none_or(|within| within.matches(&view.state.subject(offset)))
     }
 }

@@ -8,6 +8,7 @@ use crate::limits::MAX_HEALTH_ISSUES;
 use crate::limits::MAX_REPORTED_DAMAGES;
 use crate::memory::MemoryUse;
 use crate::query::Tally;
+use crate::sync::atomic::Ordering;
 use kithdb_kernels::{code_kernels, kernels};
 
 /// What an engine serves.
@@ -24,6 +25,8 @@ pub struct Status {
     /// File, relative to the data directory, and a sentence for each piece of damage that the log had when it was
     /// opened; at most [`MAX_REPORTED_DAMAGES`].
     pub log_damages: Vec<(String, String)>,
+    /// Points that were removed since the engine was opened because their time had come.
+    pub expired_points: u64,
     /// What searches did since the engine was opened.
     pub searches: Tally,
     /// Reads that wait and run.
@@ -56,6 +59,7 @@ impl Core {
         let searches = self.searches.sum();
         let mut status = Status { searches, reads, log_damages, ..Status::default() };
         status.memory_use = self.catalog.shared().memory.in_use();
+        status.expired_points = self.catalog.shared().expired_points.load(Ordering::Relaxed);
         for entry in self.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {

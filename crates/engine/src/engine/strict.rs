@@ -148,7 +148,7 @@ impl<'a> Strict<'a> {
                 size(points.len())?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
-            Update::UpdateVectors { points, update_filter } => {
+            Update::UpdateVectors { points, update_filter, .. } => {
                 size(points.len())?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
@@ -162,7 +162,7 @@ impl<'a> Strict<'a> {
 
     fn check_selection(&self, selection: &Selection) -> Result<(), Error> {
         match selection {
-            Selection::Ids(_) => Ok(()),
+            Selection::Ids(..) => Ok(()),
             Selection::Filter(filter) => {
                 self.check_filter("filter", Some(filter), self.mode.unindexed_filtering_update)
             }
@@ -177,7 +177,7 @@ impl<'a> Strict<'a> {
             _ => None,
         });
         let ids = upserted.flatten().map(|point| point.id);
-        let new: HashSet<PointId> = ids.filter(|id| !self.state.ids.contains_key(id)).collect();
+        let new: HashSet<PointId> = ids.filter(|id| self.state.offset(*id).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }

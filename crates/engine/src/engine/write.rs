@@ -1,5 +1,6 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
+use super::access::Right;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
@@ -63,7 +64,8 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         reply(answer);
     });
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new(request.json()?, request.strictness);
+        let body = BodyWithWarnings::new(request.json()?, request.strictness)
+            .giving_out_texts(request.gives_out_texts);
         prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
@@ -72,8 +74,11 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Clone(name), warnings)) => {
-            let source = &request.collection;
-            let cloned = core.catalog.clone_collection(source, &name, request.identity, &deadline);
+            // The path may have named it by an alias.
+            let source = core.catalog.resolved(&request.collection);
+            let allowed = request.access.as_ref().map_or(Ok(()), |access| access.check(&source, Right::Read));
+            let cloned = allowed
+                .and_then(|()| core.catalog.clone_collection(&source, &name, request.identity, &deadline));
             reply(cloned.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Deletion, _)) => {
@@ -122,8 +127,10 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
     // Updates of points are read strictly.
     let body = &request.json()?;
     let limits = &core.limits;
+    let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {
-        Prepared::Collection(Write::Points { updates: vec![update], batch: None }, Shape::Update)
+        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
+        Prepared::Collection(write, Shape::Update)
     };
     Ok(match request.operation {
         Operation::CreateCollection => {
@@ -135,25 +142,30 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
         Operation::CloneCollection => {
             let name = api::clone_collection(sent)?;
+            // Whoever clones a collection reads all of it.
+            if let Some(access) = &request.access {
+                access.check(&name, Right::Write)?;
+                access.check(&request.collection, Right::Read)?;
+            }
             check_collection_name(&name)?;
             Prepared::Clone(name)
         }
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
-        Operation::UpsertPoints => points(api::upsert(body, limits)?),
+        Operation::UpsertPoints => points(api::upsert(&sent.strictly(), limits)?),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),
-        Operation::UpdateVectors => points(api::update_vectors(body, limits)?),
+        Operation::UpdateVectors => points(api::update_vectors(&sent.strictly(), limits)?),
         Operation::DeleteVectors => points(api::delete_vectors(body, limits)?),
         Operation::SetPayload => points(api::set_payload(body, limits)?),
         Operation::OverwritePayload => points(api::overwrite_payload(body, limits)?),
         Operation::DeletePayload => points(api::delete_payload(body, limits)?),
         Operation::ClearPayload => points(api::clear_payload(body, limits)?),
         Operation::BatchUpdate => {
-            let updates = api::batch_update(body, limits)?;
+            let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -185,7 +197,7 @@ fn key(update: &Update) -> &'static str {
 fn enqueue(
     core: &Core,
     request: Request,
-    write: Write,
+    mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
@@ -195,7 +207,7 @@ fn enqueue(
         Ok(held) => held,
         Err(error) => return Err(refuse(reply, error)),
     };
-    let collection = match writable(&held, &request, &write) {
+    let collection = match writable(&held, &request, &mut write) {
         Ok(collection) => collection,
         Err(error) => return Err(refuse(reply, error)),
     };
@@ -215,7 +227,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(done.operation_id.get(), status, &form, start)));
+            reply(result.map(|done| update_envelope(&done, status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -243,13 +255,20 @@ fn enqueue(
     Ok(())
 }
 
-/// The collection of a write, where its strict mode allows that.
-fn writable(held: &Use, request: &Request, write: &Write) -> Result<Arc<Collection>, Error> {
+/// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
+/// keeps to what its caller may reach.
+fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
+    // The path may have named it by an alias.
+    if let Some(access) = &request.access {
+        access.check(&held.entry().name, Right::Write)?;
+    }
     let collection = held.collection()?;
-    let view = collection.view();
+    let view = collection.current_view();
     if let Some(strict) = Strict::of(&view.state, request)? {
         strict.check_write(&view, write)?;
     }
+    // What strict mode says of a filter is about the one that was sent.
+    write.limit();
     Ok(Arc::clone(collection))
 }
 
@@ -271,13 +290,14 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(operation_id: u64, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+    let (operation_id, skipped) = (done.operation_id.get(), &done.skipped);
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     match form.shape {
-        Shape::Update => response::write_update_result(&mut out, operation_id, status),
+        Shape::Update => response::write_update_result(&mut out, operation_id, status, skipped.first()),
         Shape::Updates(count) => {
-            response::write_update_results(&mut out, std::iter::repeat_n(operation_id, count), status);
+            response::write_update_results(&mut out, operation_id, count, status, skipped);
         }
         Shape::True => response::write_bool(&mut out, true),
     }

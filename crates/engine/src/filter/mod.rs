@@ -123,6 +123,12 @@ impl Filter {
         Filter { must: excepted.into_iter().map(condition).collect(), ..Filter::default() }
     }
 
+    /// What of its matches matches another filter, too. Its own conditions stay where they are.
+    pub fn within(mut self, other: Arc<Filter>) -> Filter {
+        self.must.push(Condition::Filter(other));
+        self
+    }
+
     /// Whether the filter has no conditions, and so matches every point.
     pub fn is_empty(&self) -> bool {
         self.must.is_empty()
@@ -134,6 +140,11 @@ impl Filter {
     /// How many conditions there are, at every depth.
     pub fn conditions(&self) -> usize {
         self.sum(|_| 1)
+    }
+
+    /// Whether any of them, at any depth, is on the words of a text.
+    pub fn has_text_conditions(&self) -> bool {
+        self.sum(|clause| usize::from(matches!(clause, Clause::Match(Match::Text(_))))) > self.sum(|_| 0)
     }
 
     /// The cost of checking a byte of a payload, in conditions. Polygons count by their edges.

@@ -112,6 +112,8 @@ fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Er
         target: None,
         wait: true,
         strictness: Default::default(),
+        gives_out_texts: false,
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(body.as_bytes().to_vec()),

@@ -381,6 +381,8 @@ fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shar
         reserve: Arc::new(Reserve::open(Arc::clone(&storage))),
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
+        clock: Default::default(),
+        expired_points: Default::default(),
         supervisor: Arc::default(),
         storage,
         log: GroupCommit::inline(log, &GroupOptions::default()),

@@ -48,6 +48,15 @@ impl<'a> JsonBody<'a> {
         self.text
     }
 
+    /// A packed body of the same floats with other JSON.
+    pub fn repack(&self, text: Vec<u8>) -> Vec<u8> {
+        let mut out = text;
+        let length = out.len() as u32;
+        out.extend_from_slice(self.floats.unwrap_or_default());
+        out.extend_from_slice(&length.to_le_bytes());
+        out
+    }
+
     /// The packed floats, where the body has any.
     pub fn floats(&self) -> Option<&'a [u8]> {
         self.floats

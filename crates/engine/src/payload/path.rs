@@ -102,6 +102,11 @@ impl JsonPath {
         JsonPath::parse(&text).map_err(|error| reader.error(error.to_string()))
     }
 
+    /// Whether it selects at most one value: no `[]` is in it.
+    pub fn names_one_value(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step, Step::Every))
+    }
+
     /// The steps. The first is a key.
     pub fn steps(&self) -> &[Step] {
         &self.steps

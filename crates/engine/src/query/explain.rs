@@ -125,7 +125,8 @@ pub fn explain(
     let hits = page(&prepared, list.hits);
     let of_page = details.into_iter().skip(prepared.offset).collect();
     let asked = request.node.explain.as_ref().map_or(&[][..], |explain| &explain.why);
-    let reasons = (!asked.is_empty()).then(|| why(snapshot, request, &prepared, &hits, asked, deadline));
+    let reasons =
+        (!asked.is_empty()).then(|| why(snapshot, request, &prepared, &hits, (asked, lookup), deadline));
     let explanation = Explanation {
         steps,
         merged_by: merged_by(root),

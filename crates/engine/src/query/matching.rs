@@ -27,16 +27,22 @@ const SPREADING: u64 = 159;
 /// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
 const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The live points where some others have rows that are alive: only these are candidates then.
+fn hidden_from(state: &State) -> Option<PointSet> {
+    state.hides_points.then(|| state.live.clone())
+}
+
 impl<'a> Matching<'a> {
     /// Plans a filter. No filter matches every live point.
     pub fn new(state: &'a State, filter: Option<&'a Filter>) -> Matching<'a> {
         match filter {
             None => {
-                let plan = Plan { candidates: None, exact: true, certain: PointSet::new() };
+                let plan = Plan { candidates: hidden_from(state), exact: true, certain: PointSet::new() };
                 Matching { state, filter: None, plan, bits: None }
             }
             Some(filter) => {
-                let plan = filter.plan(state, &state.live);
+                let mut plan = filter.plan(state, &state.live);
+                plan.candidates = plan.candidates.or_else(|| hidden_from(state));
                 Matching { state, filter: Some(filter), plan, bits: None }
             }
         }

@@ -65,7 +65,8 @@ impl<'a> Resolver<'a> {
         let place = self.origin(node);
         node.query.for_each_example(&mut |example| {
             let Example::Id(id) = example else { return };
-            if !place.view.state.ids.contains_key(id) && !absent.contains(id) {
+            let found = place.view.state.offset(*id).is_some_and(|offset| lookup.shows(&place.view, offset));
+            if !found && !absent.contains(id) {
                 absent.push(*id);
             }
         });
@@ -78,7 +79,7 @@ impl<'a> Resolver<'a> {
         if self.origin(node).id == self.snapshot.id {
             node.query.for_each_example(&mut |example| {
                 let Example::Id(id) = example else { return };
-                named.extend(self.snapshot.view.state.ids.get(id));
+                named.extend(self.snapshot.view.state.offset(*id));
             });
         }
         named
@@ -195,19 +196,19 @@ impl<'a> Resolver<'a> {
                 let (place, name) = (node.path_of(example), origin_name(node));
                 Error::PointWithoutVector(*id, name.to_string()).within(place)
             }
-            Example::Vector(_) => Error::Internal("a vector that was sent is there".into()),
+            Example::Vector(..) => Error::Internal("a vector that was sent is there".into()),
         })
     }
 
     /// The vector of an example, as the field's points are compared with it.
     fn find(&self, node: &QueryNode, field: usize, example: &Example) -> Result<Option<VectorValue>, Error> {
         let vector = match example {
-            Example::Vector(vector) => vector.clone(),
+            Example::Vector(vector, _) => vector.clone(),
             Example::Id(id) => {
                 let view = &*self.origin(node).view;
                 let from = view.state.config.declared_position(origin_name(node))?;
                 // That the id is there was seen when all were looked up.
-                let Some(&offset) = view.state.ids.get(id) else { return Ok(None) };
+                let Some(offset) = view.state.offset(*id) else { return Ok(None) };
                 match scorer::vector_of(view, from, offset) {
                     Some(vector) => vector,
                     None => return Ok(None),

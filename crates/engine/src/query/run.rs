@@ -9,10 +9,11 @@ use super::scorer;
 use super::tree::{QueryRequest, SearchParams};
 use super::vector_search::VectorSearch;
 use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
-use crate::collection::Snapshot;
+use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::point_set::PointSet;
+use crate::types::PointOffset;
 use std::sync::Arc;
 
 /// Finds the collection that an example id is looked up in.
@@ -22,6 +23,12 @@ pub trait Lookup {
     /// # Errors
     /// `CollectionNotFound` and what else the catalog says of it.
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error>;
+
+    /// Whether the caller may see the point at an offset of a view. One that it may not see is absent for it.
+    fn shows(&self, view: &View, offset: PointOffset) -> bool {
+        let _ = (view, offset);
+        true
+    }
 }
 
 /// What a step has found, best first.

@@ -3,6 +3,8 @@
 
 use super::formula::Formula;
 use super::request::{OrderBy, Selectors};
+use crate::config::{CollectionConfig, ModelClaims, NamedModels};
+use crate::error::Error;
 pub use crate::field::QuantizationParams;
 use crate::filter::Filter;
 use crate::types::PointId;
@@ -36,8 +38,8 @@ pub struct ExplainRequest {
 /// A vector, or the point whose vector is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Example {
-    /// As sent.
-    Vector(VectorValue),
+    /// As sent, with the model that made it, where the request has its text.
+    Vector(VectorValue, Option<Box<str>>),
     /// That of a point, which is left out of all results if it is one of the searched collection.
     Id(PointId),
 }
@@ -216,11 +218,39 @@ pub struct QueryNode {
     pub lookup_from: Option<LookupFrom>,
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
+    /// The models of the vectors that were sent.
+    pub models: ModelClaims,
     /// What is to be explained; nothing in most requests, and never of a prefetch.
     pub explain: Option<ExplainRequest>,
 }
 
 impl QueryNode {
+    /// Compares the models of its vectors, and of those of its prefetches, with what the collection declares (C19).
+    ///
+    /// # Errors
+    /// As [`ModelClaims::check`].
+    pub fn check_models(&self, config: &CollectionConfig) -> Result<(), Error> {
+        self.models.check(config)?;
+        self.prefetch.iter().try_for_each(|source| source.check_models(config))
+    }
+
+    /// The models of its vectors; `named` says those of vectors that are no texts.
+    pub(crate) fn claims(&self, named: &NamedModels) -> ModelClaims {
+        let mut models = ModelClaims::default();
+        self.query.for_each_example(&mut |example| {
+            if let Example::Vector(_, model) = example {
+                models.note(&self.using, model.as_deref(), || self.path_of(example));
+            }
+        });
+        models.naming(named)
+    }
+
+    /// The collections that it and all below it look examples up in.
+    pub fn lookups(&self) -> Vec<&str> {
+        let own = self.lookup_from.iter().map(|from| from.collection.as_str());
+        own.chain(self.prefetch.iter().flat_map(QueryNode::lookups)).collect()
+    }
+
     /// Where a field of it stands in the body.
     pub fn path(&self, field: &str) -> String {
         if self.place.is_empty() { field.to_string() } else { format!("{}.{field}", self.place) }

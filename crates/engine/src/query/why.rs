@@ -4,7 +4,7 @@ use super::Hit;
 use super::excluded::Excluded;
 use super::matching::Matching;
 use super::prepared::{Goal, Prepared, Step};
-use super::run::{List, find, run};
+use super::run::{List, Lookup, find, run};
 use super::scorer;
 use super::tree::{QueryNode, QueryRequest, SearchParams};
 use crate::collection::{Snapshot, not_found};
@@ -72,11 +72,12 @@ pub(super) fn why(
     request: &QueryRequest,
     prepared: &Prepared,
     hits: &[Hit],
-    asked: &[PointId],
+    (asked, lookup): (&[PointId], &dyn Lookup),
     deadline: &Deadline,
 ) -> Result<Vec<Why>, Error> {
     let state = &snapshot.view.state;
-    let absent: Vec<PointId> = asked.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
+    let is_shown = |id| state.offset(id).is_some_and(|offset| lookup.shows(&snapshot.view, offset));
+    let absent: Vec<PointId> = asked.iter().copied().filter(|id| !is_shown(*id)).collect();
     if !absent.is_empty() {
         return Err(not_found(absent));
     }
@@ -145,7 +146,7 @@ struct Case<'a> {
 impl Case<'_> {
     fn of(&self, id: PointId) -> Result<Why, Error> {
         let state = &self.snapshot.view.state;
-        let Some(&offset) = state.ids.get(&id) else { return Err(not_found(vec![id])) };
+        let Some(offset) = state.offset(id) else { return Err(not_found(vec![id])) };
         let returned = self.returned.contains(offset);
         let failed_condition =
             if returned { None } else { self.failed_condition(offset, &self.request.node, "") };

@@ -1,6 +1,7 @@
 //! One number for the logical state of a collection.
 
 use super::View;
+use crate::change::Skipped;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
 
@@ -26,6 +27,14 @@ impl View {
         for (id, number) in self.state.operations.iter() {
             digest.add(&id.get().to_le_bytes());
             digest.add(&number.to_le_bytes());
+        }
+        for (id, skipped) in self.state.operations.skipping() {
+            digest.add(&id.get().to_le_bytes());
+            for Skipped { at, count, ids } in skipped.iter() {
+                digest.add(&at.to_le_bytes());
+                digest.add(&count.to_le_bytes());
+                ids.iter().for_each(|id| digest.add(id.to_string().as_bytes()));
+            }
         }
         for (id, &offset) in &self.state.ids {
             let point = self.state.at(offset);

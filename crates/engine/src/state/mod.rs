@@ -8,6 +8,7 @@ mod declared_index;
 mod digest;
 mod edited_payloads;
 mod editing;
+mod expiry;
 mod head;
 mod last_changes;
 mod point;
@@ -16,6 +17,7 @@ mod view;
 pub use allowance::{Allowance, Unapplied};
 pub use declared_index::{DeclaredIndex, IndexDraft};
 pub use edited_payloads::EditedPayloads;
+pub use expiry::Expiry;
 pub use head::{Head, MOVED_BYTES};
 pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 pub use view::View;
@@ -25,6 +27,7 @@ use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
 use crate::recent_operations::RecentOperations;
+use crate::scheduling::yield_to_reads;
 use crate::types::{OpNumber, PointId, PointOffset};
 use imbl::{OrdMap, Vector};
 use last_changes::LastChanges;
@@ -53,11 +56,16 @@ pub struct State {
     pub payload_bytes: u64,
     /// The last operations that came with an identity.
     pub operations: RecentOperations,
+    /// When points come to their end, in a collection with an `expire_at_key`.
+    pub expiry: Option<Expiry>,
+    /// Whether some points that have ids are not live: see [`State::without`].
+    pub hides_points: bool,
 }
 
 impl State {
     /// An empty collection.
     pub fn new(config: Arc<CollectionConfig>) -> State {
+        let expiry = config.expire_at_key.clone().map(Expiry::new);
         State {
             config,
             ids: OrdMap::new(),
@@ -69,13 +77,49 @@ impl State {
             indexes: Arc::new(Vec::new()),
             payload_bytes: 0,
             operations: RecentOperations::default(),
+            expiry,
+            hides_points: false,
         }
     }
 
     /// The live point of that id, with its offset.
     pub fn point(&self, id: PointId) -> Option<(PointOffset, &Point)> {
-        let offset = *self.ids.get(&id)?;
+        let offset = self.offset(id)?;
         Some((offset, self.at(offset)))
+    }
+
+    /// The offset of the live point of that id.
+    pub fn offset(&self, id: PointId) -> Option<PointOffset> {
+        let offset = *self.ids.get(&id)?;
+        (!self.hides_points || self.live.contains(offset)).then_some(offset)
+    }
+
+    /// The same state in which some points are not live, for reading only: nobody finds them, and their ids stay taken.
+    pub fn without(&self, points: &PointSet) -> State {
+        State { live: &self.live - points, hides_points: true, ..self.clone() }
+    }
+
+    /// The points whose time has come by `now`, if there are any.
+    pub fn due(&self, now: i64) -> Option<PointSet> {
+        self.expiry.as_ref().filter(|expiry| expiry.has_due(now)).map(|expiry| expiry.due(now))
+    }
+
+    /// Puts another configuration in force.
+    pub fn set_config(&mut self, config: Arc<CollectionConfig>) {
+        let key = config.expire_at_key.clone();
+        self.config = config;
+        if self.expiry.as_ref().map(Expiry::key) == key.as_ref() {
+            return;
+        }
+        let Some(mut expiry) = key.map(Expiry::new) else {
+            self.expiry = None;
+            return;
+        };
+        for offset in &self.live {
+            self.at(offset).payload.note_in(&mut expiry, offset);
+            yield_to_reads();
+        }
+        self.expiry = Some(expiry);
     }
 
     /// The point at an offset that came from this state.
@@ -91,6 +135,9 @@ impl State {
         }
         self.note_vectors(offset, &point);
         self.last_changes.note(offset, point.version);
+        if let Some(expiry) = self.expiry.as_mut().filter(|_| point.live) {
+            point.payload.note_in(expiry, offset);
+        }
         self.points.push_back(point);
     }
 
@@ -170,7 +217,7 @@ impl IndexSet for State {
     }
 
     fn offset_of(&self, id: PointId) -> Option<PointOffset> {
-        self.ids.get(&id).copied()
+        self.offset(id)
     }
 
     fn with_vector(&self, name: &str) -> Option<PointSet> {

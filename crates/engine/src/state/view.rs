@@ -67,6 +67,6 @@ impl View {
 
     /// Live points.
     pub fn points_count(&self) -> usize {
-        self.state.ids.len()
+        self.state.live.len() as usize
     }
 }

@@ -42,6 +42,8 @@ pub fn request(operation: &str, collection: &str, body: &Value) -> Request {
         target: None,
         wait: true,
         strictness: Default::default(),
+        gives_out_texts: false,
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),

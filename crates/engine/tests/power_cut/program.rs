@@ -61,8 +61,10 @@ impl Selection {
     }
 }
 
-/// What a change does to a collection; false when it is refused because an id is absent.
-type Effect = Box<dyn Fn(&mut Collection) -> bool>;
+/// What a change does to a collection, or the code of its refusal.
+type Effect = Box<dyn Fn(&mut Collection) -> Result<(), &'static str>>;
+
+const ABSENT: Result<(), &str> = Err("point_not_found");
 
 /// A change of points: its key in a batch, its operation, its body, its effect.
 type Change = (&'static str, &'static str, String, Effect);
@@ -125,9 +127,10 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             let operations: Vec<String> =
                 changes.iter().map(|(key, _, body, _)| format!("{{\"{key}\":{body}}}")).collect();
             let mut after = model.clone();
-            let done =
-                changes.iter().all(|(_, _, _, effect)| effect(after.get_mut(name).expect("it exists")));
-            let outcome = if done { Ok(after) } else { Err("point_not_found") };
+            let done = changes
+                .iter()
+                .try_for_each(|(_, _, _, effect)| effect(after.get_mut(name).expect("it exists")));
+            let outcome = done.map(|()| after);
             let body = format!("{{\"operations\":[{}]}}", operations.join(","));
             Step { wait: random.chance(70), ..step("batch_update", body, outcome) }
         }
@@ -135,7 +138,7 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             let (_, operation, body, effect) = change(random, collection);
             let mut after = model.clone();
             let done = effect(after.get_mut(name).expect("it exists"));
-            let outcome = done.then_some(after).ok_or("point_not_found");
+            let outcome = done.map(|()| after);
             Step { wait: random.chance(70), ..step(operation, body, outcome) }
         }
     }
@@ -247,7 +250,8 @@ fn patch(
 fn change(random: &mut Random, collection: &Collection) -> Change {
     let schema = collection.schema;
     match random.below(100) {
-        0..45 => upsert(random, schema),
+        0..36 => upsert(random, schema),
+        36..45 => conditional_upsert(random, collection),
         45..57 => {
             let selection = match random.chance(30) {
                 true => Selection::Matching(filter(random)),
@@ -262,7 +266,7 @@ fn change(random: &mut Random, collection: &Collection) -> Change {
                     matching => matching.ids(collection).into_iter().flatten().collect(),
                 };
                 collection.points.retain(|id, _| !doomed.contains(id));
-                true
+                Ok(())
             };
             ("delete", "delete_points", body.to_string(), Box::new(effect))
         }
@@ -272,10 +276,10 @@ fn change(random: &mut Random, collection: &Collection) -> Change {
                 .collect();
             let body = body::update_vectors(&updates);
             let effect = move |collection: &mut Collection| {
-                updates.iter().all(|(id, given)| {
-                    let Some(point) = collection.points.get_mut(id) else { return false };
+                updates.iter().try_for_each(|(id, given)| {
+                    let Some(point) = collection.points.get_mut(id) else { return ABSENT };
                     Arc::make_mut(point).vectors.extend(given.clone());
-                    true
+                    Ok(())
                 })
             };
             ("update_vectors", "update_vectors", body, Box::new(effect))
@@ -333,7 +337,43 @@ fn upsert(random: &mut Random, schema: Schema) -> Change {
     let body = body::upsert(&points);
     let effect = move |collection: &mut Collection| {
         collection.points.extend(points.iter().cloned());
-        true
+        Ok(())
+    };
+    ("upsert", "upsert_points", body, Box::new(effect))
+}
+
+/// An upsert of points that must be absent, or that skips some.
+fn conditional_upsert(random: &mut Random, collection: &Collection) -> Change {
+    let id = if random.chance(60) { some_id(random, collection) } else { any_id(random) };
+    let point = Point { vectors: vectors(random, collection.schema, false), payload: payload(random) };
+    let (mode, matching) = (random.below(4), random.chance(50).then(|| filter(random)));
+    let condition = match (mode, &matching) {
+        (0, _) => r#""update_mode":"insert_only""#.to_string(),
+        (1, _) => r#""update_mode":"update_only""#.to_string(),
+        (2, Some(filter)) => format!("\"update_filter\":{}", filter.json()),
+        _ => r#""update_mode":"upsert""#.to_string(),
+    };
+    let must_be_absent = mode == 3;
+    let point = Arc::new(point);
+    let mut body = body::upsert(&[(id, Arc::clone(&point))]);
+    if must_be_absent {
+        let close = body.rfind("}]}").expect("the end of the list");
+        body.insert_str(close, ",\"if_version\":0");
+    }
+    body.insert_str(1, &format!("{condition},"));
+    let effect = move |collection: &mut Collection| {
+        let stored = collection.points.get(&id);
+        let skips = match mode {
+            0 => stored.is_some(),
+            1 => stored.is_none(),
+            2 => stored.zip(matching.as_ref()).is_some_and(|(stored, filter)| !stored.matches(filter)),
+            _ if stored.is_some() => return Err("version_conflict"),
+            _ => false,
+        };
+        if !skips {
+            collection.points.insert(id, Arc::clone(&point));
+        }
+        Ok(())
     };
     ("upsert", "upsert_points", body, Box::new(effect))
 }
@@ -353,11 +393,11 @@ fn edit(
     };
     selection.put(&mut body);
     let effect = move |collection: &mut Collection| {
-        let Some(ids) = selection.ids(collection) else { return false };
+        let Some(ids) = selection.ids(collection) else { return ABSENT };
         for id in ids {
             apply(Arc::make_mut(collection.points.get_mut(&id).expect("a selected point exists")));
         }
-        true
+        Ok(())
     };
     (key, operation, body.to_string(), Box::new(effect))
 }

@@ -138,7 +138,7 @@ function Table({ names }: { names: readonly string[] }) {
               Points
             </th>
             <th scope="col" class="number">
-              In an index
+              Vectors indexed
             </th>
             <th scope="col">Vectors</th>
           </tr>

@@ -152,7 +152,7 @@ function EditPayload({ name, point, saved, close }: EditProps) {
     saved();
   });
   return (
-    <Form submit={saving.run} label="Edit payload">
+    <Form submit={saving.run} label="Change the point">
       <AreaField label="Payload" rows={14} value={json.text} problem={problem} change={json.setText} />
       <Failure error={saving.error} />
       <div class="form-end">

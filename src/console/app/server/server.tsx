@@ -149,7 +149,7 @@ function Contents({ figures }: { figures: Figures }) {
         <Figure label="Memory held">{held === undefined ? '–' : bytes(held)}</Figure>
         <Figure label="Memory limit">{limit === 0 ? 'none' : bytes(limit)}</Figure>
         <Figure label="Last scrub">
-          {scrubbed === 0 ? 'none since the start' : date(new Date(scrubbed * 1000).toISOString())}
+          {scrubbed === 0 ? 'not yet' : date(new Date(scrubbed * 1000).toISOString())}
         </Figure>
       </dl>
       {components.length > 0 && (

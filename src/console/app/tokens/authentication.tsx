@@ -59,7 +59,7 @@ function CreateAdmin({ created }: { created: () => void }) {
     <>
       <h3>Choose the password of the admin</h3>
       <p class="hint">The server accepts this only from a browser on its own machine.</p>
-      <Form submit={creating.run} label="Password of the admin">
+      <Form submit={creating.run} label="Create the admin">
         <TextField
           label="Password"
           type="password"

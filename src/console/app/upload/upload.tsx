@@ -111,7 +111,8 @@ function useUpload(
         set({ stored: now.stored + points });
       },
       refused: (problem: Problem) => {
-        set({ problems: [...now.problems, problem] });
+        // A batch is refused after the lines behind it are read.
+        set({ problems: [...now.problems, problem].sort((a, b) => a.place - b.place) });
       },
     };
     try {

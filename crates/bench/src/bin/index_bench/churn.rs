@@ -75,6 +75,8 @@ impl Churn<'_> {
             target: None,
             wait: true,
             strictness: Default::default(),
+            gives_out_texts: false,
+            access: None,
             packing: Default::default(),
             timeout: None,
             body: Box::new(body.into_bytes()),

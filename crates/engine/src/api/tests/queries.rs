@@ -22,10 +22,10 @@ fn an_example_is_a_vector_of_any_kind_or_an_id_c6_3() {
         other => panic!("{other:?}"),
     };
     assert_eq!(example("7"), Example::Id(PointId::Num(7)));
-    assert!(matches!(example("[1,2]"), Example::Vector(VectorValue::Dense(v)) if v == [1.0, 2.0]));
-    assert!(matches!(example("[[1,2],[3,4]]"), Example::Vector(VectorValue::Multi(v)) if v.len() == 2));
+    assert!(matches!(example("[1,2]"), Example::Vector(VectorValue::Dense(v), None) if v == [1.0, 2.0]));
+    assert!(matches!(example("[[1,2],[3,4]]"), Example::Vector(VectorValue::Multi(v), None) if v.len() == 2));
     let sparse = r#"{"values":[2,1],"indices":[9,4]}"#;
-    assert!(matches!(example(sparse), Example::Vector(VectorValue::Sparse(v)) if v.indices == [4, 9]));
+    assert!(matches!(example(sparse), Example::Vector(VectorValue::Sparse(v), None) if v.indices == [4, 9]));
     // The same without the word.
     same("query", &format!(r#"{{"query":{sparse}}}"#), &format!(r#"{{"query":{{"nearest":{sparse}}}}}"#));
     same("query", r#"{"query":[[1],[2]]}"#, r#"{"query":{"nearest":[[1],[2]]}}"#);

@@ -17,7 +17,7 @@ fn query(body: &str) -> QueryRequest {
 fn a_search_has_the_defaults_of_c6_2() {
     let request = api::search(br#"{"vector":[0.5,1]}"#, &Limits::default()).unwrap();
     assert!(
-        matches!(&request.node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v))) if *v == [0.5, 1.0])
+        matches!(&request.node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v), None)) if *v == [0.5, 1.0])
     );
     assert_eq!((&*request.node.using, request.node.limit, request.offset), ("", 10, 0));
     let quantization = QuantizationParams { ignore: false, rescore: true, oversampling: None };
@@ -82,14 +82,14 @@ fn a_query_takes_the_forms_of_this_release_c6_3() {
     let uuid = "550e8400-e29b-41d4-a716-446655440000";
     assert!(matches!(query("{}").node.query, Query::ById));
     assert!(
-        matches!(query(r#"{"query":[1,2]}"#).node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v))) if v.len() == 2)
+        matches!(query(r#"{"query":[1,2]}"#).node.query, Query::Nearest(Example::Vector(VectorValue::Dense(v), None)) if v.len() == 2)
     );
     assert!(matches!(query(r#"{"query":7}"#).node.query, Query::Nearest(Example::Id(PointId::Num(7)))));
     let by_uuid = query(&format!(r#"{{"query":"{uuid}"}}"#)).node.query;
     assert!(matches!(by_uuid, Query::Nearest(Example::Id(PointId::Uuid(_)))));
     assert!(matches!(
         query(r#"{"query":{"nearest":[1]}}"#).node.query,
-        Query::Nearest(Example::Vector(VectorValue::Dense(_)))
+        Query::Nearest(Example::Vector(VectorValue::Dense(_), None))
     ));
     assert!(matches!(
         query(r#"{"query":{"nearest":7,"mmr":null}}"#).node.query,

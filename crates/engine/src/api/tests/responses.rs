@@ -53,9 +53,9 @@ fn the_envelope_may_start_behind_other_bytes() {
 
 #[test]
 fn update_results_name_operation_and_status_c5() {
-    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed));
+    let one = written(|out| write_update_result(out, u64::MAX, UpdateStatus::Completed, None));
     assert_eq!(one, r#"{"operation_id":18446744073709551615,"status":"completed"}"#);
-    let two = written(|out| write_update_results(out, [4, 4], UpdateStatus::Acknowledged));
+    let two = written(|out| write_update_results(out, 4, 2, UpdateStatus::Acknowledged, &[]));
     assert_eq!(
         two,
         r#"[{"operation_id":4,"status":"acknowledged"},{"operation_id":4,"status":"acknowledged"}]"#
@@ -154,8 +154,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Green,
         fault: None,
-        indexed_vectors_count: 1000,
-        points_count: 1001,
+        indexed_vectors_count: Some(1000),
+        points_count: Some(1001),
         segments_count: 1,
         config: &config,
         indexes: &indexes,
@@ -189,8 +189,8 @@ fn a_fault_is_red_and_named_c10_2() {
     let info = CollectionInfo {
         status: CollectionStatus::Red,
         fault: Some("the manifest is damaged"),
-        indexed_vectors_count: 0,
-        points_count: 0,
+        indexed_vectors_count: None,
+        points_count: Some(0),
         segments_count: 0,
         config: &config,
         indexes: &[],

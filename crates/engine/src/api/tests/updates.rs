@@ -2,7 +2,7 @@
 
 use super::{accepted, refused, same};
 use crate::api;
-use crate::collection::update::{Selection, Update, UpdateMode};
+use crate::collection::update::{Selection, Update, UpdateMode, Versions};
 use crate::limits::Limits;
 use crate::types::PointId;
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
@@ -159,10 +159,10 @@ fn a_selection_is_ids_or_a_filter_and_ids_count_c5() {
         Update::Delete(selection) => selection,
         other => panic!("{other:?}"),
     };
-    let Selection::Ids(ids) = selection(r#"{"filter":{"must":[]},"points":[3,1,3]}"#) else { panic!() };
+    let Selection::Ids(ids, _) = selection(r#"{"filter":{"must":[]},"points":[3,1,3]}"#) else { panic!() };
     assert_eq!(ids, [3, 1, 3].map(PointId::Num));
     assert!(matches!(selection(r#"{"filter":{}}"#), Selection::Filter(_)));
-    assert!(matches!(selection(r#"{"points":[]}"#), Selection::Ids(ids) if ids.is_empty()));
+    assert!(matches!(selection(r#"{"points":[]}"#), Selection::Ids(ids, _) if ids.is_empty()));
 }
 
 #[test]
@@ -185,6 +185,39 @@ fn payload_operations_are_read_c5_6_to_c5_9() {
 }
 
 #[test]
+fn versions_are_of_ids_alone_c25() {
+    let read = |body: &str| match api::clear_payload(body.as_bytes(), &Limits::default()).unwrap() {
+        Update::ClearPayload(Selection::Ids(_, versions)) => versions,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read(r#"{"points":[1],"if_version":null}"#), Versions::Any);
+    assert_eq!(read(r#"{"points":[1],"if_version":0}"#), Versions::All(0));
+    let each = read(
+        r#"{"if_version":{"1":18446744073709551615,"550E8400E29B41D4A716446655440000":3},
+            "points":[2,1,"550e8400-e29b-41d4-a716-446655440000"]}"#,
+    );
+    assert_eq!([1, 2].map(|id| each.of(PointId::Num(id))), [Some(u64::MAX), None]);
+    for (body, place) in [
+        (r#"{"filter":{},"if_version":1}"#, "if_version: goes with points"),
+        (r#"{"filter":{},"points":[1],"if_version":{"1":1}}"#, "if_version: goes with points"),
+        (r#"{"points":[1],"if_version":{"2":1}}"#, "if_version.2: is not among the points"),
+        (r#"{"points":[1],"if_version":{"one":1}}"#, "if_version.one"),
+        (r#"{"points":[1],"if_version":{"1":-1}}"#, "if_version.1"),
+        (r#"{"points":[1],"if_version":1.5}"#, "if_version"),
+        (r#"{"points":[1],"if_version":[1]}"#, "if_version: expected an integer or an object"),
+    ] {
+        refused("clear_payload", body, place);
+    }
+    refused("delete_points", r#"{"points":[1],"if_version":1}"#, "if_version");
+    refused("delete_vectors", r#"{"points":[1],"vector":["a"],"if_version":1}"#, "if_version");
+    refused(
+        "upsert_points",
+        r#"{"points":[{"id":1,"vector":[1],"if_version":"1"}]}"#,
+        "points[0].if_version",
+    );
+}
+
+#[test]
 fn vector_operations_are_read_c5_5_c5_10() {
     let limits = Limits::default();
     let body = br#"{"points":[{"id":1,"vector":{"a":[1]}},{"id":1,"vectors":[2,3]}],"update_filter":{}}"#;
@@ -192,8 +225,9 @@ fn vector_operations_are_read_c5_5_c5_10() {
         panic!()
     };
     assert!(update_filter.is_some());
-    assert_eq!(points[0], (PointId::Num(1), vec![("a".into(), vec![1.0].into())]));
-    assert_eq!(points[1], (PointId::Num(1), vec![("".into(), vec![2.0, 3.0].into())]));
+    assert!(points.iter().all(|point| point.id == PointId::Num(1)));
+    assert_eq!(points[0].vectors, vec![("a".into(), vec![1.0].into())]);
+    assert_eq!(points[1].vectors, vec![("".into(), vec![2.0, 3.0].into())]);
     let body = br#"{"vector":["a",""],"points":[1]}"#;
     let Update::DeleteVectors { names, .. } = api::delete_vectors(body, &limits).unwrap() else { panic!() };
     assert_eq!(names, ["a".into(), "".into()]);

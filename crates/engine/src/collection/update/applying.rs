@@ -1,9 +1,13 @@
 //! Applying the updates of a request to a head, one after the other.
 
-use super::{Finder, Update, resolve::resolve};
+use super::{
+    Finder, Update,
+    resolve::{Resolved, forbidden, resolve},
+};
 use crate::change::Change;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::scheduling::yield_to_reads;
 use crate::state::{Allowance, Head, State, Unapplied};
@@ -27,6 +31,10 @@ pub struct Used {
 pub struct Applying<'r> {
     /// The keys of a `points/batch`.
     batch: Option<&'r [&'static str]>,
+    /// The points that the caller may reach.
+    within: Option<&'r Filter>,
+    /// Points whose time has come by then are absent (C17).
+    now: Option<i64>,
     deadline: &'r Deadline,
     allowance: Allowance<'r>,
     /// Payloads may grow by less than a request may add, because little memory is left.
@@ -40,7 +48,7 @@ impl<'r> Applying<'r> {
     /// On a state, after what was used so far. Memory has room for so many bytes.
     pub fn resume(
         state: &State,
-        batch: Option<&'r [&'static str]>,
+        (batch, within): (Option<&'r [&'static str]>, Option<&'r Filter>),
         (limits, memory_room): (&Limits, u64),
         deadline: &'r Deadline,
         used: Used,
@@ -50,13 +58,42 @@ impl<'r> Applying<'r> {
         let allowance =
             Allowance::new(most_added, limits.max_edited_bytes, deadline).after(used.added, used.read);
         let most_touched = FILTERED_POINTS.max(2 * state.ids.len());
-        Applying { batch, deadline, allowance, is_short_of_memory, touched: used.touched, most_touched }
+        Applying {
+            batch,
+            within,
+            now: None,
+            deadline,
+            allowance,
+            is_short_of_memory,
+            touched: used.touched,
+            most_touched,
+        }
+    }
+
+    /// The same, for which points whose time has come are absent.
+    pub fn at_time(self, now: Option<i64>) -> Applying<'r> {
+        Applying { now, ..self }
     }
 
     /// What was used so far.
     pub fn used(&self) -> Used {
         let (added, read) = self.allowance.used();
         Used { touched: self.touched, added, read }
+    }
+
+    /// Refuses what would leave a point of the caller where it may not reach, in somebody else's data.
+    fn check_results(&self, head: &Head, changes: &[Change]) -> Result<(), Error> {
+        let Some(within) = self.within else { return Ok(()) };
+        let mut pace = Pace::new(self.deadline, within.work());
+        let mut outside = Vec::new();
+        for id in changes.iter().flat_map(Change::kept) {
+            let Some((offset, point)) = head.state.point(id) else { continue };
+            pace.step(point.payload.bytes().len())?;
+            if !within.matches(&head.state.subject(offset)) {
+                outside.push(id);
+            }
+        }
+        if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }
     }
 
     /// Resolves and applies the update at a place of the request, or as much of it as is given, as part of operation `op`.
@@ -68,17 +105,24 @@ impl<'r> Applying<'r> {
         at: usize,
         update: Update,
         finder: &Finder<'_>,
-    ) -> Result<Vec<Change>, Error> {
+    ) -> Result<Resolved, Error> {
         let place = self.batch.map_or(String::new(), |names| format!("operations[{at}].{}.", names[at]));
         // Each may copy a payload as large as a request.
         self.deadline.check()?;
-        let changes = resolve(&head.state, update, &place, finder)?;
+        let mut resolved = match self.now.and_then(|now| head.state.due(now)) {
+            None => resolve(&head.state, update, &place, finder, self.within)?,
+            Some(due) => resolve(&head.state.without(&due), update, &place, finder, self.within)?,
+        };
+        if let Some(skipped) = &mut resolved.skipped {
+            skipped.at = at as u32;
+        }
+        let changes = &resolved.changes;
         self.touched += changes.iter().map(Change::touched).sum::<usize>();
         if at > 0 && self.touched > self.most_touched {
             let most = self.most_touched;
             return Err(Error::bad(format!("{place}the batch touches more than {most} points")));
         }
-        for change in &changes {
+        for change in changes {
             head.apply_within(op, change, &mut self.allowance).map_err(|why| match why {
                 // More than the limit allows is the request's fault, more than there is room for is not.
                 Unapplied::TooLong(_) if self.is_short_of_memory => Error::MemoryLimit,
@@ -89,6 +133,7 @@ impl<'r> Applying<'r> {
             })?;
             yield_to_reads();
         }
-        Ok(changes)
+        self.check_results(head, changes)?;
+        Ok(resolved)
     }
 }

@@ -66,6 +66,15 @@ impl Changed {
         Changed { ids: ids.flatten().collect(), offsets: PointSet::from_sorted(&offsets) }
     }
 
+    /// These, and points of a state at some offsets.
+    pub fn and(mut self, state: &State, offsets: &PointSet) -> Changed {
+        if !offsets.is_empty() {
+            self.ids.extend(offsets.iter().map(|offset| state.at(offset).id));
+            self.offsets = &self.offsets | offsets;
+        }
+        self
+    }
+
     /// Their ids.
     pub fn ids(&self) -> &BTreeSet<PointId> {
         &self.ids

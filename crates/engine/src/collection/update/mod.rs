@@ -12,13 +12,15 @@ pub use resolution::{Resolution, Slice};
 pub use resolve::not_found;
 pub(super) use work::{edited_bytes, filter_work};
 
+use crate::config::ModelClaims;
 use crate::deadline::Deadline;
 use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::payload::JsonPath;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Vectors by name, in the order of the request; the unnamed vector under `""`. No name twice.
 pub type NamedVectors = Vec<(Box<str>, VectorValue)>;
@@ -32,6 +34,42 @@ pub struct PointInput {
     pub vectors: NamedVectors,
     /// Its payload as normalised JSON ([`crate::json::read_payload`]); `{}` when absent or null.
     pub payload: Box<[u8]>,
+    /// The version that the point must have; 0 when it must be absent (C25).
+    pub if_version: Option<u64>,
+}
+
+/// A point of an update of vectors (C5.5).
+#[derive(Clone, Debug)]
+pub struct VectorsInput {
+    /// The point's id.
+    pub id: PointId,
+    /// At least one vector.
+    pub vectors: NamedVectors,
+    /// As in [`PointInput`].
+    pub if_version: Option<u64>,
+}
+
+/// The versions that the points of a selection by id must have (C25).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    /// Any.
+    #[default]
+    Any,
+    /// All the same.
+    All(u64),
+    /// Some ids, each its own.
+    Each(HashMap<PointId, u64>),
+}
+
+impl Versions {
+    /// What a point must have.
+    pub fn of(&self, id: PointId) -> Option<u64> {
+        match self {
+            Versions::Any => None,
+            Versions::All(version) => Some(*version),
+            Versions::Each(versions) => versions.get(&id).copied(),
+        }
+    }
 }
 
 /// What an upsert does with ids that exist, or do not (C5.1).
@@ -48,8 +86,8 @@ pub enum UpdateMode {
 /// Which points an update is about. When a request gives both, the ids count.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// These ids, in the order of the request, possibly repeated.
-    Ids(Vec<PointId>),
+    /// These ids, in the order of the request, possibly repeated, and the versions that they must have.
+    Ids(Vec<PointId>, Versions),
     /// The points that match.
     Filter(Filter),
 }
@@ -65,15 +103,19 @@ pub enum Update {
         mode: UpdateMode,
         /// Existing points that do not match keep their state.
         update_filter: Option<Filter>,
+        /// The models of the vectors.
+        models: ModelClaims,
     },
     /// C5.4
     Delete(Selection),
     /// C5.5: the vectors given replace those of the same name.
     UpdateVectors {
         /// Ids with at least one vector each; a repeated id merges.
-        points: Vec<(PointId, NamedVectors)>,
+        points: Vec<VectorsInput>,
         /// Points that do not match keep their state.
         update_filter: Option<Filter>,
+        /// The models of the vectors.
+        models: ModelClaims,
     },
     /// C5.10
     DeleteVectors {
@@ -118,6 +160,10 @@ pub struct Updates<'r> {
     pub list: &'r [Update],
     /// The keys of a `points/batch`.
     pub batch: Option<&'r [&'static str]>,
+    /// The points that the caller may reach (C15); all when absent.
+    pub within: Option<&'r Filter>,
+    /// Points whose time has come by then are absent (C17).
+    pub now: Option<i64>,
     /// Of the engine.
     pub limits: &'r Limits,
     /// Of the request.
@@ -128,8 +174,9 @@ impl Selection {
     /// The same among some points.
     fn within(&self, ids: &BTreeSet<PointId>) -> Selection {
         match self {
-            Selection::Ids(of_all) => {
-                Selection::Ids(of_all.iter().copied().filter(|id| ids.contains(id)).collect())
+            Selection::Ids(of_all, versions) => {
+                let within = of_all.iter().copied().filter(|id| ids.contains(id));
+                Selection::Ids(within.collect(), versions.clone())
             }
             Selection::Filter(filter) => Selection::Filter(filter.clone()),
         }
@@ -137,6 +184,24 @@ impl Selection {
 }
 
 impl Update {
+    /// Keeps an update by filter to the points that the caller may reach (C15).
+    pub fn limit(&mut self, within: Option<&Arc<Filter>>) {
+        let Some(within) = within else { return };
+        let selection = match self {
+            Update::Upsert { .. } | Update::UpdateVectors { .. } => return,
+            Update::Delete(selection)
+            | Update::ClearPayload(selection)
+            | Update::DeleteVectors { selection, .. }
+            | Update::SetPayload { selection, .. }
+            | Update::OverwritePayload { selection, .. }
+            | Update::DeletePayload { selection, .. } => selection,
+        };
+        if let Selection::Filter(filter) = selection {
+            let own = Arc::new(std::mem::take(filter));
+            *filter = Filter::all_of([Arc::clone(within), own]);
+        }
+    }
+
     /// The filter that decides which points it changes, if one does.
     pub fn filter(&self) -> Option<&Filter> {
         match self {
@@ -150,7 +215,7 @@ impl Update {
             | Update::OverwritePayload { selection, .. }
             | Update::DeletePayload { selection, .. } => match selection {
                 Selection::Filter(filter) => Some(filter),
-                Selection::Ids(_) => None,
+                Selection::Ids(..) => None,
             },
         }
     }
@@ -159,7 +224,7 @@ impl Update {
     fn decided(&self) -> Option<Vec<PointId>> {
         match self {
             Update::Upsert { points, .. } => Some(points.iter().map(|point| point.id).collect()),
-            Update::UpdateVectors { points, .. } => Some(points.iter().map(|(id, _)| *id).collect()),
+            Update::UpdateVectors { points, .. } => Some(points.iter().map(|point| point.id).collect()),
             _ => None,
         }
     }
@@ -167,14 +232,16 @@ impl Update {
     /// The same update of some points only. A filter is left as it is.
     fn within(&self, ids: &BTreeSet<PointId>) -> Update {
         match self {
-            Update::Upsert { points, mode, update_filter } => Update::Upsert {
+            Update::Upsert { points, mode, update_filter, models } => Update::Upsert {
                 points: points.iter().filter(|point| ids.contains(&point.id)).cloned().collect(),
                 mode: *mode,
                 update_filter: update_filter.clone(),
+                models: models.clone(),
             },
-            Update::UpdateVectors { points, update_filter } => Update::UpdateVectors {
-                points: points.iter().filter(|(id, _)| ids.contains(id)).cloned().collect(),
+            Update::UpdateVectors { points, update_filter, models } => Update::UpdateVectors {
+                points: points.iter().filter(|point| ids.contains(&point.id)).cloned().collect(),
                 update_filter: update_filter.clone(),
+                models: models.clone(),
             },
             Update::Delete(selection) => Update::Delete(selection.within(ids)),
             Update::ClearPayload(selection) => Update::ClearPayload(selection.within(ids)),

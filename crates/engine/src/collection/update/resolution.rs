@@ -224,12 +224,13 @@ impl Pass {
             changed: &nothing,
             deadline: updates.deadline,
         };
-        let Updates { batch, limits, deadline, .. } = updates;
+        let Updates { batch, within, now, limits, deadline, .. } = updates;
         // Whether memory has room is asked when the write is applied.
         let room = (limits, u64::MAX);
-        let mut applying = Applying::resume(&self.view.state, batch, room, deadline, self.used);
+        let mut applying =
+            Applying::resume(&self.view.state, (batch, within), room, deadline, self.used).at_time(now);
         let op = self.view.op.next();
-        let changes = applying.apply(&mut self.preview, op, at, part, &finder)?;
+        let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
         let bytes = |id| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
         self.written += changes.iter().flat_map(Change::edited).map(bytes).sum::<u64>();

@@ -1,17 +1,17 @@
 //! From a typed update to resolved changes, against the writer's head.
 
 use super::finder::Finder;
-use super::{NamedVectors, PointInput, Selection, Update, UpdateMode};
-use crate::change::{Change, FieldVector, PayloadEdit};
+use super::{NamedVectors, PointInput, Selection, Update, UpdateMode, VectorsInput};
+use crate::change::{Change, FieldVector, PayloadEdit, Skipped};
 use crate::config::CollectionConfig;
-use crate::deadline::Pace;
-use crate::error::Error;
+use crate::deadline::{Deadline, Pace};
+use crate::error::{Error, VersionConflict};
 use crate::field::table as field;
 use crate::filter::Filter;
-use crate::state::State;
+use crate::state::{Point, State};
 use crate::types::{PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
 ///
@@ -19,49 +19,138 @@ use std::collections::HashMap;
 /// matches.
 ///
 /// # Errors
-/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound` and `BadRequest`, before anything is changed.
+/// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `VersionConflict` and `BadRequest`, before anything is changed.
 pub fn resolve(
     state: &State,
     update: Update,
     place: &str,
     finder: &Finder<'_>,
-) -> Result<Vec<Change>, Error> {
+    within: Option<&Filter>,
+) -> Result<Resolved, Error> {
+    let mut sight = Sight::new(state, within, finder.deadline());
+    let mut edit = |edit, selection| {
+        let ids = existing(&mut sight, selection, finder, place)?;
+        Ok(Resolved::one(Change::EditPayload { edit, ids }))
+    };
     match update {
-        Update::Upsert { points, mode, update_filter } => {
-            upsert(state, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
+        Update::Upsert { points, mode, update_filter, models } => {
+            models.check(&state.config)?;
+            upsert(sight, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
-                Selection::Ids(ids) => ids,
+                Selection::Ids(ids, _) => sight.seen(ids)?,
                 Selection::Filter(filter) => finder.matching(state, &filter)?,
             };
-            Ok(vec![Change::Delete(ids)])
+            Ok(Resolved::one(Change::Delete(ids)))
         }
-        Update::UpdateVectors { points, update_filter } => {
+        Update::UpdateVectors { points, update_filter, models } => {
+            models.check(&state.config)?;
             let guard = Guard::new(state, update_filter.as_ref(), finder);
-            update_vectors(state, points, guard, place)
+            update_vectors(sight, points, guard, place)
         }
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            Ok(vec![Change::DropVectors { fields, ids: existing(state, selection, finder)? }])
+            let ids = existing(&mut sight, selection, finder, place)?;
+            Ok(Resolved::one(Change::DropVectors { fields, ids }))
         }
         Update::SetPayload { payload, key, selection } => {
-            let edit = PayloadEdit::Merge { patch: payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
+            edit(PayloadEdit::Merge { patch: payload, at: key }, selection)
         }
         Update::OverwritePayload { payload, key, selection } => {
-            let edit = PayloadEdit::Overwrite { payload, at: key };
-            Ok(vec![Change::EditPayload { edit, ids: existing(state, selection, finder)? }])
+            edit(PayloadEdit::Overwrite { payload, at: key }, selection)
         }
-        Update::DeletePayload { keys, selection } => Ok(vec![Change::EditPayload {
-            edit: PayloadEdit::Remove(keys),
-            ids: existing(state, selection, finder)?,
-        }]),
-        Update::ClearPayload(selection) => Ok(vec![Change::EditPayload {
-            edit: PayloadEdit::Clear,
-            ids: existing(state, selection, finder)?,
-        }]),
+        Update::DeletePayload { keys, selection } => edit(PayloadEdit::Remove(keys), selection),
+        Update::ClearPayload(selection) => edit(PayloadEdit::Clear, selection),
+    }
+}
+
+/// What an update comes to.
+pub struct Resolved {
+    /// What is to be logged and applied.
+    pub changes: Vec<Change>,
+    /// What it left alone, if anything; its place in the request is that of the first update.
+    pub skipped: Option<Skipped>,
+}
+
+impl Resolved {
+    fn one(change: Change) -> Resolved {
+        Resolved { changes: vec![change], skipped: None }
+    }
+
+    fn new(changes: Vec<Change>, skipped: Skipped) -> Resolved {
+        Resolved { changes, skipped: (skipped.count > 0).then_some(skipped) }
+    }
+}
+
+/// Which points a caller may reach. The others are absent for it.
+struct Sight<'a> {
+    state: &'a State,
+    within: Option<&'a Filter>,
+    pace: Pace<'a>,
+}
+
+impl<'a> Sight<'a> {
+    fn new(state: &'a State, within: Option<&'a Filter>, deadline: &'a Deadline) -> Sight<'a> {
+        Sight { state, within, pace: Pace::new(deadline, within.map_or(0, Filter::work)) }
+    }
+
+    /// The point of that id, with its offset, if the caller may reach it.
+    fn point(&mut self, id: PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
+        let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
+        let Some(within) = self.within else { return Ok(Some((offset, point))) };
+        self.pace.step(point.payload.bytes().len())?;
+        Ok(within.matches(&self.state.subject(offset)).then_some((offset, point)))
+    }
+
+    /// Those of these points that the caller may reach, and those that are absent for everybody.
+    fn seen(&mut self, mut ids: Vec<PointId>) -> Result<Vec<PointId>, Error> {
+        if self.within.is_some() {
+            let mut kept = Vec::with_capacity(ids.len());
+            for id in ids {
+                if self.point(id)?.is_some() {
+                    kept.push(id);
+                }
+            }
+            ids = kept;
+        }
+        Ok(ids)
+    }
+
+    /// Refuses points that exist where the caller may not reach.
+    fn check_reach(&mut self, ids: impl Iterator<Item = PointId>) -> Result<(), Error> {
+        if self.within.is_none() {
+            return Ok(());
+        }
+        let mut outside = Vec::new();
+        for id in ids {
+            if self.state.point(id).is_some() && self.point(id)?.is_none() {
+                outside.push(id);
+            }
+        }
+        if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }
+    }
+}
+
+/// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
+fn check_versions(
+    sight: &mut Sight<'_>,
+    expected: impl Iterator<Item = (PointId, u64)>,
+    place: &str,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    let mut conflicts = Vec::new();
+    for (id, expected) in expected {
+        let found = sight.point(id)?.map_or(0, |(_, point)| point.version.get());
+        if found != expected && seen.insert(id) {
+            conflicts.push(VersionConflict { id, expected, found });
+        }
+    }
+    match (conflicts.is_empty(), place.trim_end_matches('.')) {
+        (true, _) => Ok(()),
+        (false, "") => Err(Error::VersionConflict(conflicts)),
+        (false, place) => Err(Error::VersionConflict(conflicts).within(place.to_string())),
     }
 }
 
@@ -91,71 +180,99 @@ impl<'a> Guard<'a> {
 }
 
 fn upsert(
-    state: &State,
+    mut sight: Sight<'_>,
     points: Vec<PointInput>,
     mode: UpdateMode,
     mut guard: Guard<'_>,
     place: &str,
-) -> Result<Vec<Change>, Error> {
+) -> Result<Resolved, Error> {
+    let state = sight.state;
+    sight.check_reach(points.iter().map(|point| point.id))?;
+    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     // The last of a repeated id wins; every point is checked all the same.
     let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
         last.insert(point.id, at);
     }
     let mut changes = Vec::with_capacity(last.len());
-    for (at, PointInput { id, vectors, payload }) in points.into_iter().enumerate() {
+    let mut skipped = Skipped::default();
+    for (at, PointInput { id, vectors, payload, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
         if last[&id] != at {
             continue;
         }
-        let skipped = match state.point(id) {
+        let is_skipped = match state.point(id) {
             Some(_) if mode == UpdateMode::InsertOnly => true,
             Some((offset, _)) => !guard.lets_through(offset)?,
             None => mode == UpdateMode::UpdateOnly,
         };
-        if !skipped {
+        if is_skipped {
+            skipped.add(id);
+        } else {
             changes.push(Change::Put { id, vectors, payload });
         }
     }
-    Ok(changes)
+    Ok(Resolved::new(changes, skipped))
 }
 
 fn update_vectors(
-    state: &State,
-    points: Vec<(PointId, NamedVectors)>,
+    mut sight: Sight<'_>,
+    points: Vec<VectorsInput>,
     mut guard: Guard<'_>,
     place: &str,
-) -> Result<Vec<Change>, Error> {
+) -> Result<Resolved, Error> {
+    let state = sight.state;
+    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
     let mut absent = Vec::new();
     let mut changes = Vec::with_capacity(points.len());
-    for (at, (id, vectors)) in points.into_iter().enumerate() {
+    let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());
+    for (at, VectorsInput { id, vectors, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
-        match state.point(id) {
+        match sight.point(id)? {
             None => absent.push(id),
             Some((offset, _)) => {
                 if guard.lets_through(offset)? {
                     changes.push(Change::SetVectors { id, vectors });
+                } else if seen.insert(id) {
+                    skipped.add(id);
                 }
             }
         }
     }
-    if absent.is_empty() { Ok(changes) } else { Err(not_found(absent)) }
+    if absent.is_empty() { Ok(Resolved::new(changes, skipped)) } else { Err(not_found(absent)) }
 }
 
-/// Ids that exist; all those named must (C5).
-fn existing(state: &State, selection: Selection, finder: &Finder<'_>) -> Result<Vec<PointId>, Error> {
+/// Ids that exist; all those named must (C5), in the version that is expected.
+fn existing(
+    sight: &mut Sight<'_>,
+    selection: Selection,
+    finder: &Finder<'_>,
+    place: &str,
+) -> Result<Vec<PointId>, Error> {
     match selection {
-        Selection::Filter(filter) => finder.matching(state, &filter),
-        Selection::Ids(ids) => {
-            let absent: Vec<PointId> = ids.iter().copied().filter(|id| !state.ids.contains_key(id)).collect();
+        Selection::Filter(filter) => finder.matching(sight.state, &filter),
+        Selection::Ids(ids, versions) => {
+            check_versions(sight, ids.iter().filter_map(|id| Some((*id, versions.of(*id)?))), place)?;
+            let mut absent = Vec::new();
+            for &id in &ids {
+                if sight.point(id)?.is_none() {
+                    absent.push(id);
+                }
+            }
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }
         }
     }
 }
 
+/// The error for ids that the caller may not write, each once, in the order of the request.
+pub fn forbidden(outside: Vec<PointId>) -> Error {
+    let mut seen = HashSet::new();
+    Error::PointsForbidden(outside.into_iter().filter(|id| seen.insert(*id)).collect())
+}
+
 /// The error for absent ids, each once, in the order of the request.
 pub fn not_found(absent: Vec<PointId>) -> Error {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     Error::PointNotFound(absent.into_iter().filter(|id| seen.insert(*id)).collect())
 }
 

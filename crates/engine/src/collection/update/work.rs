@@ -56,7 +56,7 @@ pub fn edited_bytes(state: &State, updates: &[Update], enough: u64) -> u64 {
         else {
             continue;
         };
-        let Selection::Ids(ids) = selection else { continue };
+        let Selection::Ids(ids, _) = selection else { continue };
         for id in ids {
             if sum >= enough {
                 return sum;

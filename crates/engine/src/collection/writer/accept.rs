@@ -1,28 +1,49 @@
 //! Applying writes to the head, each completely or not at all.
 
 use super::request::Write;
-use crate::change::{self, Change};
+use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
+use crate::collection::expiring::due_points;
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
+use crate::filter::Filter;
 use crate::state::Head;
-use crate::types::OpNumber;
+use crate::sync::atomic::Ordering;
+use crate::types::{OpNumber, OperationId, PointId};
 
-/// Applies one write to the head; returns the body of its record, and what replaying it costs. After an error the head
-/// is as before.
+/// A write that was applied to the head.
+pub(super) struct Applied {
+    /// Of its record.
+    pub body: Vec<u8>,
+    /// What replaying the record costs.
+    pub replay_work: usize,
+    /// What its updates skipped.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Applies one write to the head, which takes note of its identity if it has one. After an error the head is as before.
 pub(super) fn accept(
     head: &mut Head,
     shared: &Shared,
     collection: u64,
     write: Write,
+    identity: Option<OperationId>,
     deadline: &Deadline,
-) -> Result<(Vec<u8>, usize), Error> {
+) -> Result<Applied, Error> {
     deadline.check()?;
     let op = head.op.next();
+    if let Some(expiry) = &mut head.state.expiry {
+        expiry.advance(shared.clock.now());
+    }
     let savepoint = head.savepoint();
-    let accepted = apply(head, shared, op, write, deadline).and_then(|changes| {
+    let mut skipped = Vec::new();
+    let accepted = apply(head, shared, op, write, &mut skipped, deadline).and_then(|mut changes| {
+        // A repeat is answered from what the record says.
+        if identity.is_some() {
+            changes.extend(skipped.iter().cloned().map(Change::Skipped));
+        }
         let mut body = Vec::new();
         change::encode(op, &changes, &mut body);
         let most = shared.limits.max_record_bytes;
@@ -35,14 +56,20 @@ pub(super) fn accept(
             )));
         }
         debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
-        let work = change::replay_work(&body, &changes);
-        Ok((body, work))
+        let replay_work = change::replay_work(&body, &changes);
+        Ok((Applied { body, replay_work, skipped }, changes))
     });
     match accepted {
-        Ok(_) => head.op = op,
-        Err(_) => head.roll_back(savepoint),
+        Ok((applied, changes)) => {
+            head.op = op;
+            head.note(identity, &changes);
+            Ok(applied)
+        }
+        Err(error) => {
+            head.roll_back(savepoint);
+            Err(error)
+        }
     }
-    accepted
 }
 
 /// Applies one write to the head; returns the changes of its record. After an error the head may be half changed.
@@ -51,14 +78,17 @@ fn apply(
     shared: &Shared,
     op: OpNumber,
     write: Write,
+    skipped: &mut Vec<Skipped>,
     deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     Ok(match write {
-        Write::Points { updates, batch } => {
-            accept_updates(head, op, updates, batch.as_deref(), None, shared, deadline)?
+        Write::Points { updates, batch, within } => {
+            let asked = Asked { updates, batch: batch.as_deref(), within: within.as_deref(), deadline };
+            accept_updates(head, op, asked, None, skipped, shared)?
         }
-        Write::Resolved { updates, batch, resolution } => {
-            accept_updates(head, op, updates, batch.as_deref(), Some(&resolution), shared, deadline)?
+        Write::Resolved { updates, batch, within, resolution } => {
+            let asked = Asked { updates, batch: batch.as_deref(), within: within.as_deref(), deadline };
+            accept_updates(head, op, asked, Some(&resolution), skipped, shared)?
         }
         Write::CreateIndex { path, schema } => {
             let declared = head.state.indexes.iter().find(|index| *index.path() == path);
@@ -82,6 +112,7 @@ fn apply(
             let changes = apply_one(head, op, Change::SetConfig(config.to_json().into()))?;
             if PlantedFault::PatchNotLogged.is_on() { Vec::new() } else { changes }
         }
+        Write::RemoveExpired => remove_expired(head, op, shared)?,
         Write::MoveRows { field, chunk } => {
             head.move_rows(op, field, chunk);
             Vec::new()
@@ -89,9 +120,28 @@ fn apply(
     })
 }
 
+/// Removes some points whose time has come, which is a deletion like others.
+fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<Change>, Error> {
+    let Some(expiry) = &head.state.expiry else { return Ok(Vec::new()) };
+    let due = due_points(expiry, shared.clock.now());
+    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
+    shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
+    if ids.is_empty() { Ok(Vec::new()) } else { apply_one(head, op, Change::Delete(ids)) }
+}
+
 fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change>, Error> {
     head.apply(op, &change).map_err(Error::Internal)?;
     Ok(vec![change])
+}
+
+/// The updates of a request.
+struct Asked<'a> {
+    updates: Vec<Update>,
+    /// The keys of a `points/batch`.
+    batch: Option<&'a [&'static str]>,
+    /// The points that the caller may reach.
+    within: Option<&'a Filter>,
+    deadline: &'a Deadline,
 }
 
 /// Resolves and applies updates in order, up to the first that is refused or given up: then the head is half changed.
@@ -99,22 +149,27 @@ fn apply_one(head: &mut Head, op: OpNumber, change: Change) -> Result<Vec<Change
 fn accept_updates(
     head: &mut Head,
     op: OpNumber,
-    updates: Vec<Update>,
-    batch: Option<&[&'static str]>,
+    Asked { updates, batch, within, deadline }: Asked<'_>,
     resolution: Option<&Resolution>,
+    skipped: &mut Vec<Skipped>,
     shared: &Shared,
-    deadline: &Deadline,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
-    let mut applying = Applying::resume(&head.state, batch, room, deadline, Used::default());
-    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));
+    let now = head.state.expiry.is_some().then(|| shared.clock.now());
+    let mut applying =
+        Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
+    // What a filter found before the time of a point had come is not what it finds now.
+    let due = now.and_then(|now| head.state.due(now)).unwrap_or_default();
+    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?.and(&head.state, &due))));
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
         let finder = match &resolved {
             Some((resolution, changed)) => resolution.finder(at, changed, deadline),
             None => Finder::Looking(deadline),
         };
-        all.extend(applying.apply(head, op, at, update, &finder)?);
+        let applied = applying.apply(head, op, at, update, &finder)?;
+        all.extend(applied.changes);
+        skipped.extend(applied.skipped);
     }
     Ok(all)
 }

@@ -1,7 +1,7 @@
 //! Writing one group.
 
 use super::CHANGES;
-use super::accept::accept;
+use super::accept::{Applied, accept};
 use super::in_flight::InFlightGuard;
 use super::request::{WriteDone, WriteReply, WriteRequest, refused};
 use crate::collection::Collection;
@@ -175,13 +175,16 @@ impl Collection {
                 reply(Err(refused));
                 continue;
             }
-            match self.caught(Task::Write, || accept(head, &self.shared, self.id, write, &deadline)) {
-                Ok(Ok((body, cost))) => {
-                    accepted.work += cost;
+            let operation = identity.map(|call| call.id);
+            match self
+                .caught(Task::Write, || accept(head, &self.shared, self.id, write, operation, &deadline))
+            {
+                Ok(Ok(Applied { body, replay_work, skipped })) => {
+                    accepted.work += replay_work;
                     record_bytes += body.len();
-                    accepted.answers.push((reply, WriteDone { operation_id: head.op }));
-                    let operation = identity.map(|call| call.id);
-                    head.note(operation);
+                    accepted
+                        .answers
+                        .push((reply, WriteDone { operation_id: head.op, skipped: skipped.into() }));
                     accepted.records.push((operation, body));
                     let level = head.state.config.wal.durability;
                     let later = PlantedFault::LevelInForceTooEarly.is_on();
@@ -214,8 +217,9 @@ impl Collection {
         let Some(call) = request.identity else { return Some(request) };
         match head.state.operations.find(&call, self.shared.log.next_lsn()) {
             Known::New => return Some(request),
-            Known::Applied(number) => {
-                answers.push((request.reply, WriteDone { operation_id: OpNumber::new(number) }));
+            Known::Applied(before) => {
+                let (operation_id, skipped) = (OpNumber::new(before.number), before.skipped);
+                answers.push((request.reply, WriteDone { operation_id, skipped }));
             }
             Known::Unknown => (request.reply)(Err(Error::OutcomeUnknown)),
         }

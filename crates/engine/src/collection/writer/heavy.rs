@@ -5,6 +5,7 @@ use crate::collection::Collection;
 use crate::collection::update::{Resolution, Slice, Update, Updates, edited_bytes, filter_work};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::recent_operations::CallIdentity;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub struct HeavyWrite {
     collection: Arc<Collection>,
     updates: Vec<Update>,
     batch: Option<Vec<&'static str>>,
+    within: Option<Arc<Filter>>,
     resolution: Box<Resolution>,
     identity: Option<CallIdentity>,
     deadline: Deadline,
@@ -53,8 +55,13 @@ pub enum Step {
 impl Collection {
     /// Decides whether a write is to be resolved beside the writer.
     pub fn classify(self: &Arc<Self>, request: WriteRequest) -> Class {
-        let WriteRequest { write: Write::Points { updates, batch }, identity, deadline, bytes, reply } =
-            request
+        let WriteRequest {
+            write: Write::Points { updates, batch, within },
+            identity,
+            deadline,
+            bytes,
+            reply,
+        } = request
         else {
             return Class::Light(request);
         };
@@ -65,7 +72,7 @@ impl Collection {
         let edited = edited_bytes(&view.state, &updates, light.saturating_mul(LOOKS_PER_EDIT));
         let is_long = edited / LOOKS_PER_EDIT >= light.max(1);
         if is_repeat || filter_work(&view.state, &updates, light) <= light && !is_long {
-            let write = Write::Points { updates, batch };
+            let write = Write::Points { updates, batch, within };
             return Class::Light(WriteRequest { write, identity, deadline, bytes, reply });
         }
         let resolution = Box::new(Resolution::new(view));
@@ -74,6 +81,7 @@ impl Collection {
             collection,
             updates,
             batch,
+            within,
             resolution,
             identity,
             deadline,
@@ -88,8 +96,14 @@ impl HeavyWrite {
     /// Goes on for about a slice, and writes when everything is resolved.
     pub fn step(mut self, mut slice: Slice) -> Step {
         let limits = &self.collection.shared.limits;
-        let updates =
-            Updates { list: &self.updates, batch: self.batch.as_deref(), limits, deadline: &self.deadline };
+        let updates = Updates {
+            list: &self.updates,
+            batch: self.batch.as_deref(),
+            within: self.within.as_deref(),
+            now: self.collection.now_if_expiring(),
+            limits,
+            deadline: &self.deadline,
+        };
         // A write that will be refused is not resolved.
         let admitted = self.collection.check_writable().and_then(|()| match self.grows() {
             true => self.collection.shared.admit_growth(0),
@@ -124,9 +138,19 @@ impl HeavyWrite {
     /// Applies it to the head, and has it logged. It does not wait in the queue: it is in order with what was written before it was resolved,
     /// and has no order with what waits.
     pub fn write(self) {
-        let HeavyWrite { collection, updates, batch, resolution, identity, deadline, bytes, reply, .. } =
-            self;
-        let write = Write::Resolved { updates, batch, resolution };
+        let HeavyWrite {
+            collection,
+            updates,
+            batch,
+            within,
+            resolution,
+            identity,
+            deadline,
+            bytes,
+            reply,
+            ..
+        } = self;
+        let write = Write::Resolved { updates, batch, within, resolution };
         collection.write_unqueued(WriteRequest { write, identity, deadline, bytes, reply });
     }
 

@@ -1,13 +1,16 @@
 //! A write, and the answer to it.
 
+use crate::change::Skipped;
 use crate::collection::update::{Resolution, Update};
 use crate::config::CollectionPatch;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::recent_operations::CallIdentity;
 use crate::types::OpNumber;
 use crate::wal::LogError;
+use std::sync::Arc;
 
 /// Kind of a log record that holds the changes of one operation of a collection.
 pub const CHANGES: u8 = 1;
@@ -25,6 +28,8 @@ pub enum Write {
         updates: Vec<Update>,
         /// Whether they came as a `points/batch`, whose paths start with `operations[i]`.
         batch: Option<Vec<&'static str>>,
+        /// The points that the caller may reach (C15); all when absent.
+        within: Option<Arc<Filter>>,
     },
     /// The same, where what the filters match was found beside the writer.
     Resolved {
@@ -32,6 +37,8 @@ pub enum Write {
         updates: Vec<Update>,
         /// The keys of a `points/batch`.
         batch: Option<Vec<&'static str>>,
+        /// The points that the caller may reach (C15); all when absent.
+        within: Option<Arc<Filter>>,
         /// What the filters match.
         resolution: Box<Resolution>,
     },
@@ -46,6 +53,8 @@ pub enum Write {
     DropIndex(JsonPath),
     /// C4.4
     Patch(Box<CollectionPatch>),
+    /// Removes some points whose time has come (C17).
+    RemoveExpired,
     /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
     MoveRows {
         /// Position of the vector field.
@@ -56,6 +65,13 @@ pub enum Write {
 }
 
 impl Write {
+    /// Keeps its updates by filter to the points that its caller may reach.
+    pub fn limit(&mut self) {
+        if let Write::Points { updates, within, .. } = self {
+            updates.iter_mut().for_each(|update| update.limit(within.as_ref()));
+        }
+    }
+
     /// Whether it may write vectors.
     pub(super) fn adds_rows(&self) -> bool {
         match self {
@@ -63,7 +79,7 @@ impl Write {
                 updates.iter().any(Update::adds_rows)
             }
             Write::MoveRows { .. } => true,
-            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) => false,
+            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired => false,
         }
     }
 
@@ -74,7 +90,11 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().map(Update::points).sum()
             }
-            Write::CreateIndex { .. } | Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => 0,
+            Write::CreateIndex { .. }
+            | Write::DropIndex(_)
+            | Write::Patch(_)
+            | Write::RemoveExpired
+            | Write::MoveRows { .. } => 0,
         };
         (body_bytes + points * (POINT_BYTES + indexes * INDEXED_BYTES)) as u64
     }
@@ -86,16 +106,18 @@ impl Write {
                 updates.iter().any(Update::grows)
             }
             Write::CreateIndex { .. } => true,
-            Write::DropIndex(_) | Write::Patch(_) | Write::MoveRows { .. } => false,
+            Write::DropIndex(_) | Write::Patch(_) | Write::RemoveExpired | Write::MoveRows { .. } => false,
         }
     }
 }
 
 /// What a write did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteDone {
     /// Number of the operation; grows with every write of the collection.
     pub operation_id: OpNumber,
+    /// What its updates skipped, where any did, in their order.
+    pub skipped: Arc<[Skipped]>,
 }
 
 /// Called once when the write is durable and visible, or refused.

@@ -56,8 +56,7 @@ const KEY_SHOWN: usize = 100;
 
 /// Pull parser over a UTF-8 body. It is strict about RFC 8259 and keeps the path of the value being read for error messages.
 ///
-/// A clone can read ahead without affecting the original.
-#[derive(Clone)]
+/// A clone can read ahead without affecting the original: it has neither its warnings nor its marks.
 pub struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -66,8 +65,35 @@ pub struct Reader<'a> {
     filter_depth: usize,
     /// What was passed over; `None` where nothing is.
     warnings: Option<Vec<String>>,
+    /// Values that were marked; `None` where none can be.
+    marks: Option<Vec<Mark>>,
     /// The packed vectors of the body, where it has any.
     pub(super) floats: Option<&'a [u8]>,
+}
+
+/// A value that the caller has marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Its path.
+    pub place: String,
+    /// Its first byte in the body.
+    pub start: usize,
+    /// The byte behind it.
+    pub end: usize,
+}
+
+impl Clone for Reader<'_> {
+    fn clone(&self) -> Self {
+        Reader {
+            text: self.text,
+            at: self.at,
+            path: self.path.clone(),
+            filter_depth: self.filter_depth,
+            warnings: self.warnings.as_ref().map(|_| Vec::new()),
+            marks: self.marks.as_ref().map(|_| Vec::new()),
+            floats: self.floats,
+        }
+    }
 }
 
 /// Warnings of one body that are kept.
@@ -83,7 +109,8 @@ impl<'a> Reader<'a> {
     pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
         match std::str::from_utf8(body) {
             Ok(text) => {
-                Ok(Reader { text, at: 0, path: Vec::new(), filter_depth: 0, warnings: None, floats: None })
+                let (path, filter_depth) = (Vec::new(), 0);
+                Ok(Reader { text, at: 0, path, filter_depth, warnings: None, marks: None, floats: None })
             }
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",
@@ -166,6 +193,35 @@ impl<'a> Reader<'a> {
     /// The warnings so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.warnings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// From now on values can be marked.
+    pub fn take_marks_from_now(&mut self) {
+        self.marks.get_or_insert_default();
+    }
+
+    /// How many values are marked; `None` where none can be.
+    pub fn marked(&self) -> Option<usize> {
+        self.marks.as_ref().map(Vec::len)
+    }
+
+    /// Marks the value that began at `start` and has just been read.
+    pub fn mark(&mut self, start: usize) {
+        let mark = Mark { place: self.path(), start, end: self.at };
+        if let Some(marks) = &mut self.marks {
+            marks.push(mark);
+        }
+    }
+
+    /// The marked values so far, in the order of the body.
+    pub fn take_marks(&mut self) -> Vec<Mark> {
+        self.marks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The byte at which the next value begins.
+    pub fn position(&mut self) -> usize {
+        self.skip_space();
+        self.at
     }
 
     /// As [`Reader::unknown`], where a lenient reader may skip the value (C12): in a body itself or its `params`. Never in a

@@ -42,6 +42,7 @@ fn send(
         target: None,
         wait: true,
         strictness: Default::default(),
+        access: None,
         packing: Default::default(),
         timeout: None,
         body: Box::new(body.to_string().into_bytes()),

@@ -78,8 +78,9 @@ impl Head {
             Change::SetConfig(json) => {
                 let config =
                     CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
-                self.state.config = Arc::new(config);
+                self.state.set_config(Arc::new(config));
             }
+            Change::Skipped(_) => {}
         }
         Ok(())
     }
@@ -181,6 +182,9 @@ impl Head {
     }
 
     fn reindex(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
+        if let Some(expiry) = &mut self.state.expiry {
+            expiry.replace(offset, before, after);
+        }
         if !self.state.indexes.is_empty() {
             for index in Arc::make_mut(&mut self.state.indexes) {
                 index.replace(offset, before, after);

@@ -11,6 +11,7 @@ pub use rows::MOVED_BYTES;
 
 use super::edited_payloads::EditedPayloads;
 use super::{State, View};
+use crate::change::Change;
 use crate::config::CollectionConfig;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -115,11 +116,16 @@ impl Head {
         }
     }
 
-    /// Takes note of the identity that came with the call of the last operation applied.
-    pub fn note(&mut self, operation: Option<OperationId>) {
-        if let Some(id) = operation {
-            self.state.operations.note(id, self.op.get());
-        }
+    /// Takes note of the identity that came with the call of the last operation applied, and of what its changes say that
+    /// it skipped.
+    pub fn note(&mut self, operation: Option<OperationId>, changes: &[Change]) {
+        let Some(id) = operation else { return };
+        self.state.operations.note(id, self.op.get());
+        let skipped = changes.iter().filter_map(|change| match change {
+            Change::Skipped(skipped) => Some(skipped.clone()),
+            _ => None,
+        });
+        self.state.operations.note_skipped(id, skipped.collect());
     }
 
     /// Goes back to a view: everything after it was never durable.

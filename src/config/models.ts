@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
+import { BadModel } from '../models/bad-model';
+import { checkModels, type EndpointModel } from '../models/model';
+import { reason } from './sources';
+
+/** The package is loaded where there are models, which most commands lack. */
+const load = createRequire(__filename);
+
+/** How the text of a list begins; anything else is the path of a file. */
+const LIST = /^\s*(?:\[|-\s)/;
+
+/**
+ * The models of the setting: a YAML list, or the path of a file with it. What is wrong is added to `problems`, without what
+ * a list holds: an endpoint may be no one's business.
+ */
+export function readModels(given: string | undefined, problems: string[]): readonly EndpointModel[] {
+  if (given === undefined) return [];
+  const isList = LIST.test(given);
+  const origin = isList ? 'KITHDB_MODELS' : `KITHDB_MODELS: ${given.trim()}`;
+  try {
+    const text = isList ? given : readFileSync(given.trim(), 'utf8');
+    const { parseDocument } = load('yaml') as typeof Yaml;
+    const document = parseDocument(text, { uniqueKeys: true });
+    const [broken] = document.errors;
+    if (broken !== undefined) {
+      throw new BadModel(`is not valid YAML: ${broken.message.split('\n')[0] ?? ''}`);
+    }
+    const models = checkModels(document.toJS({ maxAliasCount: 0 }));
+    for (const { name, keyFile } of models) requireFile(name, keyFile);
+    return models;
+  } catch (error) {
+    problems.push(
+      error instanceof BadModel
+        ? `${origin} ${error.message}`
+        : `${origin} cannot be read (${reason(error)})`,
+    );
+    return [];
+  }
+}
+
+/** A key that cannot be read is found at the start, and not with the first text. */
+function requireFile(name: string, keyFile: string | undefined): void {
+  if (keyFile === undefined) return;
+  try {
+    readFileSync(keyFile);
+  } catch (error) {
+    throw new BadModel(`key_file of '${name}' cannot be read (${reason(error)})`);
+  }
+}

@@ -1,0 +1,145 @@
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import type { McpOptions, ToolCall, ToolDatabase } from './database';
+
+/** Hits of one query at most: an answer has to fit into the context of a language model. */
+const MOST_HITS = 100;
+const DEFAULT_HITS = 10;
+/** Points of one upsert. */
+const MOST_POINTS = 1000;
+/** Characters of an answer; a longer one is a failure that says what to do. */
+const MOST_CHARACTERS = 1_000_000;
+
+const collection = z.string().min(1).max(255).describe('Name of the collection.');
+const filter = z
+  .looseObject({})
+  .optional()
+  .describe(
+    'A filter over the payload, such as {"must": [{"key": "year", "range": {"gte": 2020}}]}; all points when absent.',
+  );
+const model = z
+  .string()
+  .max(256)
+  .optional()
+  .describe(
+    'The model of the text: one of the server, or qdrant/bm25 for keyword search in a sparse vector.',
+  );
+const vector = z.union([
+  z.array(z.number()),
+  z.strictObject({ indices: z.array(z.number().int().nonnegative()), values: z.array(z.number()) }),
+]);
+
+/** Adds the tools to a server. Those that change data are there only where that is allowed. */
+export function addTools(server: McpServer, database: ToolDatabase, { allowsWrites }: McpOptions): void {
+  addDescribing(server, database);
+  addReading(server, database);
+  if (allowsWrites) addUpsert(server, database);
+}
+
+const READS = { readOnlyHint: true, openWorldHint: false };
+
+function addDescribing(server: McpServer, database: ToolDatabase): void {
+  server.registerTool(
+    'list_collections',
+    { description: 'Lists the collections of the vector database.', annotations: READS },
+    ({ signal }) => answer(database, { operation: 'list_collections', signal }),
+  );
+  server.registerTool(
+    'describe_collection',
+    {
+      description:
+        'Describes a collection: its vector fields with sizes, distances and models, its field indexes, and how many points it has.',
+      inputSchema: { collection },
+      annotations: READS,
+    },
+    ({ collection: name }, { signal }) =>
+      answer(database, { operation: 'collection_info', collection: name, signal }),
+  );
+}
+
+function addReading(server: McpServer, database: ToolDatabase): void {
+  server.registerTool(
+    'query',
+    {
+      description:
+        'Finds the points of a collection that are nearest to a text (with the name of a model) or to a vector; without either, points by id. describe_collection says which vector fields there are.',
+      inputSchema: {
+        collection,
+        text: z.string().max(1_000_000).optional().describe('Text to search with; needs a model.'),
+        model,
+        vector: vector.optional().describe('Vector to search with, in place of a text.'),
+        using: z.string().max(255).optional().describe('The vector field; the unnamed one when absent.'),
+        filter,
+        limit: z.number().int().min(1).max(MOST_HITS).default(DEFAULT_HITS).describe('How many points.'),
+        with_payload: z.boolean().default(true).describe('Whether points come with their payload.'),
+      },
+      annotations: READS,
+    },
+    ({ collection: name, text, model: by, vector: sent, ...rest }, { signal }) => {
+      if (text !== undefined && sent !== undefined) return failure('give a text or a vector, not both');
+      if (text !== undefined && by === undefined) return failure('a text needs the name of a model');
+      const query = text === undefined ? sent : { text, model: by };
+      const body = { ...rest, ...(query !== undefined && { query }) };
+      return answer(database, { operation: 'query', collection: name, body, signal });
+    },
+  );
+  server.registerTool(
+    'count',
+    {
+      description: 'Counts the points of a collection, or those that match a filter.',
+      inputSchema: { collection, filter },
+      annotations: READS,
+    },
+    ({ collection: name, filter: matching }, { signal }) => {
+      const body = matching === undefined ? {} : { filter: matching };
+      return answer(database, { operation: 'count', collection: name, body, signal });
+    },
+  );
+}
+
+function addUpsert(server: McpServer, database: ToolDatabase): void {
+  const one = z.union([vector, z.strictObject({ text: z.string(), model: z.string() })]);
+  server.registerTool(
+    'upsert',
+    {
+      description:
+        'Adds points to a collection, and replaces those that have the same id. A vector is a list of numbers, a sparse vector {"indices", "values"}, or a text with the name of a model {"text", "model"}.',
+      inputSchema: {
+        collection,
+        points: z
+          .array(
+            z.strictObject({
+              id: z.union([z.number().int().nonnegative(), z.uuid()]).describe('An integer or a UUID.'),
+              vector: z
+                .union([one, z.record(z.string(), one)])
+                .describe('The unnamed vector, or vectors by the names of their fields.'),
+              payload: z.looseObject({}).optional().describe('Any JSON object.'),
+            }),
+          )
+          .min(1)
+          .max(MOST_POINTS),
+      },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    },
+    ({ collection: name, points }, { signal }) =>
+      answer(database, { operation: 'upsert_points', collection: name, body: { points }, signal }),
+  );
+}
+
+async function answer(database: ToolDatabase, call: ToolCall): Promise<CallToolResult> {
+  let text: string;
+  try {
+    text = await database.execute(call);
+  } catch (error) {
+    return failure(error instanceof Error ? error.message : String(error));
+  }
+  return text.length > MOST_CHARACTERS
+    ? failure(`the answer has ${text.length} characters: ask for fewer points, or with_payload false`)
+    : { content: [{ type: 'text', text }] };
+}
+
+/** A failure that the language model sees, and may do something about. */
+function failure(text: string): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text }] };
+}

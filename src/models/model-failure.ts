@@ -1,0 +1,11 @@
+/** A model that could not make vectors. The sentence says nothing of keys, and nothing that an endpoint said. */
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure';
+
+  constructor(
+    readonly model: string,
+    readonly why: string,
+  ) {
+    super(`${model}: ${why}`);
+  }
+}

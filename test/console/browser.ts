@@ -1,0 +1,90 @@
+import { existsSync, readFileSync } from 'node:fs';
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core';
+import type { Missing } from '../missing';
+
+/** Where systems have Chromium; the variable names another one. */
+const PLACES = [
+  process.env['CHROMIUM'],
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path));
+
+/** Why no browser can be started. */
+export const isNoChromium: Missing =
+  chromiumPath === undefined ? 'there is no Chromium; CHROMIUM names one' : undefined;
+
+const ARGUMENTS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath ?? '', args: ARGUMENTS, timeout: 100_000 });
+}
+
+/** A page, and what it must not have done. */
+export interface WatchedPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors of scripts, what the content security policy refused, and requests to other origins. */
+  readonly faults: readonly string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 820 }, ...options });
+  context.setDefaultTimeout(100_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => {
+    if (/Content Security Policy|Trusted/.test(message.text())) faults.push(message.text());
+  });
+  context.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== new URL(url).origin) {
+      faults.push(`a request to ${request.url()}`);
+    }
+  });
+  await page.goto(`${url}/console`);
+  return { page, context, faults };
+}
+
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly target: readonly string[] }[];
+}
+
+/** What axe-core finds wrong with a page, one line each. */
+export async function accessibilityViolations(page: Page): Promise<readonly string[]> {
+  // The content security policy of the page does not hold for what a debugger evaluates.
+  await page.evaluate(AXE);
+  const violations = await page.evaluate<readonly Violation[]>(
+    '(async () => (await axe.run({ preload: false })).violations)()',
+  );
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
+  );
+}
+
+/** Goes to a place of the console. */
+export async function goTo(page: Page, place: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+}

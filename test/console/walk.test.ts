@@ -1,0 +1,476 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { startServer, type TemporaryServer } from '../../src/temporary-server';
+import { describeUnless } from '../missing';
+import {
+  accessibilityViolations,
+  goTo,
+  isNoChromium,
+  openPage,
+  startBrowser,
+  type WatchedPage,
+} from './browser';
+
+const PASSWORD = 'Correct-horse-7-staple';
+
+/** `all` looks at every page in each scheme and width, and keeps the pictures: `npm run test:long -- console`. */
+const WALK = process.env['CONSOLE_WALK'] ?? 'one';
+const PICTURES = join(__dirname, '..', '..', '.build', 'console-pictures');
+
+/** Runs as a script where a page takes text for markup. */
+const SCRIPT = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+const NAME = `shop & 'co' ${String.fromCodePoint(0x2603)}`;
+
+const LINES = [
+  ...Array.from({ length: 40 }, (_, id) => ({
+    id,
+    vector: [Math.cos(id), Math.sin(id), (id % 7) / 7, 0.1],
+    payload: {
+      colour: ['red', 'green', 'blue'][id % 3],
+      price: id * 1.5,
+      note: SCRIPT,
+      [SCRIPT]: 'javascript:1',
+    },
+  })),
+  { id: 40, vector: [1, 2], payload: {} },
+  'no JSON',
+  { id: '9007199254740993', vector: [1, 0, 0, 0], payload: { big: 'BIG', one: 'ONE' } },
+]
+  .map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+  // Numbers that JavaScript would write otherwise.
+  .map((line) =>
+    line
+      .replace('"9007199254740993"', '9007199254740993')
+      .replace('"BIG"', '12345678901234567890')
+      .replace('"ONE"', '1.0'),
+  )
+  .join('\n');
+
+/** Requests of a test itself, as the admin. */
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  token: string,
+  body?: unknown,
+): Promise<string> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return response.text();
+}
+
+async function adminToken(url: string): Promise<string> {
+  return JSON.parse(await ask(url, 'POST', '/auth/admin/login', '', { password: PASSWORD })).token as string;
+}
+
+async function signIn(page: Page, password = PASSWORD): Promise<void> {
+  await page.getByLabel('Password of the admin').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Every page must have no violation of accessibility, and must not be wider than the window. */
+async function expectGood(page: Page, what: string): Promise<void> {
+  expect([what, await accessibilityViolations(page)]).toEqual([what, []]);
+  const excess = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
+  expect([what, excess]).toEqual([what, 0]);
+}
+
+describeUnless(isNoChromium)('the console in a browser', () => {
+  let browser: Browser;
+  let server: TemporaryServer;
+  let watched: WatchedPage;
+  let page: Page;
+
+  beforeAll(async () => {
+    [browser, server] = await Promise.all([
+      startBrowser(),
+      startServer({ settings: { KITHDB_AUTH_ENABLED: 'true', KITHDB_ADMIN_PASSWORD: PASSWORD } }),
+    ]);
+    watched = await openPage(browser, server.url);
+    page = watched.page;
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  afterEach(async () => {
+    expect(watched.faults).toEqual([]);
+    expect(await page.evaluate('window.hacked')).toBeUndefined();
+  });
+
+  it('asks for a sign-in, and says in the words of the server why it is refused', async () => {
+    await page.getByRole('heading', { name: 'Sign in to KithDB' }).waitFor();
+    await expectGood(page, 'sign-in');
+    await signIn(page, 'wrong');
+    await page.getByText('Invalid username or password').waitFor();
+    await signIn(page);
+    await page.getByRole('heading', { name: 'No collection yet' }).waitFor();
+    await expectGood(page, 'no collections');
+    // The credential is nowhere but in the memory of the page.
+    expect(
+      await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])'),
+    ).not.toMatch(/eyJ/);
+  });
+
+  it('makes a collection, and shows the request that does it', async () => {
+    await page.getByRole('link', { name: 'New collection' }).first().click();
+    await page.getByLabel('Name').first().fill(NAME);
+    await page.getByLabel('Size').fill('4');
+    await page.getByLabel('Quantization').selectOption('scalar');
+    await page.getByText('Codes of one byte a component').waitFor();
+    await expectGood(page, 'creation');
+    await page.getByRole('button', { name: 'Create collection' }).click();
+    await page.getByRole('heading', { name: NAME, level: 1 }).waitFor();
+    await page.getByRole('cell', { name: 'scalar, int8' }).waitFor();
+    await expectGood(page, 'overview');
+  });
+
+  it('uploads a file, and names the lines that are refused', async () => {
+    await page.getByRole('link', { name: 'Upload' }).click();
+    await page
+      .getByLabel('A JSONL or CSV file')
+      .setInputFiles({ name: 'points.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(LINES) });
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('41 points stored, 2 lines left out.').waitFor();
+    const refused = page.getByRole('region', { name: 'Refused rows' });
+    expect(await refused.getByRole('row').allInnerTexts()).toEqual([
+      expect.stringContaining('Line'),
+      expect.stringMatching(/^41\s+Dimension mismatch for vector '': expected 4, got 2/),
+      expect.stringMatching(/^42\s+This is no JSON/),
+    ]);
+    await expectGood(page, 'upload');
+  });
+
+  it('filters points, shows the JSON of the filter, and takes payloads for text', async () => {
+    await page.getByRole('link', { name: 'Points', exact: true }).click();
+    await page.getByText('41 points').waitFor();
+    await page.getByText('Filter', { exact: true }).click();
+    await page.getByRole('button', { name: 'Add a condition' }).click();
+    await page.getByLabel('Field').fill('colour');
+    await page.getByLabel('Value').fill('red');
+    expect(await page.getByLabel('The filter as JSON').innerText()).toContain('"value": "red"');
+    await page.getByRole('button', { name: 'Apply the filter' }).click();
+    await page.getByText('14 of 41 points match').waitFor();
+    await expectGood(page, 'points');
+    await page.getByRole('button', { name: '3', exact: true }).click();
+    await page.getByRole('heading', { name: 'Point 3' }).waitFor();
+    expect(await page.getByLabel('Payload').innerText()).toContain('onerror');
+    await page.getByRole('button', { name: 'Show vectors' }).click();
+    await page.getByLabel('Vectors').waitFor();
+    await expectGood(page, 'a point');
+  });
+
+  it('changes a payload, and leaves numbers as they were written', async () => {
+    await page.getByLabel('Id', { exact: true }).fill('9007199254740993');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('button', { name: 'Edit payload' }).click();
+    const payload = page.getByRole('textbox', { name: 'Payload' });
+    const text = await payload.inputValue();
+    expect(text).toContain('12345678901234567890');
+    expect(text).toContain('1.0');
+    await payload.fill(text.replace('{', '{ "new": true,'));
+    await page.getByRole('button', { name: 'Replace the payload' }).click();
+    await page.getByRole('button', { name: 'Edit payload' }).waitFor();
+    const path = `/collections/${encodeURIComponent(NAME)}/points/9007199254740993`;
+    const stored = await ask(server.url, 'GET', path, await adminToken(server.url));
+    expect(stored).toContain('"payload":{"new":true,"big":12345678901234567890,"one":1.0}');
+    await page.getByRole('button', { name: 'Delete point 9007199254740993' }).click();
+    await page.getByRole('button', { name: 'Delete the point' }).click();
+    await page.getByText('14 of 40 points match').waitFor();
+  });
+
+  it('searches by an id and a vector, and shows the request in other languages', async () => {
+    await page.getByRole('button', { name: '3', exact: true }).click();
+    await page.getByRole('link', { name: 'Find similar' }).click();
+    await page.getByText(/^10 points in/).waitFor();
+    await page.getByRole('button', { name: 'Vector' }).click();
+    await page.getByLabel('Vector as JSON').fill('[1, 0, 0]');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText("Dimension mismatch for vector '': expected 4, got 3").waitFor();
+    await page.getByLabel('Vector as JSON').fill('[1, 0, 0, 0]');
+    await page.getByText('Parameters').click();
+    await page.getByLabel('Exact').check();
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText(/^10 points in/).waitFor();
+    await page.getByText('Request', { exact: true }).click();
+    await page.getByRole('button', { name: 'curl' }).click();
+    const curl = await page.getByLabel('Request', { exact: true }).innerText();
+    expect(curl).toContain('$KITHDB_TOKEN');
+    expect(curl).toContain('"exact":true');
+    expect(curl).not.toContain('eyJ');
+    await page.getByRole('button', { name: 'Cards' }).click();
+    await expectGood(page, 'search');
+  });
+
+  it('draws a map, whose points lead to their neighbours', async () => {
+    await page.getByRole('link', { name: 'Map' }).click();
+    await page.getByRole('button', { name: 'Draw the map' }).click();
+    await page.getByLabel('Colour by').selectOption('colour');
+    await page.getByRole('list', { name: 'Colours' }).waitFor();
+    const coloured = `(() => {
+      const canvas = document.querySelector('canvas.map');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((value, at) => at % 4 === 3 && value > 0).length;
+    })()`;
+    expect(await page.evaluate(coloured)).toBeGreaterThan(500);
+    await page.locator('canvas.map').scrollIntoViewIfNeeded();
+    const box = await page.locator('canvas.map').boundingBox();
+    const corners = [
+      [1, 1],
+      [1, 0.01],
+      [0.01, 0.01],
+      [0.01, 0.99],
+      [0.99, 0.99],
+    ] as const;
+    await page.mouse.move(box!.x + box!.width * 0.99, box!.y + box!.height * 0.99);
+    await page.mouse.down();
+    for (const [x, y] of corners)
+      await page.mouse.move(box!.x + box!.width * x * 0.999, box!.y + box!.height * y * 0.999);
+    await page.mouse.up();
+    await page.getByText(/points in the lasso/).waitFor();
+    await page.getByLabel('Id', { exact: true }).fill('5');
+    await page.getByRole('button', { name: 'Find neighbours' }).click();
+    await page.getByText('Neighbours of 5').waitFor();
+    await expectGood(page, 'map');
+  });
+
+  it('sends any request, and completes its fields', async () => {
+    await page.getByRole('link', { name: 'Requests' }).click();
+    await page.getByLabel('Endpoint').selectOption('POST /collections/{collection_name}/points/count');
+    await page.getByLabel('Path').fill(`/collections/${encodeURIComponent(NAME)}/points/count`);
+    await page.getByLabel('Body').fill('{"fil');
+    await page.getByLabel('Body').press('Control+ ');
+    await page.keyboard.press('Enter');
+    await page.locator('textarea:focus').waitFor();
+    await page.keyboard.type('null}');
+    expect(await page.getByLabel('Body').inputValue()).toBe('{"filter": null}');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByLabel('Answer', { exact: true }).getByText('"count"').waitFor();
+    await expectGood(page, 'requests');
+  });
+
+  it('makes a token and shows it once', async () => {
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('button', { name: 'New token' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill(SCRIPT);
+    await dialog.getByLabel('write').check();
+    await expectGood(page, 'new token');
+    await dialog.getByRole('button', { name: 'Create token' }).click();
+    const value = await page.getByLabel('Value of the token').innerText();
+    expect(value).toMatch(/^kith_[0-9A-Za-z]{49}$/);
+    expect(await ask(server.url, 'GET', '/collections', value)).toContain('"status":"ok"');
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('rowheader', { name: SCRIPT }).waitFor();
+    expect(await page.content()).not.toContain(value);
+    await expectGood(page, 'tokens');
+    await page.getByRole('button', { name: `Rotate ${SCRIPT}` }).click();
+    await page.getByRole('button', { name: 'Rotate: the old value stops now' }).click();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    expect(await ask(server.url, 'GET', '/collections', value)).toContain('Invalid or missing');
+    await page.getByRole('button', { name: `Delete ${SCRIPT}` }).click();
+    await page.getByRole('button', { name: 'Delete: it stops now' }).click();
+    await page.getByText('No access token yet').waitFor();
+  });
+
+  it('shows the state of the server', async () => {
+    await page.getByRole('link', { name: 'Server' }).click();
+    await page.getByText('No trouble is reported.').waitFor();
+    await page.locator('.plot canvas').first().waitFor();
+    await expectGood(page, 'server');
+  });
+
+  it('deletes a collection once its name is typed', async () => {
+    await goTo(page, `#/collections/${encodeURIComponent(NAME)}`);
+    await page.getByRole('button', { name: 'Delete collection …' }).click();
+    const dialog = page.getByRole('dialog');
+    const button = dialog.getByRole('button', { name: 'Delete collection' });
+    expect(await button.isDisabled()).toBe(true);
+    await dialog.getByLabel(/Type the name/).fill(NAME);
+    await button.click();
+    await page.getByText('No collection yet').waitFor();
+  });
+
+  it('asks again when the sign-in has ended, and goes on where the user was', async () => {
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    // Every JWT from before is invalid.
+    const token = await adminToken(server.url);
+    await ask(server.url, 'POST', '/auth/admin/reset-password', token, { password: PASSWORD });
+    await goTo(page, '#/collections');
+    await page.getByText('Your sign-in has ended').waitFor();
+    await signIn(page);
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out.').waitFor();
+  });
+});
+
+describeUnless(isNoChromium)('the console of a server without authentication', () => {
+  let browser: Browser;
+  let server: TemporaryServer;
+
+  beforeAll(async () => {
+    [browser, server] = await Promise.all([startBrowser(), startServer()]);
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  it('is not shown in a page of another origin', async () => {
+    const framing = createServer((_, response) => {
+      response.setHeader('Content-Type', 'text/html');
+      response.end(`<iframe src="${server.url}/console"></iframe>`);
+    });
+    await new Promise<void>((resolve) => framing.listen(0, '127.0.0.1', resolve));
+    try {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${(framing.address() as AddressInfo).port}/`);
+      const [, frame] = page.frames();
+      expect(await frame?.locator('#app').count()).toBe(0);
+      await page.close();
+    } finally {
+      framing.close();
+    }
+  });
+
+  it('can be walked with the keyboard alone', async () => {
+    const { page, context } = await openPage(browser, server.url);
+    await page.getByRole('heading', { name: 'Collections', exact: true }).waitFor();
+    const press = async (...keys: string[]): Promise<void> => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    const tabTo = async (text: string): Promise<void> => {
+      for (let pressed = 0; pressed < 60; pressed += 1) {
+        await press('Tab');
+        if ((await page.evaluate('document.activeElement.innerText')) === text) return;
+      }
+      throw new Error(`The keyboard does not reach ${text}`);
+    };
+    await tabTo('New collection');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'New collection' }).waitFor();
+    await page.getByLabel('Name').first().focus();
+    await page.keyboard.type('keys');
+    await tabTo('Create collection');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'keys' }).waitFor();
+    await tabTo('Delete collection …');
+    await press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.innerText')).toBe('Delete collection …');
+    await context.close();
+  });
+
+  it('says so on every page, leads to turning it on, and says when the server is gone', async () => {
+    const { page, context, faults } = await openPage(browser, server.url);
+    await page.getByText('Authentication is off').waitFor();
+    await page.getByRole('link', { name: 'Turn it on' }).click();
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await page.getByLabel('The same again').fill(PASSWORD);
+    await expectGood(page, 'creation of the admin');
+    await page.getByRole('button', { name: 'Create the admin' }).click();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Turn authentication on' }).click();
+    await page.getByText('It is on').waitFor();
+    expect(await page.getByText('Authentication is off').count()).toBe(0);
+    expect(faults).toEqual([]);
+    await page.getByText('No access token yet').waitFor();
+    await server.stop();
+    await goTo(page, '#/collections');
+    await page.getByText('The server does not answer.').waitFor();
+    await expectGood(page, 'a server that is gone');
+    await context.close();
+  });
+});
+
+const LOOKS = [
+  { colorScheme: 'light', width: 1280 },
+  { colorScheme: 'dark', width: 1280 },
+  { colorScheme: 'light', width: 390 },
+  { colorScheme: 'dark', width: 390 },
+] as const;
+
+function walkEveryPage(): void {
+  let browser: Browser;
+  let server: TemporaryServer;
+
+  beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true });
+    [browser, server] = await Promise.all([startBrowser(), startServer()]);
+    await ask(server.url, 'PUT', '/collections/shop', '', {
+      vectors: { size: 4, distance: 'Cosine' },
+      sparse_vectors: { text: { modifier: 'idf' } },
+    });
+    const points = Array.from({ length: 300 }, (_, id) => ({
+      id,
+      vector: {
+        '': [Math.cos(id), Math.sin(id), (id % 7) / 7, 0.1],
+        text: { text: `shoe ${id}`, model: 'qdrant/bm25' },
+      },
+      payload: { colour: ['red', 'green', 'blue'][id % 3], price: id * 1.5, title: `Shoe ${id}` },
+    }));
+    await ask(server.url, 'PUT', '/collections/shop/points?wait=true', '', { points });
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+    '#/collections': (page) => page.getByRole('link', { name: 'shop' }).waitFor(),
+    '#/create': (page) => page.getByRole('button', { name: 'Create collection' }).waitFor(),
+    '#/collections/shop': (page) => page.getByText('Add a field index').click(),
+    '#/collections/shop/points': (page) => page.locator('table.points button').first().click(),
+    '#/collections/shop/upload': (page) => page.getByLabel('A JSONL or CSV file').waitFor(),
+    '#/collections/shop/search/5': (page) => page.getByText(/^10 points in/).waitFor(),
+    '#/collections/shop/map': async (page) => {
+      await page.getByRole('button', { name: 'Draw the map' }).click();
+      await page.locator('canvas.map').waitFor();
+    },
+    '#/requests': async (page) => {
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByLabel('Answer', { exact: true }).waitFor();
+    },
+    '#/tokens': (page) => page.getByLabel('Password', { exact: true }).waitFor(),
+    '#/server': (page) => page.locator('.plot canvas').first().waitFor(),
+  };
+
+  it.each(LOOKS)('is in order and accessible: $colorScheme, $width wide', async ({ colorScheme, width }) => {
+    const { page, context, faults } = await openPage(browser, server.url, {
+      colorScheme,
+      viewport: { width, height: 820 },
+    });
+    for (const [place, prepare] of Object.entries(steps)) {
+      await goTo(page, place);
+      await prepare(page);
+      await expectGood(page, place);
+      const name = place.replaceAll(/\W+/g, '-').replace(/^-/, '');
+      await page.screenshot({
+        path: join(PICTURES, `${name}-${colorScheme}-${width}.png`),
+        fullPage: true,
+        caret: 'initial',
+      });
+    }
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+}
+
+if (WALK === 'all') {
+  describeUnless(isNoChromium)('every page of the console', walkEveryPage);
+}

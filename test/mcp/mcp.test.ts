@@ -1,0 +1,171 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { ContractServer, type Json } from '../contract/contract-server';
+import { FakeEndpoint } from '../models/fake-endpoint';
+
+const TOOLS = ['count', 'describe_collection', 'list_collections', 'query'];
+const TOKEN = 'mcp-reader-0123456789-0123456789';
+const COMMAND = join(__dirname, '..', '..', 'bin', 'kithdb.js');
+
+const clients: Client[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+
+async function connected(transport: Transport): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  clients.push(client);
+  await client.connect(transport);
+  return client;
+}
+
+const overHttp = (port: number, token?: string): Promise<Client> =>
+  connected(
+    new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${String(port)}/mcp`), {
+      requestInit: { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } },
+    }),
+  );
+
+async function toolNames(client: Client): Promise<readonly string[]> {
+  return (await client.listTools()).tools.map(({ name }) => name).sort();
+}
+
+async function call(client: Client, name: string, args: object = {}): Promise<Json> {
+  const { content, isError } = await client.callTool({ name, arguments: { ...args } });
+  const [{ text }] = content as [{ text: string }];
+  return isError === true ? { failed: text } : JSON.parse(text);
+}
+
+/** What both transports do the same. */
+async function expectTools(client: Client, allowsWrites: boolean): Promise<void> {
+  expect(await toolNames(client)).toEqual(allowsWrites ? [...TOOLS, 'upsert'].sort() : TOOLS);
+  const points = [
+    { id: 1, vector: [1, 0, 2], payload: { title: 'A' } },
+    { id: 2, vector: { text: 'bb', model: 'letters' }, payload: { title: 'B' } },
+  ];
+  if (allowsWrites) {
+    const written = await call(client, 'upsert', { collection: 'notes', points });
+    expect(written.status).toBe('completed');
+  } else {
+    expect((await call(client, 'upsert', { collection: 'notes', points })).failed).toContain('not found');
+  }
+  expect(await call(client, 'list_collections')).toEqual({ collections: [{ name: 'notes' }] });
+  const { config, points_count: count } = await call(client, 'describe_collection', { collection: 'notes' });
+  expect([config.params.vectors.size, count]).toEqual([3, 2]);
+  const near = await call(client, 'query', { collection: 'notes', text: 'bbb', model: 'letters', limit: 1 });
+  expect(near.points).toEqual([expect.objectContaining({ id: 2, payload: { title: 'B' } })]);
+  const filter = { must: [{ key: 'title', match: { value: 'A' } }] };
+  const byVector = { collection: 'notes', vector: [0, 1, 1], filter, with_payload: false };
+  expect((await call(client, 'query', byVector)).points.map(({ id }: Json) => id)).toEqual([1]);
+  expect(await call(client, 'count', { collection: 'notes', filter })).toEqual({ count: 1 });
+  // What is wrong is said to the language model.
+  expect((await call(client, 'count', { collection: 'none' })).failed).toContain(
+    'Collection not found: none',
+  );
+  expect((await call(client, 'query', { collection: 'notes', text: 'x' })).failed).toContain(
+    'needs the name',
+  );
+  expect((await call(client, 'query', { collection: 'notes', limit: 1000 })).failed).toContain('limit');
+}
+
+describe('MCP', () => {
+  let endpoint: FakeEndpoint;
+  let models: string;
+  beforeAll(async () => {
+    endpoint = await FakeEndpoint.start();
+    models = JSON.stringify([{ name: 'letters', url: endpoint.url, model: 'm' }]);
+  });
+  afterAll(() => endpoint.stop());
+
+  const CONFIG = { vectors: { size: 3, distance: 'Dot' } };
+
+  it('is served at /mcp, where it changes nothing unless the setting says so', async () => {
+    const folder = { KITHDB_MODELS: models };
+    const server = await ContractServer.start([], { ...folder, KITHDB_MCP: 'write' });
+    try {
+      await server.ok('PUT', '/collections/notes', CONFIG);
+      await expectTools(await overHttp(server.port), true);
+    } finally {
+      await server.stop();
+    }
+    const reading = await ContractServer.start();
+    try {
+      expect(await toolNames(await overHttp(reading.port))).toEqual(TOOLS);
+      expect((await reading.call('GET', '/mcp')).status).toBe(405);
+    } finally {
+      await reading.stop();
+    }
+    const off = await ContractServer.start([], { KITHDB_MCP: 'off' });
+    try {
+      expect((await off.call('POST', '/mcp', {})).status).toBe(404);
+    } finally {
+      await off.stop();
+    }
+  });
+
+  it('lets a credential do there what it may do elsewhere', async () => {
+    const server = await ContractServer.start([], {
+      KITHDB_MCP: 'write',
+      KITHDB_ACCESS_TOKEN: TOKEN,
+      KITHDB_ACCESS_TOKEN_PERMISSION: 'read',
+    });
+    try {
+      await expect(overHttp(server.port)).rejects.toThrow('Invalid or missing authorization token');
+      await expect(overHttp(server.port, `${TOKEN}x`)).rejects.toThrow(
+        'Invalid or missing authorization token',
+      );
+      const client = await overHttp(server.port, TOKEN);
+      expect(await call(client, 'list_collections')).toEqual({ collections: [] });
+      const points = [{ id: 1, vector: [1] }];
+      const refused = await call(client, 'upsert', { collection: 'c', points });
+      expect(refused.failed).toContain('write');
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('answers a body that is none with an error of its own protocol or of HTTP', async () => {
+    const server = await ContractServer.start();
+    try {
+      expect((await server.raw('POST', '/mcp', '{')).status).toBe(400);
+      expect((await server.call('POST', '/mcp', { jsonrpc: '2.0' })).status).toBe(406);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('is served by kithdb mcp over a server', async () => {
+    const server = await ContractServer.start([], { KITHDB_MODELS: models });
+    try {
+      await server.ok('PUT', '/collections/notes', CONFIG);
+      const url = `http://127.0.0.1:${String(server.port)}`;
+      const env = { PATH: process.env['PATH'] ?? '' };
+      const stdio = (...flags: string[]) =>
+        connected(
+          new StdioClientTransport({ command: process.execPath, args: [COMMAND, 'mcp', ...flags], env }),
+        );
+      await expectTools(await stdio('--url', url, '--write'), true);
+      await expectTools(await stdio('--url', url), false);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('is served by kithdb mcp over a folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-mcp-'));
+    try {
+      const args = [COMMAND, 'mcp', '--data-dir', folder];
+      const env = { PATH: process.env['PATH'] ?? '' };
+      const client = await connected(new StdioClientTransport({ command: process.execPath, args, env }));
+      expect(await call(client, 'list_collections')).toEqual({ collections: [] });
+    } finally {
+      await Promise.all(clients.splice(0).map((client) => client.close()));
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
