@@ -9,9 +9,14 @@ export function replaceVectors(result: unknown, make: MakeVector): void {
   if (Array.isArray(result)) {
     for (const item of result) replaceVectors(item, make);
   } else if (typeof result === 'object' && result !== null) {
-    const point = result as { points?: unknown; vector?: unknown };
+    const point = result as { points?: unknown; groups?: unknown; vector?: unknown };
     if (Array.isArray(point.points)) {
       replaceVectors(point.points, make);
+    } else if (Array.isArray(point.groups)) {
+      for (const { hits, lookup } of point.groups as { hits: unknown; lookup?: unknown }[]) {
+        replaceVectors(hits, make);
+        replaceVectors(lookup, make);
+      }
     } else if (point.vector !== undefined && point.vector !== null) {
       point.vector = replaced(point.vector, make, true);
     }
@@ -43,11 +48,18 @@ export type Float32Result<T> = T extends readonly (infer Item)[]
   ? Float32Result<Item>[]
   : T extends { readonly points: infer Points }
     ? Omit<T, 'points'> & { readonly points: Float32Result<Points> }
-    : T extends { readonly vector?: unknown }
-      ? Omit<T, 'vector'> & {
-          readonly vector?: Float32Vector | Readonly<Record<string, Float32Vector>> | null;
+    : T extends { readonly groups: readonly (infer Group extends { hits: unknown; lookup?: unknown })[] }
+      ? Omit<T, 'groups'> & {
+          readonly groups: (Omit<Group, 'hits' | 'lookup'> & {
+            readonly hits: Float32Result<Group['hits']>;
+            readonly lookup?: Float32Result<Group['lookup']>;
+          })[];
         }
-      : T;
+      : T extends { readonly vector?: unknown }
+        ? Omit<T, 'vector'> & {
+            readonly vector?: Float32Vector | Readonly<Record<string, Float32Vector>> | null;
+          }
+        : T;
 
 /** A client whose answers have `Float32Array`s for vectors: one that was made with `float32Vectors`. */
 export type Float32Client<Client extends KithClient = KithClient> = {

@@ -1,8 +1,7 @@
 import type { Operation } from '../engine/types';
-import { notImplemented } from '../http/errors';
 import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
-import { answerError, BadRequestError, KithError } from './errors';
+import { BadRequestError, KithError } from './errors';
 import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
@@ -430,16 +429,61 @@ export class KithClient {
     return this.#run('optimize', { collection }, args, options);
   }
 
+  /** True when the graphs are built anew. */
+  rebuildCollectionIndex(
+    collection: string,
+    args: CollectionFlags = {},
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('rebuild_index', { collection }, args, options);
+  }
+
   collectionStatus(collection: string, options?: CallOptions): Promise<Result<'CollectionStatusAnswer'>> {
     return this.#run('collection_status', { collection }, {}, options);
   }
 
-  // What this release does not have (C8): each rejects with the `NotImplementedError` that the server answers.
+  /** The best groups of hits that have a value in common, best first. */
+  queryGroups(
+    collection: string,
+    args: Schemas['QueryGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('query_groups', { collection }, args, options);
+  }
 
-  readonly getAliases: Refused = refused('aliases');
-  readonly getCollectionAliases: Refused = refused('aliases');
-  readonly updateCollectionAliases: Refused = refused('aliases');
-  readonly queryGroups: Refused = refused('grouped search');
+  /** `queryGroups` can do more. */
+  searchPointGroups(
+    collection: string,
+    args: Schemas['SearchGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('search_groups', { collection }, args, options);
+  }
+
+  /** `queryGroups` does the same. */
+  recommendPointGroups(
+    collection: string,
+    args: Schemas['RecommendGroupsRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['GroupsResult']> {
+    return this.#run('recommend_groups', { collection }, args, options);
+  }
+
+  getAliases(options?: CallOptions): Promise<Result<'AliasesAnswer'>> {
+    return this.#run('list_aliases', {}, {}, options);
+  }
+
+  getCollectionAliases(collection: string, options?: CallOptions): Promise<Result<'AliasesAnswer'>> {
+    return this.#run('collection_aliases', { collection }, {}, options);
+  }
+
+  /** True when all actions are done, in their order; after an error none is. */
+  updateCollectionAliases(
+    args: Schemas['ChangeAliases'] & CollectionFlags,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.#run('change_aliases', {}, args, options);
+  }
 
   /** Runs work under the deadline and the signal of a call. */
   protected timed<T>(
@@ -474,13 +518,4 @@ export class KithClient {
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
     return this.#transport.execute({ operation, ...address, flags, body, signal, ...vectors });
   }
-}
-
-/** A method of a group that this release does not have, whatever its arguments. */
-export type Refused = (...args: readonly unknown[]) => Promise<never>;
-
-/** Rejects as the server answers the endpoints of the group. */
-function refused(group: string): Refused {
-  const { status, message } = notImplemented(group);
-  return () => Promise.reject(answerError(status, message));
 }

@@ -1717,6 +1717,154 @@ export interface components {
       /** @description The discoveries in the order of the answer. */
       searches: components['schemas']['DiscoverRequest'][];
     };
+    /** @description A search whose hits are grouped by a field. */
+    SearchGroupsRequest: {
+      /** @description The vector to search with; in an object with its name where it is not the unnamed one. */
+      vector:
+        | components['schemas']['DenseVector']
+        | {
+            name: components['schemas']['VectorName'];
+            /** @description The vector to search with. */
+            vector:
+              | components['schemas']['DenseVector']
+              | components['schemas']['SparseVector']
+              | components['schemas']['TextInput'];
+          };
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      /** @description The field of the payload. */
+      group_by: components['schemas']['Path'];
+      /**
+       * @description Hits of a group; with `limit` multiplied at most 100000.
+       * @default 3
+       */
+      group_size?: number | null;
+      /**
+       * @description How many groups.
+       * @default 10
+       */
+      limit?: number | null;
+      /** @description A collection whose points have the ids of the groups, and what is shown of them beside the groups. */
+      with_lookup?: string | components['schemas']['GroupLookup'] | null;
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      model?: components['schemas']['NamedModels'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description A universal query whose hits are grouped by a field. */
+    QueryGroupsRequest: {
+      /** @description What is ranked by; absent, points are read by id, or the hits of the prefetch are answered. */
+      query?: components['schemas']['Query'] | null;
+      /** @description Queries whose hits this one ranks anew or merges. */
+      prefetch?: components['schemas']['Prefetch'] | components['schemas']['Prefetch'][] | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      /** @description The field of the payload. */
+      group_by: components['schemas']['Path'];
+      /**
+       * @description Hits of a group; with `limit` multiplied at most 100000.
+       * @default 3
+       */
+      group_size?: number | null;
+      /**
+       * @description How many groups.
+       * @default 10
+       */
+      limit?: number | null;
+      /** @description A collection whose points have the ids of the groups, and what is shown of them beside the groups. */
+      with_lookup?: string | components['schemas']['GroupLookup'] | null;
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      lookup_from?: components['schemas']['LookupFrom'];
+      model?: components['schemas']['NamedModels'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description A recommendation whose hits are grouped by a field. */
+    RecommendGroupsRequest: {
+      /** @description Examples that are wanted. */
+      positive?: components['schemas']['VectorInputs'];
+      /** @description Examples that are not wanted. */
+      negative?: components['schemas']['VectorInputs'];
+      /**
+       * @description How the examples are combined.
+       * @default average_vector
+       * @enum {unknown}
+       */
+      strategy?: 'average_vector' | 'best_score' | 'sum_scores' | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      /** @description The field of the payload. */
+      group_by: components['schemas']['Path'];
+      /**
+       * @description Hits of a group; with `limit` multiplied at most 100000.
+       * @default 3
+       */
+      group_size?: number | null;
+      /**
+       * @description How many groups.
+       * @default 10
+       */
+      limit?: number | null;
+      /** @description A collection whose points have the ids of the groups, and what is shown of them beside the groups. */
+      with_lookup?: string | components['schemas']['GroupLookup'] | null;
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      lookup_from?: components['schemas']['LookupFrom'];
+      model?: components['schemas']['NamedModels'];
+      shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description Which points are shown beside groups, and what of them. */
+    GroupLookup: {
+      /** @description The collection that has the points. */
+      collection: string;
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+    };
+    /** @description Changes of aliases. */
+    ChangeAliases: {
+      /** @description What is done, in this order. */
+      actions: components['schemas']['AliasAction'][];
+    };
+    /** @description One change of aliases. */
+    AliasAction:
+      | {
+          /** @description Makes an alias, or lets an existing one mean another collection. */
+          create_alias: {
+            alias_name: components['schemas']['CollectionName'];
+            /** @description The collection; not an alias of it. */
+            collection_name: string;
+          };
+        }
+      | {
+          /** @description Removes an alias, if there is one. */
+          delete_alias: {
+            /** @description The alias. */
+            alias_name: string;
+          };
+        }
+      | {
+          /** @description Gives an alias another name. An alias that had that name is replaced. */
+          rename_alias: {
+            /** @description The alias. */
+            old_alias_name: string;
+            new_alias_name: components['schemas']['CollectionName'];
+          };
+        };
     /** @description Which values are counted. */
     FacetRequest: {
       key: components['schemas']['Path'];
@@ -2465,6 +2613,47 @@ export interface components {
            */
           enabled: false;
         };
+      };
+    };
+    /** @description What a grouped search has found. */
+    GroupsResult: {
+      /** @description By their best hits, best first. */
+      groups: {
+        /** @description The value that the points have in common. */
+        id: string | number;
+        hits: components['schemas']['Hits'];
+        lookup?: components['schemas']['Record'];
+      }[];
+    };
+    /** @description The envelope of groups of hits. */
+    GroupsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['GroupsResult'];
+    };
+    /** @description The envelope of aliases. */
+    AliasesAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The aliases. */
+      result: {
+        /** @description One object for each alias, by its name. */
+        aliases: {
+          /** @description The alias. */
+          alias_name: string;
+          /** @description The name of its collection. */
+          collection_name: string;
+        }[];
       };
     };
     /** @description The envelope of a facet. */

@@ -49,6 +49,14 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   create_vector_name: true,
   // A repeat could meet a vector that was created again meanwhile.
   delete_vector_name: false,
+  search_groups: true,
+  query_groups: true,
+  recommend_groups: true,
+  list_aliases: true,
+  collection_aliases: true,
+  // A renaming that is repeated does not find the alias.
+  change_aliases: false,
+  rebuild_index: true,
 };
 
 export function isRepeatable(operation: Operation): boolean {

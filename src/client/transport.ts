@@ -33,7 +33,7 @@ export interface ByteTransport extends Transport {
 /** One operation of the engine. */
 export interface Call {
   readonly operation: Operation;
-  /** Absent only for `list_collections`. */
+  /** Absent only for operations on all collections. */
   readonly collection?: string | undefined;
   /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name as text, not percent-encoded. */
   readonly target?: string | undefined;

@@ -94,7 +94,23 @@ export const collectionRoutes: readonly EngineRoute[] = [
 export const maintenanceRoutes: readonly EngineRoute[] = [
   upkeep('flush', failed),
   upkeep('optimize', 'Optimization failed'),
+  upkeep('rebuild_index', 'Index rebuild failed'),
   about('/status', 'collection_status', 'collection'),
+  {
+    kind: 'engine',
+    method: 'GET',
+    path: '/aliases',
+    permission: 'read',
+    operation: 'list_aliases',
+    reach: 'list',
+    parameters: 'collection',
+    body: false,
+    failed,
+  },
+  about('/aliases', 'collection_aliases', 'collection'),
+  changeOfAliases('/aliases'),
+  // The last line of an operation is the one that the client calls.
+  changeOfAliases('/collections/aliases'),
 ];
 
 /** A vector that is added to a collection, or removed from it (C4.8). */
@@ -109,6 +125,22 @@ function vectorName(method: 'PUT' | 'DELETE', operation: Operation): EngineRoute
     parameters: 'write',
     body: method === 'PUT',
     target: 'vector_name',
+    failed,
+  };
+}
+
+/** A change of aliases: where Qdrant has it, and where the specification has it. */
+function changeOfAliases(path: string): EngineRoute {
+  return {
+    kind: 'engine',
+    method: 'POST',
+    path,
+    permission: 'write',
+    operation: 'change_aliases',
+    // An alias may stand for any collection.
+    reach: 'server',
+    parameters: 'collection',
+    body: true,
     failed,
   };
 }
@@ -129,7 +161,10 @@ function about(rest: string, operation: Operation, reach: EngineRoute['reach']):
 }
 
 /** Work on the files or graphs of a collection; a body is not read. */
-function upkeep(operation: Operation & ('flush' | 'optimize'), prefix: string): EngineRoute {
+function upkeep(
+  operation: Operation & ('flush' | 'optimize' | 'rebuild_index'),
+  prefix: string,
+): EngineRoute {
   return {
     kind: 'engine',
     method: 'POST',

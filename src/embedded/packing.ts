@@ -17,6 +17,9 @@ const WITH_VECTORS: ReadonlySet<Operation> = new Set([
   'recommend_batch',
   'discover',
   'discover_batch',
+  'search_groups',
+  'query_groups',
+  'recommend_groups',
 ]);
 const FLOAT_BYTES = Float32Array.BYTES_PER_ELEMENT;
 const TRAILER_BYTES = 4;

@@ -26,6 +26,9 @@ const READS_OF_POINTS: ReadonlySet<Operation> = new Set([
   'discover',
   'discover_batch',
   'scroll',
+  'search_groups',
+  'query_groups',
+  'recommend_groups',
 ]);
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */

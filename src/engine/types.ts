@@ -45,6 +45,13 @@ export const OPERATIONS = [
   'clone_collection',
   'create_vector_name',
   'delete_vector_name',
+  'search_groups',
+  'query_groups',
+  'recommend_groups',
+  'list_aliases',
+  'collection_aliases',
+  'change_aliases',
+  'rebuild_index',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -52,7 +59,7 @@ export type Operation = (typeof OPERATIONS)[number];
 /** One request to the engine. */
 export interface EngineRequest {
   readonly operation: Operation;
-  /** Collection name after the single percent-decoding; absent only for `list_collections`. */
+  /** Collection name after the single percent-decoding; absent only for operations on all collections. */
   readonly collection?: string | undefined;
   /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name from the path, percent-decoded once. */
   readonly target?: string | undefined;
@@ -100,6 +107,8 @@ export type EngineErrorCode =
   | 'collection_not_found' // details.name
   | 'collection_exists' // details.name
   | 'collection_deleted' // details.name
+  | 'alias_exists' // details.name: a collection is to be created under the name of an alias
+  | 'alias_not_found' // details.name
   | 'model_mismatch' // details.name: the field; details.declared, details.named, details.place
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name

@@ -33,7 +33,11 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
     isLenient: true,
     servesGroups: true,
     sentences: {
-      collection_not_found: ({ name = '' }) => `Not found: Collection \`${name}\` doesn't exist!`,
+      collection_not_found: ({ name = '', place }) =>
+        place === 'with_lookup'
+          ? `Not found: Collection ${name} not found`
+          : `Not found: Collection \`${name}\` doesn't exist!`,
+      alias_not_found: ({ name = '' }) => `Not found: Alias ${name} does not exists!`,
       point_not_found: ({ ids = [] }, operation) =>
         operation === 'get_point'
           ? `Not found: Point with id ${ids[0] ?? ''} does not exists!`

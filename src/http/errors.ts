@@ -36,6 +36,9 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `Collection already exists: ${details.name ?? ''}`,
   }),
   collection_deleted: (details) => ({ status: 412, message: `Collection deleted: ${details.name ?? ''}` }),
+  alias_exists: ({ name = '' }) =>
+    badRequest(`Can't create collection with name ${name}. Alias with the same name already exists`),
+  alias_not_found: ({ name = '' }) => ({ status: 404, message: `Alias not found: ${name}` }),
   model_mismatch: ({ name = '', declared = '?', named = '?' }) => ({
     status: 409,
     message: `vector field '${name}' has the model '${declared}', the request names '${named}'`,

@@ -85,4 +85,7 @@ export const recommendRoutes: readonly EngineRoute[] = [
   withLookup(read('/points/recommend/batch', 'recommend_batch', SEARCH)),
   withLookup(read('/points/discover', 'discover', SEARCH)),
   withLookup(read('/points/discover/batch', 'discover_batch', SEARCH)),
+  withLookup(read('/points/search/groups', 'search_groups', SEARCH)),
+  withLookup(read('/points/query/groups', 'query_groups', SEARCH)),
+  withLookup(read('/points/recommend/groups', 'recommend_groups', SEARCH)),
 ];

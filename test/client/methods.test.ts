@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as qdrant from '@qdrant/js-client-rest' with { 'resolution-mode': 'import' };
 import {
@@ -12,6 +13,7 @@ import {
   KithError,
   NotFoundError,
   NotImplementedError,
+  open,
   PermissionError,
   startServer,
   TooLargeError,
@@ -28,10 +30,13 @@ const ABSENT = [
   ...['createShardSnapshot', 'deleteShardSnapshot'],
   ...['getQuotas', 'updateQuotas'],
 ];
-const NOT_IMPLEMENTED = {
-  aliases: ['getAliases', 'getCollectionAliases', 'updateCollectionAliases'],
-  'grouped search': ['queryGroups'],
-} as const;
+/** Methods that the dialect `specification` refuses, by the groups of C8. */
+const NOT_IMPLEMENTED: Readonly<Record<string, (db: RemoteClient) => Promise<unknown>>> = {
+  aliases: (db) => db.getAliases(),
+  snapshots: (db) => db.listSnapshots('any'),
+  'grouped search': (db) => db.queryGroups('any', { group_by: 'a' }),
+  maintenance: (db) => db.rebuildCollectionIndex('any'),
+};
 
 let server: TemporaryServer;
 let client: RemoteClient;
@@ -139,17 +144,88 @@ describe('the client beside @qdrant/js-client-rest (C9.1)', () => {
     expect(await (await connectQdrant(server.url)).versionInfo()).toMatchObject({ title, version });
   });
 
-  it.each(Object.entries(NOT_IMPLEMENTED))('refuses %s as the server does (C8)', async (group, methods) => {
-    for (const method of methods) {
-      const error = await failure(client[method]('any', {}));
-      expect(error).toBeInstanceOf(NotImplementedError);
-      expect([error.status, error.message]).toEqual([501, `Not implemented in this build: ${group}`]);
-    }
-    if (group === 'aliases') {
-      const answer = await fetch(`${server.url}/aliases`);
-      const { message } = await failure(client.getAliases());
-      expect(await answer.json()).toMatchObject({ status: { error: message } });
-    }
+  it.each(Object.entries(NOT_IMPLEMENTED))('is refused %s by default (C8)', async (group, call) => {
+    const error = await failure(call(client));
+    expect(error).toBeInstanceOf(NotImplementedError);
+    expect([error.status, error.message]).toEqual([501, `Not implemented in this build: ${group}`]);
+  });
+});
+
+describe('what the dialect qdrant adds (C12)', () => {
+  let lenient: TemporaryServer;
+  beforeAll(async () => {
+    lenient = await startServer({ settings: { KITHDB_DIALECT: 'qdrant' } });
+  });
+  afterAll(() => lenient.stop());
+
+  /** Calls with the same names and arguments in both clients. */
+  async function added(db: KithClient | JsClient, name: string): Promise<unknown[]> {
+    const use = db as JsClient;
+    const points = [1, 2, 3, 4].map((id) => ({
+      id,
+      vector: [id, 1],
+      payload: { doc: id % 2, tag: `t${id}` },
+    }));
+    await use.createCollection(name, { vectors: { size: 2, distance: 'Dot' } });
+    await use.upsert(name, { points });
+    const aliased = `${name} alias`;
+    const make = { create_alias: { alias_name: 'made', collection_name: name } };
+    const rename = { rename_alias: { old_alias_name: 'made', new_alias_name: aliased } };
+    const results = [
+      await use.updateCollectionAliases({ actions: [make, rename], timeout: 10 }),
+      (await use.getAliases()).aliases,
+      (await use.getCollectionAliases(name)).aliases,
+      await use.count(aliased),
+      await use.queryGroups(name, { query: [1, 0], group_by: 'doc', group_size: 1, with_payload: true }),
+      await use.queryGroups(aliased, { group_by: 'tag', limit: 2, with_lookup: name, filter: { must: [] } }),
+    ];
+    await use.updateCollectionAliases({ actions: [{ delete_alias: { alias_name: aliased } }] });
+    return [...results, (await use.getAliases()).aliases, await use.deleteCollection(name)];
+  }
+
+  it('has the same results for the same calls, embedded too', async () => {
+    const ours = connect(lenient.url);
+    const theirs = await added(await connectQdrant(lenient.url), 'grouped');
+    expect(theirs[4]).toEqual({
+      groups: [
+        { id: 0, hits: [expect.objectContaining({ id: 4, payload: { doc: 0, tag: 't4' } })] },
+        { id: 1, hits: [expect.objectContaining({ id: 3 })] },
+      ],
+    });
+    expect(await added(ours, 'grouped')).toEqual(theirs);
+    await ours.close();
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-embedded-'));
+    const embedded = await open(folder);
+    expect(await added(embedded, 'grouped')).toEqual(theirs);
+    await embedded.close();
+    const floats = await open(folder, { float32Vectors: true });
+    await floats.createCollection('f', { vectors: { size: 2, distance: 'Dot' } });
+    await floats.upsert('f', { points: [{ id: 7, vector: Float32Array.of(1, 2), payload: { doc: 7 } }] });
+    const { groups } = await floats.queryGroups('f', {
+      query: Float32Array.of(1, 0),
+      group_by: 'doc',
+      with_vector: true,
+      with_lookup: { collection: 'f', with_vectors: true },
+    });
+    expect([groups[0]?.hits[0]?.vector, groups[0]?.lookup?.vector]).toEqual([
+      Float32Array.of(1, 2),
+      Float32Array.of(1, 2),
+    ]);
+    await floats.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('groups searches and recommendations, and builds graphs anew', async () => {
+    const db = connect(lenient.url);
+    await db.createCollection('more', { vectors: { size: 2, distance: 'Dot' } });
+    await db.upsert('more', { points: [{ id: 1, vector: [1, 1], payload: { doc: 'a' } }] });
+    const groups = { groups: [{ id: 'a', hits: [expect.objectContaining({ id: 1, score: 1 })] }] };
+    expect(await db.searchPointGroups('more', { vector: [1, 0], group_by: 'doc' })).toEqual(groups);
+    expect(await db.recommendPointGroups('more', { positive: [[1, 0]], group_by: 'doc' })).toEqual(groups);
+    expect(await db.rebuildCollectionIndex('more', { timeout: 60 })).toBe(true);
+    const taken = db.createCollection('more', { vectors: { size: 2, distance: 'Dot' } });
+    expect(await failure(taken)).toBeInstanceOf(ConflictError);
+    await db.close();
   });
 });
 

@@ -18,7 +18,7 @@ export interface GuardedServer extends BuiltServer {
   readonly accessToken: (permission: string) => Promise<string>;
 }
 
-/** Starts a server on a free port; resolves when it is ready. */
+/** Starts a server on a free port, with further `flags`; resolves when it is ready. */
 export async function startBuiltServer(dataDir: string, flags: readonly string[] = []): Promise<BuiltServer> {
   const server = spawn(
     process.execPath,

@@ -8,41 +8,47 @@ import { python, whenThereIsPython } from './python';
 const root = join(__dirname, '..', '..');
 const compatibility = join(root, 'docs', 'compatibility.md');
 
-/** What compare.py prints. */
+/** What compare.py and dialect.py print. */
 interface Report {
   readonly compared: Record<string, number>;
   readonly differences: readonly string[];
   readonly skipped: Record<string, string>;
 }
 
-async function compare(url: string, token: string): Promise<Report> {
-  const script = join(__dirname, 'python', 'compare.py');
+async function compare(name: string, url: string, token: string): Promise<Report> {
+  const script = join(__dirname, 'python', name);
   const child = spawn(python, ['-B', script, url, token], { stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (out += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
   await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
-  if (!out.startsWith('{')) throw new Error(`compare.py failed:\n${err}`);
+  if (!out.startsWith('{')) throw new Error(`${name} failed:\n${err}`);
   return JSON.parse(out) as Report;
 }
 
-describe('qdrant-client for Python, unchanged, with authentication enabled (C9.1)', () => {
-  whenThereIsPython(
-    'answers as its own in-memory mode does, but for the differences that are listed',
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'kithdb-python-client-'));
-      const server = await startGuardedServer(join(folder, 'data'));
-      let report: Report;
-      try {
-        report = await compare(server.url, await server.accessToken('read,write'));
-      } finally {
-        expect(await server.stop()).toBe(0);
-        rmSync(folder, { recursive: true, force: true });
-      }
+/** The report of a comparison with a server of its own. */
+async function reportOf(script: string, flags: readonly string[]): Promise<Report> {
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-python-client-'));
+  const server = await startGuardedServer(join(folder, 'data'), flags);
+  try {
+    return await compare(script, server.url, await server.accessToken('read,write'));
+  } finally {
+    expect(await server.stop()).toBe(0);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
+describe('qdrant-client for Python, unchanged, with authentication enabled (C9.1)', () => {
+  whenThereIsPython.each([
+    ['compare.py', [], 1800],
+    ['dialect.py', ['--dialect', 'qdrant'], 150],
+  ] as const)(
+    'answers as its own in-memory mode does, but for the differences that are listed: %s %j (C12)',
+    async (script, flags, least) => {
+      const report = await reportOf(script, flags);
       expect(report.differences).toEqual([]);
       const compared = Object.values(report.compared).reduce((sum, count) => sum + count, 0);
-      expect(compared).toBeGreaterThan(1800);
+      expect(compared).toBeGreaterThan(least);
       const listed = readFileSync(compatibility, 'utf8');
       for (const topic of Object.keys(report.skipped)) expect(listed).toContain(`| ${topic} `);
     },

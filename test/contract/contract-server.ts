@@ -42,9 +42,9 @@ export class ContractServer {
   }
 
   /** Starts again over the same folder, after a clean stop if it runs. */
-  async restart(): Promise<void> {
+  async restart(flags = this.flags): Promise<void> {
     await this.running?.stop();
-    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...this.flags]);
+    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...flags]);
     const env = { KITHDB_TOKEN_STORE: 'memory', KITHDB_SEARCH_THREADS: '1', ...this.env };
     this.running = await startServer(loadConfig({ commandLine, env, terminal: false }), {
       log: { log: pino({ level: 'silent' }), flush: () => undefined },

@@ -63,28 +63,19 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
     },
   );
 
-  it('C8 the groups that are not built are a 501', async () => {
-    for (const [method, rest, group] of [
-      ['GET', '/aliases', 'aliases'],
-      ['POST', '/operations/rebuild_index', 'maintenance'],
-      ['POST', '/points/query/groups', 'grouped search'],
-      ['POST', '/points/recommend/groups', 'recommendations'],
-    ] as const) {
-      expect(await server.refused(method, path + rest)).toEqual([
-        501,
-        `Not implemented in this build: ${group}`,
-      ]);
-    }
-  });
-
   it.each([
     ['POST', '/operations/flush'],
     ['POST', '/operations/optimize'],
+    ['POST', '/operations/rebuild_index'],
     ['GET', '/status'],
     ['POST', '/points/recommend'],
     ['POST', '/points/recommend/batch'],
     ['POST', '/points/discover'],
     ['POST', '/points/discover/batch'],
+    ['POST', '/points/search/groups'],
+    ['POST', '/points/query/groups'],
+    ['POST', '/points/recommend/groups'],
+    ['GET', '/aliases'],
     ['POST', '/snapshots'],
     ['GET', '/snapshots'],
     ['GET', '/snapshots/s'],
@@ -157,6 +148,8 @@ describe('C12 the dialect qdrant', () => {
       ['/points', { ids: [1], x: 1 }, 'x'],
       ['/facet', { key: 'n', x: 1 }, 'x'],
       ['/points/recommend', { positive: [1], x: 1 }, 'x'],
+      ['/points/query/groups', { query: [1, 0], group_by: 'n', x: 1 }, 'x'],
+      ['/points/search/groups', { vector: [1, 0], group_by: 'n', offset: 1 }, 'offset'],
     ] as const) {
       expect((await warned('POST', rest, body))[1]).toEqual([`${place}: unknown field, ignored`]);
     }
@@ -242,6 +235,7 @@ describe('C12 the dialect qdrant', () => {
   it('flushes, waits until it is optimised, and gives the status', async () => {
     expect(await server.ok('POST', `${path}/operations/flush`)).toBe(true);
     expect(await server.ok('POST', `${path}/operations/optimize`)).toBe(true);
+    expect(await server.ok('POST', `${path}/operations/rebuild_index`)).toBe(true);
     expect(await server.ok('GET', `${path}/status`)).toEqual({
       status: 'green',
       optimizer_status: 'ok',
@@ -250,6 +244,7 @@ describe('C12 the dialect qdrant', () => {
     });
     expect((await server.refused('POST', '/collections/absent/operations/flush'))[0]).toBe(404);
     expect((await server.refused('POST', '/collections/absent/operations/optimize'))[0]).toBe(404);
+    expect((await server.refused('POST', '/collections/absent/operations/rebuild_index'))[0]).toBe(404);
   });
 
   it('C5 is durable and all or nothing, as the other dialect is', async () => {

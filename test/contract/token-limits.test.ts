@@ -49,10 +49,16 @@ async function token(fields: object): Promise<string> {
 
 /** Bodies of endpoints of the dialect beside those of the contract. */
 const BODIES: Readonly<Record<string, object>> = {
+  facet: { key: 'a' },
+  matrix_pairs: {},
+  matrix_offsets: {},
   recommend: { positive: [1] },
   recommend_batch: { searches: [{ positive: [1] }] },
   discover: { target: 1 },
   discover_batch: { searches: [{ target: 1 }] },
+  search_groups: { vector: [1, 0], group_by: 'a' },
+  query_groups: { query: [1, 0], group_by: 'a' },
+  recommend_groups: { positive: [[1, 0]], group_by: 'a' },
 };
 
 /** A body that the endpoint of a route takes. */
@@ -126,11 +132,14 @@ describe('C15 collections of an access token', () => {
     const named = engineRoutes.filter(({ namedInBody }) => namedInBody === 'lookup_from');
     for (const { path, operation } of named) {
       for (const collection of ['foreign', 'absent']) {
-        const form = operation.startsWith('query')
+        const from = operation.startsWith('query')
           ? { prefetch: { query: 1, lookup_from: { collection } }, query: { fusion: 'rrf' } }
           : operation.startsWith('discover')
             ? { target: 1, lookup_from: { collection } }
-            : { positive: [1], lookup_from: { collection } };
+            : operation.startsWith('search')
+              ? { vector: [1, 0], with_lookup: collection }
+              : { positive: [1], lookup_from: { collection } };
+        const form = operation.endsWith('_groups') ? { ...from, group_by: 'a' } : from;
         const body = operation.endsWith('_batch') ? { searches: [form] } : form;
         for (const name of ['tenants', 'tenants-absent']) {
           expect([path, ...(await call(own, 'POST', path.replace(':collection_name', name), body))]).toEqual([
@@ -180,6 +189,41 @@ describe('C15 collections of an access token', () => {
       const says = route.namedInBody !== undefined || reachOf(route) === 'server';
       expect([route.path, schema !== undefined && names(schema) && !says]).toEqual([route.path, false]);
     }
+  });
+
+  it('C15 an alias reaches nothing that its collection does not, and is changed by tokens without limits', async () => {
+    const create = (alias_name: string, collection_name: string): object => ({
+      create_alias: { alias_name, collection_name },
+    });
+    const actions = [create('tenants-a', 'foreign'), create('tenants-b', 'tenants'), create('x', 'tenants')];
+    await ok(jwt, 'POST', '/collections/aliases', { actions });
+    const own = await token({ collections: [{ prefix: 'tenants', permission: 'read,write' }] });
+    // What an alias names is not deleted or replaced by it, and `exists` says of the alias what a list would.
+    const harmless = ['delete_collection', 'create_collection', 'collection_exists'];
+    const routes = engineRoutes.filter(({ path }) => path.includes(':collection_name'));
+    for (const route of routes.filter(({ operation }) => !harmless.includes(operation))) {
+      const at = route.path.replace(':field_name', 'a').replace(':id', '1');
+      const [status] = await call(
+        own,
+        route.method,
+        at.replace(':collection_name', 'tenants-a'),
+        route.operation === 'clone_collection' ? { name: 'tenants-c' } : bodyOf(route),
+      );
+      expect([route.path, status]).toEqual([route.path, 403]);
+    }
+    const { aliases } = await ok(own, 'GET', '/aliases');
+    expect(aliases).toEqual([{ alias_name: 'tenants-b', collection_name: 'tenants' }]);
+    const counts = ['tenants', 'tenants-b'].map((name) =>
+      ok(own, 'POST', `/collections/${name}/points/count`, {}),
+    );
+    expect(await counts[1]).toEqual(await counts[0]);
+    const lookup = { group_by: 'a', with_lookup: 'tenants-a' };
+    expect((await call(own, 'POST', '/collections/tenants/points/query/groups', lookup))[0]).toBe(403);
+    const direct = { group_by: 'a', with_lookup: 'foreign' };
+    expect((await call(own, 'POST', '/collections/tenants/points/query/groups', direct))[0]).toBe(403);
+    expect((await call(own, 'POST', '/collections/aliases', { actions: [] }))[0]).toBe(403);
+    const remove = ['tenants-a', 'tenants-b', 'x'].map((alias_name) => ({ delete_alias: { alias_name } }));
+    await ok(jwt, 'POST', '/collections/aliases', { actions: remove });
   });
 
   it('C15 what is about the whole server needs a token without limits', async () => {

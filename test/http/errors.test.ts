@@ -23,6 +23,13 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
   ['collection_not_found', { name: 'c' }, 404, 'Collection not found: c'],
   ['collection_exists', { name: 'c' }, 409, 'Collection already exists: c'],
   ['collection_deleted', { name: 'c' }, 412, 'Collection deleted: c'],
+  [
+    'alias_exists',
+    { name: 'a' },
+    400,
+    "Can't create collection with name a. Alias with the same name already exists",
+  ],
+  ['alias_not_found', { name: 'a' }, 404, 'Alias not found: a'],
   ['point_not_found', { ids: ['7'], total: 1 }, 404, 'Point not found: 7'],
   ['point_not_found', { ids: ['7', '8'], total: 14 }, 404, 'Point not found: 7, 8, and 12 more'],
   ['point_without_vector', { id: '7', name: 'v' }, 404, "Vector with name 'v' for point 7 not found"],
@@ -94,6 +101,12 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   recommend_batch: 'Search failed',
   discover: 'Search failed',
   discover_batch: 'Search failed',
+  search_groups: 'Search failed',
+  query_groups: 'Search failed',
+  recommend_groups: 'Search failed',
+  list_aliases: 'Collection operation failed',
+  collection_aliases: 'Collection operation failed',
+  change_aliases: 'Collection operation failed',
   collection_status: 'Collection operation failed',
   collection_cluster_info: 'Collection operation failed',
   optimizations: 'Collection operation failed',
@@ -101,6 +114,7 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   delete_vector_name: 'Collection operation failed',
   flush: 'Collection operation failed',
   optimize: 'Optimization failed',
+  rebuild_index: 'Index rebuild failed',
 };
 
 describe.each([

@@ -77,6 +77,9 @@ const LINES = [
 
 /** What the dialect `qdrant` has in place of a 501 (C12). */
 const SERVED = [
+  'GET /aliases read',
+  'GET /collections/:collection_name/aliases read',
+  'POST /aliases write',
   'DELETE /collections/:collection_name/snapshots/:snapshot_name write',
   'DELETE /snapshots/:snapshot_name write',
   'GET /collections/:collection_name/snapshots read',
@@ -86,10 +89,15 @@ const SERVED = [
   'GET /snapshots/:snapshot_name admin-jwt',
   'POST /collections/:collection_name/operations/flush write',
   'POST /collections/:collection_name/operations/optimize write',
+  'POST /collections/:collection_name/operations/rebuild_index write',
   'POST /collections/:collection_name/points/discover read',
   'POST /collections/:collection_name/points/discover/batch read',
   'POST /collections/:collection_name/points/recommend read',
   'POST /collections/:collection_name/points/recommend/batch read',
+  'POST /collections/:collection_name/points/query/groups read',
+  'POST /collections/:collection_name/points/recommend/groups read',
+  'POST /collections/:collection_name/points/search/groups read',
+  'POST /collections/aliases write',
   'POST /collections/:collection_name/snapshots write',
   'POST /collections/:collection_name/snapshots/upload write',
   'POST /snapshots write',
@@ -139,9 +147,9 @@ describe('the route table', () => {
     }).not.toThrow();
   });
 
-  it('has exactly one route for every operation of the engine', () => {
+  it('has exactly one route for every operation of the engine, and two for a change of aliases', () => {
     const operations = qdrant.routes.flatMap((route) => (route.kind === 'engine' ? [route.operation] : []));
-    expect([...operations].sort()).toEqual([...OPERATIONS].sort());
+    expect([...operations].sort()).toEqual([...OPERATIONS, 'change_aliases'].sort());
   });
 
   it('has every endpoint of C4, C5, C6, C8 and C9.2 with its permission', () => {

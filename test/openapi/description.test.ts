@@ -94,7 +94,9 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
 /** Whether texts and models may be in the body: C16 and C19. The groups of C8 are described as they answer: 501. */
 function takesVectors(operation: Operation): boolean {
   const taking: readonly Operation[] = ['upsert_points', 'update_vectors', 'batch_update'];
-  return taking.includes(operation) || /^(?:search|query|recommend|discover)(?:_batch)?$/.test(operation);
+  return (
+    taking.includes(operation) || /^(?:search|query|recommend|discover)(?:_batch|_groups)?$/.test(operation)
+  );
 }
 
 /** Endpoints as the description writes them. */
@@ -104,6 +106,7 @@ const described = description().operations.map(({ method, path }) => `${method} 
 const CONFLICTING: ReadonlySet<string> = new Set([
   'create_collection',
   'clone_collection',
+  'change_aliases',
   'upsert_points',
   'update_vectors',
   'set_payload',

@@ -44,6 +44,10 @@ pub enum Error {
     CollectionExists(String),
     /// The collection is marked for deletion and not yet gone.
     CollectionDeleted(String),
+    /// A collection is to be created under a name that is an alias.
+    AliasExists(String),
+    /// No such alias.
+    AliasNotFound(String),
     /// Ids named in the request that are absent, in the order of the request.
     PointNotFound(Vec<PointId>),
     /// An example is a point that does not have the vector of the query.
@@ -100,7 +104,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 29] = [
+const CODES: [&str; 31] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -110,6 +114,8 @@ const CODES: [&str; 29] = [
     "collection_not_found",
     "collection_exists",
     "collection_deleted",
+    "alias_exists",
+    "alias_not_found",
     "point_not_found",
     "point_without_vector",
     "version_conflict",
@@ -176,6 +182,8 @@ impl Error {
             Error::CollectionNotFound(_) => "collection_not_found",
             Error::CollectionExists(_) => "collection_exists",
             Error::CollectionDeleted(_) => "collection_deleted",
+            Error::AliasExists(_) => "alias_exists",
+            Error::AliasNotFound(_) => "alias_not_found",
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::VersionConflict(_) => "version_conflict",
@@ -221,7 +229,9 @@ impl Error {
             Error::VectorNotFound(name)
             | Error::CollectionNotFound(name)
             | Error::CollectionExists(name)
-            | Error::CollectionDeleted(name) => write_field(out, "name", name),
+            | Error::CollectionDeleted(name)
+            | Error::AliasExists(name)
+            | Error::AliasNotFound(name) => write_field(out, "name", name),
             Error::DimensionMismatch { name, expected, got } => {
                 write_field(out, "name", name);
                 out.extend_from_slice(format!(",\"expected\":{expected},\"got\":{got}").as_bytes());

@@ -139,6 +139,12 @@ planted_faults! {
     DeletedFolderStays,
     /// The files of a collection stay that was deleted before a crash.
     LeftoverFolderStays,
+    /// The catalog's file has no aliases.
+    AliasesNotSaved,
+    /// A collection may be created under a name that is an alias.
+    AliasNameTaken,
+    /// The aliases of a deleted collection stay.
+    AliasOutlivesCollection,
     /// The folder of a clone is not marked before it is filled.
     CopyNotMarked,
     /// The catalog leaves out a collection whose deletion may still fail.

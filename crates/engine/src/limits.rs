@@ -88,6 +88,8 @@ pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 /// Components of examples that one query compares with points: all components of its examples multiplied by the points
 /// that match. A core takes some minutes for it.
 pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
+/// Aliases of all collections.
+pub const MAX_ALIASES: usize = 65_536;
 /// Different values of a field that is faceted.
 pub const MAX_FACET_VALUES: usize = 1 << 22;
 /// Terms of one formula, and variables with defaults.

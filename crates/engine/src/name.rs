@@ -19,13 +19,16 @@ const FORBIDDEN: &str = "/\\<>:\"|?*";
 /// # Errors
 /// `BadRequest` with a sentence for the client.
 pub fn check_collection_name(name: &str) -> Result<(), Error> {
+    collection_name_fault(name).map_or(Ok(()), |fault| Err(Error::bad(format!("Collection name {fault}"))))
+}
+
+/// What is wrong with the name of a collection or an alias to be created, as the end of a sentence; `None` if it is valid.
+pub fn collection_name_fault(name: &str) -> Option<String> {
     let length = name.chars().count();
-    let fault = if length == 0 || length > MAX_COLLECTION_CHARACTERS {
-        Some(format!("must be from 1 to {MAX_COLLECTION_CHARACTERS} characters, got {length}"))
-    } else {
-        characters_fault(name).map(str::to_string).or_else(|| confusion_fault(name))
-    };
-    fault.map_or(Ok(()), |fault| Err(Error::bad(format!("Collection name {fault}"))))
+    if length == 0 || length > MAX_COLLECTION_CHARACTERS {
+        return Some(format!("must be from 1 to {MAX_COLLECTION_CHARACTERS} characters, got {length}"));
+    }
+    characters_fault(name).map(str::to_string).or_else(|| confusion_fault(name))
 }
 
 /// Why two names that look alike could be different collections: a character that is not seen, that changes the

@@ -228,6 +228,16 @@ fn requests() -> Vec<(u8, &'static str)> {
         ),
         (17, "6ba7b810-9dad-41d1-80b4-00c04fd430c8"),
         (18, r#"a."quo.ted"[0].b[]"#),
+        (
+            251,
+            r#"{"query":[1,2],"prefetch":{"query":1,"limit":3},"group_by":"a[].b","group_size":2,"limit":4,"with_lookup":{"collection":"c","with_payload":["t"],"with_vectors":true}}"#,
+        ),
+        (252, r#"{"vector":[1,2],"group_by":"a","with_lookup":"c"}"#),
+        (253, r#"{"positive":[1,[1,2]],"strategy":"best_score","group_by":"a","group_size":1}"#),
+        (
+            254,
+            r#"{"actions":[{"create_alias":{"alias_name":"a","collection_name":"c"}},{"delete_alias":{"alias_name":"b"}},{"rename_alias":{"old_alias_name":"a","new_alias_name":"d"}}]}"#,
+        ),
     ]
 }
 

@@ -162,6 +162,25 @@ fn nothing_is_indexed_while_the_threshold_is_zero_c4_3() {
 }
 
 #[test]
+fn a_graph_is_built_anew_when_that_is_asked_for_c12() {
+    let engine = engine(5);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    let vectors = fill(&engine, 5);
+    engine.checkpoint();
+    let graph = || collection(&engine).snapshot().graphs[0].as_ref().map(|(graph, _)| Arc::clone(graph));
+    let before = graph().expect("a graph");
+    collection(&engine).rebuild_graphs().expect("there is memory");
+    assert_eq!(status(&engine), json!("yellow"));
+    assert!(Arc::ptr_eq(&before, &graph().expect("a graph")), "searches use it until the new one is there");
+    assert_eq!(engine.ok("rebuild_index", "c", json!(null)), json!(true));
+    let after = graph().expect("a graph");
+    assert!(!Arc::ptr_eq(&before, &after) && after.hnsw.len() == before.hnsw.len());
+    assert_eq!(status(&engine), json!("green"));
+    let (walked, scanned) = searches(&engine, &vectors[3]);
+    assert_eq!(walked, scanned);
+}
+
+#[test]
 fn no_more_threads_index_a_collection_than_it_allows_c4_3() {
     let engine = engine(4);
     create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));

@@ -118,6 +118,15 @@ export const DETECTED_BY = {
   ),
   CopyNotMarked: clones('a_crash_leaves_a_whole_clone_or_none_c26'),
   LeftoverFolderStays: directed('a_deleted_collection_stays_deleted_wherever_the_power_goes_c4_5'),
+  AliasesNotSaved: powerCut(
+    'aliases::aliases_are_in_the_checkpoint_of_the_catalog_and_end_with_their_collection_c12',
+  ),
+  AliasNameTaken: powerCut(
+    'aliases::aliases_are_in_the_checkpoint_of_the_catalog_and_end_with_their_collection_c12',
+  ),
+  AliasOutlivesCollection: powerCut(
+    'aliases::aliases_are_in_the_checkpoint_of_the_catalog_and_end_with_their_collection_c12',
+  ),
   DeletionListedTooEarly: directed('a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5'),
   ReserveNotReleased: unit('storage::reserve::tests::once_released_growth_waits_for_twice_the_room'),
   WritesDoNotResume: directed('a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5'),

@@ -4,9 +4,11 @@
 //! Errors name the place (C1.11). Names, aliases and messages follow Qdrant's REST dialect where the contract says
 //! nothing.
 
+mod aliases;
 mod body;
 mod example;
 pub mod explanation;
+mod groups;
 mod id;
 mod order_by;
 mod page;
@@ -29,6 +31,7 @@ mod vector;
 pub use id::{path_field, path_id};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
+use crate::catalog::AliasAction;
 use crate::collection::update::Update;
 use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
@@ -36,7 +39,8 @@ use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::request::{
-    CountRequest, FacetRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors, VectorSelector,
+    CountRequest, FacetRequest, GroupsRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors,
+    VectorSelector,
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
@@ -57,6 +61,14 @@ pub fn create_collection(body: &(impl RequestBody + ?Sized), limits: &Limits) ->
 /// `BadRequest` that names the place.
 pub fn update_collection(body: &(impl RequestBody + ?Sized)) -> Result<CollectionPatch> {
     body::parse_present(body, CollectionPatch::parse)
+}
+
+/// `POST /collections/aliases` (C12).
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn change_aliases(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<AliasAction>> {
+    body::parse(body, |r| aliases::read_actions(r, limits))
 }
 
 /// `POST /collections/{c}/clone` (C26): the name of the new collection.
@@ -251,6 +263,30 @@ pub fn recommend(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<
 /// As [`search`].
 pub fn recommend_batch(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<QueryRequest>> {
     body::parse(body, |r| search::read_batch(r, limits, recommend::read_recommend))
+}
+
+/// `POST …/points/search/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn search_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_search(r, limits))
+}
+
+/// `POST …/points/query/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn query_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_query(r, limits))
+}
+
+/// `POST …/points/recommend/groups` (C12).
+///
+/// # Errors
+/// As [`search`].
+pub fn recommend_groups(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<GroupsRequest> {
+    body::parse(body, |r| groups::read_recommend(r, limits))
 }
 
 /// `POST …/points/discover` (C12).

@@ -1,6 +1,7 @@
 //! The body of a query, and its prefetches (C6.3).
 
 use super::body::{self, Budget, Result, field_error};
+use super::groups::OtherFields;
 use super::query_kind;
 use super::search::{NodeFields, RootFields, check_reach, fit_window};
 use crate::error::Error;
@@ -11,12 +12,20 @@ use crate::query::tree::{Fusion, LookupFrom, Query, QueryNode, QueryRequest};
 /// Reads the body of a query.
 pub(super) fn read_query(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
     let mut root = RootFields::default();
-    let mut tree = TreeReader { limits, budget: Budget::new(limits), prefetches: 0, depth: 0 };
-    let node = tree.node(reader, &mut |r, key| root.field(r, key, limits))?;
+    let node = read_node(reader, limits, &mut |r, key| root.field(r, key, limits))?;
     let request = root.finish(reader, limits, node)?;
     let requests = std::slice::from_ref(&request);
     check_reach(reader, limits, "prefetch", "limits of a query and all its prefetches", requests)?;
     Ok(request)
+}
+
+/// Reads the root of a query.
+pub(super) fn read_node(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    other: OtherFields<'_>,
+) -> Result<QueryNode> {
+    TreeReader { limits, budget: Budget::new(limits), prefetches: 0, depth: 0 }.node(reader, other)
 }
 
 /// Reads the nodes of one query.
@@ -30,13 +39,8 @@ struct TreeReader<'l> {
 }
 
 impl TreeReader<'_> {
-    /// Reads a query or a prefetch. `other` reads the value of a field that not all of them have. It returns false if there is
-    /// no such field.
-    fn node(
-        &mut self,
-        reader: &mut Reader<'_>,
-        other: &mut dyn FnMut(&mut Reader<'_>, &str) -> Result<bool>,
-    ) -> Result<QueryNode> {
+    /// Reads a query or a prefetch.
+    fn node(&mut self, reader: &mut Reader<'_>, other: OtherFields<'_>) -> Result<QueryNode> {
         let mut fields = NodeFields::default();
         let (mut query, mut using, mut lookup_from, mut prefetch) = (None, None, None, None);
         reader.object(|r, key| {

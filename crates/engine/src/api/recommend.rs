@@ -3,6 +3,7 @@
 
 use super::body::{Budget, Result, field_error};
 use super::example;
+use super::groups::OtherFields;
 use super::query::read_lookup;
 use super::query_kind::{STRATEGIES, checked_recommend};
 use super::search::{NodeFields, RootFields};
@@ -15,20 +16,25 @@ use crate::query::tree::{Discover, Example, LookupFrom, Query, QueryNode, QueryR
 #[derive(Default)]
 struct Shared {
     node: NodeFields,
-    root: RootFields,
     using: Option<Box<str>>,
     lookup_from: Option<LookupFrom>,
 }
 
 impl Shared {
     /// Reads the value of a field if it is one of these.
-    fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<()> {
+    fn field(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        limits: &Limits,
+        other: OtherFields<'_>,
+    ) -> Result<()> {
         match key {
             "using" => self.using = reader.optional(|r| r.string().map(|name| Box::from(&*name)))?,
             "lookup_from" => self.lookup_from = reader.optional(read_lookup)?,
             "top" => self.node.read_top(reader)?,
             key => {
-                if !self.node.field(reader, key, limits)? && !self.root.field(reader, key, limits)? {
+                if !self.node.field(reader, key, limits)? && !other(reader, key)? {
                     reader.unknown_in_body()?;
                 }
             }
@@ -36,14 +42,38 @@ impl Shared {
         Ok(())
     }
 
-    fn finish(self, reader: &mut Reader<'_>, limits: &Limits, query: Query) -> Result<QueryRequest> {
+    fn finish(self, reader: &Reader<'_>, query: Query) -> Result<QueryNode> {
         let node = self.node.finish(reader, "", query, self.using.unwrap_or_default())?;
-        self.root.finish(reader, limits, QueryNode { lookup_from: self.lookup_from, ..node })
+        Ok(QueryNode { lookup_from: self.lookup_from, ..node })
     }
 }
 
 /// Reads the body of a recommendation.
 pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
+    read_request(reader, limits, read_node)
+}
+
+/// Reads the body of a discovery: with a target, a context or both.
+pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
+    read_request(reader, limits, read_discovery)
+}
+
+fn read_request(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    read: fn(&mut Reader<'_>, &Limits, OtherFields<'_>) -> Result<QueryNode>,
+) -> Result<QueryRequest> {
+    let mut root = RootFields::default();
+    let node = read(reader, limits, &mut |r, key| root.field(r, key, limits))?;
+    root.finish(reader, limits, node)
+}
+
+/// Reads what is recommended.
+pub(super) fn read_node(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    other: OtherFields<'_>,
+) -> Result<QueryNode> {
     let mut shared = Shared::default();
     let mut budget = Budget::new(limits);
     let (mut positive, mut negative, mut strategy) = (None, None, None);
@@ -52,7 +82,7 @@ pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result
             "positive" => positive = r.optional(|r| example::read_list(r, &mut budget))?,
             "negative" => negative = r.optional(|r| example::read_list(r, &mut budget))?,
             "strategy" => strategy = r.optional(|r| choice(r, &STRATEGIES))?,
-            key => shared.field(r, key, limits)?,
+            key => shared.field(r, key, limits, other)?,
         }
         Ok(())
     })?;
@@ -65,11 +95,10 @@ pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result
         return Err(field_error(reader, "positive", why));
     }
     let query = Query::Recommend(checked_recommend(reader, positive, negative, strategy)?);
-    shared.finish(reader, limits, query)
+    shared.finish(reader, query)
 }
 
-/// Reads the body of a discovery: with a target, a context or both.
-pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
+fn read_discovery(reader: &mut Reader<'_>, limits: &Limits, other: OtherFields<'_>) -> Result<QueryNode> {
     let mut shared = Shared::default();
     let mut budget = Budget::new(limits);
     let (mut target, mut context) = (None, None);
@@ -77,7 +106,7 @@ pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<
         match key {
             "target" => target = r.optional(example::read)?,
             "context" => context = r.optional(|r| example::read_pairs(r, &mut budget))?,
-            key => shared.field(r, key, limits)?,
+            key => shared.field(r, key, limits, other)?,
         }
         Ok(())
     })?;
@@ -87,5 +116,5 @@ pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<
         None if context.is_empty() => return Err(reader.error("either target or context must be given")),
         None => Query::Context(context),
     };
-    shared.finish(reader, limits, query)
+    shared.finish(reader, query)
 }

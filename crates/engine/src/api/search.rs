@@ -2,6 +2,7 @@
 
 use super::body::{self, Result, field_error};
 use super::example;
+use super::groups::OtherFields;
 use super::search_params::{self, Params};
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
@@ -126,14 +127,24 @@ impl RootFields {
 
 /// Reads the body of a search.
 pub(super) fn read_search(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
-    let (mut fields, mut root) = (NodeFields::default(), RootFields::default());
-    let mut vector = None;
+    let mut root = RootFields::default();
+    let node = read_node(reader, limits, &mut |r, key| root.field(r, key, limits))?;
+    root.finish(reader, limits, node)
+}
+
+/// Reads what is searched for.
+pub(super) fn read_node(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    other: OtherFields<'_>,
+) -> Result<QueryNode> {
+    let (mut fields, mut vector) = (NodeFields::default(), None);
     reader.object(|r, key| {
         match key {
             "vector" => vector = r.optional(read_search_vector)?,
             "top" => fields.read_top(r)?,
             key => {
-                if !fields.field(r, key, limits)? && !root.field(r, key, limits)? {
+                if !fields.field(r, key, limits)? && !other(r, key)? {
                     r.unknown_in_body()?;
                 }
             }
@@ -142,8 +153,7 @@ pub(super) fn read_search(reader: &mut Reader<'_>, limits: &Limits) -> Result<Qu
     })?;
     let (using, (vector, model)) = vector.ok_or_else(|| reader.missing("vector"))?;
     let query_field = if using.is_empty() { "vector" } else { "vector.vector" };
-    let node = fields.finish(reader, query_field, Query::Nearest(Example::Vector(vector, model)), using)?;
-    root.finish(reader, limits, node)
+    fields.finish(reader, query_field, Query::Nearest(Example::Vector(vector, model)), using)
 }
 
 /// Reads `{searches: […]}`.

@@ -5,6 +5,7 @@ use super::response::{
 };
 use crate::config::fields::ObjectWriter;
 use crate::json::{write_f32, write_string, write_u64};
+use crate::query::groups::GroupId;
 use crate::query::{FacetHit, FacetValue, MatrixRow};
 use crate::types::{PointId, PointOffset};
 use std::collections::HashMap;
@@ -24,6 +25,26 @@ pub fn write_facet(out: &mut Vec<u8>, hits: &[FacetHit<'_>]) {
         hit.end();
     });
     object.end();
+}
+
+/// Appends a list of aliases with their collections (C12).
+pub fn write_aliases(out: &mut Vec<u8>, aliases: &[(String, String)]) {
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("aliases"), aliases, |out, (alias, collection)| {
+        let mut entry = ObjectWriter::start(out);
+        write_string(entry.key("alias_name"), alias);
+        write_string(entry.key("collection_name"), collection);
+        entry.end();
+    });
+    object.end();
+}
+
+/// Appends the id of a group (C12).
+pub fn write_group_id(out: &mut Vec<u8>, id: &GroupId<'_>) {
+    match id {
+        GroupId::Integer(integer) => out.extend_from_slice(itoa::Buffer::new().format(*integer).as_bytes()),
+        GroupId::Text(text) => write_string(out, text),
+    }
 }
 
 /// Appends a distance matrix as pairs (C6.9).

@@ -178,6 +178,9 @@ impl Catalog {
             }
             entries
         });
+        for (new, old) in candidates.iter().zip(&replaced) {
+            old.iter().for_each(|old| self.move_aliases(old.id, new.id));
+        }
         for old in replaced.into_iter().flatten() {
             old.start_deleting();
             // Before the ledger is unlocked, as for a deletion.
@@ -195,7 +198,8 @@ impl Catalog {
     fn replaced_by(&self, candidates: &[Candidate], taken: Taken) -> Result<Vec<Option<Arc<Entry>>>, Error> {
         let mut replaced = Vec::new();
         for Candidate { name, .. } in candidates {
-            if matches!(taken, Taken::IsRefused) {
+            let is_free = !self.entries.load().contains_key(name);
+            if is_free || matches!(taken, Taken::IsRefused) {
                 self.refuse_taken(name)?;
             }
             self.exists(name)?;
@@ -207,10 +211,6 @@ impl Catalog {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
         }
         Ok(replaced)
-    }
-
-    fn refuse_taken(&self, name: &str) -> Result<(), Error> {
-        if self.exists(name)? { Err(Error::CollectionExists(name.to_string())) } else { Ok(()) }
     }
 
     /// Removes the marks of what was recorded, or the folders of what was not.

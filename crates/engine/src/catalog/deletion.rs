@@ -115,6 +115,9 @@ impl Catalog {
         self.append(&mut ledger, DROP, identity, &entry.id.to_le_bytes())?;
         // Before the ledger is unlocked: the catalog's file must not include both the mark and the entry.
         entry.mark_durable();
+        if !PlantedFault::AliasOutlivesCollection.is_on() {
+            self.forget_aliases(entry.id);
+        }
         Ok(true)
     }
 

@@ -26,13 +26,15 @@ pub const PATH: &str = "catalog/CATALOG";
 pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
-/// Version of the format that this release writes, where there is a generation of the store of authentication.
-const VERSION: u32 = 3;
-/// The version without it, where there are operations that came with an identity.
+/// Version of the format that this release writes, where there are aliases.
+const VERSION: u32 = 4;
+/// The version without them, where there is a generation of the store of authentication.
+const WITHOUT_ALIASES: u32 = 3;
+/// The version without either, where there are operations that came with an identity.
 const WITHOUT_GENERATION: u32 = 2;
-/// The version without either.
+/// The version without any of them.
 const WITHOUT_OPERATIONS: u32 = 1;
-/// Follows the entries where operations or a generation come: no collection has that number.
+/// Follows the entries where anything else comes: no collection has that number.
 const END_OF_ENTRIES: [u8; 8] = [0; 8];
 
 /// Number, name and configuration at creation of a collection.
@@ -51,6 +53,32 @@ pub struct CatalogFile {
     pub operations: RecentOperations,
     /// The generation of the store of authentication that was noted last (C3.8); 0 where none was.
     pub auth_generation: u64,
+    /// The aliases in their order, each with the number of its collection.
+    pub aliases: Vec<(u64, String)>,
+}
+
+/// The body of a change of aliases: for each alias the number of its collection from then on, 0 for none, and length and
+/// bytes of the alias.
+pub fn encode_aliases<'a>(aliases: impl Iterator<Item = (u64, &'a str)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (id, alias) in aliases {
+        out.extend_from_slice(&id.to_le_bytes());
+        out.extend_from_slice(&(alias.len() as u32).to_le_bytes());
+        out.extend_from_slice(alias.as_bytes());
+    }
+    out
+}
+
+/// Reads what [`encode_aliases`] wrote.
+pub fn decode_aliases(mut bytes: &[u8]) -> Option<Vec<(u64, String)>> {
+    let mut aliases = Vec::new();
+    while !bytes.is_empty() {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (alias, rest) = text(rest)?;
+        aliases.push((u64::from_le_bytes(*id), String::from_utf8(alias.to_vec()).ok()?));
+        bytes = rest;
+    }
+    Some(aliases)
 }
 
 /// The body of a creation: number, then lengths and bytes of name and configuration.
@@ -123,9 +151,10 @@ impl CatalogFile {
     /// Version of its format.
     fn version(&self) -> u32 {
         match (self.auth_generation, self.operations.is_empty()) {
+            _ if !self.aliases.is_empty() => VERSION,
             (0, true) => WITHOUT_OPERATIONS,
             (0, false) => WITHOUT_GENERATION,
-            (1.., _) => VERSION,
+            (1.., _) => WITHOUT_ALIASES,
         }
     }
 
@@ -231,9 +260,10 @@ impl CatalogFile {
             body.extend_from_slice(&END_OF_ENTRIES);
             self.operations.encode(&mut body);
         }
-        if self.version() == VERSION {
+        if self.version() >= WITHOUT_ALIASES {
             body.extend_from_slice(&self.auth_generation.to_le_bytes());
         }
+        body.extend_from_slice(&encode_aliases(self.aliases.iter().map(|(id, alias)| (*id, alias.as_str()))));
         body
     }
 
@@ -242,16 +272,21 @@ impl CatalogFile {
         let (lsn, body) = body.split_first_chunk()?;
         let (next_id, mut rest) = body.split_first_chunk()?;
         let (mut entries, mut operations, mut auth_generation) = (Vec::new(), RecentOperations::default(), 0);
+        let mut aliases = Vec::new();
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix(&END_OF_ENTRIES) {
                 let mut input = Input(after);
                 operations = RecentOperations::decode(&mut input).ok()?;
-                auth_generation = match input.0 {
-                    // A file with neither operations nor a generation ends before them.
-                    [] if operations.is_empty() => return None,
-                    [] => 0,
-                    rest => Some(u64::from_le_bytes(rest.try_into().ok()?)).filter(|number| *number > 0)?,
-                };
+                if !input.0.is_empty() {
+                    let (generation, rest) = input.0.split_first_chunk()?;
+                    auth_generation = u64::from_le_bytes(*generation);
+                    aliases = decode_aliases(rest)?;
+                }
+                // A file without any of them ends before them, and one without aliases has no generation of 0.
+                let has_nothing = operations.is_empty() && auth_generation == 0 && aliases.is_empty();
+                if has_nothing || (!input.0.is_empty() && auth_generation == 0 && aliases.is_empty()) {
+                    return None;
+                }
                 break;
             }
             let (entry, after) = decode_entry(rest)?;
@@ -264,6 +299,7 @@ impl CatalogFile {
             entries,
             operations,
             auth_generation,
+            aliases,
         })
     }
 }

@@ -4,6 +4,7 @@
 //! A collection is active, marked for deletion, or quarantined (C4.5, C10.2).
 
 mod adoption;
+mod aliases;
 mod claim;
 mod deletion;
 mod entry;
@@ -16,6 +17,7 @@ mod staging;
 
 pub use crate::wal::CATALOG;
 pub use adoption::AdoptedFolder;
+pub use aliases::AliasAction;
 pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
 pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
@@ -37,6 +39,7 @@ use crate::recent_operations::{CallIdentity, Known, RecentOperations};
 use crate::storage::{ErrorKind, StorageError, map_faults};
 use crate::types::Lsn;
 use crate::wal::{Appender, Durability, LogError};
+use aliases::Aliases;
 use arc_swap::ArcSwap;
 use deletion::Detached;
 use entry::EntryState;
@@ -57,11 +60,15 @@ const CREATE: u8 = 16;
 const DROP: u8 = 17;
 /// Kind of the record that makes collections of folders that are there, in the place of others.
 const ADOPT: u8 = 18;
+/// Kind of the record that changes aliases.
+const ALIASES: u8 = 19;
 
 /// The collections of a data directory: see the module.
 pub struct Catalog {
     shared: Arc<Shared>,
     entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
+    /// Changed only while the ledger is locked.
+    aliases: ArcSwap<Aliases>,
     ledger: Mutex<Ledger>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Detached>>,
@@ -75,7 +82,7 @@ pub struct Catalog {
     settled_faults: AtomicU64,
 }
 
-/// What only creations and deletions touch, one at a time.
+/// What only changes of the catalog touch, one at a time.
 struct Ledger {
     next_id: u64,
     /// LSN of the catalog's last record.
@@ -93,10 +100,16 @@ struct Ledger {
 }
 
 impl Catalog {
-    fn new(shared: Arc<Shared>, entries: OrdMap<String, Arc<Entry>>, ledger: Ledger) -> Catalog {
+    fn new(
+        shared: Arc<Shared>,
+        entries: OrdMap<String, Arc<Entry>>,
+        aliases: Aliases,
+        ledger: Ledger,
+    ) -> Catalog {
         Catalog {
             shared,
             entries: ArcSwap::from_pointee(entries),
+            aliases: ArcSwap::from_pointee(aliases),
             ledger: Mutex::new(ledger),
             detached: Mutex::default(),
             deletions: Mutex::default(),
@@ -121,23 +134,18 @@ impl Catalog {
         self.entries.load().values().filter_map(|entry| entry.collection().cloned()).collect()
     }
 
-    /// The entry of that name, held for one request.
+    /// The entry of that name or alias, held for one request.
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionDeleted`.
     pub fn enter(self: &Arc<Self>, name: &str) -> Result<Use, Error> {
-        let entry = self
-            .entries
-            .load()
-            .get(name)
-            .cloned()
-            .ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
+        let entry = self.named(name).ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
         Use::new(Arc::clone(self), entry).ok_or_else(|| Error::CollectionDeleted(name.to_string()))
     }
 
-    /// Whether a collection of that name exists; one being deleted is an error (C4.5).
+    /// Whether a collection of that name or alias exists; one being deleted is an error (C4.5).
     pub fn exists(&self, name: &str) -> Result<bool, Error> {
-        match self.entries.load().get(name) {
+        match self.named(name) {
             Some(entry) if entry.is_deleting() => Err(Error::CollectionDeleted(name.to_string())),
             entry => Ok(entry.is_some()),
         }
@@ -146,7 +154,8 @@ impl Catalog {
     /// Creates a collection; durable when it returns. A call that was applied before changes nothing.
     ///
     /// # Errors
-    /// `OutcomeUnknown`, `CollectionExists`, `CollectionDeleted`, `BadRequest` at the limit of collections, and the log's.
+    /// `OutcomeUnknown`, `CollectionExists`, `CollectionDeleted`, `AliasExists`, `BadRequest` at the limit of collections, and
+    /// the log's.
     pub fn create(
         &self,
         name: &str,
@@ -157,9 +166,7 @@ impl Catalog {
         if self.was_applied(&ledger, identity)? {
             return Ok(());
         }
-        if self.exists(name)? {
-            return Err(Error::CollectionExists(name.to_string()));
-        }
+        self.refuse_taken(name)?;
         let limit = self.shared.limits.max_collections;
         if self.entries.load().len() >= limit {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
@@ -180,9 +187,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether the collection of that name goes, for the deadline of a request that uses it.
+    /// Whether the collection of that name or alias goes, for the deadline of a request that uses it.
     pub fn gone(&self, name: &str) -> Option<Gone> {
-        self.entries.load().get(name).map(|entry| entry.gone.clone())
+        self.named(name).map(|entry| entry.gone.clone())
     }
 
     /// Why the catalog's file could not be written, or the log could not be cut.
@@ -345,6 +352,7 @@ impl Catalog {
             entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
             operations: ledger.operations.clone(),
             auth_generation: ledger.auth_generation,
+            aliases: self.saved_aliases(),
         };
         let stored = file.store(&*self.shared.storage);
         ledger.fault = stored.as_ref().err().map(ToString::to_string);
@@ -352,6 +360,14 @@ impl Catalog {
         ledger.saved_lsn = ledger.last_lsn;
         ledger.is_stale = false;
         Ok(())
+    }
+
+    /// The aliases as the file has them.
+    fn saved_aliases(&self) -> Vec<(u64, String)> {
+        let left_out = PlantedFault::AliasesNotSaved.is_on();
+        let aliases = self.aliases.load();
+        let saved = aliases.iter().filter(|_| !left_out);
+        saved.map(|(alias, target)| (target.id, alias.clone())).collect()
     }
 
     /// Whether a call was applied already.

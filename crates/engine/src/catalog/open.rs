@@ -126,6 +126,7 @@ fn open_with(
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
     let operations = std::mem::take(&mut replay.operations);
+    let aliases = replay.named_aliases();
     let (entries, mut damage) = replay.into_entries(&shared);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
@@ -134,7 +135,7 @@ fn open_with(
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
     let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, auth_generation, is_stale, fault: None };
-    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, ledger)), report, damage })
+    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, aliases, ledger)), report, damage })
 }
 
 /// Group commit over a log that is open.

@@ -2,8 +2,8 @@
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
-use super::replay::{Replay, Slot};
-use super::{ADOPT, CATALOG, CREATE, DROP, OpenError};
+use super::replay::{Replay, Slot, change_aliases, move_aliases};
+use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
 use crate::storage::Storage;
 use crate::types::Lsn;
@@ -143,6 +143,7 @@ pub fn salvage_catalog(
     let mut saved = source.load(storage)?.file;
     let mut entries: BTreeMap<u64, SavedEntry> =
         std::mem::take(&mut saved.entries).into_iter().map(|entry| (entry.0, entry)).collect();
+    let mut aliases = SalvagedAliases::of(std::mem::take(&mut saved.aliases));
     let (mut nameless, mut deleted, mut created) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let listed_below = if source == Source::File { saved.next_id } else { 0 };
     if source == Source::Folders {
@@ -176,6 +177,7 @@ pub fn salvage_catalog(
             entries.remove(&id);
             deleted.insert(id);
         }
+        aliases.see(kind, body);
         for entry in made {
             saved.next_id = saved.next_id.max(entry.0 + 1);
             nameless.remove(&entry.0);
@@ -183,7 +185,15 @@ pub fn salvage_catalog(
         }
     };
     wal::salvage(storage, visit).map_err(OpenError::Log)?;
-    for id in &nameless {
+    name_nameless(&nameless, &mut entries);
+    saved.aliases = aliases.kept(&entries);
+    saved.entries = entries.into_values().collect();
+    Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
+}
+
+/// Makes up the names of collections of which only the folder is left.
+fn name_nameless(nameless: &BTreeSet<u64>, entries: &mut BTreeMap<u64, SavedEntry>) {
+    for id in nameless {
         // A collection that a client created with such a name keeps it.
         let is_taken = |name: &String| entries.values().any(|(other, taken, _)| other != id && taken == name);
         let names = (2..).map(|at| format!("recovered-{id}-{at}"));
@@ -192,8 +202,36 @@ pub fn salvage_catalog(
             *entry_name = name;
         }
     }
-    saved.entries = entries.into_values().collect();
-    Ok(SavedCatalog { file: saved, nameless, deleted, created, listed_below })
+}
+
+/// The aliases as the file and the records that can be read say, with the numbers of their collections.
+struct SalvagedAliases(BTreeMap<String, u64>);
+
+impl SalvagedAliases {
+    fn of(saved: Vec<(u64, String)>) -> SalvagedAliases {
+        SalvagedAliases(saved.into_iter().map(|(id, alias)| (alias, id)).collect())
+    }
+
+    /// Applies a record of the catalog, which may make collections in the place of others.
+    fn see(&mut self, kind: u8, body: &[u8]) {
+        if kind == ALIASES
+            && let Some(changes) = file::decode_aliases(body)
+        {
+            change_aliases(&mut self.0, changes);
+        }
+        let adopted = if kind == ADOPT { file::decode_adoption(body) } else { None };
+        for ((id, ..), replaced) in adopted.iter().flatten() {
+            replaced.iter().for_each(|old| move_aliases(&mut self.0, *old, *id));
+        }
+    }
+
+    /// Those of collections that there are. Where parts of the log are missing, another one may be of a deleted collection,
+    /// or have got the name of a new one.
+    fn kept(mut self, entries: &BTreeMap<u64, SavedEntry>) -> Vec<(u64, String)> {
+        let names: BTreeSet<&str> = entries.values().map(|(_, name, _)| name.as_str()).collect();
+        self.0.retain(|alias, id| entries.contains_key(id) && !names.contains(alias.as_str()));
+        self.0.into_iter().map(|(alias, id)| (id, alias)).collect()
+    }
 }
 
 /// Collections with records in the log that no list names: their creation, or their deletion, is lost.

@@ -1,9 +1,10 @@
 //! The replay of the log at a start: which collections there are, what each of them has, and what is lost.
 
+use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
 use super::rehearsal::DamagedRecord;
-use super::{ADOPT, CATALOG, CREATE, DROP};
+use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{
     CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
@@ -58,6 +59,8 @@ pub(super) struct Replay {
     pub(super) last_lsn: Lsn,
     /// The last operations on the catalog that came with an identity.
     pub(super) operations: RecentOperations,
+    /// Aliases, each with the number of its collection.
+    pub(super) aliases: BTreeMap<String, u64>,
     /// The highest number of a collection that has a record in the log.
     highest_id: u64,
     /// What makes the whole directory unusable.
@@ -91,6 +94,7 @@ impl Replay {
             saved_lsn: saved.lsn,
             last_lsn: saved.lsn,
             operations: saved.operations,
+            aliases: saved.aliases.into_iter().map(|(id, alias)| (alias, id)).collect(),
             highest_id: 0,
             fault: None,
             damage,
@@ -157,14 +161,27 @@ impl Replay {
             }
             ADOPT => {
                 for (entry, replaced) in file::decode_adoption(body)? {
-                    replaced.iter().for_each(|id| self.remove(*id));
+                    if let Some(old) = replaced {
+                        move_aliases(&mut self.aliases, old, entry.0);
+                        self.remove(old);
+                    }
                     self.create(lsn, entry, true);
                 }
             }
             DROP => self.remove(u64::from_le_bytes(body.try_into().ok()?)),
+            ALIASES => change_aliases(&mut self.aliases, file::decode_aliases(body)?),
             _ => return None,
         }
         Some(())
+    }
+
+    /// The aliases with the names of their collections.
+    pub(super) fn named_aliases(&self) -> Aliases {
+        let named = |(alias, id): (&String, &u64)| {
+            let slot = self.slots.get(id)?;
+            Some((alias.clone(), Alias { id: *id, collection: slot.name.clone() }))
+        };
+        self.aliases.iter().filter_map(named).collect()
     }
 
     /// Adds a collection that a record creates.
@@ -179,6 +196,7 @@ impl Replay {
 
     fn remove(&mut self, id: u64) {
         self.slots.remove(&id);
+        self.aliases.retain(|_, target| *target != id);
         self.damage.acquit(id);
     }
 
@@ -282,6 +300,21 @@ impl Replay {
     fn quarantine(&mut self, collection: u64, fault: Unopened) {
         if let Some(slot) = self.slots.get_mut(&collection) {
             slot.opening = Err(fault);
+        }
+    }
+}
+
+/// Gives the aliases of a collection to the one that takes its place.
+pub(super) fn move_aliases(aliases: &mut BTreeMap<String, u64>, from: u64, to: u64) {
+    aliases.values_mut().filter(|target| **target == from).for_each(|target| *target = to);
+}
+
+/// Applies a record that changes aliases.
+pub(super) fn change_aliases(aliases: &mut BTreeMap<String, u64>, changes: Vec<(u64, String)>) {
+    for (id, alias) in changes {
+        match id {
+            0 => drop(aliases.remove(&alias)),
+            id => drop(aliases.insert(alias, id)),
         }
     }
 }

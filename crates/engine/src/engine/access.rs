@@ -153,20 +153,20 @@ enum Reach {
 fn reach_of(operation: Operation) -> Reach {
     use Operation::*;
     match operation {
-        ListCollections => Reach::List,
+        ListCollections | ListAliases => Reach::List,
         CollectionInfo | CollectionExists => Reach::Description,
         CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
-        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | Flush | Optimize => {
+        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | Flush | Optimize | RebuildIndex => {
             Reach::Collection(Right::Write)
         }
-        CollectionStatus | Optimizations => Reach::Collection(Right::Read),
-        CollectionClusterInfo => Reach::Server,
+        CollectionStatus | Optimizations | CollectionAliases => Reach::Collection(Right::Read),
+        // An alias may stand for any collection.
+        CollectionClusterInfo | ChangeAliases => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
         | DeletePayload | ClearPayload | BatchUpdate => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count
-        | Recommend | RecommendBatch | Discover | DiscoverBatch | Facet | MatrixPairs | MatrixOffsets => {
-            Reach::Points(Right::Read)
-        }
+        | Recommend | RecommendBatch | Discover | DiscoverBatch | Facet | MatrixPairs | MatrixOffsets
+        | SearchGroups | QueryGroups | RecommendGroups => Reach::Points(Right::Read),
     }
 }
 

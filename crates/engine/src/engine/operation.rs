@@ -44,10 +44,17 @@ pub enum Operation {
     CloneCollection,
     CreateVectorName,
     DeleteVectorName,
+    SearchGroups,
+    QueryGroups,
+    RecommendGroups,
+    ListAliases,
+    CollectionAliases,
+    ChangeAliases,
+    RebuildIndex,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 40] = [
+const NAMES: [(Operation, &str, &str); 47] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -88,6 +95,13 @@ const NAMES: [(Operation, &str, &str); 40] = [
     (Operation::CloneCollection, "clone_collection", "Clone collection"),
     (Operation::CreateVectorName, "create_vector_name", "Create vector name"),
     (Operation::DeleteVectorName, "delete_vector_name", "Delete vector name"),
+    (Operation::SearchGroups, "search_groups", "Search groups"),
+    (Operation::QueryGroups, "query_groups", "Query groups"),
+    (Operation::RecommendGroups, "recommend_groups", "Recommend groups"),
+    (Operation::ListAliases, "list_aliases", "List aliases"),
+    (Operation::CollectionAliases, "collection_aliases", "Collection aliases"),
+    (Operation::ChangeAliases, "change_aliases", "Change aliases"),
+    (Operation::RebuildIndex, "rebuild_index", "Rebuild index"),
 ];
 
 impl Operation {
@@ -135,6 +149,7 @@ impl Operation {
                 | BatchUpdate
                 | CreateFieldIndex
                 | DeleteFieldIndex
+                | ChangeAliases
                 | CloneCollection
                 | CreateVectorName
                 | DeleteVectorName
@@ -143,7 +158,7 @@ impl Operation {
 
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
     pub fn is_upkeep(self) -> bool {
-        matches!(self, Operation::Flush | Operation::Optimize)
+        matches!(self, Operation::Flush | Operation::Optimize | Operation::RebuildIndex)
     }
 
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
@@ -157,6 +172,8 @@ impl Operation {
                 | CollectionStatus
                 | CollectionClusterInfo
                 | Optimizations
+                | ListAliases
+                | CollectionAliases
         );
         !self.is_write() && !self.is_upkeep() && !of_collections
     }

@@ -7,12 +7,13 @@ use super::{Core, Operation, Request, info, search};
 use crate::api::{self, BodyWithWarnings, response, summaries};
 use crate::catalog::Use;
 use crate::collection::{Point, View};
+use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
-use crate::query::request::{Selectors, VectorSelector};
+use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
 use crate::types::OpNumber;
@@ -73,6 +74,7 @@ impl Read<'_> {
     fn answer(mut self) -> Result<(), Error> {
         match self.request.operation {
             Operation::ListCollections => self.list_collections(),
+            Operation::ListAliases | Operation::CollectionAliases => self.aliases()?,
             Operation::CollectionExists => self.collection_exists()?,
             Operation::CollectionInfo => self.collection_info()?,
             Operation::RetrievePoints => self.retrieve()?,
@@ -84,6 +86,9 @@ impl Read<'_> {
             | Operation::QueryBatch
             | Operation::RecommendBatch
             | Operation::DiscoverBatch => self.search_batch()?,
+            Operation::SearchGroups | Operation::QueryGroups | Operation::RecommendGroups => {
+                self.groups()?;
+            }
             Operation::Scroll => self.scroll()?,
             Operation::Count => self.count()?,
             Operation::Facet => self.facet()?,
@@ -137,6 +142,20 @@ impl Read<'_> {
         let access = self.request.access.as_ref();
         let shown = |name: &&str| access.is_none_or(|access| access.allows(name, Right::Read));
         response::write_collections(self.out, entries.iter().map(|entry| entry.name.as_str()).filter(shown));
+    }
+
+    fn aliases(&mut self) -> Result<(), Error> {
+        let catalog = &self.core.catalog;
+        let mut aliases = match self.request.operation {
+            Operation::ListAliases => catalog.aliases(),
+            _ => catalog.aliases_of(self.enter()?.entry().id),
+        };
+        if let Some(access) = &self.request.access {
+            let shown = |name: &str| access.allows(name, Right::Read);
+            aliases.retain(|(alias, collection)| shown(alias) && shown(collection));
+        }
+        summaries::write_aliases(self.out, &aliases);
+        Ok(())
     }
 
     fn collection_exists(&mut self) -> Result<(), Error> {
@@ -298,13 +317,72 @@ impl Read<'_> {
 }
 
 impl Read<'_> {
+    fn groups(&mut self) -> Result<(), Error> {
+        let (body, limits) = (self.body, &self.core.limits);
+        let mut parsed = match self.request.operation {
+            Operation::SearchGroups => api::search_groups(body, limits)?,
+            Operation::RecommendGroups => api::recommend_groups(body, limits)?,
+            _ => api::query_groups(body, limits)?,
+        };
+        self.check_lookups(std::slice::from_ref(&parsed.query))?;
+        if let (Some(lookup), Some(access)) = (&parsed.lookup, &self.request.access) {
+            access.check(&lookup.collection, Right::Read)?;
+        }
+        let held = self.enter()?;
+        let snapshot = Arc::new(held.collection()?.snapshot());
+        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
+            strict.check_key("group_by", &parsed.by)?;
+        }
+        self.limit(&mut parsed.query);
+        let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
+        let access = self.request.access.as_ref();
+        let within = access.and_then(|access| access.filter());
+        let groups = search::groups(self.core, &snapshot, &parsed, access, self.deadline)?;
+        let mut result = ObjectWriter::start(self.out);
+        response::write_list(result.key("groups"), &groups, |out, group| {
+            let mut object = ObjectWriter::start(out);
+            let with = &parsed.query.with;
+            let (packed, count) = (self.packed.as_deref_mut(), group.hits.len());
+            let mut writer = PointWriter::new(&snapshot.view, with, &mut self.budget, packed, count);
+            write_hits(object.key("hits"), &mut writer, &group.hits, true);
+            summaries::write_group_id(object.key("id"), &group.id);
+            if let Some((view, with)) = &lookup
+                && let Some(offset) = group.id.as_point().and_then(|id| view.state.ids.get(&id))
+                && within.is_none_or(|within| within.matches(&view.state.subject(*offset)))
+            {
+                let packed = self.packed.as_deref_mut();
+                let mut writer = PointWriter::new(view, with, &mut self.budget, packed, 1);
+                writer.record(object.key("lookup"), Hit::unscored(*offset));
+            }
+            object.end();
+        });
+        result.end();
+        Ok(())
+    }
+
+    /// The collection of which points are shown beside groups, and what is shown of them.
+    fn look_up<'l>(&self, lookup: &'l GroupLookup) -> Result<(Arc<View>, &'l Selectors), Error> {
+        let find = || -> Result<Arc<View>, Error> {
+            let held = self.core.catalog.enter(&lookup.collection)?;
+            if let Some(access) = &self.request.access {
+                access.check(&held.entry().name, Right::Read)?;
+            }
+            let view = held.collection()?.current_view();
+            check_names(&view, &lookup.with.vector)?;
+            Ok(view)
+        };
+        let view = find().map_err(|error| error.within("with_lookup".to_string()))?;
+        Ok((view, &lookup.with))
+    }
+
     fn facet(&mut self) -> Result<(), Error> {
         let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(&view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
-            strict.check_key(&parsed.key)?;
+            strict.check_key("key", &parsed.key)?;
         }
         parsed.filter = self.within(parsed.filter);
         let hits = query::facet(&view, &parsed, self.deadline)?;

@@ -8,6 +8,8 @@ use crate::catalog::Catalog;
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::query::groups::{self, Group};
+use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
 use crate::types::PointOffset;
@@ -26,15 +28,47 @@ pub fn one(
     check_names(&snapshot.view, &request.with.vector)?;
     request.node.check_models(&snapshot.view.state.config)?;
     let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })?;
+    hits(core, snapshot, &Arc::new(prepared), deadline)
+}
+
+/// The hits of a query that is ready to run.
+fn hits(
+    core: &Core,
+    snapshot: &Arc<Snapshot>,
+    prepared: &Arc<Prepared>,
+    deadline: &Deadline,
+) -> Result<Vec<Hit>, Error> {
     let hits = if prepared.root.sources.is_empty() {
-        query::run(snapshot, &prepared, deadline)
+        query::run(snapshot, prepared, deadline)
     } else {
-        let prepared = Arc::new(prepared);
-        let lists = search_leaves(core, snapshot, &prepared, deadline)?;
-        query::finish(snapshot, &prepared, lists, deadline)
+        let lists = search_leaves(core, snapshot, prepared, deadline)?;
+        query::finish(snapshot, prepared, lists, deadline)
     };
     core.searches.add(query::take_tally());
     hits
+}
+
+/// The groups of a query (C12).
+pub fn groups<'v>(
+    core: &Core,
+    snapshot: &'v Arc<Snapshot>,
+    request: &GroupsRequest,
+    access: Option<&Arc<Access>>,
+    deadline: &Deadline,
+) -> Result<Vec<Group<'v>>, Error> {
+    check_names(&snapshot.view, &request.query.with.vector)?;
+    let widened = groups::widened(request, core.limits.max_result_window);
+    widened.node.check_models(&snapshot.view.state.config)?;
+    let mut prepared = Prepared::new(snapshot, &widened, &Others { catalog: &core.catalog, access })?;
+    if groups::can_continue(&prepared) {
+        let found = groups::search(snapshot, &prepared, request, deadline);
+        core.searches.add(query::take_tally());
+        return found;
+    }
+    groups::find_all(&mut prepared);
+    let prepared = Arc::new(prepared);
+    let hits = hits(core, snapshot, &prepared, deadline)?;
+    Ok(groups::group_hits(snapshot, &prepared, request, &hits))
 }
 
 /// The hits of a query and what it did, on this thread.

@@ -86,11 +86,11 @@ impl<'a> Strict<'a> {
     ///
     /// # Errors
     /// `BadRequest` that names the limit.
-    pub fn check_key(&self, key: &JsonPath) -> Result<(), Error> {
+    pub fn check_key(&self, place: &str, key: &JsonPath) -> Result<(), Error> {
         let has_index = self.state.indexes.iter().any(|index| index.path() == key);
         if self.mode.unindexed_filtering_retrieve == Some(false) && !has_index {
             return Err(Error::bad(format!(
-                "key: field '{key}' has no index, and strict mode of the collection has unindexed_filtering_retrieve: false"
+                "{place}: field '{key}' has no index, and strict mode of the collection has unindexed_filtering_retrieve: false"
             )));
         }
         Ok(())

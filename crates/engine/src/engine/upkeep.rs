@@ -1,5 +1,6 @@
 //! Requests for work on the files and graphs of a collection (C12): they change nothing that a read sees.
 
+use super::access::Right;
 use super::housekeeping;
 use super::{Core, Operation, Reply, Request, index_everything};
 use crate::api::response;
@@ -15,6 +16,12 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
         Ok(held) => held,
         Err(error) => return reply(Err(error)),
     };
+    // The path may have named it by an alias.
+    if let Some(access) = &request.access
+        && let Err(refused) = access.check(&held.entry().name, Right::Write)
+    {
+        return reply(Err(refused));
+    }
     let collection = match held.collection() {
         Ok(collection) => Arc::clone(collection),
         Err(error) => return reply(Err(error)),
@@ -32,6 +39,11 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
     };
     if request.operation == Operation::Flush {
         return answer(flush(core, &collection));
+    }
+    if request.operation == Operation::RebuildIndex
+        && let Err(refused) = collection.rebuild_graphs()
+    {
+        return answer(Err(refused));
     }
     if core.inline {
         index_everything(&core.catalog, &mut IndexScratch::default());

@@ -8,7 +8,7 @@ use crate::api::{
     self, BodyWithWarnings,
     response::{self, UpdateStatus},
 };
-use crate::catalog::Use;
+use crate::catalog::{AliasAction, Use};
 use crate::collection::update::Update;
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
@@ -75,8 +75,11 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Clone(name), warnings)) => {
-            let source = &request.collection;
-            let cloned = core.catalog.clone_collection(source, &name, request.identity, &deadline);
+            // The path may have named it by an alias.
+            let source = core.catalog.resolved(&request.collection);
+            let allowed = request.access.as_ref().map_or(Ok(()), |access| access.check(&source, Right::Read));
+            let cloned = allowed
+                .and_then(|()| core.catalog.clone_collection(&source, &name, request.identity, &deadline));
             reply(cloned.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Deletion, _)) => {
@@ -84,6 +87,10 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
                 reply(result.map(|found| bool_envelope(found, &[], start)))
             };
             core.catalog.delete(&request.collection, request.identity, deadline, Box::new(answer));
+        }
+        Ok((Prepared::Aliases(actions), warnings)) => {
+            let changed = core.catalog.change_aliases(&actions, request.identity);
+            reply(changed.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
             let form = Form { shape, warnings };
@@ -111,6 +118,8 @@ enum Prepared {
     Clone(String),
     /// Of a collection.
     Deletion,
+    /// Changes of aliases.
+    Aliases(Vec<AliasAction>),
     Collection(Write, Shape),
 }
 
@@ -131,6 +140,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             Prepared::Creation(Box::new(config))
         }
         Operation::DeleteCollection => Prepared::Deletion,
+        Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
         Operation::CloneCollection => {
             let name = api::clone_collection(sent)?;
             // Whoever clones a collection reads all of it.

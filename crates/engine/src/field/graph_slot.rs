@@ -2,7 +2,7 @@
 
 use super::graph::FieldGraph;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::types::Row;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct GraphSlot {
     pub next: ArcSwapOption<FieldGraph>,
     /// Rows of the field when it was last searched.
     searched: AtomicU32,
+    /// The graph is to be built anew.
+    rebuild: AtomicBool,
     /// Held while one of the two is put in place or taken away. Never waited for: an indexer that finds it held tries again
     /// in its next turn.
     changing: Mutex<()>,
@@ -107,6 +109,29 @@ impl GraphSlot {
             if is_old && std::ptr::eq(current, self.current_address()) {
                 self.next.store(next());
             }
+        })
+    }
+
+    /// Asks for a graph that is built anew from all rows.
+    pub(super) fn request_rebuild(&self) {
+        self.rebuild.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether that has not begun.
+    pub(super) fn is_rebuild_requested(&self) -> bool {
+        self.rebuild.load(Ordering::SeqCst)
+    }
+
+    /// Puts a graph beside the current one that is built anew, in the place of another one.
+    pub(super) fn begin_rebuild(
+        &self,
+        current: &FieldGraph,
+        old: Option<&Arc<FieldGraph>>,
+        fresh: impl FnOnce() -> Option<Arc<FieldGraph>>,
+    ) -> bool {
+        self.replace_next(current, old, || {
+            self.rebuild.store(false, Ordering::SeqCst);
+            fresh()
         })
     }
 

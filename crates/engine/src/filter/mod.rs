@@ -23,9 +23,9 @@ pub use index_needs::{FilterIndexes, Unindexed};
 pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 
-use crate::payload::{GeoShape, Interval, JsonPath};
+use crate::payload::{CountedValue, GeoShape, Interval, JsonPath};
 use crate::types::PointId;
-use matching::Match;
+use matching::{Keyword, KeywordList, Match};
 use slice::IdSlice;
 use std::sync::Arc;
 
@@ -100,6 +100,31 @@ impl Filter {
     /// A filter that matches what all of these match.
     pub fn all_of(filters: impl IntoIterator<Item = Arc<Filter>>) -> Filter {
         Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
+    }
+
+    /// A filter that matches the points with a value at `key` that is none of these, and not null. Strings that are the same
+    /// UUID are equal.
+    pub fn holding_others<'v>(key: &JsonPath, values: impl Iterator<Item = CountedValue<'v>>) -> Filter {
+        let (mut keywords, mut integers) = (Vec::new(), Vec::new());
+        for value in values {
+            match value {
+                CountedValue::Text(text) => keywords.push(Keyword::new(text)),
+                CountedValue::Integer(integer) => integers.push(integer),
+                CountedValue::Bool(_) => {}
+            }
+        }
+        integers.sort_unstable();
+        let mut excepted = Vec::new();
+        // Without any string or integer: some value that is not null.
+        if !keywords.is_empty() || integers.is_empty() {
+            excepted.push(Match::ExceptKeyword(KeywordList::new(keywords)));
+        }
+        if !integers.is_empty() {
+            excepted.push(Match::ExceptInteger(integers.into()));
+        }
+        let condition =
+            |is_none| Condition::Field { key: key.clone(), clauses: vec![Clause::Match(is_none)] };
+        Filter { must: excepted.into_iter().map(condition).collect(), ..Filter::default() }
     }
 
     /// What of its matches matches another filter, too. Its own conditions stay where they are.

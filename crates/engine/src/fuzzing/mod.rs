@@ -129,6 +129,10 @@ pub fn request(bytes: &[u8]) {
         20 => api::discover(body, limits).map(drop),
         21 => api::facet(body, limits).map(drop),
         22 => api::matrix(body, limits).map(drop),
+        23 => api::query_groups(body, limits).map(drop),
+        24 => api::search_groups(body, limits).map(drop),
+        25 => api::recommend_groups(body, limits).map(drop),
+        26 => api::change_aliases(body, limits).map(drop),
         _ => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_field(text).map(drop)),
     };
     if let Err(error) = outcome {

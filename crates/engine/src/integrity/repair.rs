@@ -230,7 +230,8 @@ impl Run {
         let is_lost = self.source == Source::Folders;
         if is_lost {
             notes.push(
-                "the file CATALOG and its copy are lost: a new one lists what the folders and the log tell of"
+                "the file CATALOG and its copy are lost: a new one lists what the folders and the log tell of, \
+                 and aliases that only they had are gone"
                     .to_string(),
             );
         }

@@ -54,6 +54,12 @@ impl<'a> Matching<'a> {
         Matching { state, filter: None, plan, bits: None }
     }
 
+    /// The same filter on some of the points.
+    pub fn narrowed(&self, points: PointSet) -> Matching<'a> {
+        let plan = Plan { candidates: Some(&points & self.candidates()), ..self.plan.clone() };
+        Matching { state: self.state, filter: self.filter, plan, bits: None }
+    }
+
     /// Leaves some points out.
     pub fn exclude(&mut self, excluded: &Excluded) {
         if !excluded.is_empty() {

@@ -16,6 +16,7 @@ mod explain;
 mod facet;
 pub mod formula;
 mod fusion;
+pub mod groups;
 mod matching;
 mod matrix;
 mod mmr;

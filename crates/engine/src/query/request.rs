@@ -1,5 +1,6 @@
 //! Typed requests for points, parsed and checked as far as that goes without the collection. Queries are in [`tree`](super::tree).
 
+use super::tree::QueryRequest;
 use crate::filter::Filter;
 use crate::payload::{JsonPath, PayloadSelector};
 use crate::types::PointId;
@@ -112,4 +113,26 @@ pub struct MatrixRequest {
     pub limit: usize,
     /// Name of the vector; `""` for the unnamed one.
     pub using: Box<str>,
+}
+
+/// A search or a query whose hits are grouped by a field (C12).
+#[derive(Clone, Debug)]
+pub struct GroupsRequest {
+    /// What is asked for. Its limit is that of groups, its offset 0.
+    pub query: QueryRequest,
+    /// The field.
+    pub by: JsonPath,
+    /// Hits of a group, at least 1.
+    pub size: usize,
+    /// What is shown of the points whose ids are those of the groups.
+    pub lookup: Option<GroupLookup>,
+}
+
+/// Points that are shown beside groups.
+#[derive(Clone, Debug)]
+pub struct GroupLookup {
+    /// Their collection.
+    pub collection: String,
+    /// What each of them shows.
+    pub with: Selectors,
 }

@@ -147,6 +147,9 @@ pub(super) fn combine(
 }
 
 /// What a step finds among the points that match.
+///
+/// # Errors
+/// `Timeout`.
 pub(super) fn find(
     snapshot: &Snapshot,
     step: &Step,

@@ -6,6 +6,7 @@
 //! `KITHDB_EXHAUSTIVE=1` lets every call of the scenario of `nth_call` fail however long it gets, and `exhaustive` go
 //! on to programs of four operations whose recovery crashes twice.
 
+mod aliases;
 mod body;
 mod commands;
 #[path = "../common/mod.rs"]

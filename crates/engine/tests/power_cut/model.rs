@@ -221,6 +221,8 @@ pub struct Collection {
     pub has_added: bool,
     pub points: BTreeMap<u64, Arc<Point>>,
     pub indexes: BTreeSet<String>,
+    /// Its other names.
+    pub aliases: BTreeSet<String>,
     /// `metadata.note`, which a PATCH changes.
     pub note: Option<u64>,
     /// `hnsw_config.m`, likewise.
@@ -231,6 +233,11 @@ pub struct Collection {
     pub level: Level,
 }
 
+/// The collection that has an alias.
+pub fn collection_of<'m>(model: &'m Model, alias: &str) -> Option<&'m Collection> {
+    model.values().find(|held| held.aliases.contains(alias))
+}
+
 impl Collection {
     pub fn new(schema: Schema, m: u64, level: Level) -> Collection {
         Collection {
@@ -239,6 +246,7 @@ impl Collection {
             has_added: false,
             points: BTreeMap::new(),
             indexes: BTreeSet::new(),
+            aliases: BTreeSet::new(),
             note: None,
             m,
             quantized: false,

@@ -3,13 +3,16 @@
 use crate::body::{self, Vectors};
 use crate::common::Random;
 use crate::model::{
-    ADDED, Collection, FIRST_UUID, Filter, Level, MULTI, Model, Point, ROW, SPARSE, Schema, Sides, shown,
+    ADDED, Collection, FIRST_UUID, Filter, Level, MULTI, Model, Point, ROW, SPARSE, Schema, Sides,
+    collection_of, shown,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const NAMES: [&str; 3] = ["alpha", "beta", ".. γ"];
+/// Names of aliases, one of which collections have too.
+const ALIASES: [&str; 3] = ["first", "beta", "sec\u{f6}nd"];
 const TAGS: [&str; 4] = ["red", "green", "blue", "ünï\"q"];
 /// No word is a part of another, so that a text index and its absence mean the same.
 const WORDS: [&str; 5] = ["ape", "bee", "cow", "Dog", "emu"];
@@ -77,6 +80,13 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
         body,
         outcome,
     };
+    if collection_of(model, name).is_some() {
+        let body = Schema::Small.creation(4, Level::Always).to_string();
+        return step("create_collection", body, Err("alias_exists"));
+    }
+    if random.chance(3) {
+        return change_aliases(random, model);
+    }
     let Some(collection) = model.get(name) else {
         if random.chance(10) {
             return step("clear_payload", "{\"points\":[1]}".into(), Err("collection_not_found"));
@@ -101,8 +111,13 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
         5..8 => {
             let new = NAMES[random.below(3) as usize];
             let mut after = model.clone();
-            after.entry(new.to_string()).or_insert_with(|| collection.clone());
-            let outcome = if model.contains_key(new) { Err("collection_exists") } else { Ok(after) };
+            let copy = Collection { aliases: BTreeSet::new(), ..collection.clone() };
+            after.entry(new.to_string()).or_insert(copy);
+            let outcome = match collection_of(model, new) {
+                _ if model.contains_key(new) => Err("collection_exists"),
+                Some(_) => Err("alias_exists"),
+                None => Ok(after),
+            };
             step("clone_collection", json!({"name": new}).to_string(), outcome)
         }
         8..13 => declare(random, model, name, step),
@@ -128,6 +143,57 @@ pub fn step(random: &mut Random, model: &Model) -> Step {
             Step { wait: random.chance(70), ..step(operation, body, outcome) }
         }
     }
+}
+
+/// Some actions on aliases, one of which may make all of them refused.
+fn change_aliases(random: &mut Random, model: &Model) -> Step {
+    let (mut after, mut actions, mut outcome) = (model.clone(), Vec::new(), Ok(()));
+    for _ in 0..1 + random.below(3) {
+        let [alias, other] = [(); 2].map(|()| ALIASES[random.below(3) as usize]);
+        let name = NAMES[random.below(3) as usize];
+        let (action, done) = match random.below(4) {
+            0 => {
+                take_alias(&mut after, alias);
+                (json!({"delete_alias": {"alias_name": alias}}), Ok(()))
+            }
+            1 => {
+                let owner = take_alias(&mut after, alias).ok_or("alias_not_found");
+                let done = owner.and_then(|owner| give_alias(&mut after, &owner, other));
+                (json!({"rename_alias": {"old_alias_name": alias, "new_alias_name": other}}), done)
+            }
+            _ => {
+                let done = give_alias(&mut after, name, alias);
+                (json!({"create_alias": {"alias_name": alias, "collection_name": name}}), done)
+            }
+        };
+        actions.push(action);
+        outcome = outcome.and(done);
+    }
+    Step {
+        operation: "change_aliases",
+        collection: String::new(),
+        target: None,
+        wait: true,
+        body: json!({"actions": actions}).to_string(),
+        outcome: outcome.map(|()| after),
+    }
+}
+
+/// Removes an alias; the name of its collection, if there was one.
+fn take_alias(model: &mut Model, alias: &str) -> Option<String> {
+    model.iter_mut().find_map(|(name, held)| held.aliases.remove(alias).then(|| name.clone()))
+}
+
+fn give_alias(model: &mut Model, name: &str, alias: &str) -> Result<(), &'static str> {
+    if !model.contains_key(name) {
+        return Err("collection_not_found");
+    }
+    if model.contains_key(alias) {
+        return Err("collection_exists");
+    }
+    take_alias(model, alias);
+    model.get_mut(name).expect("it exists").aliases.insert(alias.to_string());
+    Ok(())
 }
 
 /// Creates or removes a field index.

@@ -1,7 +1,7 @@
 //! A client's side of a program: what was sent, acknowledged, refused, and is of unknown fate.
 
 use crate::common::{Client, Random, result_of};
-use crate::model::{Level, Model};
+use crate::model::{Level, Model, collection_of};
 use crate::program::{self, Step};
 use crate::verify;
 use kithdb_engine::error::Error;
@@ -62,9 +62,10 @@ impl Sent {
             .map(|envelope| result_of(&envelope))
     }
 
-    /// Whether it makes or removes a collection.
+    /// Whether it makes or removes a collection, or changes aliases.
     fn is_of_catalog(&self) -> bool {
-        matches!(self.operation, "create_collection" | "delete_collection") || self.is_clone()
+        matches!(self.operation, "create_collection" | "delete_collection" | "change_aliases")
+            || self.is_clone()
     }
 
     fn is_clone(&self) -> bool {
@@ -229,8 +230,8 @@ impl Session {
 
     fn counts_agree(&self, client: &Client, collection: &str) {
         let shown = client.call("count", collection, json!({})).ok();
-        let expected: Option<Value> =
-            self.model.get(collection).map(|held| json!({"count": held.points.len()}));
+        let held = self.model.get(collection).or_else(|| collection_of(&self.model, collection));
+        let expected: Option<Value> = held.map(|held| json!({"count": held.points.len()}));
         assert_eq!(shown, expected, "count of {collection} after a write");
     }
 

@@ -56,6 +56,15 @@ fn difference(client: &Client, model: &Model) -> Option<String> {
     if !names.iter().eq(model.keys()) {
         return Some(format!("collections {names:?}, not {:?}", model.keys().collect::<Vec<_>>()));
     }
+    let found = client.0.catalog().aliases();
+    let mut aliases: Vec<(String, String)> = model
+        .iter()
+        .flat_map(|(name, held)| held.aliases.iter().map(|alias| (alias.clone(), name.clone())))
+        .collect();
+    aliases.sort();
+    if found != aliases {
+        return Some(format!("aliases {found:?}, not {aliases:?}"));
+    }
     let entries = client.0.catalog().entries();
     for entry in entries {
         let (name, expected) = (&entry.name, &model[&entry.name]);

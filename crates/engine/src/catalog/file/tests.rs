@@ -40,18 +40,23 @@ fn the_copy_replaces_a_file_that_cannot_be_used_and_both_are_to_be_written_again
 fn a_file_without_a_generation_is_what_it_was_and_each_version_has_a_body_of_its_own_c3_8() {
     let mut operations = RecentOperations::default();
     operations.note(OperationId::new(3), 4);
-    let kinds = [(false, 0), (true, 0), (false, 9), (true, u64::MAX)].map(|(has_operations, generation)| {
-        let operations = if has_operations { operations.clone() } else { RecentOperations::default() };
-        CatalogFile { operations, auth_generation: generation, ..file(5) }
-    });
-    assert_eq!(kinds.each_ref().map(CatalogFile::version), [1, 2, 3, 3]);
+    let without =
+        [(false, 0), (true, 0), (false, 9), (true, u64::MAX)].map(|(has_operations, generation)| {
+            let operations = if has_operations { operations.clone() } else { RecentOperations::default() };
+            CatalogFile { operations, auth_generation: generation, ..file(5) }
+        });
+    let aliases = vec![(3, "a".to_string()), (1, "ünï c".to_string())];
+    let with = without.each_ref().map(|one| CatalogFile { aliases: aliases.clone(), ..one.clone() });
+    let kinds: Vec<CatalogFile> = without.into_iter().chain(with).collect();
+    assert_eq!(kinds.iter().map(CatalogFile::version).collect::<Vec<_>>(), [1, 2, 3, 3, 4, 4, 4, 4]);
     for kind in &kinds {
         let disk = SimDisk::new();
         kind.store(&disk).expect("a disk that works");
         let read = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound")).file;
         assert_eq!((read.auth_generation, read.encode()), (kind.auth_generation, kind.encode()));
+        assert_eq!(read.aliases, kind.aliases);
         assert_eq!(noted_auth_generation(&disk).ok(), Some(kind.auth_generation));
-        for version in 1..=3 {
+        for version in 1..=4 {
             disk.decay(PATH, |bytes| bytes[8] = version).expect("the file is there");
             let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
             assert_eq!(found.fault.is_none(), u32::from(version) == kind.version());
@@ -62,6 +67,12 @@ fn a_file_without_a_generation_is_what_it_was_and_each_version_has_a_body_of_its
     let without = &whole[..whole.len() - 8];
     assert!(CatalogFile::decode(&[without, &[0; 8]].concat()).is_none());
     assert!((0..8).all(|cut| CatalogFile::decode(&whole[..whole.len() - 8 + cut]).is_none()));
+    let whole = kinds[7].encode();
+    let names = encode_aliases(aliases.iter().map(|(id, alias)| (*id, alias.as_str()))).len();
+    assert!((1..names).all(|cut| CatalogFile::decode(&whole[..whole.len() - cut]).is_none_or(|file| {
+        // Cut behind the first alias.
+        file.aliases.len() == 1
+    })));
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub use waiters::BuiltReply;
 
 use crate::collection::Collection;
 use crate::config::Indexing;
+use crate::error::Error;
 use crate::field::{FieldGraph, GraphSlot, IndexScratch};
 use crate::state::View;
 use crate::sync::atomic::AtomicBool;
@@ -70,9 +71,28 @@ impl Collection {
                 *indexed >= view.fields[field].end()
                     && slot.next.load().is_none()
                     && !slot.is_changing()
+                    && !slot.is_rebuild_requested()
                     && view.state.config.recipe(field).is_some_and(|wanted| graph.fits(&wanted))
             })
         })
+    }
+
+    /// Lets every graph be built anew, beside the one that searches use until then.
+    ///
+    /// # Errors
+    /// `MemoryLimit` where there is no room for a second graph.
+    pub fn rebuild_graphs(self: &Arc<Self>) -> Result<(), Error> {
+        let view = self.view();
+        let wanted = |(field, _): &(usize, &GraphSlot)| self.wants_graph(&view, *field);
+        let slots = || self.indexing.graphs.iter().enumerate().filter(wanted).map(|(_, slot)| slot);
+        let bytes = slots().filter_map(|slot| slot.current.load_full()).map(|graph| graph.file_bytes()).sum();
+        if !self.shared.memory.has_room_for(bytes) {
+            return Err(Error::MemoryLimit);
+        }
+        // A field without a graph gets its first one anyway.
+        slots().filter(|slot| slot.current.load().is_some()).for_each(GraphSlot::request_rebuild);
+        self.shared.indexer.push(self);
+        Ok(())
     }
 
     /// Whether there are rows that no indexer has claimed.
@@ -141,6 +161,9 @@ impl Collection {
         // may be alive, and a graph would get nodes for rows that can no longer be read.
         let Some((view, field)) = self.view_of(slot) else { return false };
         let table = &view.fields[field];
+        if slot.is_rebuild_requested() {
+            return slot.begin_rebuild(&current, next.as_ref(), fresh);
+        }
         if next.is_none() && self.is_due_for_rebuild(&view, field, &current) {
             // Other indexers take in the tail meanwhile; under writes that never pause there is no better moment.
             return self.rewrite(&view, field, &current, &fresh, scratch);

@@ -1,8 +1,8 @@
 //! The values of an index, each with how many points hold it.
 
 use super::schema::FieldKind;
-use super::{FieldIndex, Values};
-use crate::point_set::Bits;
+use super::{FieldIndex, Values, postings};
+use crate::point_set::{Bits, PointSet};
 
 /// A value as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,21 @@ impl FieldIndex {
     /// `1.0`.
     pub fn has_stored_values(&self) -> bool {
         matches!(self.kind(), FieldKind::Keyword | FieldKind::Integer | FieldKind::Bool)
+    }
+
+    /// The points that hold a value as it is stored; `None` where the index does not cover such values.
+    pub fn points_with(&self, value: &CountedValue<'_>) -> Option<PointSet> {
+        let postings = match (&self.values, self.kind(), value) {
+            (Values::Texts { texts, .. }, _, CountedValue::Text(text)) => texts.get(*text),
+            (Values::Numbers(column), FieldKind::Integer, CountedValue::Integer(integer)) => {
+                column.get(integer)
+            }
+            (Values::Numbers(column), FieldKind::Bool, CountedValue::Bool(value)) => {
+                column.get(&i64::from(*value))
+            }
+            _ => return None,
+        };
+        Some(postings::union(postings.into_iter()))
     }
 
     /// Every covered value and how many points hold it, of `among` where that is given. `found` returns false to end it.

@@ -1,0 +1,142 @@
+//! The groups of the hits that were found so far.
+
+use super::id::{GroupId, groups_of};
+use crate::collection::State;
+use crate::payload::JsonPath;
+use crate::query::Hit;
+use crate::types::PointOffset;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// The order of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By their scores, the best first, ties by id.
+    Scores {
+        /// They are distances.
+        smaller_is_better: bool,
+    },
+    /// As they were found.
+    Found,
+}
+
+/// Hits whose points have one value in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group<'v> {
+    /// The value.
+    pub id: GroupId<'v>,
+    /// The hits, best first. There is at least one.
+    pub hits: Vec<Hit>,
+}
+
+/// Groups of hits.
+pub(super) struct Found<'v, 'q> {
+    state: &'v State,
+    by: &'q JsonPath,
+    /// The most hits of a group.
+    size: usize,
+    order: Order,
+    /// In the order in which they were found.
+    groups: Vec<Group<'v>>,
+    places: HashMap<GroupId<'v>, usize>,
+    /// Points of the hits, those without a group included.
+    seen: Vec<PointOffset>,
+}
+
+impl<'v, 'q> Found<'v, 'q> {
+    /// None yet.
+    pub fn new(state: &'v State, by: &'q JsonPath, size: usize, order: Order) -> Found<'v, 'q> {
+        Found { state, by, size, order, groups: Vec::new(), places: HashMap::new(), seen: Vec::new() }
+    }
+
+    /// Adds hits, best first, to the groups of their points.
+    pub fn add(&mut self, hits: &[Hit]) {
+        let mut ids = Vec::new();
+        for hit in hits {
+            self.seen.push(hit.offset);
+            groups_of(self.state.at(hit.offset).payload.bytes(), self.by, &mut ids);
+            for id in ids.drain(..) {
+                let place = *self.places.entry(id).or_insert_with_key(|id| {
+                    self.groups.push(Group { id: id.clone(), hits: Vec::new() });
+                    self.groups.len() - 1
+                });
+                let hits = &mut self.groups[place].hits;
+                // An ordering by a field has a hit for each value of a point.
+                if hits.len() < self.size && hits.iter().all(|known| known.offset != hit.offset) {
+                    hits.push(*hit);
+                }
+            }
+        }
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The ids of the groups that have all the hits that they may have.
+    pub fn full(&self) -> impl Iterator<Item = &GroupId<'v>> {
+        self.groups.iter().filter(|group| group.hits.len() >= self.size).map(|group| &group.id)
+    }
+
+    /// Places of the best `limit` groups that may get more hits.
+    pub fn unfilled(&mut self, limit: usize) -> Vec<usize> {
+        let mut best: Vec<usize> = (0..self.groups.len()).collect();
+        self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
+        best.sort_by(|&a, &b| compare(self.state, self.order, &self.groups[a], &self.groups[b]));
+        best.truncate(limit);
+        best.retain(|&place| self.groups[place].hits.len() < self.size);
+        best
+    }
+
+    /// The group at a place.
+    pub fn group(&self, place: usize) -> &Group<'v> {
+        &self.groups[place]
+    }
+
+    /// Replaces the hits of a group by the best of all its points, best first. Hits that were found before stay where they are
+    /// better: a search that is not exact may miss some.
+    pub fn fill(&mut self, place: usize, hits: &[Hit]) {
+        let group = &mut self.groups[place];
+        let before = std::mem::take(&mut group.hits);
+        for hit in hits.iter().chain(&before) {
+            if group.hits.iter().all(|known| known.offset != hit.offset) {
+                group.hits.push(*hit);
+            }
+        }
+        sort_hits(self.state, self.order, &mut group.hits);
+        group.hits.truncate(self.size);
+    }
+
+    /// Points that need not be found again.
+    pub fn seen(&self) -> &[PointOffset] {
+        &self.seen
+    }
+
+    /// The best `limit` groups, best first: by their best hits.
+    pub fn into_best(mut self, limit: usize) -> Vec<Group<'v>> {
+        self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
+        self.groups.sort_by(|a, b| compare(self.state, self.order, a, b));
+        self.groups.truncate(limit);
+        self.groups
+    }
+}
+
+fn sort_hits(state: &State, order: Order, hits: &mut [Hit]) {
+    if let Order::Scores { smaller_is_better } = order {
+        hits.sort_by(|a, b| by_score(state, smaller_is_better, a, b));
+    }
+}
+
+/// Which group is before the other. Groups whose best hits are equal stay in the order in which they were found.
+fn compare(state: &State, order: Order, a: &Group<'_>, b: &Group<'_>) -> Ordering {
+    match (order, a.hits.first(), b.hits.first()) {
+        (Order::Scores { smaller_is_better }, Some(a), Some(b)) => by_score(state, smaller_is_better, a, b),
+        _ => Ordering::Equal,
+    }
+}
+
+fn by_score(state: &State, smaller_is_better: bool, a: &Hit, b: &Hit) -> Ordering {
+    let scores = if smaller_is_better { a.score.total_cmp(&b.score) } else { b.score.total_cmp(&a.score) };
+    scores.then_with(|| state.at(a.offset).id.cmp(&state.at(b.offset).id))
+}

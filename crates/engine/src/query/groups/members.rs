@@ -1,0 +1,74 @@
+//! Which points belong to given groups.
+
+use super::id::{GroupId, groups_of};
+use crate::collection::State;
+use crate::deadline::{Deadline, Pace};
+use crate::error::Error;
+use crate::filter::IndexSet as _;
+use crate::payload::{CountedValue, FieldIndex, JsonPath};
+use crate::point_set::PointSet;
+use crate::query::estimate;
+use crate::types::{PointId, PointOffset};
+use std::collections::HashMap;
+
+/// Of each group its points among `candidates`. An index of the field that has its values as they are stored answers for
+/// most points, another one says of which points the documents are to be read. Without one, those of all candidates are read.
+///
+/// # Errors
+/// `Timeout`.
+pub(super) fn members(
+    state: &State,
+    by: &JsonPath,
+    groups: &[&GroupId<'_>],
+    candidates: &PointSet,
+    deadline: &Deadline,
+) -> Result<Vec<PointSet>, Error> {
+    let Some(index) = state.index(by) else {
+        return by_documents(state, by, groups, candidates, deadline);
+    };
+    if !index.has_stored_values() {
+        let mut possible = PointSet::new();
+        groups.iter().for_each(|group| possible |= &may_hold(index, group));
+        return by_documents(state, by, groups, &(&possible & candidates), deadline);
+    }
+    // Points with a value that the index does not cover may be in no group, and in groups that it does not know.
+    let odd = &(index.uncovered() | index.null()) & candidates;
+    let mut members = by_documents(state, by, groups, &odd, deadline)?;
+    for (group, members) in groups.iter().zip(&mut members) {
+        if let Some(holders) = group.indexed().and_then(|value| index.points_with(&value)) {
+            *members |= &(&(&holders & candidates) - &odd);
+        }
+    }
+    Ok(members)
+}
+
+/// The points that may be in a group.
+fn may_hold(index: &FieldIndex, group: &GroupId<'_>) -> PointSet {
+    match group.indexed() {
+        Some(CountedValue::Text(text)) => index.match_string(text, PointId::parse_uuid(text)).possible(),
+        Some(CountedValue::Integer(integer)) => index.match_integer(integer).possible(),
+        _ => index.uncovered().clone(),
+    }
+}
+
+fn by_documents(
+    state: &State,
+    by: &JsonPath,
+    groups: &[&GroupId<'_>],
+    points: &PointSet,
+    deadline: &Deadline,
+) -> Result<Vec<PointSet>, Error> {
+    let mut members: Vec<Vec<PointOffset>> = vec![Vec::new(); groups.len()];
+    if !points.is_empty() {
+        deadline.expect(estimate::documents(points.len(), 1))?;
+        let places: HashMap<&GroupId<'_>, usize> = groups.iter().copied().zip(0..).collect();
+        let (mut pace, mut ids) = (Pace::new(deadline, 1), Vec::new());
+        for offset in points {
+            let payload = state.at(offset).payload.bytes();
+            pace.step(payload.len())?;
+            groups_of(payload, by, &mut ids);
+            ids.iter().filter_map(|id| places.get(id)).for_each(|&place| members[place].push(offset));
+        }
+    }
+    Ok(members.iter().map(|offsets| PointSet::from_sorted(offsets)).collect())
+}
