@@ -113,17 +113,17 @@ impl GraphSlot {
     }
 
     /// Asks for a graph that is built anew from all rows.
-    pub(super) fn request_rebuild(&self) {
+    pub fn request_rebuild(&self) {
         self.rebuild.store(true, Ordering::SeqCst);
     }
 
     /// Whether that has not begun.
-    pub(super) fn is_rebuild_requested(&self) -> bool {
+    pub fn is_rebuild_requested(&self) -> bool {
         self.rebuild.load(Ordering::SeqCst)
     }
 
     /// Puts a graph beside the current one that is built anew, in the place of another one.
-    pub(super) fn begin_rebuild(
+    pub fn begin_rebuild(
         &self,
         current: &FieldGraph,
         old: Option<&Arc<FieldGraph>>,

@@ -83,8 +83,8 @@ impl Collection {
     /// `MemoryLimit` where there is no room for a second graph.
     pub fn rebuild_graphs(self: &Arc<Self>) -> Result<(), Error> {
         let view = self.view();
-        let wanted = |(field, _): &(usize, &GraphSlot)| self.wants_graph(&view, *field);
-        let slots = || self.indexing.graphs.iter().enumerate().filter(wanted).map(|(_, slot)| slot);
+        let wanted = |field: &usize| wants_graph(&view, *field);
+        let slots = || (0..view.fields.len()).filter(wanted).map(|field| &*view.fields[field].graphs);
         let bytes = slots().filter_map(|slot| slot.current.load_full()).map(|graph| graph.file_bytes()).sum();
         if !self.shared.memory.has_room_for(bytes) {
             return Err(Error::MemoryLimit);
