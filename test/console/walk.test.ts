@@ -153,7 +153,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
 
   it('filters points, shows the JSON of the filter, and takes payloads for text', async () => {
     await page.getByRole('link', { name: 'Points', exact: true }).click();
-    await page.getByText('41 points').waitFor();
+    await page.getByText('41 points', { exact: true }).waitFor();
     await page.getByText('Filter', { exact: true }).click();
     await page.getByRole('button', { name: 'Add a condition' }).click();
     await page.getByLabel('Field').fill('colour');
@@ -200,8 +200,12 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Vector as JSON').fill('[1, 0, 0, 0]');
     await page.getByText('Parameters').click();
     await page.getByLabel('Exact').check();
+    await page.getByLabel('Explain').check();
+    await page.getByLabel('Why are these missing?').fill('3');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.getByText(/^10 points in/).waitFor();
+    const explained = page.getByRole('region', { name: 'Why points are missing' });
+    expect(await explained.getByRole('row').nth(1).innerText()).toMatch(/^3\s+(?:yes|no)/);
     await page.getByText('Request', { exact: true }).click();
     await page.getByRole('button', { name: 'curl' }).click();
     const curl = await page.getByLabel('Request', { exact: true }).innerText();

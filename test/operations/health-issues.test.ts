@@ -53,7 +53,9 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
       body: JSON.stringify(body),
     });
   const failing = async (): Promise<string | undefined> =>
-    /^kithdb_health_issues\{kind="checkpoint"\} (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+    /^kithdb_health_issues\{kind="checkpoint"\} (\d+)$/m.exec(
+      await (await fetch(`${url}/metrics`)).text(),
+    )?.[1];
   expect(await failing()).toBe('0');
   // Where the folder of the first collection is to be, the disk has something else.
   const inTheWay = join(dataDir, 'collections', '0000000000000001');

@@ -5,6 +5,7 @@ use super::fields::{self, ObjectWriter};
 use crate::embedding::Bm25;
 use crate::error::Error;
 use crate::json::{Kind, Reader, write_string};
+use std::fmt;
 
 /// The longest name of a model, in bytes.
 const MAX_NAME_BYTES: usize = 256;
@@ -113,7 +114,7 @@ impl NamedModels {
 }
 
 /// A vector of a request, or several of one field and one model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Claim {
     field: Box<str>,
     /// The model that made it, where the request says so.
@@ -122,6 +123,13 @@ struct Claim {
     place: String,
     /// The request names the field where it names the models.
     is_named: bool,
+}
+
+/// Without the place, which differs between two forms of the same request.
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.field, self.model)
+    }
 }
 
 /// The fields of a request's vectors and the models that it says they are of; none twice.

@@ -310,7 +310,7 @@ fn a_patch_changes_sparse_fields_but_not_their_datatype_c4_4() {
     };
     assert_eq!(
         after.sparse_fields()[0].1,
-        SparseParams { index: Some(index), modifier: Some(Modifier::None) }
+        SparseParams { index: Some(index), modifier: Some(Modifier::None), model: None }
     );
     assert_eq!(after.sparse_fields()[1].1.modifier(), Modifier::Idf);
     let other = patch(&json!({"sparse_vectors": {"t": {"index": {"datatype": "uint8"}}}})).unwrap();

@@ -129,7 +129,7 @@ function Table({ names }: { names: readonly string[] }) {
   const rows = new Map(described.value);
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label="Collections">
-      <table>
+      <table class="collections">
         <thead>
           <tr>
             <th scope="col">Name</th>

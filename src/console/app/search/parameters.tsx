@@ -93,6 +93,26 @@ function Switches({ draft, change }: QueryPart) {
           change({ rescore });
         }}
       />
+      <SwitchField
+        label="Explain"
+        hint="Says what the search did and where its time went. It runs on one thread."
+        value={draft.explain}
+        change={(explain) => {
+          change({ explain });
+        }}
+      />
+      {draft.explain && (
+        <TextField
+          label="Why are these missing?"
+          mono
+          value={draft.why}
+          placeholder="7, 12"
+          hint="Ids of up to 100 points. It takes an exact search more."
+          change={(why) => {
+            change({ why });
+          }}
+        />
+      )}
     </>
   );
 }

@@ -25,6 +25,9 @@ export interface SearchDraft {
   readonly ignoreCodes: boolean;
   readonly rescore: boolean;
   readonly oversampling: string;
+  readonly explain: boolean;
+  /** Ids of points of which the explanation says why they are missing. */
+  readonly why: string;
 }
 
 /** A text can be searched at once where there is a sparse vector; otherwise an id is what everybody has. */
@@ -48,6 +51,8 @@ export function newSearch(fields: readonly VectorField[], id: string | undefined
     ignoreCodes: false,
     rescore: true,
     oversampling: '',
+    explain: false,
+    why: '',
   };
 }
 
@@ -103,10 +108,13 @@ function paramsOf(draft: SearchDraft): JsonObject {
     ...(!draft.rescore && { rescore: false }),
     ...(draft.oversampling !== '' && { oversampling: Number(draft.oversampling) }),
   };
+  const why = draft.why.split(',').flatMap((text) => (parseId(text) ?? []) as JsonValue | []);
   return {
     ...(draft.ef !== '' && { hnsw_ef: Number(draft.ef) }),
     ...(draft.exact && { exact: true }),
     ...(draft.indexedOnly && { indexed_only: true }),
     ...(Object.keys(quantization).length > 0 && { quantization }),
+    ...(draft.explain && { explain: true }),
+    ...(draft.explain && why.length > 0 && { why }),
   };
 }

@@ -13,6 +13,7 @@ import { useAction } from '../service/loading';
 import { linkTo } from '../service/location';
 import { pointsPath, send } from '../service/request';
 import { vectorFields, type Point, type PointId } from '../service/types';
+import { ExplanationView, type Explanation } from './explanation';
 import { Cards } from './cards';
 import { Parameters } from './parameters';
 import { bodyOf, newSearch, type SearchDraft } from './query';
@@ -22,17 +23,19 @@ interface Found {
   readonly points: readonly Point[];
   /** In the server, in milliseconds. */
   readonly ms: number;
+  readonly explanation: Explanation | undefined;
 }
 
 interface Answer {
   readonly time: number | RawNumber;
   readonly result: { readonly points: readonly Point[] };
+  readonly explain?: Explanation;
 }
 
 async function search(name: string, body: JsonObject): Promise<Found> {
   const answer = (await send('POST', pointsPath(name, 'query'), body, { exact: true })) as Answer;
   const seconds = typeof answer.time === 'number' ? answer.time : Number(answer.time.rawJSON);
-  return { points: answer.result.points, ms: seconds * 1000 };
+  return { points: answer.result.points, ms: seconds * 1000, explanation: answer.explain };
 }
 
 /** Searches a collection by id, text or vector, with all parameters. `id` is of a point to start from. */
@@ -74,6 +77,7 @@ export function SearchPage({ name, info, reload, id }: CollectionPart & { id: st
         <RequestView request={{ method: 'POST', path: pointsPath(name, 'query'), body }} />
       )}
       <Failure error={searching.error} />
+      {found?.explanation !== undefined && <ExplanationView explanation={found.explanation} />}
       {found !== undefined && <Results name={name} found={found} changed={reload} again={searching.run} />}
     </>
   );

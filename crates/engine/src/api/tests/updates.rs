@@ -9,7 +9,7 @@ use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 fn upsert(body: &str) -> (Vec<crate::collection::update::PointInput>, UpdateMode, bool) {
     match api::upsert(body.as_bytes(), &Limits::default()).unwrap() {
-        Update::Upsert { points, mode, update_filter } => (points, mode, update_filter.is_some()),
+        Update::Upsert { points, mode, update_filter, .. } => (points, mode, update_filter.is_some()),
         other => panic!("{other:?}"),
     }
 }
@@ -221,7 +221,8 @@ fn versions_are_of_ids_alone_c25() {
 fn vector_operations_are_read_c5_5_c5_10() {
     let limits = Limits::default();
     let body = br#"{"points":[{"id":1,"vector":{"a":[1]}},{"id":1,"vectors":[2,3]}],"update_filter":{}}"#;
-    let Update::UpdateVectors { points, update_filter } = api::update_vectors(body, &limits).unwrap() else {
+    let Update::UpdateVectors { points, update_filter, .. } = api::update_vectors(body, &limits).unwrap()
+    else {
         panic!()
     };
     assert!(update_filter.is_some());

@@ -41,6 +41,7 @@ fn send(
         target: None,
         wait: true,
         strictness: Default::default(),
+        gives_out_texts: false,
         access: None,
         packing: Default::default(),
         timeout: None,
