@@ -1504,7 +1504,7 @@ export interface components {
         id: components['schemas']['PointId'];
         /** @description Whether it is among the hits. */
         returned: boolean;
-        /** @description Its score */
+        /** @description Its score, compared exactly. */
         score: number | null;
         /** @description Its place among all that match, compared exactly; where it would be, if it does not. */
         rank: number | null;

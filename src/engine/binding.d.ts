@@ -147,6 +147,9 @@ export interface Completion {
  */
 export declare function fileSystemOf(folder: string, allowed: Array<string>): NativeFileSystem
 
+/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
+export declare function filterProblem(json: string): string | null
+
 /** Which instructions this CPU runs the engine with. */
 export declare function kernels(): NativeKernels
 
@@ -501,9 +504,6 @@ export interface OpenOptions {
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
 }
-
-/** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
-export declare function filterProblem(json: string): string | null
 
 /**
  * The generation of the store of authentication that the catalog of a data directory has noted, whichever process has that
