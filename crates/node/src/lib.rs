@@ -155,15 +155,8 @@ impl NativeEngine {
         limits: Option<String>,
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
-        let body = self.bodies.take(id);
-        let (body, kept): (Body, _) = if gives_out_texts {
-            let body = Arc::new(body);
-            let is_packed = packing.unwrap_or_default() & 1 != 0;
-            let kept = Kept { body: Arc::clone(&body), is_packed };
-            (Box::new(Shared(body)), Some((Arc::clone(&self.handles), kept)))
-        } else {
-            (Box::new(body), None)
-        };
+        let packing = packing.unwrap_or_default();
+        let (body, kept) = self.body_of(id, gives_out_texts, packing & 1 != 0);
         let completions = Arc::clone(&self.completions);
         let Some(folder) = lock(&self.folder).clone() else {
             return completions.push(Completion::failure(id, &Error::NotReady));
@@ -176,7 +169,6 @@ impl NativeEngine {
             Ok(caller) => caller,
             Err(error) => return completions.push(Completion::failure(id, &error)),
         };
-        let packing = packing.unwrap_or_default();
         let now = Instant::now();
         let request = Request {
             operation,
@@ -210,6 +202,22 @@ impl NativeEngine {
                 }
             }),
         );
+    }
+
+    /// The body of the call `id`; with what is kept of it where texts are given out.
+    fn body_of(
+        &self,
+        id: u32,
+        gives_out_texts: bool,
+        is_packed: bool,
+    ) -> (Body, Option<(Arc<Handles>, Kept)>) {
+        let body = self.bodies.take(id);
+        if !gives_out_texts {
+            return (Box::new(body), None);
+        }
+        let body = Arc::new(body);
+        let kept = Kept { body: Arc::clone(&body), is_packed };
+        (Box::new(Shared(body)), Some((Arc::clone(&self.handles), kept)))
     }
 
     /// Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and

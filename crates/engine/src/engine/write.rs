@@ -141,16 +141,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         }
         Operation::DeleteCollection => Prepared::Deletion,
         Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
-        Operation::CloneCollection => {
-            let name = api::clone_collection(sent)?;
-            // Whoever clones a collection reads all of it.
-            if let Some(access) = &request.access {
-                access.check(&name, Right::Write)?;
-                access.check(&request.collection, Right::Read)?;
-            }
-            check_collection_name(&name)?;
-            Prepared::Clone(name)
-        }
+        Operation::CloneCollection => Prepared::Clone(name_of_clone(request, api::clone_collection(sent)?)?),
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
@@ -186,6 +177,16 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
+}
+
+/// The name of a clone, if the caller may make it. Whoever clones a collection reads all of it.
+fn name_of_clone(request: &Request, name: String) -> Result<String, Error> {
+    if let Some(access) = &request.access {
+        access.check(&name, Right::Write)?;
+        access.check(&request.collection, Right::Read)?;
+    }
+    check_collection_name(&name)?;
+    Ok(name)
 }
 
 /// The name of a vector field in the path.

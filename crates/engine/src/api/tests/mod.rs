@@ -19,6 +19,7 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
     }
     match operation {
         "create_collection" => shown(super::create_collection(body, limits)),
+        "create_vector_name" => shown(super::create_vector_name(body)),
         "update_collection" => shown(super::update_collection(body)),
         "create_field_index" => shown(super::create_field_index(body)),
         "upsert_points" => shown(super::upsert(body, limits)),

@@ -3,7 +3,7 @@
 use super::CHANGES;
 use super::accept::{Applied, accept};
 use super::in_flight::InFlightGuard;
-use super::request::{WriteDone, WriteReply, WriteRequest, refused};
+use super::request::{Write, WriteDone, WriteReply, WriteRequest, refused};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -168,13 +168,7 @@ impl Collection {
             }
             let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
             let WriteRequest { write, identity, deadline, bytes, reply } = request;
-            let room = if write.grows() {
-                self.admit_growth(write.growth(bytes, head.state.indexes.len()))
-            } else {
-                Ok(())
-            };
-            let rows = if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) };
-            if let Err(refused) = room.and(rows) {
+            if let Err(refused) = self.admit(head, &write, bytes) {
                 reply(Err(refused));
                 continue;
             }
@@ -207,6 +201,14 @@ impl Collection {
             return None;
         }
         Some(accepted)
+    }
+
+    /// Refuses a write that there is no memory for, or whose rows would be too many.
+    fn admit(&self, head: &Head, write: &Write, bytes: usize) -> Result<(), Error> {
+        if write.grows() {
+            self.admit_growth(write.growth(bytes, head.state.indexes.len()))?;
+        }
+        if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) }
     }
 
     /// Waits until all that the head has is durable. What is not may have to be taken back, at the positions that fields have

@@ -11,6 +11,11 @@ use crate::types::{OpNumber, PointId, PointOffset};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// The configuration of a change.
+fn restored(json: &[u8]) -> Result<Arc<CollectionConfig>, Unapplied> {
+    CollectionConfig::restore(json).map(Arc::new).map_err(|error| Unapplied::Refused(error.to_string()))
+}
+
 impl Head {
     /// Applies one change that was accepted before, as part of operation `op`.
     ///
@@ -76,15 +81,11 @@ impl Head {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
             }
             Change::SetConfig(json) => {
-                let config =
-                    CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
-                self.state.set_config(Arc::new(config));
+                self.state.set_config(restored(json)?);
             }
             Change::Skipped(_) => {}
             Change::SetFields(json) => {
-                let config =
-                    CollectionConfig::restore(json).map_err(|error| Unapplied::Refused(error.to_string()))?;
-                self.set_fields(op, Arc::new(config));
+                self.set_fields(op, restored(json)?);
             }
         }
         Ok(())
