@@ -24,7 +24,7 @@ const REPLACEMENTS: readonly unknown[] = [
 
 /** Messages of C1.4 that do not name the place of the fault, or name an alternative to it. */
 const NAMED_OTHERWISE =
-  /^(searches\[\d+\]: )?(vectors_config is required|Missing required field: points$|Dimension mismatch for vector '|Vector not found: |Wrong input: (Vector dimension|Not existing vector name) error: |Point not found: |Collection not found: )/;
+  /^(searches\[\d+\]: )?(vectors_config is required|Missing required field: (?:points|dense)$|Dimension mismatch for vector '|Vector not found: |Wrong input: (Vector dimension|Not existing vector name) error: |Point not found: |Collection not found: )/;
 
 /**
  * Values whose absence or replacement is first missed elsewhere: a query against the unnamed vector is compared with

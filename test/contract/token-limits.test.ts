@@ -59,6 +59,7 @@ const BODIES: Readonly<Record<string, object>> = {
   search_groups: { vector: [1, 0], group_by: 'a' },
   query_groups: { query: [1, 0], group_by: 'a' },
   recommend_groups: { positive: [[1, 0]], group_by: 'a' },
+  create_vector_name: { dense: { size: 2, distance: 'Dot' } },
 };
 
 /** A body that the endpoint of a route takes. */
@@ -202,7 +203,7 @@ describe('C15 collections of an access token', () => {
     const harmless = ['delete_collection', 'create_collection', 'collection_exists'];
     const routes = engineRoutes.filter(({ path }) => path.includes(':collection_name'));
     for (const route of routes.filter(({ operation }) => !harmless.includes(operation))) {
-      const at = route.path.replace(':field_name', 'a').replace(':id', '1');
+      const at = route.path.replace(':field_name', 'a').replace(':vector_name', 'v').replace(':id', '1');
       const [status] = await call(
         own,
         route.method,
@@ -495,7 +496,10 @@ describe('C15 filter of an access token', () => {
 
   it('C15 it is for points only, and the info has no counts', async () => {
     for (const route of engineRoutes.filter((one) => reachOf(one) === 'collection')) {
-      const at = route.path.replace(':collection_name', 'points').replace(':field_name', 'a');
+      const at = route.path
+        .replace(':collection_name', 'points')
+        .replace(':field_name', 'a')
+        .replace(':vector_name', 'v');
       expect([at, ...(await call(own, route.method, at, bodyOf(route)))]).toEqual([at, 403, FOR_POINTS]);
     }
     await ok(jwt, 'PUT', `${path}/index`, { field_name: 'tenant', field_schema: 'keyword' });

@@ -253,5 +253,6 @@ export function concretePath(route: { readonly path: string }): string {
     .replace(':collection_name', 'c')
     .replace(':snapshot_name', 's')
     .replace(':field_name', 'f')
+    .replace(':vector_name', 'v')
     .replace(':id', '7');
 }

@@ -9,6 +9,7 @@ const LINES = [
   'DELETE /collections/:collection_name write',
   'DELETE /collections/:collection_name/index/:field_name write',
   'DELETE /collections/:collection_name/snapshots/:snapshot_name any',
+  'DELETE /collections/:collection_name/vectors/:vector_name write',
   'DELETE /snapshots/:snapshot_name any',
   'GET / none',
   'GET /aliases any',
@@ -72,6 +73,7 @@ const LINES = [
   'PUT /collections/:collection_name/points/vectors write',
   'PUT /collections/:collection_name/snapshots/:snapshot_name/recover any',
   'PUT /collections/:collection_name/snapshots/recover any',
+  'PUT /collections/:collection_name/vectors/:vector_name write',
   'PUT /snapshots/recover any',
 ];
 

@@ -274,14 +274,11 @@ describe('kithdb migrate qdrant', () => {
         'Index of n: field_schema.memory',
         'The index of',
         'The shard keys',
-        'payload',
         'replication_factor',
         'shard_number',
         'sharding_method',
         'sparse_vectors.words.index.memory',
         'vectors.a.b.datatype:',
-        'vectors.a.b.hnsw_config.memory',
-        'vectors.a.b.memory',
       ]);
       const db = await open(dataDir());
       try {
@@ -290,7 +287,8 @@ describe('kithdb migrate qdrant', () => {
           size: 2,
           distance: 'Cosine',
           datatype: 'turbo4',
-          hnsw_config: { m: 8 },
+          memory: 'cold',
+          hnsw_config: { m: 8, memory: 'pinned' },
           quantization_config: { turbo: { bits: 'bits2', always_ram: true } },
         });
         expect(config.params.shard_number).toBe(1);
