@@ -191,15 +191,7 @@ impl NativeEngine {
             request,
             Box::new(move |result| {
                 calls.end(id);
-                match result {
-                    Ok(envelope) => completions.succeed(id, envelope),
-                    Err(error) => {
-                        if let Some((handles, kept)) = kept.filter(|_| error.code() == "vectors_wanted") {
-                            handles.keep(id, kept);
-                        }
-                        completions.push(Completion::failure(id, &error));
-                    }
-                }
+                complete(&completions, id, result, kept);
             }),
         );
     }
@@ -431,6 +423,24 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     let open: OpenEngine = Box::new(move |storage, lock| Engine::open_held(storage, lock, of_engine));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
+}
+
+/// Completes a call. The body of one whose texts are given out is kept until their vectors come.
+fn complete(
+    completions: &Completions,
+    id: u32,
+    result: Result<Vec<u8>, Error>,
+    kept: Option<(Arc<Handles>, Kept)>,
+) {
+    match result {
+        Ok(envelope) => completions.succeed(id, envelope),
+        Err(error) => {
+            if let Some((handles, kept)) = kept.filter(|_| error.code() == "vectors_wanted") {
+                handles.keep(id, kept);
+            }
+            completions.push(Completion::failure(id, &error));
+        }
+    }
 }
 
 /// The identity of a call that has an operation id, and what its caller may reach.

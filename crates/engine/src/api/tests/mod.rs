@@ -31,7 +31,12 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         "delete_payload" => shown(super::delete_payload(body, limits)),
         "clear_payload" => shown(super::clear_payload(body, limits)),
         "batch_update" => shown(super::batch_update(body, limits)),
-        "clone_collection" => shown(super::clone_collection(body)),
+        // The engine checks the name, for it asks for rights to it first.
+        "clone_collection" => {
+            let name = super::clone_collection(body)?;
+            crate::name::check_collection_name(&name)?;
+            shown(Ok(name))
+        }
         "retrieve_points" => shown(super::retrieve(body, limits)),
         "search" => shown(super::search(body, limits)),
         "search_batch" => shown(super::search_batch(body, limits)),
