@@ -197,6 +197,8 @@ impl Server {
             reserve: Arc::new(Reserve::open(Arc::new(disk.clone()))),
             unsaved_work: Arc::default(),
             waiting_writes: Arc::default(),
+            clock: Default::default(),
+            expired_points: Default::default(),
             supervisor: Arc::default(),
         });
         let body = format!(
