@@ -191,6 +191,34 @@ fn a_crash_leaves_a_whole_clone_or_none_c26() {
     assert_eq!(outcomes.len(), 2, "both outcomes must have been seen");
 }
 
+/// A creation whose sync failed may be in the log all the same, with its number. The folder of a clone that is refused
+/// afterwards is kept for the same reason, and must have another number.
+#[test]
+fn a_creation_of_unknown_fate_never_shows_the_files_of_a_clone_that_came_after_it_c26() {
+    let engine = prepared();
+    let mut kept = 0;
+    for n in 1.. {
+        let mut copy = engine.duplicate();
+        copy.open().expect("the prepared disk opens");
+        copy.disk.fail_nth(n, Fault::FsyncFails);
+        let body = json!({"vectors": {"size": 2, "distance": "Dot"}});
+        let created = copy.call("create_collection", "new", body);
+        copy.disk.clear_faults();
+        if created.is_ok() {
+            break;
+        }
+        assert!(copy.call("clone_collection", "source", json!({"name": "clone"})).is_err(), "{n}");
+        copy.restart();
+        if copy.ok("collection_exists", "new", json!(null))["exists"] == json!(true) {
+            kept += 1;
+            let info = copy.ok("collection_info", "new", json!(null));
+            assert_eq!(info["points_count"], 0, "after {n} calls");
+            assert_eq!(info["config"]["params"]["vectors"]["size"], 2, "after {n} calls");
+        }
+    }
+    assert!(kept > 0, "no creation of unknown fate was there after the restart");
+}
+
 /// Each call of a clone fails once: the collections that are there go on, and a second attempt succeeds.
 #[test]
 fn a_disk_that_fails_during_a_clone_leaves_none_behind_c26() {

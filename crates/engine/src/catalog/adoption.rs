@@ -116,11 +116,7 @@ impl Catalog {
         link: impl FnOnce(u64) -> Result<(), Error>,
         unopened: &dyn Fn(Unopened) -> Error,
     ) -> Result<Candidate, Error> {
-        let id = {
-            let mut ledger = self.ledger.lock();
-            ledger.next_id += 1;
-            ledger.next_id - 1
-        };
+        let id = self.ledger.lock().take_id();
         let prepared = link(id).and_then(|()| {
             let storage = &*self.shared.storage;
             let manifest = Manifest::load(storage, id).map_err(|bad| unopened(bad.into()))?;

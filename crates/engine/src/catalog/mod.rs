@@ -84,6 +84,7 @@ pub struct Catalog {
 
 /// What only changes of the catalog touch, one at a time.
 struct Ledger {
+    /// The number of the next collection, of whatever origin.
     next_id: u64,
     /// LSN of the catalog's last record.
     last_lsn: Lsn,
@@ -97,6 +98,15 @@ struct Ledger {
     is_stale: bool,
     /// Why the last attempt to write it failed.
     fault: Option<String>,
+}
+
+impl Ledger {
+    /// A number that no collection has had. It is not given again, also when its collection comes to nothing: a record whose
+    /// sync failed may be in the log all the same.
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
 }
 
 impl Catalog {
@@ -172,10 +182,9 @@ impl Catalog {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
         }
         self.shared.admit_growth(EMPTY_BYTES)?;
-        let id = ledger.next_id;
+        let id = ledger.take_id();
         let body = file::encode_entry(id, name, &config);
         self.append(&mut ledger, CREATE, identity, &body)?;
-        ledger.next_id = id + 1;
         // Without it a full disk refuses deletions as well; the next round of background work tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         let config = Arc::new(config);
