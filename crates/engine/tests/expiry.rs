@@ -146,12 +146,21 @@ fn a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17() {
 fn an_expired_point_is_absent_for_reads_by_id_and_for_writes_c17() {
     let engine = new_engine(1, config());
     engine.ok("create_collection", "other", json!({"vectors": {"size": 2, "distance": "Dot"}}));
-    engine.ok("upsert_points", "other", json!({"points": [{"id": 7, "vector": [1, 1]}]}));
+    engine.ok(
+        "upsert_points",
+        "other",
+        json!({"points": [{"id": 7, "vector": [1, 1], "payload": {"of": 1}}]}),
+    );
     engine.ok(
         "upsert_points",
         COLLECTION,
         json!({"points": [point(1, &json!(200)), point(2, &json!(null))]}),
     );
+    let beside_group = |engine: &TestEngine| {
+        let body = json!({"vector": [1, 1], "group_by": "of", "with_lookup": COLLECTION});
+        engine.ok("search_groups", "other", body)["groups"][0]["lookup"]["id"].clone()
+    };
+    assert_eq!(beside_group(&engine), 1);
     set_clock(&engine, 200);
     for (operation, collection, body) in [
         ("retrieve_points", COLLECTION, json!({"ids": [2, 1]})),
@@ -173,6 +182,7 @@ fn an_expired_point_is_absent_for_reads_by_id_and_for_writes_c17() {
             "{operation} {body}"
         );
     }
+    assert_eq!(beside_group(&engine), Value::Null);
     engine.ok("set_payload", COLLECTION, json!({"payload": {"until": null}, "filter": {}}));
     let all = |engine: &TestEngine| ids(&engine.ok("scroll", COLLECTION, json!({"limit": 9}))["points"]);
     assert_eq!(all(&engine), [2]);

@@ -348,12 +348,12 @@ impl Read<'_> {
             write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
-                && let Some(offset) = group.id.as_point().and_then(|id| view.state.ids.get(&id))
-                && within.is_none_or(|within| within.matches(&view.state.subject(*offset)))
+                && let Some(offset) = group.id.as_point().and_then(|id| view.state.offset(id))
+                && within.is_none_or(|within| within.matches(&view.state.subject(offset)))
             {
                 let packed = self.packed.as_deref_mut();
                 let mut writer = PointWriter::new(view, with, &mut self.budget, packed, 1);
-                writer.record(object.key("lookup"), Hit::unscored(*offset));
+                writer.record(object.key("lookup"), Hit::unscored(offset));
             }
             object.end();
         });
