@@ -16,6 +16,7 @@ import { compiled } from './compiled.mjs';
 import { positive, readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { machine } from './machine.mjs';
+import { median } from './median.mjs';
 
 const USAGE = `npm run bench:embedded -- --data FOLDER [flags]
 
@@ -254,10 +255,6 @@ async function startAttached(flags, ef, folder, processes) {
     child.send({ seconds });
     return measured;
   };
-}
-
-function median(numbers) {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 }
 
 function round(number) {

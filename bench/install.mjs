@@ -4,6 +4,7 @@
  * empty data directory; and its resident memory after a rest, when what the start needed is free again. Linux only, for
  * the memory.
  */
+import { median } from './median.mjs';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -71,11 +72,6 @@ async function timedStart(place, env) {
   process.kill(pid, 'SIGTERM');
   await server.stop();
   return { readyMs: server.readyAfterMs, residentMb: (Number(residentKb) * 1024) / 1e6 };
-}
-
-function median(numbers) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
 }
 
 function report(result) {

@@ -3,6 +3,7 @@
  * else the machine does then meets both, which runs one after the other do not have: their ratio differs from pair to pair
  * several times as much.
  */
+import { median } from './median.mjs';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,8 +95,4 @@ async function call(url, request) {
   const take = (_, body) => (result = JSON.parse(body.toString('utf8')).result);
   await sendAll(url, 1, 1, () => request, take);
   return result;
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[values.length >> 1];
 }

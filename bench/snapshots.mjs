@@ -2,27 +2,20 @@
  * `npm run bench:snapshots -- --data FOLDER …`: a clone of a collection, a snapshot of it, its recovery and its upload, beside a
  * file of as many bytes that is written and synced. Client and server share the machine.
  */
-import {
-  closeSync,
-  fsyncSync,
-  mkdtempSync,
-  openAsBlob,
-  openSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { mkdtempSync, openAsBlob, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
-import { requestBytes } from './connection.mjs';
+import { secondsToWrite } from './disk.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
+import { median } from './median.mjs';
+import { pointsInJson, upsertsOf } from './points.mjs';
 
 const USAGE = `npm run bench:snapshots -- --data FOLDER [flags]
 
@@ -33,7 +26,6 @@ const USAGE = `npm run bench:snapshots -- --data FOLDER [flags]
 
 const CONNECTIONS = 4;
 const BATCH = 256;
-const CHUNK_BYTES = 1 << 20;
 const POLL_MS = 200;
 
 const options = {
@@ -75,7 +67,7 @@ async function run() {
     const form = new globalThis.FormData();
     form.append('snapshot', await openAsBlob(file), 'snapshot');
     seconds.upload.push(await timed(() => send('POST', '/collections/recovered/snapshots/upload', form)));
-    seconds.disk.push(writeBytes(size));
+    seconds.disk.push(rounded(secondsToWrite(join(folder, 'bare'), size)));
     await call('DELETE', `/collections/c/snapshots/${made.name}`);
     const { count } = await call('POST', '/collections/recovered/points/count', {});
     if (count !== set.rows) throw new Error(`the recovered collection has ${count} of ${set.rows} points`);
@@ -98,17 +90,7 @@ async function run() {
 async function ingest() {
   await call('PUT', '/collections/c', { vectors: { size: set.dims, distance: set.distance } });
   const url = new URL(server.url);
-  const requests = [];
-  for (let first = 0; first < set.rows; first += BATCH) {
-    const rows = Array.from({ length: Math.min(BATCH, set.rows - first) }, (_, at) => first + at);
-    const points = rows.map((row) => {
-      const payload = set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
-      return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
-    });
-    requests.push(
-      requestBytes(url, 'PUT', '/collections/c/points?wait=true', `{"points":[${points.join(',')}]}`),
-    );
-  }
+  const requests = upsertsOf(url, 'c', pointsInJson(set), BATCH);
   await sendAll(url, CONNECTIONS, requests.length, (at) => requests[at]);
   while ((await call('GET', '/collections/c')).status !== 'green') await sleep(POLL_MS);
 }
@@ -116,7 +98,11 @@ async function ingest() {
 async function timed(work) {
   const startedAt = performance.now();
   await work();
-  return Number(((performance.now() - startedAt) / 1000).toPrecision(4));
+  return rounded((performance.now() - startedAt) / 1000);
+}
+
+function rounded(seconds) {
+  return Number(seconds.toPrecision(4));
 }
 
 function call(method, path, body) {
@@ -128,20 +114,4 @@ async function send(method, path, body, headers) {
   const { status, result } = await answer.json();
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${status.error}`);
   return result;
-}
-
-/** Seconds to write a file of so many bytes and sync it. */
-function writeBytes(bytes) {
-  const chunk = Buffer.alloc(CHUNK_BYTES, 'x');
-  const file = openSync(join(folder, 'bare'), 'w');
-  const startedAt = performance.now();
-  for (let left = bytes; left > 0; left -= CHUNK_BYTES)
-    writeSync(file, chunk, 0, Math.min(left, CHUNK_BYTES));
-  fsyncSync(file);
-  closeSync(file);
-  return Number(((performance.now() - startedAt) / 1000).toPrecision(4));
-}
-
-function median(numbers) {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 }

@@ -3,27 +3,20 @@
  * `kithdb export` beside the disk. The measurements take turns; client and server share the machine.
  */
 import { spawn } from 'node:child_process';
-import {
-  closeSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
-import { requestBytes } from './connection.mjs';
+import { secondsToWrite } from './disk.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
+import { median } from './median.mjs';
+import { pointsInJson, upsertsOf } from './points.mjs';
 
 const USAGE = `npm run bench:transfer -- --data FOLDER [flags]
 
@@ -35,7 +28,6 @@ const USAGE = `npm run bench:transfer -- --data FOLDER [flags]
 /** As `bench:rest` ingests. */
 const CONNECTIONS = 4;
 const BATCH = 256;
-const CHUNK_BYTES = 1 << 20;
 /** Milliseconds for the end of work on a deleted collection. */
 const SETTLE_MS = 500;
 
@@ -58,10 +50,10 @@ await untilInterrupted(run, async () => {
 async function run() {
   const dataDir = join(folder, 'data');
   server = await startServer(launcher, ['--port', '0', '--data-dir', dataDir, '--log-level', 'warn']);
-  const lines = linesOfSet();
+  const lines = pointsInJson(set);
   const file = join(folder, 'points.jsonl');
   writeFileSync(file, `${lines.join('\n')}\n`);
-  const requests = upsertsOf(lines);
+  const requests = upsertsOf(url(), 'raw', lines, BATCH);
   const ways = {
     raw: ['raw', () => sendAll(url(), CONNECTIONS, requests.length, (at) => requests[at])],
     import: ['imported', () => kithdb('import', 'imported', '--file', file)],
@@ -106,22 +98,6 @@ async function run() {
 
 function url() {
   return new URL(server.url);
-}
-
-function linesOfSet() {
-  return Array.from({ length: set.rows }, (_, row) => {
-    const payload = set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
-    return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
-  });
-}
-
-function upsertsOf(lines) {
-  const requests = [];
-  for (let first = 0; first < lines.length; first += BATCH) {
-    const body = `{"points":[${lines.slice(first, first + BATCH).join(',')}]}`;
-    requests.push(requestBytes(url(), 'PUT', '/collections/raw/points?wait=true', body));
-  }
-  return requests;
 }
 
 /** Seconds of work that fills a new collection, which is the only one. */
@@ -171,29 +147,13 @@ async function exported(place, format) {
     const seconds = (performance.now() - startedAt) / 1000;
     const bytes = statSync(to).size;
     rates.push(bytes / 1e6 / seconds);
-    disk.push(bytes / 1e6 / writeBytes(bytes));
+    disk.push(bytes / 1e6 / secondsToWrite(join(folder, 'bare'), bytes));
   }
   return {
     megabytesPerSecond: round(median(rates)),
     diskMegabytesPerSecond: round(median(disk)),
     bytes: statSync(to).size,
   };
-}
-
-/** Seconds to write a file of so many bytes and sync it. */
-function writeBytes(bytes) {
-  const chunk = Buffer.alloc(CHUNK_BYTES, 'x');
-  const file = openSync(join(folder, 'bare'), 'w');
-  const startedAt = performance.now();
-  for (let left = bytes; left > 0; left -= CHUNK_BYTES)
-    writeSync(file, chunk, 0, Math.min(left, CHUNK_BYTES));
-  fsyncSync(file);
-  closeSync(file);
-  return (performance.now() - startedAt) / 1000;
-}
-
-function median(numbers) {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 }
 
 function round(number) {
