@@ -1,6 +1,7 @@
 import { compact } from '../service/exact-json';
-import { idText, type Point, type PointId } from '../service/types';
+import type { Point, PointId } from '../service/types';
 import { cellText, columnsOf, isNumeric, payloadLine } from './fields';
+import { OpenPoint } from './open-point';
 
 interface Props {
   readonly points: readonly Point[];
@@ -37,15 +38,7 @@ export function PointTable({ points, selected, select, isScored = false }: Props
           {points.map((point) => (
             <tr key={compact(point.id)} aria-selected={compact(point.id) === chosen}>
               <th scope="row">
-                <button
-                  type="button"
-                  class="quiet mono"
-                  onClick={() => {
-                    select(point.id);
-                  }}
-                >
-                  {idText(point.id)}
-                </button>
+                <OpenPoint id={point.id} select={select} />
               </th>
               {isScored && <td class="number">{scoreText(point)}</td>}
               {columns.length === 0 && <td class="cut">{payloadLine(point.payload)}</td>}

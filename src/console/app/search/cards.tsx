@@ -1,7 +1,8 @@
 import { cardFieldsOf, cellText } from '../points/fields';
+import { OpenPoint } from '../points/open-point';
 import { scoreText } from '../points/table';
 import { compact } from '../service/exact-json';
-import { idText, type Point, type PointId } from '../service/types';
+import type { Point, PointId } from '../service/types';
 
 /** Longer texts are cut; the point itself shows them whole. */
 const MOST_CHARACTERS = 220;
@@ -13,15 +14,7 @@ export function Cards({ points, select }: { points: readonly Point[]; select: (i
       {points.map((point) => (
         <li key={compact(point.id)} class="card">
           <header class="row spread">
-            <button
-              type="button"
-              class="quiet mono"
-              onClick={() => {
-                select(point.id);
-              }}
-            >
-              {idText(point.id)}
-            </button>
+            <OpenPoint id={point.id} select={select} />
             <span class="faint">{scoreText(point)}</span>
           </header>
           <dl>
