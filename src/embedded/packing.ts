@@ -4,11 +4,8 @@ import { encodeJson, parseJson } from '../client/json';
 import type { Envelope } from '../client/transport';
 import type { Operation } from '../engine/types';
 
-/** Operations whose bodies may hold vectors. */
-const WITH_VECTORS: ReadonlySet<Operation> = new Set([
-  'upsert_points',
-  'update_vectors',
-  'batch_update',
+/** Operations whose bodies and answers may both have vectors. */
+const SEARCHES: readonly Operation[] = [
   'search',
   'search_batch',
   'query',
@@ -20,6 +17,20 @@ const WITH_VECTORS: ReadonlySet<Operation> = new Set([
   'search_groups',
   'query_groups',
   'recommend_groups',
+];
+/** Operations whose bodies may hold vectors. */
+const WITH_VECTORS: ReadonlySet<Operation> = new Set([
+  ...SEARCHES,
+  'upsert_points',
+  'update_vectors',
+  'batch_update',
+]);
+/** Operations whose answers may have vectors. */
+export const READS_OF_POINTS: ReadonlySet<Operation> = new Set([
+  ...SEARCHES,
+  'retrieve_points',
+  'get_point',
+  'scroll',
 ]);
 const FLOAT_BYTES = Float32Array.BYTES_PER_ELEMENT;
 const TRAILER_BYTES = 4;

@@ -1,35 +1,18 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine, type Operation, type Packing } from '../engine/types';
+import { EngineError, type Answer, type Engine, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
 import { failurePrefix } from './failure-prefix';
-import { packBody, unpackAnswer } from './packing';
+import { packBody, READS_OF_POINTS, unpackAnswer } from './packing';
 
 /** Interval of the timer that keeps the process alive while calls are under way. */
 const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
-/** Operations whose answers may have vectors. */
-const READS_OF_POINTS: ReadonlySet<Operation> = new Set([
-  'retrieve_points',
-  'get_point',
-  'search',
-  'search_batch',
-  'query',
-  'query_batch',
-  'recommend',
-  'recommend_batch',
-  'discover',
-  'discover_batch',
-  'scroll',
-  'search_groups',
-  'query_groups',
-  'recommend_groups',
-]);
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
 export class EmbeddedTransport implements ByteTransport {

@@ -150,8 +150,9 @@ export function httpListeners(services: HttpServices): HttpListeners {
     exchange.expectsContinue = expects === 'continue';
     requests.began();
     exchange.whenOver(() => {
-      requests.ended(exchange);
-      requestLog.ended(exchange);
+      const seconds = exchange.elapsedSeconds();
+      requests.ended(exchange, seconds);
+      requestLog.ended(exchange, seconds);
     });
     const refused = refuseHead(request, expects);
     if (refused !== undefined) {

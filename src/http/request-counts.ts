@@ -37,8 +37,8 @@ export interface RequestCounts {
   readonly refusals: ReadonlyMap<RefusalReason, number>;
   /** Counts a request that has arrived. */
   began(): void;
-  /** Counts a request that is over. */
-  ended(exchange: Exchange): void;
+  /** Counts a request that is over after so many seconds. */
+  ended(exchange: Exchange, seconds: number): void;
   connectionOpened(): void;
   connectionClosed(): void;
   connectionDropped(): void;
@@ -84,9 +84,9 @@ export class LocalRequestCounts implements RequestCounts {
     this.#inProgress += 1;
   }
 
-  ended(exchange: Exchange): void {
+  ended(exchange: Exchange, seconds: number): void {
     this.#inProgress -= 1;
-    this.#add(exchange);
+    this.#add(exchange, seconds);
     if (this.#inProgress === 0) {
       this.#idle?.();
     }
@@ -124,11 +124,10 @@ export class LocalRequestCounts implements RequestCounts {
         });
   }
 
-  #add(exchange: Exchange): void {
+  #add(exchange: Exchange, seconds: number): void {
     const counts = this.#of(exchange.route);
     const outcome = exchange.wasAnswered() ? exchange.response.statusCode : 'aborted';
     counts.outcomes.set(outcome, (counts.outcomes.get(outcome) ?? 0) + 1);
-    const seconds = exchange.elapsedSeconds();
     let bucket = 0;
     while (seconds > (DURATION_BOUNDS_SECONDS[bucket] ?? Infinity)) {
       bucket += 1;

@@ -28,20 +28,18 @@ export class RequestLog {
     this.#slowMs = options.slowMs ?? Infinity;
   }
 
-  /** Takes a request that is over. */
-  ended(exchange: Exchange): void {
+  /** Takes a request that is over after so many seconds. */
+  ended(exchange: Exchange, seconds: number): void {
+    const ms = seconds * 1000;
+    if (ms >= this.#slowMs) {
+      this.log.warn(this.#line(exchange, ms), 'slow request');
+    } else if (this.#logsAll) {
+      const words = exchange.wasAnswered() ? 'request' : 'request aborted by the client';
+      this.log.info(this.#line(exchange, ms), words);
+    }
     const { audit } = this.options;
-    if (this.#logsAll || audit !== undefined || this.#slowMs !== Infinity) {
-      const ms = exchange.elapsedSeconds() * 1000;
-      if (ms >= this.#slowMs) {
-        this.log.warn(this.#line(exchange, ms), 'slow request');
-      } else if (this.#logsAll) {
-        const words = exchange.wasAnswered() ? 'request' : 'request aborted by the client';
-        this.log.info(this.#line(exchange, ms), words);
-      }
-      if (audit !== undefined && exchange.route !== undefined && isAudited(exchange.route)) {
-        audit(this.#auditLine(exchange, exchange.route));
-      }
+    if (audit !== undefined && exchange.route !== undefined && isAudited(exchange.route)) {
+      audit(this.#auditLine(exchange, exchange.route));
     }
   }
 
