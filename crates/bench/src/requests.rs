@@ -1,11 +1,10 @@
 //! Requests to an engine in this process, as its binding makes them.
 
-use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Request};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The collection that all requests go to.
 pub const COLLECTION: &str = "bench";
@@ -23,20 +22,12 @@ pub fn send(
 ) -> Result<Vec<u8>, Box<dyn Error>> {
     let (send, receive) = mpsc::channel();
     let request = Request {
-        operation: Operation::parse(operation).ok_or_else(|| format!("unknown operation {operation}"))?,
-        collection: COLLECTION.to_string(),
         target: target.map(str::to_string),
-        wait: true,
-        strictness: Default::default(),
-        gives_out_texts: false,
-        access: None,
-        packing: Default::default(),
-        timeout: None,
-        body: Box::new(body),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
+        ..Request::new(
+            Operation::parse(operation).ok_or_else(|| format!("unknown operation {operation}"))?,
+            COLLECTION,
+            body,
+        )
     };
     engine.execute(request, Box::new(move |result| drop(send.send(result))));
     Ok(receive.recv()??)

@@ -42,7 +42,7 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
     write_optional(object.key("estimated_matches"), estimates.map(|all| all.iter().sum()), write_u64);
     write_u64(object.key("matches"), sum(|step| step.matches));
     write_counts(&mut object, sum);
-    let paths = |of: fn(&StepFigures) -> &Vec<JsonPath>| {
+    let paths = |of: fn(&StepFigures) -> Vec<&JsonPath>| {
         let mut paths: Vec<&JsonPath> = Vec::new();
         for path in steps.iter().flat_map(of) {
             if !paths.contains(&path) {
@@ -51,8 +51,8 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
         }
         paths
     };
-    write_paths(object.key("indexes_used"), &paths(|step| &step.indexes.used));
-    write_paths(object.key("indexes_missing"), &paths(|step| &step.indexes.missing));
+    write_paths(object.key("indexes_used"), &paths(used));
+    write_paths(object.key("indexes_missing"), &paths(missing));
     let rerank = Duration::from_nanos(sum(|step| step.tally.rerank_nanos));
     let mut parts = ObjectWriter::start(object.key("time_us"));
     for (name, took) in [
@@ -79,6 +79,14 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
     object.end();
 }
 
+fn used(step: &StepFigures) -> Vec<&JsonPath> {
+    step.indexes.used.iter().collect()
+}
+
+fn missing(step: &StepFigures) -> Vec<&JsonPath> {
+    step.indexes.missing.iter().map(|one| &one.key).collect()
+}
+
 fn write_counts(object: &mut ObjectWriter<'_>, sum: impl Fn(fn(&StepFigures) -> u64) -> u64) {
     write_u64(object.key("hops"), sum(|step| step.tally.hops));
     write_u64(object.key("distances"), sum(|step| step.tally.distances));
@@ -96,8 +104,8 @@ fn write_step(out: &mut Vec<u8>, step: &StepFigures) {
     write_optional(object.key("estimated_matches"), step.estimated_matches, write_u64);
     write_u64(object.key("matches"), step.matches);
     write_counts(&mut object, |of| of(step));
-    write_paths(object.key("indexes_used"), &step.indexes.used.iter().collect::<Vec<_>>());
-    write_paths(object.key("indexes_missing"), &step.indexes.missing.iter().collect::<Vec<_>>());
+    write_paths(object.key("indexes_used"), &used(step));
+    write_paths(object.key("indexes_missing"), &missing(step));
     let rerank = Duration::from_nanos(step.tally.rerank_nanos);
     let mut parts = ObjectWriter::start(object.key("time_us"));
     write_micros(parts.key("plan"), step.planning);

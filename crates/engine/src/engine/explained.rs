@@ -1,6 +1,7 @@
 //! Searches that are explained (C13): they run one after the other on the thread of their request.
 
-use super::read::{PointWriter, Read, write_hits};
+use super::point_writer::{PointWriter, write_hits};
+use super::read::Read;
 use super::search;
 use crate::api::explanation::{RequestTimes, write_explanation};
 use crate::api::response;
@@ -17,7 +18,7 @@ impl Read<'_> {
         &mut self,
         snapshot: &Arc<Snapshot>,
         request: &QueryRequest,
-        parse: Duration,
+        parse: Option<Duration>,
         is_list: bool,
     ) -> Result<(), Error> {
         let (hits, explanation) =
@@ -35,7 +36,7 @@ impl Read<'_> {
         &mut self,
         snapshot: &Arc<Snapshot>,
         requests: &[QueryRequest],
-        parse: Duration,
+        parse: Option<Duration>,
         is_list: bool,
     ) -> Result<(), Error> {
         let run = |(at, request): (usize, &QueryRequest)| {
@@ -77,8 +78,12 @@ impl Read<'_> {
         Ok(())
     }
 
-    fn with_arrival(&self, times: RequestTimes, parse: Duration) -> RequestTimes {
-        RequestTimes { queue: self.begun.saturating_duration_since(self.request.start), parse, ..times }
+    fn with_arrival(&self, times: RequestTimes, parse: Option<Duration>) -> RequestTimes {
+        RequestTimes {
+            queue: self.begun.saturating_duration_since(self.request.start),
+            parse: parse.unwrap_or_default(),
+            ..times
+        }
     }
 
     fn write_timed(
@@ -89,13 +94,7 @@ impl Read<'_> {
         is_list: bool,
     ) -> RequestTimes {
         let start = Instant::now();
-        let mut writer = PointWriter::new(
-            &snapshot.view,
-            &request.with,
-            &mut self.budget,
-            self.packed.as_deref_mut(),
-            hits.len(),
-        );
+        let mut writer = PointWriter::new(&snapshot.view, &request.with, &mut self.points, hits.len());
         writer.selecting = Some(Duration::ZERO);
         write_hits(self.out, &mut writer, hits, is_list);
         let payloads = writer.selecting.unwrap_or_default();

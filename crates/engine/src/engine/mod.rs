@@ -16,6 +16,7 @@ mod job_queue;
 mod memory_watch;
 mod operation;
 mod options;
+mod point_writer;
 mod pool;
 mod read;
 mod report;
@@ -123,6 +124,27 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request that begins now: strictly read, without a target, a time limit of its own, limits of its caller or an
+    /// identity, and answered when its change is visible.
+    pub fn new(operation: Operation, collection: impl Into<String>, body: Vec<u8>) -> Request {
+        Request {
+            operation,
+            collection: collection.into(),
+            target: None,
+            wait: true,
+            timeout: None,
+            body: Box::new(body),
+            identity: None,
+            strictness: Strictness::Strict,
+            gives_out_texts: false,
+            access: None,
+            packing: Packing::default(),
+            answer_room: None,
+            start: Instant::now(),
+            cancellation: Cancellation::default(),
+        }
+    }
+
     /// The body as parsers take it.
     ///
     /// # Errors

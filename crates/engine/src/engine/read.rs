@@ -2,24 +2,22 @@
 
 use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
+use super::point_writer::{PointOutput, PointWriter, write_hits};
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
 use crate::api::{self, BodyWithWarnings, response, summaries};
 use crate::catalog::Use;
-use crate::collection::{Point, View};
+use crate::collection::View;
 use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::PackedVectors;
-use crate::payload::PayloadSelector;
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
-use crate::types::OpNumber;
-use crate::vectors::VectorValue;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Runs a read and answers the whole envelope.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
@@ -36,8 +34,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         body: &body,
         deadline,
         out: &mut out,
-        budget,
-        packed: packed.as_mut(),
+        points: PointOutput { budget, packed: packed.as_mut() },
         explanation: &mut explanation,
         begun,
     }
@@ -60,9 +57,7 @@ pub(super) struct Read<'a> {
     body: &'a BodyWithWarnings<'a>,
     pub deadline: &'a Deadline,
     pub out: &'a mut Vec<u8>,
-    pub budget: AnswerBudget<'a>,
-    /// Where the vectors go if they are no part of the JSON.
-    pub packed: Option<&'a mut PackedVectors>,
+    pub points: PointOutput<'a>,
     /// The explanation of a search, in JSON; empty where none is asked for.
     pub explanation: &'a mut Vec<u8>,
     /// When a thread took the request.
@@ -99,7 +94,7 @@ impl Read<'_> {
             }
             other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
         }
-        self.budget.finish()
+        self.points.budget.finish()
     }
 
     /// The collection that the request names, kept from deletion while the answer is made.
@@ -175,13 +170,7 @@ impl Read<'_> {
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
-        let mut writer = PointWriter::new(
-            &view,
-            &parsed.with,
-            &mut self.budget,
-            self.packed.as_deref_mut(),
-            offsets.len(),
-        );
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
     }
@@ -195,13 +184,7 @@ impl Read<'_> {
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
-        let mut writer = PointWriter::new(
-            &view,
-            &parsed.with,
-            &mut self.budget,
-            self.packed.as_deref_mut(),
-            offsets.len(),
-        );
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
             None => response::write_list(self.out, offsets, |out, offset| {
@@ -219,7 +202,7 @@ impl Read<'_> {
             Operation::Discover => api::discover(body, limits)?,
             _ => api::query(body, limits)?,
         };
-        let parsing = self.begun.elapsed();
+        let parsing = parsed.node.explain.as_ref().map(|_| self.begun.elapsed());
         let is_list = self.request.operation != Operation::Query;
         self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
@@ -233,13 +216,7 @@ impl Read<'_> {
         }
         let access = self.request.access.as_ref();
         let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
-        let mut writer = PointWriter::new(
-            &snapshot.view,
-            &parsed.with,
-            &mut self.budget,
-            self.packed.as_deref_mut(),
-            hits.len(),
-        );
+        let mut writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.points, hits.len());
         write_hits(self.out, &mut writer, &hits, is_list);
         Ok(())
     }
@@ -252,7 +229,7 @@ impl Read<'_> {
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
             _ => api::query_batch(body, limits)?,
         };
-        let parsing = self.begun.elapsed();
+        let parsing = parsed.iter().any(|one| one.node.explain.is_some()).then(|| self.begun.elapsed());
         let is_list = self.request.operation != Operation::QueryBatch;
         self.check_lookups(&parsed)?;
         let held = self.enter()?;
@@ -268,13 +245,7 @@ impl Read<'_> {
         let access = self.request.access.as_ref();
         let results = search::batch(self.core, &snapshot, &parsed, access, self.deadline)?;
         response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let mut writer = PointWriter::new(
-                &snapshot.view,
-                &one.with,
-                &mut self.budget,
-                self.packed.as_deref_mut(),
-                hits.len(),
-            );
+            let mut writer = PointWriter::new(&snapshot.view, &one.with, &mut self.points, hits.len());
             write_hits(out, &mut writer, &hits, is_list);
         });
         Ok(())
@@ -290,13 +261,7 @@ impl Read<'_> {
         }
         parsed.filter = self.within(parsed.filter);
         let page = query::scroll(&view, &parsed, self.deadline)?;
-        let mut writer = PointWriter::new(
-            &view,
-            &parsed.with,
-            &mut self.budget,
-            self.packed.as_deref_mut(),
-            page.hits.len(),
-        );
+        let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, page.hits.len());
         response::write_page(self.out, page.next, |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
@@ -343,16 +308,14 @@ impl Read<'_> {
         response::write_list(result.key("groups"), &groups, |out, group| {
             let mut object = ObjectWriter::start(out);
             let with = &parsed.query.with;
-            let (packed, count) = (self.packed.as_deref_mut(), group.hits.len());
-            let mut writer = PointWriter::new(&snapshot.view, with, &mut self.budget, packed, count);
+            let mut writer = PointWriter::new(&snapshot.view, with, &mut self.points, group.hits.len());
             write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
                 && let Some(offset) = group.id.as_point().and_then(|id| view.state.offset(id))
                 && within.is_none_or(|within| within.matches(&view.state.subject(offset)))
             {
-                let packed = self.packed.as_deref_mut();
-                let mut writer = PointWriter::new(view, with, &mut self.budget, packed, 1);
+                let mut writer = PointWriter::new(view, with, &mut self.points, 1);
                 writer.record(object.key("lookup"), Hit::unscored(offset));
             }
             object.end();
@@ -409,125 +372,11 @@ impl Read<'_> {
     }
 }
 
-/// Writes the hits of a search as a list (C6.1), or those of a query as an object.
-pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
-    let view = writer.view;
-    // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
-    // version brings the point itself into the cache.
-    let found: Vec<(Hit, &Point, OpNumber)> = hits
-        .iter()
-        .map(|hit| {
-            let point = view.state.at(hit.offset);
-            (*hit, point, point.version)
-        })
-        .collect();
-    if is_list {
-        response::write_list(out, found, |out, found| writer.scored(out, found));
-    } else {
-        response::write_query_result(out, |out| {
-            response::write_elements(out, found, |out, found| writer.scored(out, found));
-        });
-    }
-}
-
 /// Names in `with_vector` must be declared.
 pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), Error> {
     let VectorSelector::Named(names) = selector else { return Ok(()) };
     match names.iter().find(|name| view.state.config.vector_position(name).is_none()) {
         Some(name) => Err(Error::VectorNotFound(name.to_string())),
         None => Ok(()),
-    }
-}
-
-/// Writes points of one view, with the payload and the vectors that the request selects.
-pub(super) struct PointWriter<'a, 'd> {
-    view: &'a View,
-    with: &'a Selectors,
-    budget: &'a mut AnswerBudget<'d>,
-    packed: Option<&'a mut PackedVectors>,
-    payload: Vec<u8>,
-    /// What stands for packed vectors.
-    places: Vec<u8>,
-    /// Time of selecting payloads and vectors, where it is taken.
-    pub selecting: Option<Duration>,
-}
-
-impl<'a, 'd> PointWriter<'a, 'd> {
-    /// A writer of so many points.
-    pub fn new(
-        view: &'a View,
-        with: &'a Selectors,
-        budget: &'a mut AnswerBudget<'d>,
-        packed: Option<&'a mut PackedVectors>,
-        points: usize,
-    ) -> PointWriter<'a, 'd> {
-        // What of the vectors is shown is not looked at closely: few points have many.
-        let shows_vectors = with.vector != VectorSelector::None;
-        let fields = view.state.config.fields().iter();
-        let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
-        budget.expect(points, components);
-        PointWriter { view, with, budget, packed, payload: Vec::new(), places: Vec::new(), selecting: None }
-    }
-
-    fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
-        let point = self.view.state.at(hit.offset);
-        if self.fits(out, point) {
-            self.point(hit, point, |point| response::write_record(out, point));
-        }
-    }
-
-    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, OpNumber)) {
-        if self.fits(out, point) {
-            self.point(hit, point, |point| {
-                response::write_scored_point(out, point, version.get(), hit.score)
-            });
-        }
-    }
-
-    fn fits(&mut self, out: &[u8], point: &Point) -> bool {
-        let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
-        let packed = self.packed.as_ref().map_or(0, |packed| packed.len());
-        self.budget.admits(out.len() + packed, looked_through)
-    }
-
-    fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
-        let start = self.selecting.map(|_| Instant::now());
-        let payload = match &self.with.payload {
-            PayloadSelector::None => None,
-            PayloadSelector::All => Some(point.payload.bytes()),
-            selector => {
-                self.payload.clear();
-                selector.select(point.payload.bytes(), &mut self.payload);
-                Some(self.payload.as_slice())
-            }
-        };
-        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
-        let vectors = match (&values, &mut self.packed) {
-            (Some(values), Some(packed)) => {
-                self.places.clear();
-                response::pack_vectors(values, packed, &mut self.places);
-                Some(response::ShownVectors::Packed(&self.places))
-            }
-            (values, _) => values.as_deref().map(response::ShownVectors::Values),
-        };
-        if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
-            *selecting += start.elapsed();
-        }
-        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
-        write(&shown);
-    }
-
-    fn vectors(&self, point: &Point) -> Vec<(&'a str, VectorValue)> {
-        let config = &self.view.state.config;
-        let wanted = |name: &str| match &self.with.vector {
-            VectorSelector::None => false,
-            VectorSelector::All => true,
-            VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
-        };
-        (0..config.positions())
-            .map(|position| (config.name_at(position), position))
-            .filter(|(name, _)| wanted(name))
-            .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
-            .collect()
     }
 }

@@ -22,7 +22,7 @@ pub struct FilterIndexes {
     /// Those that an index answers.
     pub used: Vec<JsonPath>,
     /// Those for which points are read because there is no index, or none of a kind that would answer.
-    pub missing: Vec<JsonPath>,
+    pub missing: Vec<Unindexed>,
 }
 
 impl Clause {
@@ -64,6 +64,7 @@ impl Clause {
 
 impl Filter {
     /// The keys of its conditions on fields that have an index of a kind that answers them, and those that need one.
+    /// `kind_at` says of what kind the index of a path is.
     pub fn indexes(&self, kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>) -> FilterIndexes {
         let mut indexes = FilterIndexes::default();
         self.indexes_below(None, kind_at, &mut indexes);
@@ -84,10 +85,12 @@ impl Filter {
                     let kind = kind_at(&key);
                     let is_answered =
                         |kinds: Kinds| kind.is_some_and(|kind| kinds.is_empty() || kinds.contains(&kind));
-                    let is_used = clauses.iter().map(Clause::kinds).all(is_answered);
-                    let list = if is_used { &mut indexes.used } else { &mut indexes.missing };
-                    if !list.contains(&key) {
-                        list.push(key);
+                    match clauses.iter().map(Clause::kinds).find(|kinds| !is_answered(kinds)) {
+                        None if !indexes.used.contains(&key) => indexes.used.push(key),
+                        Some(kinds) if !indexes.missing.iter().any(|one| one.key == key) => {
+                            indexes.missing.push(Unindexed { key, kinds });
+                        }
+                        _ => {}
                     }
                 }
                 Condition::Nested { key, filter } => {
@@ -99,30 +102,9 @@ impl Filter {
         }
     }
 
-    /// The first key that needs an index and has none of those kinds. `kind_at` says of what kind the index of a path is.
+    /// The first key that needs an index and has none of those kinds.
     pub fn unindexed(&self, kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>) -> Option<Unindexed> {
-        self.unindexed_below(None, kind_at)
-    }
-
-    fn unindexed_below(
-        &self,
-        outer: Option<&JsonPath>,
-        kind_at: &dyn Fn(&JsonPath) -> Option<FieldKind>,
-    ) -> Option<Unindexed> {
-        let whole = |key: &JsonPath| outer.map_or_else(|| key.clone(), |outer| outer.join(key));
-        self.each().find_map(|condition| match condition {
-            Condition::Field { key, clauses } => {
-                let key = whole(key);
-                let kind = kind_at(&key);
-                let is_answered =
-                    |kinds: Kinds| kind.is_some_and(|kind| kinds.is_empty() || kinds.contains(&kind));
-                let needed = clauses.iter().map(Clause::kinds).find(|kinds| !is_answered(kinds))?;
-                Some(Unindexed { key, kinds: needed })
-            }
-            Condition::Nested { key, filter } => filter.unindexed_below(Some(&whole(key)), kind_at),
-            Condition::Filter(filter) => filter.unindexed_below(outer, kind_at),
-            Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) => None,
-        })
+        self.indexes(kind_at).missing.into_iter().next()
     }
 
     /// The most values that one condition lists: of `any`, `except` and `has_id`.

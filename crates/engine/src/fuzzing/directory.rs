@@ -4,13 +4,11 @@ use crate::catalog::{CatalogFile, Mode};
 use crate::checkpoint::{Extent, ExtentWriter, Manifest, directory};
 use crate::collection::GraphPolicy;
 use crate::config::CollectionConfig;
-use crate::deadline::Cancellation;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::error::Error;
 use crate::storage::{SimDisk, StorageError, make_dir};
 use crate::types::{Lsn, OpNumber};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// Number and name of the collection.
 const ID: u64 = 1;
@@ -106,22 +104,7 @@ fn open(disk: &SimDisk) -> Result<Engine, String> {
 fn call(engine: &Engine, operation: Operation, body: &str) -> Result<Vec<u8>, Error> {
     let answer = Arc::new(Mutex::new(None));
     let slot = Arc::clone(&answer);
-    let request = Request {
-        operation,
-        collection: NAME.to_string(),
-        target: None,
-        wait: true,
-        strictness: Default::default(),
-        gives_out_texts: false,
-        access: None,
-        packing: Default::default(),
-        timeout: None,
-        body: Box::new(body.as_bytes().to_vec()),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    };
+    let request = Request::new(operation, NAME, body.as_bytes().to_vec());
     let put = move |result| *slot.lock().expect("the lock is not poisoned") = Some(result);
     engine.execute(request, Box::new(put));
     let answer = answer.lock().expect("the lock is not poisoned").take().expect("every request is answered");

@@ -5,80 +5,56 @@ use crate::field::Ranked;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts over some searches for the nearest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+/// Declares [`Tally`] by its counts.
+macro_rules! tally {
+    ($($(#[$about:meta])* $name:ident,)*) => {
+        /// Counts over some searches for the nearest.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Tally {
+            $($(#[$about])* pub $name: u64,)*
+        }
+
+        /// How many counts there are.
+        const COUNTS: usize = [$(stringify!($name)),*].len();
+
+        impl Tally {
+            fn counts(&self) -> [u64; COUNTS] {
+                [$(self.$name),*]
+            }
+
+            const fn of([$($name),*]: [u64; COUNTS]) -> Tally {
+                Tally { $($name),* }
+            }
+        }
+    };
+}
+
+tally! {
     /// Exact scans of originals: asked for, or of a collection without a graph.
-    pub exact_scans: u64,
+    exact_scans,
     /// Scans of the matches by their codes, as the first plan.
-    pub scans: u64,
+    scans,
     /// Walks through all rows, as the first plan.
-    pub wide_walks: u64,
+    wide_walks,
     /// Walks through matches only, as the first plan.
-    pub two_hop_walks: u64,
+    two_hop_walks,
     /// Plans given up for the next one because they had met too few matches.
-    pub fallbacks: u64,
+    fallbacks,
     /// Nodes that walks expanded.
-    pub hops: u64,
+    hops,
     /// Rows that walks compared.
-    pub distances: u64,
+    distances,
     /// Rows that scans compared by code.
-    pub scanned: u64,
+    scanned,
     /// Rows that were compared again by their originals.
-    pub reranked: u64,
+    reranked,
     /// Rows of tails that were compared beside walks.
-    pub tail: u64,
+    tail,
     /// Nanoseconds of re-ranking, of searches that are explained.
-    pub rerank_nanos: u64,
+    rerank_nanos,
 }
 
 impl Tally {
-    fn fields(&self) -> [u64; 11] {
-        [
-            self.exact_scans,
-            self.scans,
-            self.wide_walks,
-            self.two_hop_walks,
-            self.fallbacks,
-            self.hops,
-            self.distances,
-            self.scanned,
-            self.reranked,
-            self.tail,
-            self.rerank_nanos,
-        ]
-    }
-
-    const fn of(
-        [
-            exact_scans,
-            scans,
-            wide_walks,
-            two_hop_walks,
-            fallbacks,
-            hops,
-            distances,
-            scanned,
-            reranked,
-            tail,
-            rerank_nanos,
-        ]: [u64; 11],
-    ) -> Tally {
-        Tally {
-            exact_scans,
-            scans,
-            wide_walks,
-            two_hop_walks,
-            fallbacks,
-            hops,
-            distances,
-            scanned,
-            reranked,
-            tail,
-            rerank_nanos,
-        }
-    }
-
     /// Counts what was re-ranked.
     pub(super) fn rerank(&mut self, ranked: &Ranked) {
         self.reranked += ranked.reranked as u64;
@@ -87,7 +63,7 @@ impl Tally {
 
     /// Adds what another has counted.
     pub(super) fn add(&mut self, other: Tally) {
-        let (own, others) = (self.fields(), other.fields());
+        let (own, others) = (self.counts(), other.counts());
         *self = Tally::of(std::array::from_fn(|at| own[at] + others[at]));
     }
 
@@ -102,7 +78,7 @@ impl Tally {
 }
 
 thread_local! {
-    static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; 11])) };
+    static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; COUNTS])) };
 }
 
 /// Changes the tally of this thread.
@@ -121,12 +97,12 @@ pub fn take_tally() -> Tally {
 
 /// Tallies of many threads, added up.
 #[derive(Debug, Default)]
-pub struct Totals([AtomicU64; 11]);
+pub struct Totals([AtomicU64; COUNTS]);
 
 impl Totals {
     /// Adds a tally.
     pub fn add(&self, tally: Tally) {
-        for (total, value) in self.0.iter().zip(tally.fields()) {
+        for (total, value) in self.0.iter().zip(tally.counts()) {
             // Most are zero, and a shared line is not worth dirtying for nothing.
             if value > 0 {
                 total.fetch_add(value, Ordering::Relaxed);

@@ -12,6 +12,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::point_set::PointSet;
 use crate::types::{Metric, PointId, PointOffset};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -83,7 +84,6 @@ pub(super) fn why(
     }
     let exact = exact(prepared, state.live.len());
     let ranks = Ranks::new(run(snapshot, &exact, deadline)?);
-    let by_codes = run(snapshot, &by_codes(prepared), deadline)?;
     let case = Case {
         snapshot,
         request,
@@ -91,7 +91,7 @@ pub(super) fn why(
         exact: &exact,
         ranks,
         returned: hits.iter().map(|hit| hit.offset).collect(),
-        by_codes: by_codes.iter().map(|hit| hit.offset).collect(),
+        by_codes: OnceCell::new(),
         deadline,
     };
     asked.iter().map(|&id| case.of(id)).collect()
@@ -139,7 +139,8 @@ struct Case<'a> {
     exact: &'a Prepared,
     ranks: Ranks,
     returned: PointSet,
-    by_codes: PointSet,
+    /// What scans of codes find in place of walks; only where a point was lost by one of the two.
+    by_codes: OnceCell<PointSet>,
     deadline: &'a Deadline,
 }
 
@@ -154,27 +155,44 @@ impl Case<'_> {
             Some(&place) => (Some(self.ranks.hits[place].score), Some(place as u64 + 1)),
             None => self.alone(offset)?,
         };
-        let lost_by = (!returned).then(|| self.loss(offset, failed_condition.is_some(), score, rank));
+        let lost_by = match returned {
+            true => None,
+            false => Some(self.loss(offset, failed_condition.is_some(), score, rank)?),
+        };
         Ok(Why { id, returned, score, rank, failed_condition, lost_by })
     }
 
-    fn loss(&self, offset: PointOffset, is_filtered: bool, score: Option<f32>, rank: Option<u64>) -> Loss {
+    fn loss(
+        &self,
+        offset: PointOffset,
+        is_filtered: bool,
+        score: Option<f32>,
+        rank: Option<u64>,
+    ) -> Result<Loss, Error> {
         let root = &self.prepared.root;
         if self.prepared.leaves().iter().all(|leaf| self.has_no_vector(leaf, offset)) {
-            return Loss::NoVector;
+            return Ok(Loss::NoVector);
         }
         if is_filtered {
-            return Loss::Filter;
+            return Ok(Loss::Filter);
         }
-        let (Some(score), Some(rank)) = (score, rank) else { return Loss::Rank };
+        let (Some(score), Some(rank)) = (score, rank) else { return Ok(Loss::Rank) };
         if root.threshold.is_some_and(|least| self.is_worse(score, least)) {
-            return Loss::Threshold;
+            return Ok(Loss::Threshold);
         }
         let place = usize::try_from(rank - 1).unwrap_or(usize::MAX);
         if !(self.prepared.offset..root.window).contains(&place) {
-            return Loss::Rank;
+            return Ok(Loss::Rank);
         }
-        if self.by_codes.contains(offset) { Loss::Walk } else { Loss::Codes }
+        Ok(if self.found_by_codes()?.contains(offset) { Loss::Walk } else { Loss::Codes })
+    }
+
+    fn found_by_codes(&self) -> Result<&PointSet, Error> {
+        if let Some(found) = self.by_codes.get() {
+            return Ok(found);
+        }
+        let hits = run(self.snapshot, &by_codes(self.prepared), self.deadline)?;
+        Ok(self.by_codes.get_or_init(|| hits.iter().map(|hit| hit.offset).collect()))
     }
 
     /// Whether a leaf compares vectors and the point has none of that name.

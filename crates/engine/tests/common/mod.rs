@@ -5,7 +5,6 @@ mod walks;
 
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
@@ -14,7 +13,6 @@ use kithdb_engine::storage::SimDisk;
 use kithdb_engine::types::OperationId;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// Segments so short that damage also hits others than the last, and chunks and graphs of a few rows.
 pub const SHORT_FILES: Thresholds = Thresholds {
@@ -36,22 +34,11 @@ pub fn setting(name: &str) -> Option<u64> {
 
 /// A request that is answered when it is done, without a deadline. A body of null is none.
 pub fn request(operation: &str, collection: &str, body: &Value) -> Request {
-    Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.to_string(),
-        target: None,
-        wait: true,
-        strictness: Default::default(),
-        gives_out_texts: false,
-        access: None,
-        packing: Default::default(),
-        timeout: None,
-        body: Box::new(if body.is_null() { Vec::new() } else { body.to_string().into_bytes() }),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    }
+    Request::new(
+        Operation::parse(operation).expect("a known operation"),
+        collection,
+        if body.is_null() { Vec::new() } else { body.to_string().into_bytes() },
+    )
 }
 
 /// See the module.

@@ -3,7 +3,6 @@
 use crate::data::Data;
 use crate::{Outcome, text};
 use kithdb_engine::collection::Collection;
-use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::storage::RealDisk;
 use kithdb_engine::types::{Metric, Row};
@@ -69,22 +68,7 @@ struct Churn<'a> {
 impl Churn<'_> {
     fn call(&self, operation: Operation, body: String) -> Outcome<Value> {
         let (sender, receiver) = mpsc::channel();
-        let request = Request {
-            operation,
-            collection: COLLECTION.to_string(),
-            target: None,
-            wait: true,
-            strictness: Default::default(),
-            gives_out_texts: false,
-            access: None,
-            packing: Default::default(),
-            timeout: None,
-            body: Box::new(body.into_bytes()),
-            start: Instant::now(),
-            answer_room: None,
-            identity: None,
-            cancellation: Cancellation::default(),
-        };
+        let request = Request::new(operation, COLLECTION, body.into_bytes());
         // The receiver waits for exactly this answer.
         let reply = move |answer| drop(sender.send(answer));
         self.engine.execute(request, Box::new(reply));

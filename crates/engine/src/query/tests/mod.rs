@@ -7,12 +7,10 @@ mod strategies;
 mod trees;
 
 use crate::catalog::Mode;
-use crate::deadline::Cancellation;
 use crate::engine::{Engine, Operation, Options, Request};
 use crate::storage::SimDisk;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// An engine over an empty disk.
 fn engine(seed: u64) -> Engine {
@@ -36,22 +34,11 @@ fn send(
 ) -> Result<Vec<u8>, crate::error::Error> {
     let answer = Arc::new(Mutex::new(None));
     let slot = Arc::clone(&answer);
-    let request = Request {
-        operation: Operation::parse(operation).expect("a known operation"),
-        collection: collection.into(),
-        target: None,
-        wait: true,
-        strictness: Default::default(),
-        gives_out_texts: false,
-        access: None,
-        packing: Default::default(),
-        timeout: None,
-        body: Box::new(body.to_string().into_bytes()),
-        start: Instant::now(),
-        answer_room: None,
-        identity: None,
-        cancellation: Cancellation::default(),
-    };
+    let request = Request::new(
+        Operation::parse(operation).expect("a known operation"),
+        collection,
+        body.to_string().into_bytes(),
+    );
     engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
     answer.lock().unwrap().take().expect("answered before it returns")
 }

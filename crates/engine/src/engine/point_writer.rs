@@ -1,0 +1,132 @@
+//! Points in an answer, with the payload and the vectors that the request selects.
+
+use super::answer_budget::AnswerBudget;
+use crate::api::response;
+use crate::collection::{Point, View};
+use crate::json::PackedVectors;
+use crate::payload::PayloadSelector;
+use crate::query::Hit;
+use crate::query::request::{Selectors, VectorSelector};
+use crate::types::OpNumber;
+use crate::vectors::VectorValue;
+use std::time::{Duration, Instant};
+
+/// What all points of an answer share.
+pub(super) struct PointOutput<'d> {
+    /// Bounds the answer.
+    pub budget: AnswerBudget<'d>,
+    /// Where the vectors go if they are no part of the JSON.
+    pub packed: Option<&'d mut PackedVectors>,
+}
+
+/// Writes the hits of a search as a list (C6.1), or those of a query as an object.
+pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
+    let view = writer.view;
+    // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
+    // version brings the point itself into the cache.
+    let found: Vec<(Hit, &Point, OpNumber)> = hits
+        .iter()
+        .map(|hit| {
+            let point = view.state.at(hit.offset);
+            (*hit, point, point.version)
+        })
+        .collect();
+    if is_list {
+        response::write_list(out, found, |out, found| writer.scored(out, found));
+    } else {
+        response::write_query_result(out, |out| {
+            response::write_elements(out, found, |out, found| writer.scored(out, found));
+        });
+    }
+}
+
+/// Writes points of one view, with the payload and the vectors that the request selects.
+pub(super) struct PointWriter<'a, 'd> {
+    view: &'a View,
+    with: &'a Selectors,
+    output: &'a mut PointOutput<'d>,
+    payload: Vec<u8>,
+    /// What stands for packed vectors.
+    places: Vec<u8>,
+    /// Time of selecting payloads and vectors, where it is taken.
+    pub selecting: Option<Duration>,
+}
+
+impl<'a, 'd> PointWriter<'a, 'd> {
+    /// A writer of so many points.
+    pub fn new(
+        view: &'a View,
+        with: &'a Selectors,
+        output: &'a mut PointOutput<'d>,
+        points: usize,
+    ) -> PointWriter<'a, 'd> {
+        // What of the vectors is shown is not looked at closely: few points have many.
+        let shows_vectors = with.vector != VectorSelector::None;
+        let fields = view.state.config.fields().iter();
+        let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
+        output.budget.expect(points, components);
+        PointWriter { view, with, output, payload: Vec::new(), places: Vec::new(), selecting: None }
+    }
+
+    pub fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
+        let point = self.view.state.at(hit.offset);
+        if self.fits(out, point) {
+            self.point(hit, point, |point| response::write_record(out, point));
+        }
+    }
+
+    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, OpNumber)) {
+        if self.fits(out, point) {
+            self.point(hit, point, |point| {
+                response::write_scored_point(out, point, version.get(), hit.score)
+            });
+        }
+    }
+
+    fn fits(&mut self, out: &[u8], point: &Point) -> bool {
+        let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
+        let packed = self.output.packed.as_ref().map_or(0, |packed| packed.len());
+        self.output.budget.admits(out.len() + packed, looked_through)
+    }
+
+    fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
+        let start = self.selecting.map(|_| Instant::now());
+        let payload = match &self.with.payload {
+            PayloadSelector::None => None,
+            PayloadSelector::All => Some(point.payload.bytes()),
+            selector => {
+                self.payload.clear();
+                selector.select(point.payload.bytes(), &mut self.payload);
+                Some(self.payload.as_slice())
+            }
+        };
+        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
+        let vectors = match (&values, &mut self.output.packed) {
+            (Some(values), Some(packed)) => {
+                self.places.clear();
+                response::pack_vectors(values, packed, &mut self.places);
+                Some(response::ShownVectors::Packed(&self.places))
+            }
+            (values, _) => values.as_deref().map(response::ShownVectors::Values),
+        };
+        if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
+            *selecting += start.elapsed();
+        }
+        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
+        write(&shown);
+    }
+
+    fn vectors(&self, point: &Point) -> Vec<(&'a str, VectorValue)> {
+        let config = &self.view.state.config;
+        let wanted = |name: &str| match &self.with.vector {
+            VectorSelector::None => false,
+            VectorSelector::All => true,
+            VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
+        };
+        (0..config.positions())
+            .map(|position| (config.name_at(position), position))
+            .filter(|(name, _)| wanted(name))
+            .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))
+            .collect()
+    }
+}
