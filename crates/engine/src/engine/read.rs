@@ -169,6 +169,9 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+            strict.check_retrieve(parsed.ids.len())?;
+        }
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
@@ -183,6 +186,9 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+            strict.check_retrieve(parsed.ids.len())?;
+        }
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
@@ -207,7 +213,7 @@ impl Read<'_> {
         self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
         self.limit(&mut parsed);
@@ -234,7 +240,7 @@ impl Read<'_> {
         self.check_lookups(&parsed)?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
         parsed.iter_mut().for_each(|one| self.limit(one));
@@ -256,7 +262,7 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
@@ -272,7 +278,7 @@ impl Read<'_> {
         let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
@@ -295,9 +301,9 @@ impl Read<'_> {
         }
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
-            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_key("group_by", &parsed.by)?;
+            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
         }
         self.limit(&mut parsed.query);
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
@@ -343,9 +349,9 @@ impl Read<'_> {
         let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
-            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_key("key", &parsed.key)?;
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
         let hits = query::facet(&view, &parsed, self.deadline)?;
@@ -357,7 +363,7 @@ impl Read<'_> {
         let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
