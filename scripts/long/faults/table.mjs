@@ -103,7 +103,9 @@ export const DETECTED_BY = {
   RefusedGroupStays: directed('a_full_disk_refuses_writes_until_there_is_room_and_serves_reads_c1_5'),
   RefusedRequestLeavesDeaths: programs,
   RefusedRequestLeavesPostings: programs,
-  IndexWithoutCatchUp: programs,
+  IndexWithoutCatchUp: program('field_indexes')(
+    'writes_and_searches_go_on_while_indexes_are_built_and_dropped_c5_12',
+  ),
   RewriteClaimsTail: programs,
   RewriteLosesRows: unit(
     'field::rewriting::tests::a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph',
