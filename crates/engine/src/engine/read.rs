@@ -11,6 +11,7 @@ use crate::collection::View;
 use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::json::PackedVectors;
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
@@ -126,7 +127,7 @@ impl Read<'_> {
 
     /// Puts the filter of the caller around a search.
     fn limit(&self, request: &mut QueryRequest) {
-        if self.shown().is_some() {
+        if self.shown().is_some() && !PlantedFault::SearchOutsideToken.is_on() {
             let own = request.node.filter.take().map(Arc::unwrap_or_clone);
             request.node.filter = self.within(own).map(Arc::new);
         }
@@ -348,12 +349,16 @@ impl Read<'_> {
     fn facet(&mut self) -> Result<(), Error> {
         let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+        let collection = held.collection()?;
+        let is_late = PlantedFault::ExpiredCounted.is_on();
+        let view = if is_late { collection.view() } else { collection.current_view() };
+        if let Some(strict) = Strict::of(collection, &view.state, self.request)? {
             strict.check_key("key", &parsed.key)?;
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::FacetOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
