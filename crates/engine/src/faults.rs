@@ -183,7 +183,7 @@ planted_faults! {
     PanicEndsThread,
     /// The limit of memory refuses no growth.
     MemoryNotLimited,
-    // Expiry, versions, tokens with limits, aliases, clones, groups, explanations, models.
+    // Expiry, versions, tokens with limits, aliases, clones.
     /// A facet counts points whose time has come.
     ExpiredCounted,
     /// The removal of points whose time has come is not logged.
@@ -202,12 +202,6 @@ planted_faults! {
     AliasBatchHalved,
     /// The manifest of a clone does not say which collection wrote its files.
     CopyForgetsWriters,
-    /// Further groups are searched for without the filter of the request.
-    GroupsOutsideFilter,
-    /// What a prefetch adds to a score is explained as twice that.
-    ContributionsDoubled,
-    /// The terms of BM25 have other indices than Qdrant's.
-    TermsHashedOtherwise,
 }
 
 impl PlantedFault {

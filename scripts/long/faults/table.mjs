@@ -182,12 +182,9 @@ export const DETECTED_BY = {
   UpdateOutsideToken: program('token_limits')('an_update_by_a_filter_changes_what_the_caller_may_reach_c15'),
   AliasBatchHalved: powerCut('aliases::a_batch_of_changes_is_whole_wherever_the_power_goes_c12'),
   CopyForgetsWriters: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
-  GroupsOutsideFilter: unit('query::tests::groups::groups_are_those_of_all_hits_c12'),
-  ContributionsDoubled: unit('query::tests::explain::contributions_add_up_to_the_score_c13'),
-  TermsHashedOtherwise: unit(
-    'embedding::tests::a_document_has_the_weights_of_its_stems_without_stop_words_c16',
+  DimensionNotChecked: jest('contract/model-endpoints')(
+    'C16 answer 502 with the name of the model and the place, and never the key',
   ),
-  DimensionNotChecked: jest('contract/model-endpoints')('C16 take no answer with'),
   LimitsNotForServer: jest('contract/token-limits')(
     'C15 what is about the whole server needs a token without limits',
   ),
