@@ -140,11 +140,12 @@ impl Calibration {
         if k <= few {
             return Some((width(0)?.ceil() as usize).max(k));
         }
-        let wide = width(1)?;
+        // More hits take no narrower walk.
+        let narrow = width(0)?;
+        let wide = width(1)?.max(narrow);
         if k >= many {
             return Some(((wide * k as f64 / many as f64).ceil() as usize).clamp(k, WIDEST.max(k)));
         }
-        let narrow = width(0)?.min(wide);
         let between = (k - few) as f64 / (many - few) as f64;
         Some(((narrow + (wide - narrow) * between).ceil() as usize).max(k))
     }
@@ -326,7 +327,7 @@ mod tests {
     fn what_no_width_reaches_has_none() {
         let calibration = of(&[[0.7; LADDER.len()]; 64]);
         assert_eq!(calibration.ef(0.9, 10, 1.0), None);
-        assert_eq!(calibration.ef(0.7, 10, 1.0), Some(10));
+        assert_eq!(calibration.ef(0.69, 10, 1.0), Some(10));
     }
 
     #[test]
