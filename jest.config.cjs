@@ -15,6 +15,7 @@ module.exports = {
   testEnvironment: 'node',
   testMatch: ['**/*.test.ts'],
   maxWorkers: 2,
+  testSequencer: '<rootDir>/test/sequencer.cjs',
   // A busy machine is no reason to fail: what hangs is found just as well a little later.
   testTimeout: 120_000,
   // TypeScript sources name their imports with `.js` where they need a suffix at all.

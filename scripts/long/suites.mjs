@@ -88,6 +88,23 @@ function runAuthFlips(first, count) {
   return runJest('auth-flips', ['test/auth/store-damage', '-t', 'any flip of a bit'], variables, count);
 }
 
+/** Every case of the tests of which `npm test` takes a share (test/sample.ts). */
+function runCases() {
+  const files = [
+    'clients/python-client',
+    'contract/mutations',
+    'crash/disk-full',
+    'operations/backup.test',
+    'bench/load',
+  ];
+  return runJest(
+    'cases',
+    files.map((file) => `test/${file}`),
+    { ALL_CASES: 1 },
+    1,
+  );
+}
+
 /** Every page of the console in both schemes, wide and narrow; the pictures are in `.build/console-pictures`. */
 function runConsole() {
   return runJest('console', ['test/console'], { CONSOLE_WALK: 'all' }, 1);
@@ -217,6 +234,8 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
+  // Four minutes on two cores: in full only.
+  cases: { full: 1, isNumbered: false, run: runCases },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },

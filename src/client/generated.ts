@@ -592,13 +592,13 @@ export interface components {
       upsert_max_batchsize?: number | null;
       /** @description Searches of a batch. */
       search_max_batchsize?: number | null;
-      /** @description Bytes of vectors of the collection; not enforced. */
+      /** @description Bytes of the vectors of live points; when they are reached, what brings more is refused. */
       max_collection_vector_size_bytes?: number | null;
-      /** @description Bytes of payloads of the collection; not enforced. */
+      /** @description Bytes of the payloads of live points; when they are reached, what brings more is refused. */
       max_collection_payload_size_bytes?: number | null;
-      /** @description Reads a minute; not enforced. */
+      /** @description Tokens that reads take in a minute; a query takes one for each vector, condition and prefetch. */
       read_rate_limit?: number | null;
-      /** @description Writes a minute; not enforced. */
+      /** @description Tokens that updates of points take in a minute, one for each point and five for a filter. */
       write_rate_limit?: number | null;
       /** @description Points of the collection. */
       max_points_count?: number | null;
@@ -606,11 +606,11 @@ export interface components {
       filter_max_conditions?: number | null;
       /** @description Values of a condition. */
       condition_max_size?: number | null;
-      /** @description Limits of multi-vectors by name; not enforced. */
+      /** @description Limits of multi-vectors by name, `max_vectors` is the rows of one. */
       multivector_config?: {
         [key: string]: Record<string, never>;
       } | null;
-      /** @description Limits of sparse vectors by name; not enforced. */
+      /** @description Limits of sparse vectors by name, `max_length` is the indices of one. */
       sparse_config?: {
         [key: string]: Record<string, never>;
       } | null;

@@ -120,6 +120,7 @@ export type EngineErrorCode =
   | 'answer_room' // the answer has more than `answerBytes` of the request
   | 'needs_json' // a packed body that cannot be read as it is; nothing was done
   | 'cancelled' // the client disconnected
+  | 'rate_limited' // details.message; details.retryAfterSeconds
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
   | 'storage_full'
@@ -141,6 +142,8 @@ export interface EngineErrorDetails {
   readonly id?: string;
   readonly ids?: readonly string[];
   readonly total?: number;
+  /** When there is enough of a rate. */
+  readonly retryAfterSeconds?: number;
   /** The model that a vector field declares, and the one that a request names. */
   readonly declared?: string;
   readonly named?: string;

@@ -61,6 +61,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   answer_room: () => overloaded('Too many bytes of answers that are not read'),
   // Nobody gets this answer: who packs vectors sends such a body again, as JSON.
   needs_json: () => ({ status: 500, message: 'A packed body that cannot be read' }),
+  rate_limited: ({ message = 'Rate limiting exceeded', retryAfterSeconds = 1 }) => ({
+    status: 429,
+    message,
+    retryAfterSeconds,
+  }),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
   outcome_unknown: () => ({
     status: 409,

@@ -2,10 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runsAll } from '../sample';
 import { inModule } from './module';
 
 const ROOT = join(__dirname, '..', '..');
 const DATA = join(ROOT, 'data', 'debian-small');
+
+/** A normal run leaves out the overload, which takes the longest; `npm run test:long -- cases` has it. */
+const SCENARIOS = ['attack-2', 'attack-18', ...(runsAll ? ['overload'] : []), 'stop'];
 
 /** The generator is compiled first where it is out of date. */
 const TIMEOUT_MS = 600_000;
@@ -33,7 +37,7 @@ describe('npm run bench:load', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-load-test-'));
     const out = join(folder, 'report.json');
-    const args = ['--data', DATA, '--quick', '--scenarios', 'attack-2,attack-18,overload,stop'];
+    const args = ['--data', DATA, '--quick', '--scenarios', SCENARIOS.join(',')];
     const ran = spawnSync(
       process.execPath,
       [join(ROOT, 'bench', 'load-suite.mjs'), ...args, '--callers', 'own', '--folder', folder, '--out', out],
@@ -65,8 +69,12 @@ describe('npm run bench:load', () => {
       ['attack-2', 'declared', 'own'],
       ['attack-2', 'many', 'own'],
       ['attack-18', 'batches', 'own'],
-      ['overload', 'closed loop', null],
-      ['overload', 'open loop', null],
+      ...(runsAll
+        ? [
+            ['overload', 'closed loop', null],
+            ['overload', 'open loop', null],
+          ]
+        : []),
       ['stop', '20 dirty collections', null],
     ]);
     for (const { figures } of report.results) {
@@ -76,7 +84,7 @@ describe('npm run bench:load', () => {
         expect([null, 'aim', 'must', 'missed']).toContain(verdict);
       }
     }
-    expect(stdout).toMatch(/of 6 parts reach what they must/);
+    expect(stdout).toContain(`of ${parts.length} parts reach what they must`);
   });
 
   test('counts what a bystander and its attackers were answered', () => {
@@ -89,7 +97,7 @@ describe('npm run bench:load', () => {
     const measured = (at: number, what: string): unknown =>
       report.results[at]!.figures.find((figure) => figure.what === what)?.measured;
     expect(measured(2, 'a light write, answers that are 200')).toEqual(expect.any(Number));
-    expect(measured(5, 'acknowledged points that are lost')).toBe(0);
+    expect(measured(report.results.length - 1, 'acknowledged points that are lost')).toBe(0);
   });
 
   test('leaves nothing in its folder', () => {

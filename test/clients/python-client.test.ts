@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runsAll } from '../sample';
 import { startGuardedServer } from './guarded-server';
 import { python, whenThereIsPython } from './python';
 
@@ -40,7 +41,7 @@ async function reportOf(script: string, flags: readonly string[]): Promise<Repor
 
 describe('qdrant-client for Python, unchanged, with authentication enabled (C9.1)', () => {
   whenThereIsPython.each([
-    ['compare.py', [], 1800],
+    ['compare.py', [], runsAll ? 1800 : 900],
     ['dialect.py', ['--dialect', 'qdrant'], 150],
   ] as const)(
     'answers as its own in-memory mode does, but for the differences that are listed: %s %j (C12)',

@@ -222,16 +222,157 @@ describe('C4.3 strict mode', () => {
     expect(config.strict_mode_config).toEqual({ enabled: true, max_query_limit: 5 });
   });
 
-  it('C4.3 is not enabled together with a limit that is not enforced', async () => {
-    const unenforced = { enabled: true, write_rate_limit: 10 };
-    const why =
-      'strict_mode_config.write_rate_limit: is not enforced in this release, so strict mode cannot be enabled with it';
+  it('C4.3 limits the rows of a multi-vector and the indices of a sparse vector', async () => {
+    path = await server.collection('strict-lengths', {
+      vectors: { m: { ...DOT, multivector_config: { comparator: 'max_sim' } } },
+      sparse_vectors: { s: {} },
+      strict_mode_config: {
+        enabled: true,
+        multivector_config: { m: { max_vectors: 2 } },
+        sparse_config: { s: { max_length: 1 } },
+      },
+    });
+    const rows = (count: number) => Array.from({ length: count }, () => [1, 0]);
+    const of = (vector: object) => ({
+      points: [
+        { id: 1, vector: {} },
+        { id: 2, vector },
+      ],
+    });
+    await server.ok('PUT', `${path}/points`, of({ m: rows(2), s: { indices: [1], values: [1] } }));
+    expect(await server.refused('PUT', `${path}/points`, of({ m: rows(3) }))).toEqual([
+      400,
+      "points[1].vector: Multivector 'm' has a limit of 2 vectors, but 3 were provided! (multivector_config of the collection's strict mode)",
+    ]);
+    const two = { indices: [1, 2], values: [1, 1] };
     expect(
-      await server.refused('PUT', '/collections/x', { vectors: DOT, strict_mode_config: unenforced }),
-    ).toEqual([400, why]);
-    await server.collection('x', { vectors: DOT, strict_mode_config: { write_rate_limit: 10 } });
+      await server.refused('PUT', `${path}/points/vectors`, { points: [{ id: 2, vector: { s: two } }] }),
+    ).toEqual([
+      400,
+      "points[0].vector: Sparse vector 's' has a limit of 1 indices, but 2 were provided! (sparse_config of the collection's strict mode)",
+    ]);
+    expect(await server.ok('POST', `${path}/points/count`, {})).toEqual({ count: 2 });
+  });
+
+  it('C4.3 limits the bytes of vectors and of payloads', async () => {
+    // Four points of eight bytes.
+    await limited({ max_collection_vector_size_bytes: 33 });
+    const upsert = (id: number) => ({ points: [{ id, vector: [1, 0] }] });
+    await server.ok('PUT', `${path}/points`, upsert(5));
+    expect(await server.refused('PUT', `${path}/points`, upsert(6))).toEqual([
+      400,
+      'Max vector storage size limit of 33 bytes reached: the collection has 40 (max_collection_vector_size_bytes of its strict mode)',
+    ]);
+    await server.ok('POST', `${path}/points/payload`, { points: [1], payload: { more: 1 } });
+    await server.ok('POST', `${path}/points/delete`, { points: [5] });
+    await server.ok('PUT', `${path}/points`, upsert(6));
+    await limited({ max_collection_payload_size_bytes: 4 });
     expect(
-      await server.refused('PATCH', '/collections/x', { strict_mode_config: { enabled: true } }),
-    ).toEqual([400, why]);
+      (await server.refused('POST', `${path}/points/payload`, { points: [1], payload: { a: 1 } }))[1],
+    ).toMatch(/^Max payload storage size limit of 4 bytes reached: the collection has \d+ \(max_/);
+    await server.ok('PUT', `${path}/points`, upsert(5));
+    await server.ok('POST', `${path}/points/payload/clear`, { points: [1, 2, 3, 4] });
+    await server.ok('POST', `${path}/points/payload`, { points: [1], payload: { a: 1 } });
+  });
+
+  it.each<[string, string, string, object, tokens: number]>([
+    ['a search', 'POST', '/points/search', { vector: [1, 0], limit: 1 }, 1],
+    [
+      'examples and conditions',
+      'POST',
+      '/points/query',
+      { query: { recommend: { positive: [1, 2], negative: [3] } }, filter: by('n', 4), limit: 1 },
+      4,
+    ],
+    [
+      'a prefetch',
+      'POST',
+      '/points/query',
+      { prefetch: { query: [1, 0], filter: by('n', 4) }, query: [1, 0] },
+      3,
+    ],
+    ['a page', 'POST', '/points/scroll', { filter: by('n', 1) }, 2],
+    ['a count', 'POST', '/points/count', {}, 1],
+    ['a facet', 'POST', '/facet', { key: 'n' }, 1],
+    ['a retrieve', 'POST', '/points', { ids: [1, 2, 3] }, 3],
+    [
+      'a batch',
+      'POST',
+      '/points/search/batch',
+      { searches: [search({ limit: 1 }), search({ limit: 2 })] },
+      2,
+    ],
+  ])('C4.3 read_rate_limit: %s takes its tokens', async (_, method, rest, body, tokens) => {
+    await limited({ read_rate_limit: 2 * tokens });
+    await server.ok(method, `${path}${rest}`, body);
+    await server.ok(method, `${path}${rest}`, body);
+    const [status, message] = await server.refused(method, `${path}${rest}`, body);
+    expect(status).toBe(429);
+    expect(message).toMatch(
+      new RegExp(
+        `^Rate limiting exceeded: Read rate limit exceeded: Operation requires ${tokens} tokens but only \\d\\.\\d were available. Retry after \\d+s$`,
+      ),
+    );
+    // Writes have a rate of their own.
+    await server.ok('POST', `${path}/points/delete`, { points: [9] });
+  });
+
+  it.each<[string, string, string, object, tokens: number]>([
+    [
+      'an upsert',
+      'PUT',
+      '/points',
+      {
+        points: [
+          { id: 1, vector: [1, 0] },
+          { id: 2, vector: [1, 0] },
+        ],
+      },
+      2,
+    ],
+    ['ids', 'POST', '/points/payload', { points: [1, 2, 3], payload: { a: 1 } }, 3],
+    ['a filter', 'POST', '/points/delete', { filter: by('n', 4) }, 5],
+    [
+      'a batch',
+      'POST',
+      '/points/batch',
+      { operations: [{ delete: { points: [1] } }, { delete: { points: [2, 3] } }] },
+      3,
+    ],
+  ])('C4.3 write_rate_limit: %s takes its tokens', async (_, method, rest, body, tokens) => {
+    await limited({ write_rate_limit: tokens });
+    await server.ok(method, `${path}${rest}`, body);
+    const [status, message] = await server.refused(method, `${path}${rest}`, body);
+    expect([status, message]).toEqual([
+      429,
+      expect.stringMatching(/^Rate limiting exceeded: Write rate limit exceeded: Operation requires/),
+    ]);
+    await server.ok('POST', `${path}/points/scroll`, {});
+  });
+
+  it('C4.3 a rate says when there is enough of it, and nothing of a refused request happens', async () => {
+    await limited({ read_rate_limit: 1, write_rate_limit: 3 });
+    const read = () =>
+      fetch(`http://127.0.0.1:${server.port}${path}/points/count`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+    expect((await read()).status).toBe(200);
+    const refused = await read();
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+    const four = { points: [11, 12, 13, 14].map((id) => ({ id, vector: [1, 0] })) };
+    expect(await server.refused('PUT', `${path}/points`, four)).toEqual([
+      400,
+      "request: takes 4 tokens, which exceeds write_rate_limit: 3 of the collection's strict mode; split it",
+    ]);
+    // What cannot be read takes no tokens.
+    expect((await server.refused('PUT', `${path}/points`, { points: [{ id: -1, vector: [1, 0] }] }))[0]).toBe(
+      400,
+    );
+    await server.ok('PUT', `${path}/points`, { points: four.points.slice(0, 3) });
+    await server.ok('PATCH', path, { strict_mode_config: { enabled: false } });
+    expect(await server.ok('POST', `${path}/points/count`, {})).toEqual({ count: 7 });
   });
 });

@@ -54,9 +54,18 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
   ],
   ['cancelled', {}, 408, 'Timeout: the client has disconnected'],
   ['overloaded', { message: 'the write queue is full' }, 429, 'the write queue is full'],
+  ['rate_limited', { message: 'the rate is used up', retryAfterSeconds: 7 }, 429, 'the rate is used up'],
   ['needs_json', {}, 500, 'A packed body that cannot be read'],
   ['shutting_down', {}, 503, 'Server is shutting down'],
 ];
+
+/** The header `Retry-After` of those that say when to try again. */
+const RETRY_AFTER: Record<string, string> = {
+  not_ready: '1',
+  overloaded: '1',
+  shutting_down: '1',
+  rate_limited: '7',
+};
 
 /** Failures whose message starts with what the operation is called in the route table. */
 const PREFIXED: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, string])[] = [
@@ -142,9 +151,7 @@ describe.each([
           status,
           { time: expect.any(Number), status: { error: message } },
         ]);
-        expect(answer.headers['retry-after']).toBe(
-          ['not_ready', 'overloaded', 'shutting_down'].includes(code) ? '1' : undefined,
-        );
+        expect(answer.headers['retry-after']).toBe(RETRY_AFTER[code]);
       }
     }
   });

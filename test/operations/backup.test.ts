@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { StoreDamaged } from '../../src/auth';
 import { openControl } from '../../src/operations/control';
+import { isSampled } from '../sample';
 import { kithdb } from './command';
 import { NO_TOKENS } from './no-tokens';
 import { pointOf, Served } from './served';
@@ -260,16 +261,27 @@ describe('C11.4 backup and restore', () => {
     ['at rest', false],
     ['of a running server', true],
   ])('%s', (_, live) => {
-    /** A directory with a log that was cut, and collections c and d. */
-    async function prepared(): Promise<void> {
-      const server = await serve();
+    let template: string;
+    let cutLog: string;
+    beforeAll(async () => {
+      template = mkdtempSync(join(tmpdir(), 'kithdb-cut-log-'));
+      cutLog = join(template, 'data');
+      const server = await Served.on(cutLog);
       for (const name of ['c', 'd']) {
         await server.create(name);
         await server.upsert(name, 0, 300);
       }
       await server.kill();
       // A start after a kill begins a new segment of the log, and cuts the old one.
-      await (await serve()).stop();
+      await (await Served.on(cutLog)).stop();
+    });
+    afterAll(() => {
+      rmSync(template, { recursive: true });
+    });
+
+    /** A directory with a log that was cut, and collections c and d: a copy of what was made once. */
+    async function prepared(): Promise<void> {
+      cpSync(cutLog, dataDir, { recursive: true });
       servers = live ? [await Served.on(dataDir)] : [];
     }
 
@@ -284,19 +296,23 @@ describe('C11.4 backup and restore', () => {
       }
     }
 
-    it.each([
+    const twice = [
       ['removed', ['catalog/CATALOG', 'log/cut']],
-      ['removed', ['collections/CATALOG', 'catalog/cut']],
-      ['damaged', ['catalog/CATALOG', 'log/cut']],
       ['damaged', ['collections/CATALOG', 'catalog/cut']],
-    ])('has what the other of two files says where one is %s: %s', async (how, files) => {
-      await prepared();
-      for (const file of files) {
-        if (how === 'removed') rmSync(join(dataDir, file));
-        else damage(join(dataDir, file));
-      }
-      await restoredWhole();
-    });
+      ['damaged', ['catalog/CATALOG', 'log/cut']],
+      ['removed', ['collections/CATALOG', 'catalog/cut']],
+    ] as const;
+    it.each(twice.filter((_case, at) => isSampled((at >> 1) + Number(live), 2)))(
+      'has what the other of two files says where one is %s: %s',
+      async (how, files) => {
+        await prepared();
+        for (const file of files) {
+          if (how === 'removed') rmSync(join(dataDir, file));
+          else damage(join(dataDir, file));
+        }
+        await restoredWhole();
+      },
+    );
 
     it('follows links to the folder of a collection and to a file, as a start does', async () => {
       await prepared();

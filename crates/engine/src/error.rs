@@ -66,6 +66,8 @@ pub enum Error {
     Cancelled,
     /// A queue or a budget is full; the sentence says which.
     Overloaded(String),
+    /// A rate of the collection's strict mode is used up: the sentence, and the seconds until there is enough of it.
+    RateLimited(String, u64),
     /// The answer has more bytes than its caller can take at the moment.
     AnswerRoom,
     /// A body with packed vectors that cannot be read as it is. Its caller sends it as JSON; nothing was done.
@@ -104,7 +106,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 31] = [
+const CODES: [&str; 32] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -125,6 +127,7 @@ const CODES: [&str; 31] = [
     "timeout",
     "cancelled",
     "overloaded",
+    "rate_limited",
     "answer_room",
     "needs_json",
     "outcome_unknown",
@@ -193,6 +196,7 @@ impl Error {
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
             Error::Overloaded(_) => "overloaded",
+            Error::RateLimited(..) => "rate_limited",
             Error::AnswerRoom => "answer_room",
             Error::NeedsJson => "needs_json",
             Error::OutcomeUnknown => "outcome_unknown",
@@ -225,6 +229,10 @@ impl Error {
             | Error::Overloaded(text)
             | Error::CollectionFault(text)
             | Error::Internal(text) => write_field(out, "message", text),
+            Error::RateLimited(text, seconds) => {
+                write_field(out, "message", text);
+                out.extend_from_slice(format!(",\"retryAfterSeconds\":{seconds}").as_bytes());
+            }
             Error::MissingField(name) => write_field(out, "field", name),
             Error::VectorNotFound(name)
             | Error::CollectionNotFound(name)

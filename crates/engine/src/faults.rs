@@ -183,6 +183,31 @@ planted_faults! {
     PanicEndsThread,
     /// The limit of memory refuses no growth.
     MemoryNotLimited,
+    // Expiry, versions, tokens with limits, aliases, clones, groups, explanations, models.
+    /// A facet counts points whose time has come.
+    ExpiredCounted,
+    /// The removal of points whose time has come is not logged.
+    RemovalNotLogged,
+    /// A write happens whatever versions its points have.
+    VersionsNotCompared,
+    /// What an update skipped is not listed.
+    SkippedNotListed,
+    /// A facet counts points that the token may not reach.
+    FacetOutsideToken,
+    /// A search finds points that the token may not reach.
+    SearchOutsideToken,
+    /// An update by a filter changes points that the token may not reach.
+    UpdateOutsideToken,
+    /// The record of a batch of aliases has the first of them alone.
+    AliasBatchHalved,
+    /// The manifest of a clone does not say which collection wrote its files.
+    CopyForgetsWriters,
+    /// Further groups are searched for without the filter of the request.
+    GroupsOutsideFilter,
+    /// What a prefetch adds to a score is explained as twice that.
+    ContributionsDoubled,
+    /// The terms of BM25 have other indices than Qdrant's.
+    TermsHashedOtherwise,
 }
 
 impl PlantedFault {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const NAMES: [&str; 3] = ["flat", "multi", "fresh"];
 const THRESHOLDS: Thresholds = SHORT_FILES;
 /// Random damages of a normal run; `KITHDB_DAMAGES` sets another number, `KITHDB_FIRST_DAMAGE` which is the first.
-const DAMAGES: u64 = 100;
+const DAMAGES: u64 = 40;
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 
 fn open(disk: &SimDisk) -> Result<TestEngine, String> {

@@ -169,6 +169,28 @@ export const DETECTED_BY = {
   ForwardedIsLocal: admin('cannot be created by a remote caller, whatever a proxy calls the client'),
   SecondCredentialTaken: jest('http/permissions')('C3.3 takes no credential that is sent twice'),
   BodyNotLimited: jest('http/framing')('and what is behind it is not executed'),
+  ExpiredCounted: program('expiry')('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  RemovalNotLogged: program('expiry')('removal_is_a_write_that_is_counted_and_stays_c17'),
+  VersionsNotCompared: program('conditional_writes')(
+    'a_write_whose_versions_do_not_hold_changes_nothing_and_names_the_points_c25',
+  ),
+  SkippedNotListed: program('conditional_writes')(
+    'an_update_lists_what_it_skipped_and_a_repeat_does_too_c25',
+  ),
+  FacetOutsideToken: program('token_limits')('a_facet_counts_what_the_caller_may_reach_c15'),
+  SearchOutsideToken: program('token_limits')('searches_and_prefetches_find_what_the_caller_may_reach_c15'),
+  UpdateOutsideToken: program('token_limits')('an_update_by_a_filter_changes_what_the_caller_may_reach_c15'),
+  AliasBatchHalved: powerCut('aliases::a_batch_of_changes_is_whole_wherever_the_power_goes_c12'),
+  CopyForgetsWriters: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
+  GroupsOutsideFilter: unit('query::tests::groups::groups_are_those_of_all_hits_c12'),
+  ContributionsDoubled: unit('query::tests::explain::contributions_add_up_to_the_score_c13'),
+  TermsHashedOtherwise: unit(
+    'embedding::tests::a_document_has_the_weights_of_its_stems_without_stop_words_c16',
+  ),
+  DimensionNotChecked: jest('contract/model-endpoints')('C16 take no answer with'),
+  LimitsNotForServer: jest('contract/token-limits')(
+    'C15 what is about the whole server needs a token without limits',
+  ),
 };
 
 const HARNESS = { NotHurried: 'The servers of the kill tests work in the background as those of users do.' };

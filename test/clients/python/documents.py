@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from typing import Any
 
 from qdrant_client import models
+
+# A normal run takes a third of each kind of random case; `npm run test:long -- cases` takes all.
+ONE_IN = 1 if "ALL_CASES" in os.environ else 3
 
 CITIES = ["Bern", "Oslo", "Rome", "São Paulo", "Bergamo", ""]
 WORDS = ["quick", "brown", "Fox", "jumps", "over", "LAZY", "dog", "near", "river-bank", "café"]
@@ -23,6 +27,11 @@ DATES = [
     "2025-06-01T08:30",
     "soon",
 ]
+
+
+def rounds(full: int) -> range:
+    """Of so many random cases of a kind those that run."""
+    return range(-(-full // ONE_IN))
 
 
 def point_ids(count: int) -> list[int | str]:

@@ -6,6 +6,7 @@ import random
 
 from comparison import Comparison
 from conditions import KINDS, combined
+from documents import rounds
 from qdrant_client import QdrantClient, models
 from qdrant_client.models import Filter
 
@@ -48,9 +49,9 @@ def find_by_each(comparison: Comparison, collection: str, seed: int, group: str)
     filters = [
         (f"{kind} {n}", Filter(must=[make(rng)]) if n % 2 else Filter(must_not=[make(rng)]))
         for kind, make in KINDS.items()
-        for n in range(ALONE_PER_KIND)
+        for n in rounds(ALONE_PER_KIND)
     ]
-    filters += [(f"combined {n}", combined(rng)) for n in range(COMBINED)]
+    filters += [(f"combined {n}", combined(rng)) for n in rounds(COMBINED)]
     for name, chosen in filters:
         shown = f"{name} {chosen.model_dump_json(exclude_none=True)}"
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from comparison import Comparison, settled
-from documents import place, vector
+from documents import place, rounds, vector
 from qdrant_client import models
 from qdrant_client.models import DecayParamsExpression, FieldCondition, PointStruct
 
@@ -174,7 +174,7 @@ def compare_formulas(comparison: Comparison, seed: int) -> None:
             for name, formula in operations(rng, "$score", ["n", "deep.a"]).items():
                 same(f"formula with {name}", formula)
             compare_refusals(comparison, collection, sources)
-        for _ in range(20):
+        for _ in rounds(20):
             same("formula of several", tree(rng, 3))
         # All prices differ, so the cut is the same on both sides.
         unequal = models.SumExpression(sum=["$score", models.MultExpression(mult=[0.01, "price"])])

@@ -7,7 +7,7 @@ from typing import Any
 
 from comparison import Comparison
 from conditions import combined
-from documents import points, vector
+from documents import points, rounds, vector
 from qdrant_client import models
 from qdrant_client.models import Filter
 
@@ -25,7 +25,7 @@ def compare_fusions(comparison: Comparison, seed: int) -> None:
         rows = points(rng, COUNT, SIZES)
         comparison.both(lambda client: client.upsert(collection, rows, wait=True))
         ids = [row.id for row in rows if len(row.vector) == len(SIZES)]
-        for n in range(14):
+        for n in rounds(14):
             sources = [node(rng, distance, ids, 2) for _ in range(rng.randint(2, 3))]
             arguments: dict[str, Any] = {
                 "prefetch": sources,

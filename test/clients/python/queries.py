@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from comparison import Comparison
-from documents import points, vector
+from documents import points, rounds, vector
 from examples import example_queries, feedback_query
 from qdrant_client import QdrantClient, models
 
@@ -28,7 +28,7 @@ def compare_queries(comparison: Comparison, seed: int) -> None:
             row.vector = {name: vector(rng, size) for name, size in SIZES.items()}
         comparison.both(lambda client: client.upsert(collection, rows, wait=True))
         ids = [row.id for row in rows]
-        for n in range(6):
+        for n in rounds(6):
             compare_examples(comparison, collection, rng, ids, n)
             compare_prefetches(comparison, collection, rng, ids, n, distance)
     comparison.differs_on_purpose("feedback on sparse and multi-vectors", "answered; the reference refuses it")

@@ -116,7 +116,8 @@ impl Manifest {
         Manifest {
             collection: Some(number),
             lsn,
-            writers: writers.filter(|(_, writer)| *writer != number).collect(),
+            writers: PlantedFault::CopyForgetsWriters
+                .forgets(writers.filter(|(_, writer)| *writer != number).collect()),
             ..self.clone()
         }
     }

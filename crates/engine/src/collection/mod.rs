@@ -15,6 +15,7 @@ mod health;
 mod indexing;
 mod log_position;
 mod memory;
+mod rates;
 mod shared;
 mod snapshot;
 mod unsaved;
@@ -35,6 +36,7 @@ pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
 pub use indexing::{BuiltReply, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
+pub use rates::{Rate, Rates, Short};
 pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use update::{Slice, not_found};
@@ -72,6 +74,7 @@ pub struct Collection {
     health: Health,
     index_bytes: IndexBytes,
     unexpired: Unexpired,
+    rates: Rates,
 }
 
 impl Collection {
@@ -111,6 +114,7 @@ impl Collection {
             health: Health::default(),
             index_bytes: IndexBytes::default(),
             unexpired: Unexpired::default(),
+            rates: Rates::default(),
             shared,
         }
     }
@@ -118,6 +122,11 @@ impl Collection {
     /// What it shares with the other collections.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// What is left of the rates of its strict mode.
+    pub fn rates(&self) -> &Rates {
+        &self.rates
     }
 
     /// What readers see now.

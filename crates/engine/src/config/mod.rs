@@ -144,7 +144,6 @@ impl CollectionConfig {
             }
             reader.warn("vectors", "none is declared, so points are payloads alone");
         }
-        config.check_strict_mode()?;
         Ok(config)
     }
 
@@ -153,7 +152,7 @@ impl CollectionConfig {
         strict_mode::enabled(self.strict_mode.as_deref()?)
     }
 
-    /// Checks that strict mode enables nothing that is not enforced.
+    /// Checks that the limits can be read, also what an earlier release kept without reading it.
     fn check_strict_mode(&self) -> Result<(), Error> {
         self.strict_mode.as_deref().map_or(Ok(()), strict_mode::check)
     }

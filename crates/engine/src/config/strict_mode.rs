@@ -2,7 +2,7 @@
 
 use super::{fields, json_object};
 use crate::error::Error;
-use crate::json::{Kind, Reader};
+use crate::json::Reader;
 
 /// The limits of a collection whose strict mode is enabled; what is absent has no limit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,17 +33,19 @@ pub struct StrictMode {
     pub condition_max_size: Option<u64>,
     /// Field indexes of the collection.
     pub max_payload_index_count: Option<u64>,
+    /// Bytes of the vectors of live points.
+    pub max_collection_vector_size_bytes: Option<u64>,
+    /// Bytes of the payloads of live points.
+    pub max_collection_payload_size_bytes: Option<u64>,
+    /// Tokens that reads take in a minute.
+    pub read_rate_limit: Option<u64>,
+    /// Tokens that updates of points take in a minute.
+    pub write_rate_limit: Option<u64>,
+    /// Rows of a multi-vector, by its name; `""` is the unnamed vector.
+    pub multivector_rows: Vec<(Box<str>, u64)>,
+    /// Indices of a sparse vector, by its name.
+    pub sparse_indices: Vec<(Box<str>, u64)>,
 }
-
-/// Settings of strict mode that are not enforced: strict mode is not enabled together with one of them.
-const UNENFORCED: [&str; 6] = [
-    "max_collection_vector_size_bytes",
-    "max_collection_payload_size_bytes",
-    "read_rate_limit",
-    "write_rate_limit",
-    "multivector_config",
-    "sparse_config",
-];
 
 /// Reads the object. Its names and types are checked, and it is kept as sent.
 pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
@@ -54,65 +56,78 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Box<[u8]>, Error> {
 
 /// The limits of a kept object; `None` where strict mode is not enabled.
 pub(super) fn enabled(json: &[u8]) -> Option<StrictMode> {
-    let (mode, is_enabled, _) = Reader::new(json).and_then(|mut reader| read(&mut reader)).ok()?;
+    let (mode, is_enabled) = Reader::new(json).and_then(|mut reader| read(&mut reader)).ok()?;
     is_enabled.then_some(mode)
 }
 
-/// Checks that an object enables nothing that is not enforced.
+/// Checks that a kept object, put together by a patch, can be read.
 ///
 /// # Errors
 /// `BadRequest` that names the setting.
 pub(super) fn check(json: &[u8]) -> Result<(), Error> {
-    let (_, is_enabled, unenforced) = read(&mut Reader::new(json)?)?;
-    match unenforced {
-        Some(name) if is_enabled => Err(Error::bad(format!(
-            "strict_mode_config.{name}: is not enforced in this release, so strict mode cannot be enabled with it"
-        ))),
-        _ => Ok(()),
-    }
+    read(&mut Reader::new(json)?).map(drop).map_err(|error| error.within("strict_mode_config".to_string()))
 }
 
-/// The limits, whether they are enabled, and the first setting that is not enforced.
-fn read(reader: &mut Reader<'_>) -> Result<(StrictMode, bool, Option<&'static str>), Error> {
-    let (mut mode, mut is_enabled, mut unenforced) = (StrictMode::default(), false, None);
+/// The limits, and whether they are enabled.
+fn read(reader: &mut Reader<'_>) -> Result<(StrictMode, bool), Error> {
+    let (mut mode, mut is_enabled) = (StrictMode::default(), false);
     reader.object(|r, key| {
         match key {
             "enabled" => is_enabled = r.optional(Reader::bool)?.unwrap_or(false),
-            "max_query_limit" => mode.max_query_limit = fields::integer(r, 0)?,
-            "max_timeout" => mode.max_timeout = fields::integer(r, 0)?,
             "unindexed_filtering_retrieve" => {
                 mode.unindexed_filtering_retrieve = r.optional(Reader::bool)?;
             }
             "unindexed_filtering_update" => mode.unindexed_filtering_update = r.optional(Reader::bool)?,
-            "search_max_hnsw_ef" => mode.search_max_hnsw_ef = fields::integer(r, 0)?,
             "search_allow_exact" => mode.search_allow_exact = r.optional(Reader::bool)?,
             "search_max_oversampling" => mode.search_max_oversampling = r.optional(Reader::f64)?,
-            "upsert_max_batchsize" => mode.upsert_max_batchsize = fields::integer(r, 0)?,
-            "search_max_batchsize" => mode.search_max_batchsize = fields::integer(r, 0)?,
-            "max_points_count" => mode.max_points_count = fields::integer(r, 0)?,
-            "filter_max_conditions" => mode.filter_max_conditions = fields::integer(r, 0)?,
-            "condition_max_size" => mode.condition_max_size = fields::integer(r, 0)?,
-            "max_payload_index_count" => mode.max_payload_index_count = fields::integer(r, 0)?,
-            key => match UNENFORCED.iter().find(|known| **known == key) {
-                Some(name) if !r.take_null()? => {
-                    unenforced.get_or_insert(*name);
-                    read_unenforced(r, name)?;
-                }
-                Some(_) => {}
+            "read_rate_limit" => mode.read_rate_limit = fields::integer(r, 1)?,
+            "write_rate_limit" => mode.write_rate_limit = fields::integer(r, 1)?,
+            "multivector_config" => mode.multivector_rows = by_name(r, "max_vectors")?,
+            "sparse_config" => mode.sparse_indices = by_name(r, "max_length")?,
+            key => match count_named(&mut mode, key) {
+                Some(count) => *count = fields::integer(r, 0)?,
                 None => r.unknown()?,
             },
         }
         Ok(())
     })?;
-    Ok((mode, is_enabled, unenforced))
+    Ok((mode, is_enabled))
 }
 
-fn read_unenforced(reader: &mut Reader<'_>, name: &str) -> Result<(), Error> {
-    if !name.ends_with("_config") {
-        return fields::integer(reader, 0).map(drop);
-    }
-    reader.object(|r, _| {
-        r.expect(Kind::Object)?;
-        r.skip()
+/// The limit of that name, of those that are a count from 0 on.
+fn count_named<'m>(mode: &'m mut StrictMode, name: &str) -> Option<&'m mut Option<u64>> {
+    Some(match name {
+        "max_query_limit" => &mut mode.max_query_limit,
+        "max_timeout" => &mut mode.max_timeout,
+        "search_max_hnsw_ef" => &mut mode.search_max_hnsw_ef,
+        "upsert_max_batchsize" => &mut mode.upsert_max_batchsize,
+        "search_max_batchsize" => &mut mode.search_max_batchsize,
+        "max_points_count" => &mut mode.max_points_count,
+        "filter_max_conditions" => &mut mode.filter_max_conditions,
+        "condition_max_size" => &mut mode.condition_max_size,
+        "max_payload_index_count" => &mut mode.max_payload_index_count,
+        "max_collection_vector_size_bytes" => &mut mode.max_collection_vector_size_bytes,
+        "max_collection_payload_size_bytes" => &mut mode.max_collection_payload_size_bytes,
+        _ => return None,
     })
+}
+
+/// Reads `{name: {setting: most}}`; a name without the setting, or with null, has no limit.
+fn by_name(reader: &mut Reader<'_>, setting: &str) -> Result<Vec<(Box<str>, u64)>, Error> {
+    let mut limits = Vec::new();
+    reader.optional(|r| {
+        r.object(|r, name| {
+            let name: Box<str> = name.into();
+            r.object(|r, key| {
+                if key != setting {
+                    return r.unknown();
+                }
+                if let Some(most) = fields::integer(r, 1)? {
+                    limits.push((name.clone(), most));
+                }
+                Ok(())
+            })
+        })
+    })?;
+    Ok(limits)
 }

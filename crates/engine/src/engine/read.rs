@@ -11,6 +11,7 @@ use crate::collection::View;
 use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::json::PackedVectors;
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
@@ -126,7 +127,7 @@ impl Read<'_> {
 
     /// Puts the filter of the caller around a search.
     fn limit(&self, request: &mut QueryRequest) {
-        if self.shown().is_some() {
+        if self.shown().is_some() && !PlantedFault::SearchOutsideToken.is_on() {
             let own = request.node.filter.take().map(Arc::unwrap_or_clone);
             request.node.filter = self.within(own).map(Arc::new);
         }
@@ -169,6 +170,9 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+            strict.check_retrieve(parsed.ids.len())?;
+        }
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
@@ -183,6 +187,9 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+            strict.check_retrieve(parsed.ids.len())?;
+        }
         let offsets = query::retrieve(&view, &parsed, self.shown())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
@@ -207,7 +214,7 @@ impl Read<'_> {
         self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_queries(std::slice::from_ref(&parsed), false)?;
         }
         self.limit(&mut parsed);
@@ -234,7 +241,7 @@ impl Read<'_> {
         self.check_lookups(&parsed)?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_queries(&parsed, true)?;
         }
         parsed.iter_mut().for_each(|one| self.limit(one));
@@ -256,7 +263,7 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
@@ -272,7 +279,7 @@ impl Read<'_> {
         let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
@@ -295,9 +302,9 @@ impl Read<'_> {
         }
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
-            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_key("group_by", &parsed.by)?;
+            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
         }
         self.limit(&mut parsed.query);
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
@@ -342,12 +349,16 @@ impl Read<'_> {
     fn facet(&mut self) -> Result<(), Error> {
         let mut parsed = api::facet(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(&view.state, self.request)? {
-            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+        let collection = held.collection()?;
+        let is_late = PlantedFault::ExpiredCounted.is_on();
+        let view = if is_late { collection.view() } else { collection.current_view() };
+        if let Some(strict) = Strict::of(collection, &view.state, self.request)? {
             strict.check_key("key", &parsed.key)?;
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::FacetOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         let hits = query::facet(&view, &parsed, self.deadline)?;
         summaries::write_facet(self.out, &hits);
         Ok(())
@@ -357,7 +368,7 @@ impl Read<'_> {
         let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
-        if let Some(strict) = Strict::of(&snapshot.view.state, self.request)? {
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);

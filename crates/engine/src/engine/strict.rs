@@ -1,20 +1,29 @@
 //! Strict mode: the limits that a collection has of its own (C4.3).
 
 use super::Request;
-use crate::collection::State;
-use crate::collection::update::{Selection, Update};
-use crate::collection::{View, Write};
+use crate::collection::update::{NamedVectors, Selection, Update};
+use crate::collection::{Collection, Rate, Short, State, View, Write};
 use crate::config::StrictMode;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::payload::JsonPath;
-use crate::query::tree::{Idf, QueryNode, QueryRequest};
+use crate::query::tree::{Example, Idf, QueryNode, QueryRequest};
 use crate::types::PointId;
+use crate::vectors::VectorValue;
 use std::collections::HashSet;
+use std::time::Instant;
+
+/// Tokens of a write rate that an update of the points that match a filter takes, however many match: they are not known
+/// before it is resolved.
+const TOKENS_OF_FILTERED_UPDATE: u64 = 5;
+
+/// Bytes of `{}`, the payload of a point without one.
+const EMPTY_OBJECT: usize = 2;
 
 /// The limits of a collection whose strict mode is enabled, and what they are compared with.
 pub struct Strict<'a> {
     mode: StrictMode,
+    collection: &'a Collection,
     state: &'a State,
 }
 
@@ -23,23 +32,36 @@ impl<'a> Strict<'a> {
     ///
     /// # Errors
     /// `BadRequest` for a timeout that is too long.
-    pub fn of(state: &'a State, request: &Request) -> Result<Option<Strict<'a>>, Error> {
+    pub fn of(
+        collection: &'a Collection,
+        state: &'a State,
+        request: &Request,
+    ) -> Result<Option<Strict<'a>>, Error> {
         let Some(mode) = state.config.strict_mode() else { return Ok(None) };
         let seconds = request.timeout.map(|timeout| timeout.as_secs());
         at_most("timeout", seconds, "max_timeout", mode.max_timeout)?;
-        Ok(Some(Strict { mode, state }))
+        Ok(Some(Strict { mode, collection, state }))
     }
 
     /// Checks searches or queries, of a batch unless it is one alone.
     ///
     /// # Errors
-    /// `BadRequest` that names the limit.
+    /// `BadRequest` that names the limit; `RateLimited`.
     pub fn check_queries(&self, requests: &[QueryRequest], is_batch: bool) -> Result<(), Error> {
         if is_batch {
             let count = Some(requests.len() as u64);
             at_most("searches", count, "search_max_batchsize", self.mode.search_max_batchsize)?;
         }
-        requests.iter().try_for_each(|request| self.check_node(&request.node))
+        requests.iter().try_for_each(|request| self.check_node(&request.node))?;
+        self.take_reads(requests.iter().map(|request| tokens_of(&request.node)).sum())
+    }
+
+    /// Checks a look-up of points by their ids.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the limit; `RateLimited`.
+    pub fn check_retrieve(&self, ids: usize) -> Result<(), Error> {
+        self.take_reads(ids as u64)
     }
 
     fn check_node(&self, node: &QueryNode) -> Result<(), Error> {
@@ -75,11 +97,16 @@ impl<'a> Strict<'a> {
     /// Checks a page, a count, a facet or a matrix.
     ///
     /// # Errors
-    /// `BadRequest` that names the limit.
+    /// `BadRequest` that names the limit; `RateLimited`.
     pub fn check_read(&self, limit: Option<usize>, filter: Option<&Filter>) -> Result<(), Error> {
         let limit = limit.map(|limit| limit as u64);
         at_most("limit", limit, "max_query_limit", self.mode.max_query_limit)?;
-        self.check_filter("filter", filter, self.mode.unindexed_filtering_retrieve)
+        self.check_filter("filter", filter, self.mode.unindexed_filtering_retrieve)?;
+        self.take_reads(1 + filter.map_or(0, |filter| filter.conditions() as u64))
+    }
+
+    fn take_reads(&self, tokens: u64) -> Result<(), Error> {
+        take(&self.collection.rates().reads, self.mode.read_rate_limit, tokens, "read_rate_limit")
     }
 
     /// Checks that a field that is read of every point has an index where filters need one.
@@ -127,12 +154,15 @@ impl<'a> Strict<'a> {
     /// Checks a write.
     ///
     /// # Errors
-    /// `BadRequest` that names the limit.
+    /// `BadRequest` that names the limit; `RateLimited`.
     pub fn check_write(&self, view: &View, write: &Write) -> Result<(), Error> {
         match write {
             Write::Points { updates, .. } => {
                 updates.iter().try_for_each(|update| self.check_update(update))?;
-                self.check_points(view, updates)
+                self.check_points(view, updates)?;
+                self.check_sizes(view, updates)?;
+                let tokens = updates.iter().map(tokens_of_update).sum();
+                take(&self.collection.rates().updates, self.mode.write_rate_limit, tokens, "write_rate_limit")
             }
             Write::CreateIndex { path, .. } => {
                 let others = self.state.indexes.iter().filter(|index| index.path() != path).count() as u64;
@@ -150,10 +180,12 @@ impl<'a> Strict<'a> {
         match update {
             Update::Upsert { points, update_filter, .. } => {
                 size(points.len())?;
+                self.check_lengths(points.iter().map(|point| &point.vectors))?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
             Update::UpdateVectors { points, update_filter, .. } => {
                 size(points.len())?;
+                self.check_lengths(points.iter().map(|point| &point.vectors))?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
             Update::Delete(selection) | Update::ClearPayload(selection) => self.check_selection(selection),
@@ -188,6 +220,115 @@ impl<'a> Strict<'a> {
         let count = (view.points_count() + new.len()) as u64;
         at_most("points of the collection", Some(count), "max_points_count", Some(most))
     }
+
+    /// How many rows a multi-vector and how many indices a sparse vector has.
+    fn check_lengths<'v>(&self, points: impl Iterator<Item = &'v NamedVectors>) -> Result<(), Error> {
+        let mode = &self.mode;
+        if mode.multivector_rows.is_empty() && mode.sparse_indices.is_empty() {
+            return Ok(());
+        }
+        for (at, vectors) in points.enumerate() {
+            for (name, value) in vectors {
+                let (limits, length, kind, unit, setting) = match value {
+                    VectorValue::Dense(_) => continue,
+                    VectorValue::Multi(rows) => {
+                        (&mode.multivector_rows, rows.len(), "Multivector", "vectors", "multivector_config")
+                    }
+                    VectorValue::Sparse(sparse) => {
+                        (&mode.sparse_indices, sparse.len(), "Sparse vector", "indices", "sparse_config")
+                    }
+                };
+                let most = limits.iter().find(|(named, _)| named == name).map(|(_, most)| *most);
+                if most.is_some_and(|most| length as u64 > most) {
+                    let most = most.unwrap_or_default();
+                    return Err(Error::bad(format!(
+                        "points[{at}].vector: {kind} '{name}' has a limit of {most} {unit}, but {length} were provided! ({setting} of the collection's strict mode)"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for what the updates bring: a limit that is reached refuses whatever brings more, so the size
+    /// may exceed it by what one request brings.
+    fn check_sizes(&self, view: &View, updates: &[Update]) -> Result<(), Error> {
+        let (mut vectors, mut payloads) = (false, false);
+        for update in updates {
+            match update {
+                Update::Upsert { points, .. } => {
+                    vectors |= points.iter().any(|point| !point.vectors.is_empty());
+                    payloads |= points.iter().any(|point| point.payload.len() > EMPTY_OBJECT);
+                }
+                Update::UpdateVectors { .. } => vectors = true,
+                Update::SetPayload { .. } | Update::OverwritePayload { .. } => payloads = true,
+                _ => {}
+            }
+        }
+        let limits = [
+            (vectors, "vector", self.mode.max_collection_vector_size_bytes),
+            (payloads, "payload", self.mode.max_collection_payload_size_bytes),
+        ];
+        for (brings, what, most) in limits {
+            let Some(most) = most.filter(|_| brings) else { continue };
+            let size = if what == "vector" { view.live_vector_bytes() } else { self.state.payload_bytes };
+            if size >= most {
+                return Err(Error::bad(format!(
+                    "Max {what} storage size limit of {most} bytes reached: the collection has {size} (max_collection_{what}_size_bytes of its strict mode)"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tokens of a read rate that a query takes: one for each vector that it compares points with, a row of a multi-vector
+/// each, and at least one; one for each condition of its filter; and those of its prefetches.
+fn tokens_of(node: &QueryNode) -> u64 {
+    let mut vectors = 0;
+    node.query.for_each_example(&mut |example| {
+        vectors += match example {
+            Example::Vector(VectorValue::Multi(rows), _) => rows.len() as u64,
+            _ => 1,
+        };
+    });
+    let conditions = node.filter.as_ref().map_or(0, |filter| filter.conditions() as u64);
+    vectors.max(1) + conditions + node.prefetch.iter().map(tokens_of).sum::<u64>()
+}
+
+/// Tokens of a write rate that an update takes: one for each point that it names.
+fn tokens_of_update(update: &Update) -> u64 {
+    match update {
+        Update::Upsert { points, .. } => points.len() as u64,
+        Update::UpdateVectors { points, .. } => points.len() as u64,
+        Update::Delete(selection)
+        | Update::ClearPayload(selection)
+        | Update::DeleteVectors { selection, .. }
+        | Update::SetPayload { selection, .. }
+        | Update::OverwritePayload { selection, .. }
+        | Update::DeletePayload { selection, .. } => match selection {
+            Selection::Ids(ids, _) => ids.len() as u64,
+            Selection::Filter(_) => TOKENS_OF_FILTERED_UPDATE,
+        },
+    }
+}
+
+/// Takes tokens of a rate, if it is limited. The sentence of a rate that is used up is Qdrant's.
+fn take(rate: &Rate, limit: Option<u64>, tokens: u64, name: &str) -> Result<(), Error> {
+    let Some(limit) = limit else { return Ok(()) };
+    rate.take(limit, tokens, Instant::now()).map_err(|short| match short {
+        Short::Never => Error::bad(format!(
+            "request: takes {tokens} tokens, which exceeds {name}: {limit} of the collection's strict mode; split it"
+        )),
+        Short::Until(left, wait) => {
+            let seconds = (wait.as_secs_f64().ceil() as u64).max(1);
+            let what = if name == "read_rate_limit" { "Read" } else { "Write" };
+            let text = format!(
+                "Rate limiting exceeded: {what} rate limit exceeded: Operation requires {tokens} tokens but only {left:.1} were available. Retry after {seconds}s"
+            );
+            Error::RateLimited(text, seconds)
+        }
+    })
 }
 
 fn at_most<N: PartialOrd + std::fmt::Display>(

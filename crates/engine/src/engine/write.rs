@@ -281,7 +281,7 @@ fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Coll
     }
     let collection = held.collection()?;
     let view = collection.current_view();
-    if let Some(strict) = Strict::of(&view.state, request)? {
+    if let Some(strict) = Strict::of(collection, &view.state, request)? {
         strict.check_write(&view, write)?;
     }
     if let Write::AddField { points, .. } = write {

@@ -18,6 +18,7 @@ use super::{Hit, calculated};
 use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::FilterIndexes;
 use crate::payload::JsonPath;
 use crate::types::PointOffset;
@@ -340,7 +341,9 @@ impl Source {
             // Their scores count in the terms of a formula, or not at all.
             _ => vec![0.0; hits.len()],
         };
-        let of = |(place, (hit, worth)): (usize, (&Hit, f64))| (hit.offset, (place, hit.score, worth));
+        let times = if PlantedFault::ContributionsDoubled.is_on() { 2.0 } else { 1.0 };
+        let of =
+            |(place, (hit, worth)): (usize, (&Hit, f64))| (hit.offset, (place, hit.score, times * worth));
         Source { found: hits.iter().zip(worths).enumerate().map(of).collect() }
     }
 

@@ -9,6 +9,7 @@ mod copied;
 mod files;
 mod segments;
 mod served;
+mod shared;
 #[path = "../specimen/mod.rs"]
 mod specimen;
 mod suite;

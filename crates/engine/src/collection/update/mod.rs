@@ -14,6 +14,7 @@ pub(super) use work::{edited_bytes, filter_work};
 
 use crate::config::ModelClaims;
 use crate::deadline::Deadline;
+use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::payload::JsonPath;
@@ -186,7 +187,7 @@ impl Selection {
 impl Update {
     /// Keeps an update by filter to the points that the caller may reach (C15).
     pub fn limit(&mut self, within: Option<&Arc<Filter>>) {
-        let Some(within) = within else { return };
+        let Some(within) = within.filter(|_| !PlantedFault::UpdateOutsideToken.is_on()) else { return };
         let selection = match self {
             Update::Upsert { .. } | Update::UpdateVectors { .. } => return,
             Update::Delete(selection)

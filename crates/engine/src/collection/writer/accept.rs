@@ -133,7 +133,11 @@ fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<
     let due = due_points(expiry, shared.clock.now());
     let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
-    if ids.is_empty() { Ok(Vec::new()) } else { apply_one(head, op, Change::Delete(ids)) }
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changes = apply_one(head, op, Change::Delete(ids))?;
+    Ok(if PlantedFault::RemovalNotLogged.is_on() { Vec::new() } else { changes })
 }
 
 /// Gives the head the fields of a configuration, if there is one.

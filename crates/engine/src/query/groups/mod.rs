@@ -24,6 +24,7 @@ use super::vector_search::VectorSearch;
 use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use found::{Found, Order};
 use std::sync::Arc;
@@ -156,8 +157,10 @@ impl GroupSearch<'_, '_> {
             let full = self.found.full().filter_map(GroupId::indexed);
             let others = Arc::new(Filter::holding_others(&self.request.by, full));
             let filter = match &self.step.filter {
-                Some(filter) => Filter::all_of([Arc::clone(filter), others]),
-                None => Filter::all_of([others]),
+                Some(filter) if !PlantedFault::GroupsOutsideFilter.is_on() => {
+                    Filter::all_of([Arc::clone(filter), others])
+                }
+                _ => Filter::all_of([others]),
             };
             let excluded = Arc::new(self.step.excluded.and(self.found.seen().to_vec()));
             let step = Step { excluded, window, ..self.step.clone() };
