@@ -50,7 +50,7 @@ fn holding(seed: u64, data: &Data, distance: &str) -> Engine {
         .map(|(id, vector)| json!({"id": id, "vector": vector, "payload": {"t": id * 7 % 10}}))
         .collect();
     for part in points.chunks(500) {
-        call(&engine, "c", "upsert", &json!({"points": part}));
+        call(&engine, "c", "upsert_points", &json!({"points": part}));
     }
     engine.work_in_background(crate::collection::GraphPolicy::Never);
     engine
@@ -150,7 +150,7 @@ fn a_collection_that_has_changed_is_measured_anew_c14() {
         .map(|id| json!({"id": 10_000 + id, "vector": data.base[id], "payload": {"t": 0}}))
         .collect();
     for part in points.chunks(400) {
-        call(&engine, "c", "upsert", &json!({"points": part}));
+        call(&engine, "c", "upsert_points", &json!({"points": part}));
     }
     engine.work_in_background(crate::collection::GraphPolicy::Never);
     assert_eq!(at(), json!(null), "what was measured is of another collection");
