@@ -17,6 +17,7 @@ export const sidebar = [
     items: [
       page('Filters', '/guides/filters'),
       page('Explaining a search', '/guides/explaining-searches'),
+      page('Tuning recall', '/guides/tuning-recall'),
       page('Keyword and hybrid search', '/guides/text'),
       page('A document and its chunks', '/guides/document-chunks'),
       page('RAG with LangChain', '/guides/langchain'),
@@ -71,6 +72,7 @@ export const sidebar = [
       page('Programs for Qdrant', '/programs'),
       page('Qdrant’s own tests', '/qdrant-tests'),
       page('Universal query', '/query'),
+      page('Recall', '/recall'),
       page('Formulas', '/formula'),
       page('Models with an endpoint', '/models'),
       page('Repeated calls', '/operation-ids'),

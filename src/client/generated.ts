@@ -304,6 +304,8 @@ export interface components {
       ef_construct?: number | null;
       /** @description Candidates that a search keeps when it does not say. */
       ef_search?: number | null;
+      /** @description Recall that a search chooses its width for when it does not say; it overrides `ef_search`. */
+      target_recall?: number | null;
       /** @description In KB of vectors. */
       full_scan_threshold?: number | null;
       /**
@@ -727,6 +729,19 @@ export interface components {
       points_count: number | null;
       /** @description Always 1; 0 when the collection cannot be opened. */
       segments_count: number;
+      /** @description Measured recall of ten hits of a search without a filter and with default parameters; of the vector field where it is least. Null where none is measured. */
+      recall_estimate?: {
+        /** @description The mean. */
+        recall: number;
+        /** @description Lower end of the interval of 95 %. */
+        low: number;
+        /** @description Upper end of it. */
+        high: number;
+        /** @description Queries that were compared with an exact search. */
+        samples: number;
+        /** @description When the last one was, in seconds since 1970. */
+        at: number;
+      } | null;
       /** @description The declared models by vector field; absent where there is none. */
       vector_models?: {
         [key: string]: components['schemas']['FieldModel'];
@@ -1385,6 +1400,8 @@ export interface components {
     SearchParams: {
       /** @description Width of the walk through the graph. */
       hnsw_ef?: number | null;
+      /** @description Recall that the width of the walk is chosen for; not together with `hnsw_ef`. */
+      target_recall?: number | null;
       /**
        * @description Compare with every vector.
        * @default false
@@ -1452,6 +1469,13 @@ export interface components {
       reason: string;
       /** @description Width of a walk; absent where there can be none. */
       ef?: number;
+      /** @description Recall that the width was chosen for; absent where it was given. */
+      target_recall?: number;
+      /**
+       * @description What has chosen the width for a target recall.
+       * @enum {unknown}
+       */
+      ef_chosen_by?: 'calibration' | 'formula';
       /** @description How many points were taken to match when it was planned; null where nothing is planned. */
       estimated_matches: number | null;
       /** @description How many points match the filter. */

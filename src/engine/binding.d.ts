@@ -327,6 +327,16 @@ export interface NativePanics {
   events: Array<NativePanicEvent>
 }
 
+/** A measured recall with its interval of 95 %. */
+export interface NativeRecall {
+  /** The mean. */
+  recall: number
+  /** Lower end of the interval. */
+  low: number
+  /** Upper end. */
+  high: number
+}
+
 /** Reads that wait for a thread, and threads that run light and heavy ones. */
 export interface NativeReads {
   /** Waiting reads. */
@@ -469,6 +479,8 @@ export interface NativeStatus {
   expiredPoints: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
+  /** The recall of searches of the collection where it is least; absent where none is measured. */
+  recall?: NativeRecall
   /** Reads that wait and run. */
   reads: NativeReads
   /** Which instructions this CPU runs the engine with. */

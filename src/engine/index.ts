@@ -240,8 +240,17 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, expiredPoints, searches, reads, kernels, ...served } = native.status();
-      const internals = { memory, memoryUse, expiredPoints, searches, reads, kernels };
+      const { memory, memoryUse, expiredPoints, searches, recall, reads, kernels, ...served } =
+        native.status();
+      const internals = {
+        memory,
+        memoryUse,
+        expiredPoints,
+        searches,
+        reads,
+        kernels,
+        ...(recall && { recall }),
+      };
       snapshot.status = { ...served, internals };
     }
     return { state, ...snapshot.status };

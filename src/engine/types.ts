@@ -299,6 +299,8 @@ export interface EngineInternals {
     /** Rows compared again by their originals. */
     readonly reranked: number;
   };
+  /** The recall of searches of the collection where it is least, with its interval of 95 %; absent where none is measured (C14). */
+  readonly recall?: { readonly recall: number; readonly low: number; readonly high: number };
   /** Reads that wait for a thread, and threads that run light and heavy ones. */
   readonly reads: { readonly waiting: number; readonly light: number; readonly heavy: number };
   /** The instruction sets in use, such as `avx512`: for original vectors and for codes. */

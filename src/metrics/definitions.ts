@@ -149,6 +149,7 @@ function internalFamilies({
   memoryUse,
   expiredPoints,
   searches,
+  recall,
   reads,
   kernels,
 }: EngineInternals): readonly Family[] {
@@ -156,6 +157,16 @@ function internalFamilies({
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
     ...searchFamilies(searches),
+    {
+      type: 'gauge',
+      name: 'kithdb_recall_estimate',
+      help: 'Measured recall of searches with default parameters, of the collection where it is least, with its interval of 95 %; no sample where none is measured',
+      labels: ['value'],
+      samples: () =>
+        recall === undefined
+          ? []
+          : labelled('value', { estimate: recall.recall, low: recall.low, high: recall.high }),
+    },
     {
       type: 'counter',
       name: 'kithdb_expired_points_total',

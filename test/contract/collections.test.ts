@@ -49,6 +49,7 @@ describe('C4.2, C4.3 the info of a collection', () => {
   it('C4.2 everything that strict clients parse is there, with the effective values', async () => {
     expect(await infoOf('plain', { vectors: { size: 4, distance: 'Cosine' } })).toEqual({
       status: 'green',
+      recall_estimate: null,
       optimizer_status: 'ok',
       warnings: [],
       indexed_vectors_count: 0,

@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|expired|health_issues|background|memory|mapped|reads|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(collections|points|expired|health_issues|background|memory|mapped|reads|recall|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )
@@ -140,6 +140,9 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_plans_total two_hop_walk': 204,
       kithdb_expired_points_total: 207,
       kithdb_search_fallbacks_total: 205,
+      'kithdb_recall_estimate estimate': 0.98,
+      'kithdb_recall_estimate low': 0.97,
+      'kithdb_recall_estimate high': 0.99,
       kithdb_search_hops_total: 206,
       'kithdb_search_distances_total walk': 207,
       'kithdb_search_distances_total scan': 208,

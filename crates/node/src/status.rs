@@ -27,6 +27,8 @@ pub struct NativeStatus {
     pub expired_points: f64,
     /// What searches did since the engine was opened.
     pub searches: NativeSearches,
+    /// The recall of searches of the collection where it is least; absent where none is measured.
+    pub recall: Option<NativeRecall>,
     /// Reads that wait and run.
     pub reads: NativeReads,
     /// Which instructions this CPU runs the engine with.
@@ -187,6 +189,17 @@ pub struct NativeSearches {
     pub reranked: f64,
 }
 
+/// A measured recall with its interval of 95 %.
+#[napi(object, object_from_js = false)]
+pub struct NativeRecall {
+    /// The mean.
+    pub recall: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
 /// Reads that wait for a thread, and threads that run light and heavy ones.
 #[napi(object, object_from_js = false)]
 pub struct NativeReads {
@@ -224,6 +237,7 @@ impl From<Status> for NativeStatus {
             memory_use: status.memory_use.into(),
             expired_points: status.expired_points as f64,
             searches: status.searches.into(),
+            recall: status.recall.map(|of| NativeRecall { recall: of.recall, low: of.low, high: of.high }),
             reads: NativeReads {
                 waiting: status.reads.waiting as u32,
                 light: status.reads.light as u32,

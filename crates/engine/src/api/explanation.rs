@@ -4,7 +4,7 @@ use super::response::{write_bool, write_id, write_list};
 use crate::config::fields::ObjectWriter;
 use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::payload::JsonPath;
-use crate::query::{Explanation, ScoreDetail, StepFigures, Why};
+use crate::query::{Explanation, ScoreDetail, StepFigures, Why, Width};
 use std::time::Duration;
 
 /// Times of a request around its search, in the explanation of it.
@@ -34,7 +34,7 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
         (None, Some(step)) => {
             write_string(object.key("plan"), step.plan);
             write_string(object.key("reason"), &step.reason);
-            object.field("ef", step.ef, |out, ef| write_u64(out, ef as u64));
+            write_width(&mut object, step);
         }
         (None, None) => {}
     }
@@ -79,6 +79,18 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
     object.end();
 }
 
+/// The width of walks, and what has chosen it where a recall was asked for (C14).
+fn write_width(object: &mut ObjectWriter<'_>, step: &StepFigures) {
+    object.field("ef", step.ef, |out, ef| write_u64(out, ef as u64));
+    object.field("target_recall", step.width.target(), write_f64);
+    let chosen_by = match step.width {
+        Width::Given => None,
+        Width::Formula(..) => Some("formula"),
+        Width::Calibrated(_) => Some("calibration"),
+    };
+    object.field("ef_chosen_by", chosen_by, write_string);
+}
+
 fn used(step: &StepFigures) -> Vec<&JsonPath> {
     step.indexes.used.iter().collect()
 }
@@ -100,7 +112,7 @@ fn write_step(out: &mut Vec<u8>, step: &StepFigures) {
     write_string(object.key("source"), &step.source);
     write_string(object.key("plan"), step.plan);
     write_string(object.key("reason"), &step.reason);
-    object.field("ef", step.ef, |out, ef| write_u64(out, ef as u64));
+    write_width(&mut object, step);
     write_optional(object.key("estimated_matches"), step.estimated_matches, write_u64);
     write_u64(object.key("matches"), step.matches);
     write_counts(&mut object, |of| of(step));

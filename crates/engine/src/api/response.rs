@@ -4,6 +4,7 @@ use crate::change::Skipped;
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
 use crate::config::write_path;
+use crate::field::calibration::RecallEstimate;
 use crate::json::{PackedVectors, write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
@@ -366,6 +367,8 @@ pub struct CollectionInfo<'i> {
     pub config: &'i CollectionConfig,
     /// Its field indexes.
     pub indexes: &'i [FieldIndexInfo<'i>],
+    /// The recall of its searches, where it is known.
+    pub recall_estimate: Option<RecallEstimate>,
 }
 
 /// Appends a count, or null.
@@ -395,8 +398,22 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         entry.end();
     }
     schema.end();
+    match &info.recall_estimate {
+        Some(estimate) => write_estimate(object.key("recall_estimate"), estimate),
+        None => object.key("recall_estimate").extend_from_slice(b"null"),
+    }
     write_models(&mut object, info.config);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
+    object.end();
+}
+
+fn write_estimate(out: &mut Vec<u8>, estimate: &RecallEstimate) {
+    let mut object = ObjectWriter::start(out);
+    write_f64(object.key("recall"), estimate.recall);
+    write_f64(object.key("low"), estimate.low);
+    write_f64(object.key("high"), estimate.high);
+    write_u64(object.key("samples"), u64::from(estimate.samples));
+    write_u64(object.key("at"), estimate.at);
     object.end();
 }
 

@@ -2,7 +2,7 @@
 
 use super::body::{Result, field_error};
 use super::id::read_id;
-use crate::config::fields::choice;
+use crate::config::fields::{choice, recall};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
@@ -31,10 +31,11 @@ pub(super) struct Params {
 pub(super) fn read(reader: &mut Reader<'_>, limits: &Limits) -> Result<Params> {
     let mut idf = None;
     let (mut hnsw_ef, mut exact, mut indexed_only, mut quantization) = (None, None, None, None);
-    let (mut explain, mut why) = (None, None);
+    let (mut explain, mut why, mut target_recall) = (None, None, None);
     reader.object(|r, key| {
         match key {
             "hnsw_ef" => hnsw_ef = r.optional(|r| r.integer_in(1, u64::MAX))?,
+            "target_recall" => target_recall = r.optional(recall)?,
             "exact" => exact = r.optional(Reader::bool)?,
             "indexed_only" => indexed_only = r.optional(Reader::bool)?,
             "quantization" => quantization = r.optional(read_quantization)?,
@@ -49,7 +50,12 @@ pub(super) fn read(reader: &mut Reader<'_>, limits: &Limits) -> Result<Params> {
     if why.is_some() && explain != Some(true) {
         return Err(field_error(reader, "why", "needs explain: true"));
     }
+    if hnsw_ef.is_some() && target_recall.is_some() {
+        let reason = "and hnsw_ef exclude each other: one chooses the width, the other is it";
+        return Err(field_error(reader, "target_recall", reason));
+    }
     let search = SearchParams {
+        target_recall,
         hnsw_ef: hnsw_ef.map(|ef| ef.min(MAX_HNSW_EF) as usize),
         exact: exact.unwrap_or(false),
         indexed_only: indexed_only.unwrap_or(false),

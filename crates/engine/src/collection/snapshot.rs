@@ -31,7 +31,7 @@ impl Collection {
     }
 
     /// A consistent snapshot for other purposes than a search.
-    pub(super) fn read_snapshot(&self) -> Snapshot {
+    pub fn read_snapshot(&self) -> Snapshot {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
         let graphs = BoundedGraphs::of(&self.view.load());
         let view = self.view();

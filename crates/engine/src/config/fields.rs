@@ -33,6 +33,15 @@ pub(super) fn fraction(reader: &mut Reader<'_>, min: f64, max: f64) -> Result<Op
     })
 }
 
+/// Reads a recall that searches are to reach (C14).
+pub(crate) fn recall(reader: &mut Reader<'_>) -> Result<f64> {
+    let value = reader.f64()?;
+    if !(0.5..=0.999).contains(&value) {
+        return Err(reader.error(format!("value {value} invalid, must be 0.5 to 0.999")));
+    }
+    Ok(value)
+}
+
 /// Reads the name of one of `choices`.
 pub(crate) fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
     let name = reader.string()?;

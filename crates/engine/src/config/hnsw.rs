@@ -3,7 +3,7 @@
 use super::{MemoryPlacement, fields};
 use crate::error::Error;
 use crate::index::Hnsw;
-use crate::json::{Reader, write_u64};
+use crate::json::{Reader, write_f64, write_u64};
 
 /// The greatest number of links per node.
 const MAX_M: u64 = Hnsw::MAX_M as u64;
@@ -21,6 +21,8 @@ pub struct HnswConfig {
     pub ef_construct: usize,
     /// Candidates kept while searching, if the request does not say.
     pub ef_search: usize,
+    /// Recall that searches choose their width for instead, if the request does not say (C14).
+    pub target_recall: Option<f64>,
     /// KiB of vectors below which no graph is built.
     pub full_scan_threshold: u64,
     /// Threads that index this collection in the background at a time; 0 for the server's choice.
@@ -42,6 +44,7 @@ impl Default for HnswConfig {
             m: 16,
             ef_construct: 100,
             ef_search: 64,
+            target_recall: None,
             full_scan_threshold: 10_000,
             max_indexing_threads: 0,
             on_disk: false,
@@ -59,6 +62,7 @@ impl HnswConfig {
             m: diff.m.unwrap_or(self.m),
             ef_construct: diff.ef_construct.unwrap_or(self.ef_construct),
             ef_search: diff.ef_search.unwrap_or(self.ef_search),
+            target_recall: diff.target_recall.or(self.target_recall),
             full_scan_threshold: diff.full_scan_threshold.unwrap_or(self.full_scan_threshold),
             max_indexing_threads: diff.max_indexing_threads.unwrap_or(self.max_indexing_threads),
             on_disk: diff.on_disk.unwrap_or(self.on_disk),
@@ -83,6 +87,7 @@ impl HnswConfig {
             m: Some(self.m),
             ef_construct: Some(self.ef_construct),
             ef_search: Some(self.ef_search),
+            target_recall: self.target_recall,
             full_scan_threshold: Some(self.full_scan_threshold),
             max_indexing_threads: Some(self.max_indexing_threads),
             on_disk: Some(self.on_disk),
@@ -103,6 +108,8 @@ pub struct HnswDiff {
     pub ef_construct: Option<usize>,
     /// As [`HnswConfig::ef_search`].
     pub ef_search: Option<usize>,
+    /// As [`HnswConfig::target_recall`].
+    pub target_recall: Option<f64>,
     /// As [`HnswConfig::full_scan_threshold`].
     pub full_scan_threshold: Option<u64>,
     /// As [`HnswConfig::max_indexing_threads`].
@@ -129,6 +136,7 @@ impl HnswDiff {
                 "m" => diff.m = fields::size(r, 0, MAX_M)?,
                 "ef_construct" => diff.ef_construct = fields::size(r, 4, Hnsw::MAX_EF_CONSTRUCT as u64)?,
                 "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
+                "target_recall" => diff.target_recall = r.optional(fields::recall)?,
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
                     diff.full_scan_threshold = fields::integer(r, 10)?;
                 }
@@ -150,6 +158,7 @@ impl HnswDiff {
             m: newer.m.or(self.m),
             ef_construct: newer.ef_construct.or(self.ef_construct),
             ef_search: newer.ef_search.or(self.ef_search),
+            target_recall: newer.target_recall.or(self.target_recall),
             full_scan_threshold: newer.full_scan_threshold.or(self.full_scan_threshold),
             max_indexing_threads: newer.max_indexing_threads.or(self.max_indexing_threads),
             on_disk: newer.on_disk.or(self.on_disk),
@@ -164,9 +173,10 @@ impl HnswDiff {
         *self == HnswDiff::default()
     }
 
-    /// The overrides without `ef_search`, a name that the strict models of the official clients do not know (C4.2).
+    /// The overrides without `ef_search` and `target_recall`, names that the strict models of the official clients do not know
+    /// (C4.2).
     pub(super) fn known_to_clients(&self) -> HnswDiff {
-        HnswDiff { ef_search: None, ..self.clone() }
+        HnswDiff { ef_search: None, target_recall: None, ..self.clone() }
     }
 
     /// Appends the overrides as a JSON object, without absent ones.
@@ -176,6 +186,7 @@ impl HnswDiff {
         object.field("m", self.m.map(|m| m as u64), number);
         object.field("ef_construct", self.ef_construct.map(|ef| ef as u64), number);
         object.field("ef_search", self.ef_search.map(|ef| ef as u64), number);
+        object.field("target_recall", self.target_recall, write_f64);
         object.field("full_scan_threshold", self.full_scan_threshold, number);
         object.field("max_indexing_threads", self.max_indexing_threads, number);
         object.field("on_disk", self.on_disk, fields::write_flag);
@@ -187,7 +198,7 @@ impl HnswDiff {
 }
 
 /// The settings with which the index of one vector field is built and searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EffectiveHnsw {
     /// Links per node, 0 for no graph, never 1: layers of a graph with one link per node do not shrink.
     pub m: usize,
@@ -195,6 +206,8 @@ pub struct EffectiveHnsw {
     pub ef_construct: usize,
     /// Candidates kept while searching, if the request does not say.
     pub ef_search: usize,
+    /// Recall that the width is chosen for instead.
+    pub target_recall: Option<f64>,
     /// Bytes of vectors (4 a component, whatever the datatype) below which no graph is built.
     pub full_scan_threshold_bytes: u64,
 }
@@ -206,6 +219,7 @@ impl EffectiveHnsw {
             m,
             ef_construct: config.ef_construct.clamp(m, Hnsw::MAX_EF_CONSTRUCT),
             ef_search: config.ef_search,
+            target_recall: config.target_recall,
             full_scan_threshold_bytes: config.full_scan_threshold.saturating_mul(1_024),
         }
     }

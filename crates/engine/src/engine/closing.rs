@@ -102,6 +102,8 @@ impl Engine {
         all_ended &= self.reporter.as_ref().is_none_or(|reporter| reporter.close(deadline));
         let tuner = self.tuner.lock().take();
         all_ended &= tuner.is_none_or(|mut tuner| tuner.close(deadline));
+        let calibrator = self.calibrator.lock().take();
+        all_ended &= calibrator.is_none_or(|mut calibrator| calibrator.close(deadline));
         all_ended &= self.scrub.lock().close(deadline);
         let background = self.background.lock().take();
         all_ended & background.is_none_or(|mut background| background.close(deadline))

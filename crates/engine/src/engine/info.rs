@@ -4,6 +4,7 @@ use super::Operation;
 use crate::api::{response, summaries};
 use crate::catalog::Entry;
 use crate::collection::Collection;
+use crate::query::calibrating::estimate;
 
 /// Writes what one of the endpoints says that have a part of the info or a one-node answer.
 pub fn write_part(out: &mut Vec<u8>, operation: Operation, entry: &Entry) {
@@ -68,6 +69,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
             segments_count: 0,
             config: &config,
             indexes: &[],
+            recall_estimate: None,
         };
         return response::write_collection_info(out, &info);
     };
@@ -92,6 +94,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
         segments_count: 1,
         config: &view.state.config,
         indexes: &indexes,
+        recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
     };
     response::write_collection_info(out, &info);
 }

@@ -3,6 +3,7 @@
 mod access;
 mod answer_budget;
 mod background;
+mod calibration;
 mod closing;
 mod directory;
 mod execute;
@@ -32,6 +33,7 @@ mod write;
 
 pub use access::{Access, filter_problem};
 pub use background::index_everything;
+pub use calibration::calibrate_everything;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping};
@@ -57,6 +59,7 @@ use crate::storage::{LockGuard, Storage};
 use crate::types::Lsn;
 use answer_budget::AnswersInProgress;
 use background::Background;
+use calibration::Calibrator;
 use heavy_lane::HeavyLane;
 use parking_lot::Mutex;
 pub use pool::Load;
@@ -194,6 +197,8 @@ pub struct Engine {
     catalog_changes: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
+    /// None in an engine without threads.
+    calibrator: Mutex<Option<Calibrator>>,
     scrub: Mutex<Scrub>,
     /// None in an engine without threads.
     reporter: Option<Reporter>,
@@ -337,6 +342,8 @@ impl Engine {
         let supervisor = &catalog.shared().supervisor;
         let tuner =
             (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage, supervisor).ok());
+        let calibrator =
+            if inline { None } else { Some(Calibrator::start(&catalog).map_err(OpenError::Threads)?) };
         let reporter = if inline { None } else { Some(Reporter::start(&core).map_err(OpenError::Threads)?) };
         Ok(Engine {
             core,
@@ -346,6 +353,7 @@ impl Engine {
             catalog_changes: Mutex::new(catalog_changes),
             background: Mutex::new(background),
             tuner: Mutex::new(tuner.flatten()),
+            calibrator: Mutex::new(calibrator),
             scrub: Mutex::new(scrub),
             lock: Mutex::new(Some(lock)),
         })

@@ -3,16 +3,18 @@
 use super::Core;
 use super::pool::{Load, Pool};
 use crate::collection::MemoryReport;
+use crate::field::calibration::RecallEstimate;
 use crate::limits::MAX_HEALTH_ISSUES;
 #[cfg(doc)]
 use crate::limits::MAX_REPORTED_DAMAGES;
 use crate::memory::MemoryUse;
 use crate::query::Tally;
+use crate::query::calibrating::estimate;
 use crate::sync::atomic::Ordering;
 use kithdb_kernels::{code_kernels, kernels};
 
 /// What an engine serves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Collections, quarantined ones included.
     pub collections: usize,
@@ -29,6 +31,8 @@ pub struct Status {
     pub expired_points: u64,
     /// What searches did since the engine was opened.
     pub searches: Tally,
+    /// The recall of searches of the collection where it is least; `None` where none is calibrated.
+    pub recall: Option<RecallEstimate>,
     /// Reads that wait and run.
     pub reads: Load,
     /// What all collections hold in memory.
@@ -65,6 +69,8 @@ impl Core {
             if let Some(collection) = entry.collection() {
                 status.points += collection.view().points_count();
                 status.memory.add(&collection.memory());
+                let estimates = [status.recall, estimate(&collection.read_snapshot())];
+                status.recall = estimates.into_iter().flatten().min_by(|a, b| a.recall.total_cmp(&b.recall));
             }
             if let Some(fault) = entry.fault() {
                 status.quarantined += 1;

@@ -1,5 +1,6 @@
 //! The graph of one field, and the one that is to replace it.
 
+use super::calibration::FieldCalibration;
 use super::graph::FieldGraph;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,6 +23,8 @@ pub struct GraphSlot {
     pub current: ArcSwapOption<FieldGraph>,
     /// The one that is to replace it.
     pub next: ArcSwapOption<FieldGraph>,
+    /// The recall of walks through the graph.
+    pub calibration: FieldCalibration,
     /// Rows of the field when it was last searched.
     searched: AtomicU32,
     /// The graph is to be built anew.

@@ -2,10 +2,12 @@
 //!
 //! This module depends on rows and on the offsets of the points that own them, and not on collections, payloads or the log.
 //! `arena` and `table` hold the rows of dense vectors and multi-vectors for the writer and for readers, `sparse_table` those
-//! of sparse vectors. `graph` is the HNSW graph over the rows with its `coding`, `graph_search` searches it, and `reranking`
+//! of sparse vectors. `graph` is the HNSW graph over the rows with its `coding`, `graph_search` searches it, `calibration` has the recall that its
+//! walks reach, and `reranking`
 //! orders the results by the original vectors.
 
 pub(crate) mod arena;
+pub mod calibration;
 mod coding;
 pub(crate) mod graph;
 mod graph_search;

@@ -12,7 +12,7 @@ use super::prepared::{Goal, Prepared, Step};
 use super::run::{List, Lookup, combine, find, merge_sources, page};
 use super::tally::{Tally, take_tally};
 use super::tree::QueryRequest;
-use super::vector_search::VectorSearch;
+use super::vector_search::{VectorSearch, Width};
 use super::why::{Why, why};
 use super::{Hit, calculated};
 use crate::collection::{Snapshot, State};
@@ -53,6 +53,8 @@ pub struct StepFigures {
     pub reason: String,
     /// Width of walks, of a search that may walk.
     pub ef: Option<usize>,
+    /// Where that comes from.
+    pub width: Width,
     /// How many points were taken to match when it was planned; `None` where nothing is planned.
     pub estimated_matches: Option<u64>,
     /// How many match.
@@ -193,6 +195,7 @@ fn explain_leaf(
         plan,
         reason,
         ef: costs.map(|costs| costs.ef),
+        width: costs.map_or(Width::Given, |costs| costs.width),
         estimated_matches: costs.map(|costs| costs.matches as u64),
         matches,
         tally,

@@ -4,7 +4,7 @@ use super::excluded::Excluded;
 use super::matching::Matching;
 use super::request::MatrixRequest;
 use super::tree::SearchParams;
-use super::vector_search::{Target, VectorSearch};
+use super::vector_search::{Target, VectorSearch, Width};
 use super::{Hit, sample, scorer};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
@@ -52,7 +52,15 @@ pub fn matrix(
         let target = Target { field, vector, idf: None };
         let excluded = Excluded::new(vec![offset]);
         let k = request.limit;
-        let search = VectorSearch { target: &target, k, ef: k, params, threshold: None, excluded: &excluded };
+        let search = VectorSearch {
+            target: &target,
+            k,
+            ef: k,
+            width: Width::Given,
+            params,
+            threshold: None,
+            excluded: &excluded,
+        };
         let mut matching = Matching::among(state, all.clone());
         rows.push((offset, scorer::nearest(snapshot, &search, &mut matching, deadline)?));
     }

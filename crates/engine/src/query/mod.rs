@@ -7,6 +7,7 @@ mod average;
 mod batch;
 mod bound_search;
 mod calculated;
+pub mod calibrating;
 mod count;
 mod custom;
 mod custom_scan;
@@ -56,6 +57,7 @@ pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally};
+pub use vector_search::Width;
 pub use why::{Loss, Why};
 
 use crate::types::PointOffset;

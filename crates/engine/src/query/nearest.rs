@@ -30,6 +30,10 @@ pub fn dense(
     let graph = snapshot.graphs[field].as_ref().filter(|_| !search.params.exact);
     let found = match graph {
         Some((graph, boundary)) => {
+            // The searches that say why a point was missed are no queries of clients.
+            if !search.params.scans_codes {
+                bound.table.graphs.calibration.note_query(components);
+            }
             // The estimates of codes that the configuration does not ask for are not shown to clients.
             bound.search.params.quantization.rescore |= view.state.config.asked_codes(field).is_none();
             PlanRunner::new(&bound, graph, *boundary).run(matching)?

@@ -6,6 +6,7 @@ use super::matching::Matching;
 use super::planner::{CostModel, Plan};
 use super::tally;
 use super::tree::QuantizationParams;
+use super::vector_search::Width;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::field::{FieldGraph, GraphSearch};
@@ -37,6 +38,8 @@ const FAR_BELOW: f64 = 8.0;
 /// of the farthest in its width.
 const TRUSTED: f64 = 0.8;
 
+/// The widest search.
+const WIDEST: usize = 100_000;
 /// Rows that a two-hop walk checks for each unit of its width, roughly.
 const CHECKS_PER_EF: usize = 64;
 
@@ -69,7 +72,7 @@ impl<'a> PlanRunner<'a> {
         tally::count(|tally| tally.start(plan));
         loop {
             let found = match plan {
-                Plan::Scan => return self.scan(matching),
+                Plan::Scan => return self.scan(matching, &costs),
                 Plan::Wide => self.wide(matching, &costs)?,
                 Plan::TwoHop => Some(self.two_hops(matching, &costs)?),
             };
@@ -94,14 +97,32 @@ impl<'a> PlanRunner<'a> {
         }
         let exact = matching.is_exact();
         let matches = if exact { matching.at_most() as f64 } else { self.estimate(matching)? };
-        Ok(CostModel {
+        let costs = CostModel {
             nodes,
             matches: matches.min(self.bound.table.live() as f64),
             documents: if exact { 0 } else { matching.at_most() },
             by_document: !exact,
             ef: self.bound.search.ef,
+            width: self.bound.search.width,
             k: self.bound.search.k,
-        })
+        };
+        Ok(self.calibrated(costs))
+    }
+
+    /// The costs with the width that reaches the recall asked for, where one is and the field is calibrated.
+    fn calibrated(&self, costs: CostModel) -> CostModel {
+        let Width::Formula(target, most) = costs.width else { return costs };
+        let table = self.bound.table;
+        let rows = (table.end().get(), table.live());
+        let Some(calibration) = table.graphs.calibration.fitting(&self.graph.recipe, rows) else {
+            return costs;
+        };
+        // Of the live rows: the dead ones among the nodes are no part of what was measured.
+        let share = costs.matches / (table.live().max(1) as f64);
+        // Where no measured width reaches it, a width of everything is compared with a scan, which costs less.
+        let ef = calibration.ef(target, costs.k, share);
+        let ef = ef.unwrap_or_else(|| usize::try_from(costs.nodes).unwrap_or(usize::MAX).min(WIDEST));
+        CostModel { ef: ef.min(most).max(costs.k), width: Width::Calibrated(target), ..costs }
     }
 
     /// Roughly how many candidates match, from an evenly spread sample.
@@ -133,7 +154,7 @@ impl<'a> PlanRunner<'a> {
     }
 
     /// Every match, by its code.
-    fn scan(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
+    fn scan(&self, matching: &mut Matching<'_>, costs: &CostModel) -> Result<Found, Error> {
         let BoundSearch { search, table, deadline, .. } = self.bound;
         matching.settle(deadline)?;
         // A code is a quarter of a row of floats, or less, but at a random place.
@@ -142,7 +163,7 @@ impl<'a> PlanRunner<'a> {
         let rows = self.bound.rows(matching).filter(|&row| row < end);
         tally::count(|tally| tally.scanned += self.bound.possible(matching));
         let tie = |a, b| self.bound.tie(a, b);
-        let ranked = self.graph_search().scan(rows, search.ef, tie, &|| deadline.passed());
+        let ranked = self.graph_search().scan(rows, costs.ef, tie, &|| deadline.passed());
         let ranked = ranked.map_err(|Stopped| deadline.error())?;
         tally::count(|tally| tally.rerank(&ranked));
         Ok(ranked.best)

@@ -4,6 +4,7 @@
 //! Only the ratios of costs matter. They hardly depend on the CPU, because all costs are fetches of rows. Measured on
 //! Zen 4 at 384 and 784 dimensions.
 
+use super::vector_search::Width;
 use crate::faults::PlantedFault;
 
 /// Distances of a walk, for each unit of its width. 7 to 19 on the sets it was measured on.
@@ -55,6 +56,8 @@ pub struct CostModel {
     pub by_document: bool,
     /// Width of the search, at least `k`.
     pub ef: usize,
+    /// Where that comes from.
+    pub width: Width,
     /// Rows wanted.
     pub k: usize,
 }
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     fn costs(nodes: u64, matches: f64) -> CostModel {
-        CostModel { nodes, matches, documents: 0, by_document: false, ef: 64, k: 10 }
+        CostModel { nodes, matches, documents: 0, by_document: false, ef: 64, width: Width::Given, k: 10 }
     }
 
     #[test]

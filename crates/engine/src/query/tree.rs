@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub struct SearchParams {
     /// Width of the graph search, at least 1; the collection's `ef_search` when absent.
     pub hnsw_ef: Option<usize>,
+    /// Recall that the width is chosen for (C14), from 0.5 to 0.999; that of the collection when absent.
+    pub target_recall: Option<f64>,
     /// Exact scan.
     pub exact: bool,
     /// Leave out what is not yet in the graph.

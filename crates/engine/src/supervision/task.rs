@@ -33,6 +33,8 @@ pub enum Task {
     Housekeeping,
     /// Reading all files for damage.
     Scrub,
+    /// Measuring the recall of searches.
+    Calibration,
     /// Measuring how rows are prefetched best.
     Tuning,
     /// Making the report of what the engine serves.
@@ -49,7 +51,7 @@ pub enum Task {
 
 impl Task {
     /// All tasks; each stands at its number.
-    pub const ALL: [Task; 21] = [
+    pub const ALL: [Task; 22] = [
         Task::Index,
         Task::Claim,
         Task::Vacuum,
@@ -65,6 +67,7 @@ impl Task {
         Task::HeapTrim,
         Task::Housekeeping,
         Task::Scrub,
+        Task::Calibration,
         Task::Tuning,
         Task::Report,
         Task::Write,
@@ -91,6 +94,7 @@ impl Task {
             Task::HeapTrim => "heap_trim",
             Task::Housekeeping => "housekeeping",
             Task::Scrub => "scrub",
+            Task::Calibration => "calibration",
             Task::Tuning => "tuning",
             Task::Report => "report",
             Task::Write => "write",

@@ -23,6 +23,7 @@ fn a_search_has_the_defaults_of_c6_2() {
     let quantization = QuantizationParams { ignore: false, rescore: true, oversampling: None };
     let params = SearchParams {
         hnsw_ef: None,
+        target_recall: None,
         exact: false,
         indexed_only: false,
         quantization,
@@ -49,6 +50,7 @@ fn a_search_reads_every_field_c6_1_c6_2() {
     let quantization = QuantizationParams { ignore: true, rescore: false, oversampling: Some(1.5) };
     let params = SearchParams {
         hnsw_ef: Some(32),
+        target_recall: None,
         exact: true,
         indexed_only: true,
         quantization,

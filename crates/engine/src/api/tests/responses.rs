@@ -7,6 +7,7 @@ use crate::api::response::{
     write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
+use crate::field::calibration::RecallEstimate;
 use crate::json::{PackedVectors, Reader};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
@@ -159,6 +160,7 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         segments_count: 1,
         config: &config,
         indexes: &indexes,
+        recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
@@ -178,7 +180,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
             "quantization_config": null},
         "payload_schema": {
             "city": {"data_type": "keyword", "params": null, "points": 12},
-            "n": {"data_type": "integer", "params": {"type": "integer", "lookup": true, "range": true}, "points": 11}}
+            "n": {"data_type": "integer", "params": {"type": "integer", "lookup": true, "range": true}, "points": 11}},
+        "recall_estimate": {"recall": 0.98, "low": 0.97, "high": 0.99, "samples": 64, "at": 7}
     });
     assert_eq!(shown, expected);
 }
@@ -194,6 +197,7 @@ fn a_fault_is_red_and_named_c10_2() {
         segments_count: 0,
         config: &config,
         indexes: &[],
+        recall_estimate: None,
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();

@@ -3,6 +3,7 @@
 mod explain;
 mod groups;
 mod plans;
+mod recall;
 mod strategies;
 mod trees;
 

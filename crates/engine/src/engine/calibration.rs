@@ -1,0 +1,183 @@
+//! Calibrates the recall of searches in the background (C14): one query of one field after the other, at most on
+//! [`SHARE`] of the processors, and beside reads only where they leave one.
+
+use super::pool::Priority;
+use crate::catalog::Catalog;
+use crate::collection::{Collection, Snapshot};
+use crate::field::calibration::{Calibration, LEAST, WHOLE};
+use crate::query::calibrating::{measurable, measure, rows_of};
+use crate::scheduling::{BackgroundWork, thread_time, yield_to_reads};
+use crate::supervision::{self, Stop, Task};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// Share of the processors that it uses.
+const SHARE: f64 = 0.01;
+/// Work that is done before the pause that it costs.
+const STEP: Duration = Duration::from_micros(200);
+/// Pause after a round over all collections in which there was nothing to do.
+const REST: Duration = Duration::from_secs(1);
+/// Share of the rows that has to change for a new calibration.
+const CHANGED: f64 = 0.2;
+/// Age of one that is made anew, of a collection that is searched.
+const AGE_SECONDS: u64 = 3600;
+/// A calibration is used again after so many further queries.
+const EVERY: u32 = 32;
+
+/// The thread that calibrates.
+pub struct Calibrator {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Calibrator {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The error of the system when it refuses it.
+    pub fn start(catalog: &Arc<Catalog>) -> std::io::Result<Calibrator> {
+        let stop = Arc::<Stop>::default();
+        let supervisor = &catalog.shared().supervisor;
+        let work = {
+            let (catalog, stop) = (Arc::clone(catalog), Arc::clone(&stop));
+            move || calibrate_until_stopped(&catalog, &stop)
+        };
+        let thread = supervisor.spawn("kith-recall".into(), Task::Calibration, &stop, work)?;
+        Ok(Calibrator { stop, thread: Some(thread) })
+    }
+
+    /// Ends a running measurement and waits for the thread, at most until `deadline`. False when it still runs then.
+    pub fn close(&mut self, deadline: Option<std::time::Instant>) -> bool {
+        self.stop.request();
+        supervision::join(self.thread.take(), deadline)
+    }
+}
+
+fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop) {
+    Priority::Low.take();
+    while !stop.is_requested() {
+        let pace = Pacer::new(stop);
+        let mut has_worked = false;
+        for collection in catalog.collections() {
+            if stop.is_requested() {
+                return;
+            }
+            let step = || calibrate_some(&collection, &|| pace.pause());
+            has_worked |= collection.guard(Task::Calibration, step) == Some(true);
+        }
+        drop(pace);
+        catalog.shared().supervisor.succeeded(Task::Calibration);
+        if !has_worked {
+            stop.wait(REST);
+        }
+    }
+}
+
+/// Calibrates every field of every collection whole, in the caller, as fast as it goes.
+pub fn calibrate_everything(catalog: &Catalog) {
+    for collection in catalog.collections() {
+        while collection.guard(Task::Calibration, || calibrate_some(&collection, &|| false)) == Some(true) {}
+    }
+}
+
+/// Measures a query of each field of a collection that is to be calibrated. False when there was nothing to do.
+fn calibrate_some(collection: &Arc<Collection>, pause: &impl Fn() -> bool) -> bool {
+    if collection.fault().is_some() || collection.shared().memory.is_critical() {
+        return false;
+    }
+    let snapshot = collection.read_snapshot();
+    let fields: Vec<usize> = measurable(&snapshot).collect();
+    fields.into_iter().fold(false, |has_worked, field| calibrate_field(&snapshot, field, pause) || has_worked)
+}
+
+fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool) -> bool {
+    let Some((graph, _)) = &snapshot.graphs[field] else { return false };
+    let slot = &snapshot.view.fields[field].graphs.calibration;
+    let (rows, recipe) = (rows_of(snapshot, field), graph.recipe);
+    let current = slot.current.load_full();
+    // Taken out of its place: a panic costs what was measured, and nothing else.
+    let taken = slot.next.lock().take().filter(|next| next.fits(&recipe, rows));
+    let mut next = match taken {
+        Some(next) => next,
+        None => {
+            let is_sound = current.as_ref().is_some_and(|current| {
+                current.fits(&recipe, rows)
+                    && current.changed(rows) < CHANGED
+                    && now().saturating_sub(current.at) < AGE_SECONDS
+                    && (current.is_live || !slot.has_queries())
+            });
+            if is_sound || rows.1 == 0 {
+                return false;
+            }
+            Calibration::new(recipe, rows, slot.has_queries())
+        }
+    };
+    if measure(snapshot, field, next.samples(), &mut next, pause) != Ok(true) {
+        // Given up, or nothing to measure: what there is stays for the next round.
+        *slot.next.lock() = (next.samples() > 0).then_some(next);
+        return false;
+    }
+    next.finish_query(now());
+    let samples = next.samples();
+    let is_better = current.is_none_or(|current| !current.fits(&recipe, rows) || samples >= LEAST * 2);
+    if samples >= LEAST && samples.is_multiple_of(EVERY) && is_better {
+        slot.current.store(Some(Arc::new(next.clone())));
+    }
+    *slot.next.lock() = (samples < WHOLE).then_some(next);
+    true
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Keeps the work of this thread within [`SHARE`].
+struct Pacer<'a> {
+    stop: &'a Stop,
+    /// Processor time of the thread at the end of the last pause.
+    since: Cell<Duration>,
+    work: RefCell<Option<BackgroundWork>>,
+    processors: usize,
+}
+
+impl<'a> Pacer<'a> {
+    fn new(stop: &'a Stop) -> Pacer<'a> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let work = RefCell::new(Some(BackgroundWork::begin()));
+        Pacer { stop, since: Cell::new(thread_time()), work, processors }
+    }
+
+    /// Waits as long as the work since the last call costs. True when the engine closes.
+    fn pause(&self) -> bool {
+        yield_to_reads();
+        let worked = thread_time().saturating_sub(self.since.get());
+        if worked >= STEP {
+            // A thread that sleeps is no work that others should make room for.
+            self.work.replace(None);
+            self.stop.wait(worked.mul_f64(pause_for(self.processors)));
+            self.work.replace(Some(BackgroundWork::begin()));
+            self.since.set(thread_time());
+        }
+        self.stop.is_requested()
+    }
+}
+
+/// The pause after some work, as a multiple of it.
+fn pause_for(processors: usize) -> f64 {
+    (1.0 / (SHARE * processors as f64) - 1.0).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_and_pauses_together_are_a_hundredth_of_the_processors() {
+        for processors in [1, 2, 8, 100] {
+            let share = 1.0 / (1.0 + pause_for(processors)) / processors as f64;
+            assert!((share - SHARE).abs() < 1e-9, "{share} of {processors}");
+        }
+    }
+}
