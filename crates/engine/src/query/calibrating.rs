@@ -60,6 +60,9 @@ struct Sampled {
     target: Target,
     /// The point whose vector it is.
     own: Excluded,
+    /// Its row. Its links lead to the nearest others, so a walk that met it would find more than one for a vector that is
+    /// not stored.
+    row: Option<Row>,
 }
 
 /// Measures one query of a field, the one of that number: one of the searches that were kept, or the vector of a point,
@@ -109,6 +112,7 @@ fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Opt
         return fits.then(|| Sampled {
             target: target(VectorValue::Dense(query.to_vec())),
             own: Excluded::default(),
+            row: None,
         });
     }
     let state = &snapshot.view.state;
@@ -118,7 +122,8 @@ fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Opt
         let rank = scattered(u64::from(number) << 8 | attempt) % count.max(1);
         let offset = state.live.nth(u32::try_from(rank).ok()?)?;
         let vector = vector_of(&snapshot.view, field, offset)?;
-        Some(Sampled { target: target(vector), own: Excluded::new(vec![offset]) })
+        let row = state.at(offset).rows.row(field);
+        Some(Sampled { target: target(vector), own: Excluded::new(vec![offset]), row })
     })
 }
 
@@ -141,6 +146,7 @@ fn search(sampled: &Sampled, k: usize, ef: usize) -> VectorSearch<'_> {
         ef,
         width: Width::Given,
         params: SearchParams::default(),
+        avoided: sampled.row,
         threshold: None,
         excluded: &sampled.own,
     }

@@ -58,6 +58,7 @@ pub fn matrix(
             ef: k,
             width: Width::Given,
             params,
+            avoided: None,
             threshold: None,
             excluded: &excluded,
         };

@@ -191,7 +191,7 @@ impl<'a> PlanRunner<'a> {
         };
         let is_far = || met.get() >= UNCHECKED + checked && passed.get() <= fewest;
         let stop = || check.is_late() || is_far() || deadline.passed();
-        let params = WalkParams::wide(costs.wide_ef());
+        let params = WalkParams { avoided: self.avoided(), ..WalkParams::wide(costs.wide_ef()) };
         // Called best first: finds the rank of the k-th match among the rows that the walk has found.
         let (rank, matches, place) = (Cell::new(0usize), Cell::new(0usize), Cell::new(None));
         let wanted = |row| {
@@ -226,10 +226,15 @@ impl<'a> PlanRunner<'a> {
             let row = self.graph.hnsw.row_of(node);
             row < self.boundary && check.passes(row)
         };
-        let params = WalkParams { ef, traversal: Traversal::TwoHop, starts: &seeds };
+        let avoided = self.avoided();
+        let params = WalkParams { ef, traversal: Traversal::TwoHop, starts: &seeds, avoided };
         let found = self.walk(&params, &accept, &|_| true, &stop);
         check.finish()?;
         found.map_err(|Stopped| self.bound.deadline.error())
+    }
+
+    fn avoided(&self) -> Option<Node> {
+        self.graph.node_of(self.bound.search.avoided?)
     }
 
     /// Nodes that match: those nearest to the query of a sample from the whole collection.
@@ -247,6 +252,7 @@ impl<'a> PlanRunner<'a> {
                 pace.step(point.payload.bytes().len())?;
             }
             let row = point.rows.row(self.bound.field());
+            let row = row.filter(|row| search.avoided != Some(*row));
             rows.extend(row.filter(|&row| row < self.boundary && matching.accepts(offset)));
         }
         rows.sort_unstable();

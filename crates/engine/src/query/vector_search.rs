@@ -5,6 +5,7 @@ use super::prepared::Step;
 use super::tree::{Idf, SearchParams};
 use crate::config::{CollectionConfig, EffectiveHnsw};
 use crate::field::calibration::ef_by_formula;
+use crate::types::Row;
 use crate::vectors::VectorValue;
 
 /// What to search for, in which field.
@@ -53,6 +54,8 @@ pub struct VectorSearch<'a> {
     pub width: Width,
     /// How to search.
     pub params: SearchParams,
+    /// A row that walks do not meet, as if it were not in the graph.
+    pub avoided: Option<Row>,
     /// Scores worse than this are left out.
     pub threshold: Option<f32>,
     /// Points to leave out.
@@ -89,6 +92,15 @@ impl<'a> VectorSearch<'a> {
                 }
             }
         };
-        VectorSearch { target, k, ef, width, params, threshold: step.threshold, excluded: &step.excluded }
+        VectorSearch {
+            target,
+            k,
+            ef,
+            width,
+            params,
+            avoided: None,
+            threshold: step.threshold,
+            excluded: &step.excluded,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::Hnsw;
 use super::computer::DistanceComputer;
 use super::visited::{BLOCK, Fresh, Marks};
-use super::walk::{HOPS_PER_CHECK, WalkScratch, gather};
+use super::walk::{HOPS_PER_CHECK, WalkParams, WalkScratch, gather};
 use crate::index::{Space, Stopped};
 use crate::types::Node;
 
@@ -48,15 +48,18 @@ impl Hnsw {
     pub(super) fn walk_two_hops<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
-        ef: usize,
+        params: &WalkParams,
         accept: &impl Fn(Node) -> bool,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
         let WalkScratch { visited, frontier, fresh, starts, two_hops, work, .. } = scratch;
         let mut marks = visited.begin(self.len());
-        frontier.begin(ef.max(1));
-        two_hops.begin(ef.max(starts.len()));
+        if let Some(node) = params.avoided {
+            marks.visit(node);
+        }
+        frontier.begin(params.ef.max(1));
+        two_hops.begin(params.ef.max(starts.len()));
         for &start in starts.iter() {
             if marks.visit(start.node()) {
                 if accept(start.node()) {

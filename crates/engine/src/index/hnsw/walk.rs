@@ -27,12 +27,15 @@ pub struct WalkParams<'a> {
     pub traversal: Traversal,
     /// Nodes to start from, in addition to the one that the descent from the entry point finds.
     pub starts: &'a [Node],
+    /// A node that the walk does not meet, as if it were not in the graph: that of the point whose vector is searched for,
+    /// where a walk stands for one with a vector that is not stored.
+    pub avoided: Option<Node>,
 }
 
 impl WalkParams<'_> {
     /// A walk of width `ef` through all nodes alike.
     pub fn wide(ef: usize) -> WalkParams<'static> {
-        WalkParams { ef, traversal: Traversal::Check, starts: &[] }
+        WalkParams { ef, traversal: Traversal::Check, starts: &[], avoided: None }
     }
 }
 
@@ -112,7 +115,7 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<&'s [Candidate], Stopped> {
         let computer = DistanceComputer::new(space, query);
-        self.find_starts(computer, params.starts, scratch);
+        self.find_starts(computer, params, scratch);
         if !self.nodes.duplicates.exist() {
             self.walk_base(computer, params, accept, scratch, stop)?;
             return Ok(scratch.found());
@@ -127,10 +130,10 @@ impl Hnsw {
     fn find_starts<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
-        further: &[Node],
+        params: &WalkParams,
         scratch: &mut WalkScratch,
     ) {
-        let descent = self.descend(computer, 0, scratch);
+        let descent = self.descend_beside(computer, 0, params.avoided, scratch);
         scratch.starts.clear();
         match descent {
             Some(start) => scratch.starts.push(start),
@@ -140,7 +143,7 @@ impl Hnsw {
         // Duplicates have no links to go on by.
         let leads_on =
             |node: Node| node.get() < len && !self.nodes.is_duplicate(node) && computer.can_read(node);
-        let further: Vec<Node> = further.iter().copied().filter(|&node| leads_on(node)).collect();
+        let further: Vec<Node> = params.starts.iter().copied().filter(|&node| leads_on(node)).collect();
         computer.score(&further, |candidate| scratch.starts.push(candidate));
     }
 
@@ -153,8 +156,8 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
         match params.traversal {
-            Traversal::Check => self.walk_layer(computer, 0, params.ef, accept, scratch, stop),
-            Traversal::TwoHop => self.walk_two_hops(computer, params.ef, accept, scratch, stop),
+            Traversal::Check => self.walk_beside(computer, 0, params, accept, scratch, stop),
+            Traversal::TwoHop => self.walk_two_hops(computer, params, accept, scratch, stop),
         }
     }
 
@@ -188,12 +191,29 @@ impl Hnsw {
         level: usize,
         scratch: &mut WalkScratch,
     ) -> Option<Candidate> {
+        self.descend_beside(computer, level, None, scratch)
+    }
+
+    /// The same without a node. None when that is the one to begin at, too.
+    fn descend_beside<S: Space>(
+        &self,
+        computer: DistanceComputer<'_, S>,
+        level: usize,
+        avoided: Option<Node>,
+        scratch: &mut WalkScratch,
+    ) -> Option<Candidate> {
         let (mut at, top) = self.entry()?;
+        if avoided == Some(at) {
+            return None;
+        }
         let WalkScratch { visited, fresh, .. } = scratch;
         // One set of marks serves all these layers: a node that was worse than the best so far still is.
         let mut marks = visited.begin(self.len());
         let mut best = computer.can_read(at).then(|| computer.candidate(at));
         marks.visit(at);
+        if let Some(node) = avoided {
+            marks.visit(node);
+        }
         for layer in (level + 1..=top).rev() {
             loop {
                 let before = best;
@@ -224,9 +244,25 @@ impl Hnsw {
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
+        self.walk_beside(computer, level, &WalkParams::wide(ef), accept, scratch, stop)
+    }
+
+    /// The same for the width of a walk, without the node that it avoids.
+    fn walk_beside<S: Space>(
+        &self,
+        computer: DistanceComputer<'_, S>,
+        level: usize,
+        params: &WalkParams,
+        accept: &impl Fn(Node) -> bool,
+        scratch: &mut WalkScratch,
+        stop: &impl Fn() -> bool,
+    ) -> Result<(), Stopped> {
         let WalkScratch { visited, frontier, fresh, starts, work, .. } = scratch;
         let mut marks = visited.begin(self.len());
-        frontier.begin(ef.max(1));
+        if let Some(node) = params.avoided {
+            marks.visit(node);
+        }
+        frontier.begin(params.ef.max(1));
         for &start in starts.iter() {
             if marks.visit(start.node()) {
                 frontier.offer(start, accept);

@@ -48,7 +48,7 @@ fn a_walk_that_ends_among_duplicates_returns_all_of_them() {
     let found = search(&graph, &rows, &[1.0; 8], 10, |row| row % 100 == 7 && row < 3000);
     assert_eq!(found.len(), 30);
     assert!(found.iter().all(|&(distance, row)| distance == 0.0 && row % 100 == 7));
-    let walk = WalkParams { ef: 10, traversal: Traversal::TwoHop, starts: &[] };
+    let walk = WalkParams { ef: 10, traversal: Traversal::TwoHop, starts: &[], avoided: None };
     let mut scratch = WalkScratch::new();
     let found = graph.search(&rows, &[1.0; 8], &walk, |row| row == 2222, &mut scratch, &|| false).unwrap();
     assert!(found.is_empty() || found == [(0.0, 2222)]);

@@ -309,7 +309,7 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
         // Some accepted nodes anywhere, as a planner that knows the filter gives.
         let accepted = (0..6000).filter(|&row| accept(row));
         let starts: Vec<Node> = accepted.step_by(40 * percent as usize / 5).map(Node::new).collect();
-        let walk = WalkParams { ef: 64, traversal: Traversal::TwoHop, starts: &starts };
+        let walk = WalkParams { ef: 64, traversal: Traversal::TwoHop, starts: &starts, avoided: None };
         let (mut hits, mut scratch) = (0, WalkScratch::new());
         for query in &queries {
             let asked = std::cell::RefCell::new(HashSet::new());
@@ -327,18 +327,18 @@ fn two_hop_walks_find_the_accepted_and_score_nothing_else() {
         assert!(recall >= 0.95, "{percent} %: recall {recall}");
     }
     // As wide as the graph, it misses none, however far apart they are.
-    let all = WalkParams { ef: 6000, traversal: Traversal::TwoHop, starts: &[] };
+    let all = WalkParams { ef: 6000, traversal: Traversal::TwoHop, starts: &[], avoided: None };
     for every in [7, 500, 3001] {
         let mut scratch = WalkScratch::new();
         let found = graph.search(&rows, &queries[1], &all, |row| row % every == 5, &mut scratch, &|| false);
         assert_eq!(found, Ok(exact(&rows, Metric::Euclid, &queries[1], 6000, |row| row % every == 5)));
     }
-    let none = WalkParams { ef: 8, traversal: Traversal::TwoHop, starts: &[] };
+    let none = WalkParams { ef: 8, traversal: Traversal::TwoHop, starts: &[], avoided: None };
     let mut scratch = WalkScratch::new();
     let found = graph.search(&rows, &queries[0], &none, |_| false, &mut scratch, &|| false);
     assert_eq!(found, Ok(vec![]));
     let starts = [6000, u32::MAX, 17, 17].map(Node::new);
-    let beyond = WalkParams { ef: 8, traversal: Traversal::Check, starts: &starts };
+    let beyond = WalkParams { ef: 8, traversal: Traversal::Check, starts: &starts, avoided: None };
     let found = graph.search(&rows, &vector(&rows, 17), &beyond, |_| true, &mut scratch, &|| false).unwrap();
     assert_eq!(found[0], (0.0, 17));
 }
