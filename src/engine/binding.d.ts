@@ -327,16 +327,6 @@ export interface NativePanics {
   events: Array<NativePanicEvent>
 }
 
-/** A measured recall with its interval of 95 %. */
-export interface NativeRecall {
-  /** The mean. */
-  recall: number
-  /** Lower end of the interval. */
-  low: number
-  /** Upper end. */
-  high: number
-}
-
 /** Reads that wait for a thread, and threads that run light and heavy ones. */
 export interface NativeReads {
   /** Waiting reads. */
@@ -345,6 +335,16 @@ export interface NativeReads {
   light: number
   /** Threads that run heavy reads. */
   heavy: number
+}
+
+/** A measured recall with its interval of 95 %. */
+export interface NativeRecall {
+  /** The mean. */
+  recall: number
+  /** Lower end of the interval. */
+  low: number
+  /** Upper end. */
+  high: number
 }
 
 /** What a repair did, or would do, about one collection. */
