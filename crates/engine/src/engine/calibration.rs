@@ -89,7 +89,11 @@ fn calibrate_some(collection: &Arc<Collection>, pause: &impl Fn() -> bool) -> bo
     }
     let snapshot = collection.read_snapshot();
     let fields: Vec<usize> = measurable(&snapshot).collect();
-    fields.into_iter().fold(false, |has_worked, field| calibrate_field(&snapshot, field, pause) || has_worked)
+    let mut has_worked = false;
+    for field in fields {
+        has_worked |= calibrate_field(&snapshot, field, pause);
+    }
+    has_worked
 }
 
 fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool) -> bool {
