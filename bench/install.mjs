@@ -4,9 +4,8 @@
  * empty data directory; and its resident memory after a rest, when what the start needed is free again. Linux only, for
  * the memory.
  */
-import { median } from './median.mjs';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installFrom, publishOwn } from '../scripts/package/from-registry.mjs';
@@ -14,6 +13,8 @@ import { installedBytes } from '../scripts/package/installation.mjs';
 import { MANAGERS, prepareRegistryTools, startRegistry } from '../scripts/package/registry.mjs';
 import { output } from '../scripts/build/process.mjs';
 import { startServer } from '../scripts/server-process.mjs';
+import { machine } from './machine.mjs';
+import { median } from './median.mjs';
 
 const REST_MS = 10_000;
 
@@ -49,11 +50,7 @@ try {
     resident_mb: median(starts.map(({ residentMb }) => residentMb)),
     runs,
     node: await output(node, ['--version']),
-    processor: cpus()[0]?.model,
-    load: loadavg()[0],
-    commit: await output('git', ['rev-parse', '--short', 'HEAD']),
-    date: new Date().toISOString().slice(0, 10),
-    command: `npm run bench:install -- --runs ${runs}`,
+    machine: machine('bench:install'),
   });
 } finally {
   await registry.stop();
@@ -75,7 +72,7 @@ async function timedStart(place, env) {
 }
 
 function report(result) {
-  console.log(`Node ${result.node}, load of the machine ${result.load.toFixed(1)}`);
+  console.log(`Node ${result.node}, load of the machine ${result.machine.load_before.toFixed(1)}`);
   for (const [name, most] of Object.entries(MUST)) {
     const value = result[name];
     console.log(

@@ -216,7 +216,7 @@ describe('C4.2, C4.3 the info of a collection', () => {
     [{ vectors: DOT, shard_number: 0 }, 'shard_number'],
     [{ vectors: DOT, sharding_method: 'custom' }, 'sharding_method'],
     [
-      { vectors: DOT, strict_mode_config: { enabled: true, read_rate_limit: 1 } },
+      { vectors: DOT, strict_mode_config: { enabled: true, read_rate_limit: 0 } },
       'strict_mode_config.read_rate_limit',
     ],
     [{ vectors: DOT, metadata: 3 }, 'metadata'],
