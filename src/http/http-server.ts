@@ -21,7 +21,6 @@ export interface ServerLimits {
   readonly maxConnections: number;
   /** The connection of a client that reads nothing of its answer for this time is cut. */
   readonly stalledAnswerMs: number;
-  readonly maxRequestsPerSocket: number;
 }
 
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
@@ -30,7 +29,6 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   connectionsCheckingIntervalMs: 2000,
   keepAliveTimeoutMs: 65_000,
   stalledAnswerMs: 30_000,
-  maxRequestsPerSocket: 10_000,
   maxConnections: 2048,
 };
 
@@ -77,7 +75,6 @@ export function createHttpServer(
   server.on('timeout', (socket: Socket) => {
     endIfStalled(socket, limits.stalledAnswerMs);
   });
-  server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   server.on('checkContinue', counted(listeners.checkContinue));
   server.on('checkExpectation', counted(listeners.checkExpectation));
   server.on('clientError', answerBrokenRequest);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
+import { until } from '../until';
 import { startService, type Service } from './harness';
 
 const SEARCH = 'POST /collections/c/points/search HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -68,5 +69,37 @@ describe('what comes behind a request that is still running', () => {
     expect(statuses(again.received())).toEqual(['200']);
   });
 });
+
+it('a connection is not closed for the number of its requests', async () => {
+  const service = await startService();
+  try {
+    const socket = createConnection(service.port, '127.0.0.1');
+    const group = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(PIPELINED);
+    const statusLines: string[] = [];
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      // The last line may go on in the next chunk.
+      const lines = text.split('\r\n');
+      text = lines.pop() ?? '';
+      statusLines.push(...lines.filter((line) => line.includes('HTTP/1.1 ')));
+      expect(lines.filter((line) => /^connection: close/i.test(line))).toEqual([]);
+    });
+    for (let sent = 0; sent < REQUESTS; sent += PIPELINED) {
+      socket.write(group);
+      await until(() => statusLines.length === sent + PIPELINED);
+    }
+    expect(new Set(statusLines.map((line) => line.slice(line.indexOf('HTTP/1.1 '))))).toEqual(
+      new Set(['HTTP/1.1 200 OK']),
+    );
+    socket.destroy();
+  } finally {
+    await service.close();
+  }
+});
+
+/** More than a client with the usual settings of a proxy sends on a connection. */
+const REQUESTS = 10_500;
+const PIPELINED = 500;
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
