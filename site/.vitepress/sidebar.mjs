@@ -98,6 +98,7 @@ export const sidebar = [
       page('Formats on disk', '/formats'),
       page('Memory', '/memory'),
       page('Embedding: design', '/embedding'),
+      page('Cursors', '/cursors'),
       page('Order of requests', '/scheduling'),
       page('Order of writes', '/scheduling-writes'),
       page('Admission', '/admission'),

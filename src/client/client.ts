@@ -19,6 +19,8 @@ export interface ClientOptions {
 }
 
 const TIMEOUT_MS = 300_000;
+/** How long a cursor lives after a page. */
+const PAGE_TTL_SECONDS = 60;
 
 type Flags = ChangeFlags & ReadFlags;
 type Update = Schemas['UpdateResult'];
@@ -296,6 +298,36 @@ export class KithClient {
     return this.#run('scroll', { collection }, args, options);
   }
 
+  /**
+   * The pages of a scroll, all of the view that the first one saw (C22). A page must be asked for within `cursor.ttl` seconds
+   * after the one before, 60 when absent.
+   */
+  scrollPages(
+    collection: string,
+    args: Schemas['PagedScrollRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): AsyncGenerator<Result<'PageAnswer'>['points']> {
+    return this.#pages('scroll', collection, args, options, (result: Result<'PageAnswer'>) => result.points);
+  }
+
+  /** The pages of a search, as of {@link scrollPages}. */
+  searchPages(
+    collection: string,
+    args: Schemas['PagedSearchRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): AsyncGenerator<Schemas['Hits']> {
+    return this.#pages('search', collection, args, options, (hits: Schemas['Hits']) => hits);
+  }
+
+  /** The pages of a query, as of {@link scrollPages}. */
+  queryPages(
+    collection: string,
+    args: Schemas['PagedQueryRequest'] & ReadFlags,
+    options?: CallOptions,
+  ): AsyncGenerator<Schemas['QueryResult']['points']> {
+    return this.#pages('query', collection, args, options, (result: Schemas['QueryResult']) => result.points);
+  }
+
   count(
     collection: string,
     args: Schemas['CountRequest'] & ReadFlags = {},
@@ -499,6 +531,32 @@ export class KithClient {
 
   async #call<T>(operation: Operation, address: Address, args: object, signal: AbortSignal): Promise<T> {
     return (await this.#envelope(operation, address, args, signal)).result as T;
+  }
+
+  /** The pages of a read, one after the other. */
+  async *#pages<R, T>(
+    operation: 'scroll' | 'search' | 'query',
+    collection: string,
+    args: ReadFlags & { readonly cursor?: { readonly ttl: number } | null | undefined },
+    options: CallOptions | undefined,
+    pointsOf: (result: R) => T,
+  ): AsyncGenerator<T> {
+    const { timeout, consistency } = args;
+    const flags = {
+      ...(timeout !== undefined && { timeout }),
+      ...(consistency !== undefined && { consistency }),
+    };
+    let body: object = { ...args, cursor: args.cursor ?? { ttl: PAGE_TTL_SECONDS } };
+    for (;;) {
+      const asked = body;
+      const envelope = await this.timed(options, (signal) =>
+        this.#envelope(operation, { collection }, asked, signal),
+      );
+      yield pointsOf(envelope.result as R);
+      const { next_cursor: cursor } = envelope as Envelope & { readonly next_cursor?: string | null };
+      if (typeof cursor !== 'string') return;
+      body = { ...flags, cursor };
+    }
   }
 
   /** Executes an operation whose flags stand among its arguments, and gives its envelope. */

@@ -1590,6 +1590,44 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description A search that may have further pages. */
+    PagedSearchRequest: {
+      /** @description The vector to search with; in an object with its name where it is not the unnamed one. */
+      vector:
+        | components['schemas']['DenseVector']
+        | {
+            name: components['schemas']['VectorName'];
+            /** @description The vector to search with. */
+            vector:
+              | components['schemas']['DenseVector']
+              | components['schemas']['SparseVector']
+              | components['schemas']['TextInput'];
+          };
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
+      limit?: components['schemas']['Limit'];
+      /** @deprecated */
+      top?: components['schemas']['Limit'];
+      offset?: components['schemas']['Offset'];
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      shard_key?: components['schemas']['ShardKey'];
+      cursor?: components['schemas']['CursorRequest'];
+    };
+    /** @description Asks for further pages of the same view. */
+    CursorRequest: {
+      /** @description Seconds that the cursor lives after each page. */
+      ttl: number;
+    } | null;
+    /** @description A further page of a read that has a cursor. There is nothing beside it. */
+    NextPage: {
+      /** @description `next_cursor` of the page before. */
+      cursor: string;
+    };
     /** @description Several searches. */
     SearchBatch: {
       /** @description The searches in the order of the answer. */
@@ -1627,6 +1665,25 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description A scroll that may have further pages. */
+    PagedScrollRequest: {
+      filter?: components['schemas']['MaybeFilter'];
+      /**
+       * @description Beyond 100000 a page by id has 100000 points, and the offset of the next page; with `order_by` it is refused.
+       * @default 10
+       */
+      limit?: number | null;
+      /** @description The first id of the page. Not together with `order_by`. */
+      offset?: components['schemas']['PointId'] | null;
+      /** @description Orders by a field instead of the id. */
+      order_by?: components['schemas']['OrderBy'] | null;
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      shard_key?: components['schemas']['ShardKey'];
+      cursor?: components['schemas']['CursorRequest'];
+    };
     /** @description Which points are counted. */
     CountRequest: {
       filter?: components['schemas']['MaybeFilter'];
@@ -1657,6 +1714,28 @@ export interface components {
       with_vectors?: components['schemas']['WithVector'];
       lookup_from?: components['schemas']['LookupFrom'];
       shard_key?: components['schemas']['ShardKey'];
+    };
+    /** @description A query that may have further pages. */
+    PagedQueryRequest: {
+      /** @description What is ranked by; absent, points are read by id, or the hits of the prefetch are answered. */
+      query?: components['schemas']['Query'] | null;
+      /** @description Queries whose hits this one ranks anew or merges. */
+      prefetch?: components['schemas']['Prefetch'] | components['schemas']['Prefetch'][] | null;
+      /** @description The vector's name; the unnamed one when absent. */
+      using?: string | null;
+      filter?: components['schemas']['MaybeFilter'];
+      params?: components['schemas']['SearchParams'];
+      score_threshold?: components['schemas']['ScoreThreshold'];
+      model?: components['schemas']['NamedModels'];
+      limit?: components['schemas']['Limit'];
+      offset?: components['schemas']['Offset'];
+      with_payload?: components['schemas']['WithPayload'];
+      with_vector?: components['schemas']['WithVector'];
+      /** @deprecated */
+      with_vectors?: components['schemas']['WithVector'];
+      lookup_from?: components['schemas']['LookupFrom'];
+      shard_key?: components['schemas']['ShardKey'];
+      cursor?: components['schemas']['CursorRequest'];
     };
     /** @description Several queries. */
     QueryBatch: {
@@ -2315,6 +2394,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['Hits'];
       explain?: components['schemas']['Explanation'];
+      /** @description Where a cursor was asked for, that of the next page, or null after the last one. */
+      next_cursor?: string | null;
     };
     /** @description The envelope of several searches. */
     HitListsAnswer: {
@@ -2341,6 +2422,8 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       result: components['schemas']['QueryResult'];
       explain?: components['schemas']['Explanation'];
+      /** @description Where a cursor was asked for, that of the next page, or null after the last one. */
+      next_cursor?: string | null;
     };
     /** @description The envelope of several queries. */
     QueryAnswers: {
@@ -2371,6 +2454,8 @@ export interface components {
         points: components['schemas']['Record'][];
         next_page_offset: components['schemas']['PointId'] | null;
       };
+      /** @description Where a cursor was asked for, that of the next page, or null after the last one. */
+      next_cursor?: string | null;
     };
     /** @description The envelope of a count. */
     CountAnswer: {

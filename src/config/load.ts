@@ -289,6 +289,7 @@ function assemble(
       maxNamedVectors: values.maxNamedVectors,
       maxFieldIndexes: values.maxFieldIndexes,
       maxCollections: values.maxCollections,
+      maxCursors: values.maxCursors,
     }),
   });
 }

@@ -355,6 +355,7 @@ export const SETTINGS = {
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
   maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
   maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
+  maxCursors: limit(1000, 100_000, 'Cursors that are open at a time.'),
   maxSnapshots: limit(64, 100_000, 'Snapshots that a server keeps, all collections together.'),
   maxSnapshotBytes: limit(
     1024 * GIB,

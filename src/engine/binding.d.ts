@@ -55,9 +55,9 @@ export declare class NativeEngine {
    * With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
    * is kept until `supply` or `discard`.
    * `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
-   * `limits` is what the caller may reach, as JSON; everything when absent.
+   * `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null): void
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -249,6 +249,8 @@ export interface NativeLimits {
   maxFieldIndexes?: number
   /** Collections of a server. */
   maxCollections?: number
+  /** Cursors that are open at a time. */
+  maxCursors?: number
 }
 
 /** A piece of damage of the log. */
@@ -477,6 +479,10 @@ export interface NativeStatus {
   memoryUse: NativeMemoryUse
   /** Points that were removed since the engine was opened because their time had come. */
   expiredPoints: number
+  /** Cursors that are open. */
+  cursors: number
+  /** Bytes that they hold at most. */
+  cursorBytes: number
   /** What searches did since the engine was opened. */
   searches: NativeSearches
   /** The recall of searches of the collection where it is least; absent where none is measured. */

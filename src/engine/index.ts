@@ -162,6 +162,7 @@ class Facade implements Engine {
       isLenient,
       packing,
       limits,
+      caller,
     } = request;
     return this.call(id, () => {
       native.execute(
@@ -178,6 +179,7 @@ class Facade implements Engine {
         this.options.models !== undefined,
         packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
         limits,
+        caller,
       );
     });
   }
@@ -240,12 +242,24 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const { memory, memoryUse, expiredPoints, searches, recall, reads, kernels, ...served } =
-        native.status();
+      const {
+        memory,
+        memoryUse,
+        expiredPoints,
+        cursors,
+        cursorBytes,
+        searches,
+        recall,
+        reads,
+        kernels,
+        ...served
+      } = native.status();
       const internals = {
         memory,
         memoryUse,
         expiredPoints,
+        cursors,
+        cursorBytes,
         searches,
         reads,
         kernels,

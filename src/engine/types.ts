@@ -73,6 +73,8 @@ export interface EngineRequest {
   readonly operationId?: string | undefined;
   /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
   readonly limits?: string | undefined;
+  /** Whose cursors it may use (C22): the same text is the same caller. */
+  readonly caller?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
   readonly isLenient?: boolean | undefined;
   /** Takes more bytes of what the server may hold for this request; false where there are none. */
@@ -115,6 +117,7 @@ export type EngineErrorCode =
   | 'version_conflict' // details.conflicts: at most ten; details.total
   | 'collection_forbidden' // the limits of the caller do not allow this in a collection
   | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
+  | 'cursor_not_found' // no such cursor for this caller, operation and collection (C22)
   | 'not_ready'
   | 'timeout' // details.message
   | 'answer_room' // the answer has more than `answerBytes` of the request
@@ -282,6 +285,9 @@ export interface EngineInternals {
   };
   /** Points that were removed since the engine was opened because their time had come (C17). */
   readonly expiredPoints: number;
+  /** Cursors that are open (C22), and the bytes that they hold at most. */
+  readonly cursors: number;
+  readonly cursorBytes: number;
   /** Counts over searches for the nearest since the engine was opened: by first plan, then what they did. */
   readonly searches: {
     readonly exactScans: number;
@@ -384,6 +390,7 @@ export interface EngineLimits {
   readonly maxNamedVectors: number;
   readonly maxFieldIndexes: number;
   readonly maxCollections: number;
+  readonly maxCursors: number;
 }
 
 /** A body that is arriving; the engine copies each chunk of it. */

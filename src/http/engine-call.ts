@@ -158,6 +158,7 @@ function engineRequest(
     operationId,
     ...(isLenient && { isLenient }),
     ...(exchange.limits !== undefined && { limits: exchange.limits }),
+    ...(exchange.credential !== undefined && { caller: exchange.credential }),
     body,
     hold: (bytes) => reservation.grow?.(bytes) === undefined,
     // Also called when the answer has been written, when there is nothing left to cancel.

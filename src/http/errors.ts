@@ -51,6 +51,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
   collection_forbidden: () => noCollectionAccess(),
   points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
+  cursor_not_found: () => ({ status: 404, message: 'Cursor not found: it is unknown or has expired' }),
   not_ready: () => notReady(),
   timeout: (details) => ({
     status: 408,

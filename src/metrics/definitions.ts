@@ -148,6 +148,8 @@ function internalFamilies({
   memory,
   memoryUse,
   expiredPoints,
+  cursors,
+  cursorBytes,
   searches,
   recall,
   reads,
@@ -172,6 +174,18 @@ function internalFamilies({
       name: 'kithdb_expired_points_total',
       help: 'Points that were removed because their time had come',
       samples: () => [{ value: expiredPoints }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_cursors',
+      help: 'Cursors that are open',
+      samples: () => [{ value: cursors }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_cursor_bytes',
+      help: 'Bytes that open cursors hold at most: hits, and what their views keep from being freed',
+      samples: () => [{ value: cursorBytes }],
     },
     {
       type: 'gauge',

@@ -30,6 +30,7 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
     "Can't create collection with name a. Alias with the same name already exists",
   ],
   ['alias_not_found', { name: 'a' }, 404, 'Alias not found: a'],
+  ['cursor_not_found', {}, 404, 'Cursor not found: it is unknown or has expired'],
   ['point_not_found', { ids: ['7'], total: 1 }, 404, 'Point not found: 7'],
   ['point_not_found', { ids: ['7', '8'], total: 14 }, 404, 'Point not found: 7, 8, and 12 more'],
   ['point_without_vector', { id: '7', name: 'v' }, 404, "Vector with name 'v' for point 7 not found"],

@@ -25,6 +25,8 @@ const INTERNALS: EngineInternals = {
   },
   memoryUse: { limit: 401, process: 402, engineLimit: 403, engine: 404, charged: 405 },
   expiredPoints: 207,
+  cursors: 208,
+  cursorBytes: 209,
   recall: { recall: 0.98, low: 0.97, high: 0.99 },
   searches: {
     exactScans: 201,

@@ -139,6 +139,8 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_plans_total wide_walk': 203,
       'kithdb_search_plans_total two_hop_walk': 204,
       kithdb_expired_points_total: 207,
+      kithdb_cursors: 208,
+      kithdb_cursor_bytes: 209,
       kithdb_search_fallbacks_total: 205,
       'kithdb_recall_estimate estimate': 0.98,
       'kithdb_recall_estimate low': 0.97,

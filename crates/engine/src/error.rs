@@ -58,6 +58,8 @@ pub enum Error {
     CollectionForbidden,
     /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
     PointsForbidden(Vec<PointId>),
+    /// No cursor of that text is open for this caller, operation and collection.
+    CursorNotFound,
     /// The engine is still opening.
     NotReady,
     /// The request's deadline passed; the sentence says which.
@@ -106,7 +108,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 32] = [
+const CODES: [&str; 33] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -123,6 +125,7 @@ const CODES: [&str; 32] = [
     "version_conflict",
     "collection_forbidden",
     "points_forbidden",
+    "cursor_not_found",
     "not_ready",
     "timeout",
     "cancelled",
@@ -192,6 +195,7 @@ impl Error {
             Error::VersionConflict(_) => "version_conflict",
             Error::CollectionForbidden => "collection_forbidden",
             Error::PointsForbidden(_) => "points_forbidden",
+            Error::CursorNotFound => "cursor_not_found",
             Error::NotReady => "not_ready",
             Error::Timeout(_) => "timeout",
             Error::Cancelled => "cancelled",
@@ -256,6 +260,7 @@ impl Error {
             Error::VersionConflict(conflicts) => write_conflicts(out, conflicts),
             Error::VectorsConfigRequired
             | Error::CollectionForbidden
+            | Error::CursorNotFound
             | Error::NotReady
             | Error::OutcomeUnknown
             | Error::StorageFull

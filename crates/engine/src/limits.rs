@@ -21,6 +21,8 @@ pub struct Limits {
     pub max_field_indexes: usize,
     /// Collections of a server.
     pub max_collections: usize,
+    /// Cursors that are open at a time.
+    pub max_cursors: usize,
     /// Replay work in the log, in bytes, beyond which writes that make data grow are refused with 429. It is a multiple of
     /// [`Thresholds::log_budget_bytes`] and is reached only if checkpoints cannot keep up.
     pub max_unsaved_work: usize,
@@ -58,6 +60,7 @@ impl Default for Limits {
             max_named_vectors: 64,
             max_field_indexes: 256,
             max_collections: 65_536,
+            max_cursors: 1_000,
             max_unsaved_work: 512 << 20,
             max_rows: u32::MAX - (1 << 26),
             max_record_bytes: MAX_BODY_BYTES,
@@ -88,6 +91,8 @@ pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 /// Components of examples that one query compares with points: all components of its examples multiplied by the points
 /// that match. A core takes some minutes for it.
 pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
+/// Bytes that all open cursors hold: hits, and what their views keep from being freed.
+pub const MAX_CURSOR_BYTES: u64 = 256 << 20;
 /// Aliases of all collections.
 pub const MAX_ALIASES: usize = 65_536;
 /// Different values of a field that is faceted.

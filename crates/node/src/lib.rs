@@ -134,7 +134,7 @@ impl NativeEngine {
     /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
     /// is kept until `supply` or `discard`.
     /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
-    /// `limits` is what the caller may reach, as JSON; everything when absent.
+    /// `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -153,6 +153,7 @@ impl NativeEngine {
         gives_out_texts: Option<bool>,
         packing: Option<u32>,
         limits: Option<String>,
+        caller: Option<String>,
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing.unwrap_or_default();
@@ -179,6 +180,7 @@ impl NativeEngine {
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             gives_out_texts,
             access,
+            caller: caller.unwrap_or_default().into(),
             timeout: timeout_ms.map(milliseconds),
             body,
             start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),

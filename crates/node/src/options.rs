@@ -76,6 +76,8 @@ pub struct NativeLimits {
     pub max_field_indexes: Option<u32>,
     /// Collections of a server.
     pub max_collections: Option<u32>,
+    /// Cursors that are open at a time.
+    pub max_cursors: Option<u32>,
 }
 
 impl OpenOptions {
@@ -135,6 +137,7 @@ impl NativeLimits {
             max_named_vectors: or(self.max_named_vectors, defaults.max_named_vectors),
             max_field_indexes: or(self.max_field_indexes, defaults.max_field_indexes),
             max_collections: or(self.max_collections, defaults.max_collections),
+            max_cursors: or(self.max_cursors, defaults.max_cursors),
             ..*defaults
         }
     }

@@ -25,6 +25,10 @@ pub struct NativeStatus {
     pub memory_use: NativeMemoryUse,
     /// Points that were removed since the engine was opened because their time had come.
     pub expired_points: f64,
+    /// Cursors that are open.
+    pub cursors: f64,
+    /// Bytes that they hold at most.
+    pub cursor_bytes: f64,
     /// What searches did since the engine was opened.
     pub searches: NativeSearches,
     /// The recall of searches of the collection where it is least; absent where none is measured.
@@ -236,6 +240,8 @@ impl From<Status> for NativeStatus {
             memory: status.memory.into(),
             memory_use: status.memory_use.into(),
             expired_points: status.expired_points as f64,
+            cursors: status.cursors.open as f64,
+            cursor_bytes: status.cursors.bytes as f64,
             searches: status.searches.into(),
             recall: status.recall.map(|of| NativeRecall { recall: of.recall, low: of.low, high: of.high }),
             reads: NativeReads {

@@ -2,6 +2,7 @@
 //! fields of the groups.
 
 use super::body::{Result, field_error};
+use super::cursor;
 use super::search::{check_reach, read_limit};
 use super::selectors::SelectorFields;
 use super::{query, recommend, search};
@@ -9,7 +10,7 @@ use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::{JsonPath, PayloadSelector};
 use crate::query::groups;
-use crate::query::request::{GroupLookup, GroupsRequest};
+use crate::query::request::{CursorRequest, GroupLookup, GroupsRequest};
 use crate::query::tree::{QueryNode, QueryRequest};
 
 /// Hits of a group where the request does not say how many.
@@ -50,11 +51,13 @@ struct GroupFields {
     size: Option<usize>,
     lookup: Option<GroupLookup>,
     with: SelectorFields,
+    cursor: Option<CursorRequest>,
 }
 
 impl GroupFields {
     fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
+            "cursor" => self.cursor = reader.optional(cursor::read)?,
             "group_by" => self.by = reader.optional(JsonPath::read)?,
             "group_size" => self.size = reader.optional(read_limit)?,
             "with_lookup" => self.lookup = reader.optional(|r| read_lookup(r, limits))?,
@@ -71,7 +74,9 @@ impl GroupFields {
         let by = self.by.ok_or_else(|| reader.missing("group_by"))?;
         let size = self.size.unwrap_or(DEFAULT_SIZE);
         node.limit = fit_groups(reader, limits, node.limit, size)?;
-        let query = QueryRequest { node, offset: 0, with: self.with.or(PayloadSelector::None) };
+        cursor::refuse(reader, self.cursor, ())?;
+        let with = self.with.or(PayloadSelector::None);
+        let query = QueryRequest { node, offset: 0, with, cursor: None };
         let request = GroupsRequest { query, by, size, lookup: self.lookup };
         let widened = groups::widened(&request, limits.max_result_window);
         let what = "limits of a query and all its prefetches, times group_size,";

@@ -6,6 +6,7 @@
 
 mod aliases;
 mod body;
+mod cursor;
 mod example;
 pub mod explanation;
 mod groups;
@@ -28,6 +29,7 @@ mod update;
 mod upsert;
 mod vector;
 
+pub use cursor::next_page;
 pub use id::{path_field, path_id};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 

@@ -1,6 +1,7 @@
 //! The bodies of retrieve (C5.2), scroll (C6.4), count (C6.5), facet (C6.8) and the distance matrix (C6.9).
 
 use super::body::{self, Budget, Result, field_error};
+use super::cursor;
 use super::id::read_id;
 use super::order_by;
 use super::search::{DEFAULT_LIMIT, REQUEST_WINDOWS, check_window, fit_window, read_limit};
@@ -35,7 +36,7 @@ pub(super) fn read_retrieve(reader: &mut Reader<'_>, limits: &Limits) -> Result<
 
 /// Reads the body of a scroll.
 pub(super) fn read_scroll(reader: &mut Reader<'_>, limits: &Limits) -> Result<ScrollRequest> {
-    let (mut filter, mut limit, mut offset, mut order) = (None, None, None, None);
+    let (mut filter, mut limit, mut offset, mut order, mut cursor) = (None, None, None, None, None);
     let mut with = SelectorFields::default();
     reader.object(|r, key| {
         match key {
@@ -43,6 +44,7 @@ pub(super) fn read_scroll(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sc
             "limit" => limit = r.optional(read_limit)?,
             "offset" => offset = r.optional(read_id)?,
             "order_by" => order = r.optional(order_by::read)?,
+            "cursor" => cursor = r.optional(cursor::read)?,
             "shard_key" => body::shard_key(r)?,
             key => {
                 if !with.field(r, key, limits)? {
@@ -66,7 +68,8 @@ pub(super) fn read_scroll(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sc
             "Cannot use an offset when using order_by. Page with start_from and a filter on the ids seen.";
         return Err(field_error(reader, "offset", why));
     }
-    Ok(ScrollRequest { filter, limit, offset, order_by: order, with: with.or(PayloadSelector::All) })
+    let with = with.or(PayloadSelector::All);
+    Ok(ScrollRequest { filter, limit, offset, order_by: order, with, cursor })
 }
 
 /// Reads the body of a count.

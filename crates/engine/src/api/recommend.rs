@@ -2,6 +2,7 @@
 //! with the fields of its `query` at the top level.
 
 use super::body::{Budget, Result, field_error};
+use super::cursor;
 use super::example;
 use super::groups::OtherFields;
 use super::query::read_lookup;
@@ -65,7 +66,8 @@ fn read_request(
 ) -> Result<QueryRequest> {
     let mut root = RootFields::default();
     let node = read(reader, limits, &mut |r, key| root.field(r, key, limits))?;
-    root.finish(reader, limits, node)
+    let request = root.finish(reader, limits, node)?;
+    cursor::refuse(reader, request.cursor, request)
 }
 
 /// Reads what is recommended.

@@ -1,6 +1,7 @@
 //! The body of a search (C6.2), and the fields that it shares with queries.
 
 use super::body::{self, Result, field_error};
+use super::cursor;
 use super::example;
 use super::groups::OtherFields;
 use super::search_params::{self, Params};
@@ -11,6 +12,7 @@ use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
+use crate::query::request::CursorRequest;
 use crate::query::tree::{Example, Query, QueryNode, QueryRequest};
 use crate::vectors::VectorValue;
 use std::sync::Arc;
@@ -100,6 +102,7 @@ impl NodeFields {
 pub(super) struct RootFields {
     offset: Option<usize>,
     with: SelectorFields,
+    cursor: Option<CursorRequest>,
 }
 
 impl RootFields {
@@ -107,6 +110,7 @@ impl RootFields {
     pub(super) fn field(&mut self, reader: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool> {
         match key {
             "offset" => self.offset = reader.optional(|r| r.u64().map(saturating_usize))?,
+            "cursor" => self.cursor = reader.optional(cursor::read)?,
             _ => return self.with.field(reader, key, limits),
         }
         Ok(true)
@@ -121,7 +125,11 @@ impl RootFields {
     ) -> Result<QueryRequest> {
         let offset = self.offset.unwrap_or(0);
         node.limit = fit_window(reader, limits, node.limit, offset)?;
-        Ok(QueryRequest { node, offset, with: self.with.or(PayloadSelector::None) })
+        if self.cursor.is_some() && node.explain.is_some() {
+            return Err(field_error(reader, "cursor", "a search that is explained has no further pages"));
+        }
+        let with = self.with.or(PayloadSelector::None);
+        Ok(QueryRequest { node, offset, with, cursor: self.cursor })
     }
 }
 
@@ -168,7 +176,10 @@ pub(super) fn read_batch(
             "searches" => {
                 searches = r.optional(|r| {
                     let what = "searches a request (max_points_per_request)";
-                    body::list(r, limits.max_points_per_request, what, |r| read(r, limits))
+                    body::list(r, limits.max_points_per_request, what, |r| {
+                        let one = read(r, limits)?;
+                        cursor::refuse(r, one.cursor, one)
+                    })
                 })?;
             }
             _ => r.unknown_in_body()?,

@@ -98,6 +98,7 @@ impl Call {
             strictness: self.strictness,
             gives_out_texts: self.gives_out_texts,
             access: None,
+            caller: Box::default(),
             packing: self.packing,
             timeout: Some(self.allowed),
             body,

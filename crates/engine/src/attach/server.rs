@@ -289,6 +289,7 @@ impl Connection {
             strictness: sent.strictness,
             gives_out_texts: sent.gives_out_texts,
             access: None,
+            caller: Box::default(),
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
             packing: sent.packing,
             body: Box::new(sent.body.to_vec()),

@@ -50,12 +50,19 @@ impl Collection {
             return Arc::clone(&taken.view);
         }
         let times = (now, expiry.next_after(now));
-        let state = view.state.without(&expiry.due(now));
-        let (fields, sparse) = (Arc::clone(&view.fields), Arc::clone(&view.sparse));
-        let taken = Arc::new(View { op: view.op, lsn: view.lsn, state, fields, sparse });
+        let taken = Arc::new(without_due(&view, expiry, now));
         let kept = Taken { from: view, times, view: Arc::clone(&taken) };
         self.unexpired.0.store(Some(Arc::new(kept)));
         taken
+    }
+
+    /// A view of the past without the points whose time has come since.
+    pub fn without_expired_since(&self, view: &Arc<View>) -> Arc<View> {
+        let now = self.shared.clock.now();
+        match &view.state.expiry {
+            Some(expiry) if expiry.has_due(now) => Arc::new(without_due(view, expiry, now)),
+            _ => Arc::clone(view),
+        }
     }
 
     /// The time, where points come to their end.
@@ -89,6 +96,12 @@ impl Collection {
         self.write_unqueued(request);
         receive.recv().unwrap_or(false) && self.shared.expired_points.load(Ordering::Relaxed) > before
     }
+}
+
+fn without_due(view: &View, expiry: &Expiry, now: i64) -> View {
+    let state = view.state.without(&expiry.due(now));
+    let (fields, sparse) = (Arc::clone(&view.fields), Arc::clone(&view.sparse));
+    View { op: view.op, lsn: view.lsn, state, fields, sparse }
 }
 
 /// The points of a head that are due, at most as many as one operation removes.

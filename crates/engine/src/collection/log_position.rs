@@ -17,6 +17,8 @@ pub(super) struct LogPosition {
     /// Whether there is a checkpoint, be it of nothing.
     has_checkpoint: AtomicBool,
     unsaved: Unsaved,
+    /// The work of all records since the collection was opened.
+    work: AtomicU64,
 }
 
 impl LogPosition {
@@ -34,6 +36,7 @@ impl LogPosition {
             checkpointed: AtomicU64::new(checkpointed.unwrap_or_default().get()),
             has_checkpoint: AtomicBool::new(checkpointed.is_some()),
             unsaved: Unsaved::none(unsaved_of_all),
+            work: AtomicU64::new(0),
         }
     }
 
@@ -41,6 +44,12 @@ impl LogPosition {
     pub fn advance(&self, lsn: Lsn, work: usize) {
         self.last.store(lsn.get(), Ordering::Release);
         self.unsaved.add(work);
+        self.work.fetch_add(work as u64, Ordering::Relaxed);
+    }
+
+    /// The work of all records since the collection was opened: see [`LogPosition::advance`].
+    pub fn work(&self) -> u64 {
+        self.work.load(Ordering::Relaxed)
     }
 
     /// A checkpoint holds every record up to `lsn`.

@@ -12,6 +12,7 @@ mod checkpointing;
 mod clock;
 mod expiring;
 mod health;
+mod held_back;
 mod indexing;
 mod log_position;
 mod memory;
@@ -34,6 +35,7 @@ pub use crate::state::{
 pub use checkpointing::GraphPolicy;
 pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
+pub use held_back::HeldBack;
 pub use indexing::{BuiltReply, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use rates::{Rate, Rates, Short};
@@ -135,7 +137,7 @@ impl Collection {
     }
 
     /// Whether the collection was deleted.
-    fn is_retired(&self) -> bool {
+    pub fn is_retired(&self) -> bool {
         self.health.is_retired()
     }
 

@@ -5,6 +5,7 @@ mod answer_budget;
 mod background;
 mod calibration;
 mod closing;
+mod cursors;
 mod directory;
 mod execute;
 mod explained;
@@ -34,6 +35,7 @@ mod write;
 pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use calibration::calibrate_everything;
+pub use cursors::CursorFigures;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping};
@@ -60,6 +62,7 @@ use crate::types::Lsn;
 use answer_budget::AnswersInProgress;
 use background::Background;
 use calibration::Calibrator;
+use cursors::Cursors;
 use heavy_lane::HeavyLane;
 use parking_lot::Mutex;
 pub use pool::Load;
@@ -116,6 +119,8 @@ pub struct Request {
     pub gives_out_texts: bool,
     /// What its caller may reach (C15); everything when absent.
     pub access: Option<Arc<Access>>,
+    /// Whose cursors it may use (C22): the same text is the same caller; empty for nobody in particular.
+    pub caller: Box<str>,
     /// Which vectors are packed.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
@@ -141,6 +146,7 @@ impl Request {
             strictness: Strictness::Strict,
             gives_out_texts: false,
             access: None,
+            caller: Box::default(),
             packing: Packing::default(),
             answer_room: None,
             start: Instant::now(),
@@ -226,6 +232,8 @@ struct Core {
     searches: Arc<Totals>,
     /// What the answers that are being written hold.
     answers: AnswersInProgress,
+    /// Views that are kept for further pages.
+    cursors: Arc<Cursors>,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
@@ -267,10 +275,12 @@ impl Threads {
         let large_writes = pool("large", Capacity::of(cores.max(2), WAITING_WRITES), Priority::Low)?;
         let heavy =
             HeavyLane::start(cores / 2, &core.catalog.shared().supervisor).map_err(OpenError::Threads)?;
-        let turns = Arc::clone(heavy.turns());
-        let background =
-            Background::start(&core.catalog, options.housekeeping, move || turns.give_up_overdue())
-                .map_err(OpenError::Threads)?;
+        let (turns, cursors) = (Arc::clone(heavy.turns()), Arc::clone(&core.cursors));
+        let background = Background::start(&core.catalog, options.housekeeping, move || {
+            turns.give_up_overdue();
+            cursors.sweep();
+        })
+        .map_err(OpenError::Threads)?;
         // They mostly wait for the log. A thread of low priority counts as background work while it does, and other
         // background work would yield to it.
         let catalog_changes =
@@ -333,6 +343,7 @@ impl Engine {
             heavy: Mutex::new(None),
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
+            cursors: Arc::new(Cursors::new(&catalog.shared().limits)),
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
-use crate::json::PackedVectors;
+use crate::json::{PackedVectors, write_key};
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
@@ -28,7 +28,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let body =
         BodyWithWarnings::new(request.json()?, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
-    let (mut explanation, begun) = (Vec::new(), Instant::now());
+    let (mut explanation, mut next_cursor, begun) = (Vec::new(), Vec::new(), Instant::now());
     Read {
         core,
         request,
@@ -37,12 +37,16 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         out: &mut out,
         points: PointOutput { budget, packed: packed.as_mut() },
         explanation: &mut explanation,
+        next_cursor: &mut next_cursor,
         begun,
     }
     .answer()?;
-    if !explanation.is_empty() {
-        out.extend_from_slice(b",\"explain\":");
-        out.append(&mut explanation);
+    for (key, value) in [("explain", &mut explanation), ("next_cursor", &mut next_cursor)] {
+        if !value.is_empty() {
+            out.push(b',');
+            write_key(&mut out, key);
+            out.append(value);
+        }
     }
     envelope.finish_warning(&mut out, &body.into_warnings(), request.start.elapsed());
     if let Some(packed) = packed {
@@ -61,6 +65,8 @@ pub(super) struct Read<'a> {
     pub points: PointOutput<'a>,
     /// The explanation of a search, in JSON; empty where none is asked for.
     pub explanation: &'a mut Vec<u8>,
+    /// The cursor of the next page, in JSON; empty where none is asked for.
+    pub next_cursor: &'a mut Vec<u8>,
     /// When a thread took the request.
     pub begun: Instant,
 }
@@ -99,7 +105,7 @@ impl Read<'_> {
     }
 
     /// The collection that the request names, kept from deletion while the answer is made.
-    fn enter(&self) -> Result<Use, Error> {
+    pub(super) fn enter(&self) -> Result<Use, Error> {
         let held = self.core.catalog.enter(&self.request.collection)?;
         // The path may have named it by an alias.
         if let Some(access) = &self.request.access {
@@ -108,13 +114,20 @@ impl Read<'_> {
         Ok(held)
     }
 
+    /// The cursor of a request for a further page (C22).
+    fn cursor_of_page(&self) -> Result<Option<String>, Error> {
+        use Operation::{Query, Scroll, Search};
+        let has_pages = matches!(self.request.operation, Search | Query | Scroll);
+        if has_pages { api::next_page(self.body) } else { Ok(None) }
+    }
+
     /// The filter of the request and that of its caller.
-    fn within(&self, filter: Option<Filter>) -> Option<Filter> {
+    pub(super) fn within(&self, filter: Option<Filter>) -> Option<Filter> {
         access::reached(self.request.access.as_ref(), filter)
     }
 
     /// The filter of the caller.
-    fn shown(&self) -> Option<&Filter> {
+    pub(super) fn shown(&self) -> Option<&Filter> {
         self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
     }
 
@@ -202,6 +215,9 @@ impl Read<'_> {
     }
 
     fn search(&mut self) -> Result<(), Error> {
+        if let Some(cursor) = self.cursor_of_page()? {
+            return self.further_page(&cursor);
+        }
         let (body, limits) = (self.body, &self.core.limits);
         let mut parsed = match self.request.operation {
             Operation::Search => api::search(body, limits)?,
@@ -220,6 +236,9 @@ impl Read<'_> {
         self.limit(&mut parsed);
         if parsed.node.explain.is_some() {
             return self.explained_search(&snapshot, &parsed, parsing, is_list);
+        }
+        if let Some(cursor) = parsed.cursor {
+            return self.first_ranked_page(&held, &snapshot, parsed, cursor);
         }
         let access = self.request.access.as_ref();
         let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
@@ -259,6 +278,9 @@ impl Read<'_> {
     }
 
     fn scroll(&mut self) -> Result<(), Error> {
+        if let Some(cursor) = self.cursor_of_page()? {
+            return self.further_page(&cursor);
+        }
         let mut parsed = api::scroll(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
@@ -267,6 +289,9 @@ impl Read<'_> {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         parsed.filter = self.within(parsed.filter);
+        if let Some(cursor) = parsed.cursor {
+            return self.first_scrolled_page(&held, parsed, cursor);
+        }
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, page.hits.len());
         response::write_page(self.out, page.next, |out| {

@@ -25,14 +25,23 @@ pub fn one(
     access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
+    hits(core, snapshot, &Arc::new(prepare(core, snapshot, request, access)?), deadline)
+}
+
+/// A query made ready to run.
+pub fn prepare(
+    core: &Core,
+    snapshot: &Snapshot,
+    request: &QueryRequest,
+    access: Option<&Arc<Access>>,
+) -> Result<Prepared, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     request.node.check_models(&snapshot.view.state.config)?;
-    let prepared = Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })?;
-    hits(core, snapshot, &Arc::new(prepared), deadline)
+    Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })
 }
 
 /// The hits of a query that is ready to run.
-fn hits(
+pub fn hits(
     core: &Core,
     snapshot: &Arc<Snapshot>,
     prepared: &Arc<Prepared>,

@@ -1,6 +1,7 @@
 //! What an engine serves.
 
 use super::Core;
+use super::cursors::CursorFigures;
 use super::pool::{Load, Pool};
 use crate::collection::MemoryReport;
 use crate::field::calibration::RecallEstimate;
@@ -35,6 +36,8 @@ pub struct Status {
     pub recall: Option<RecallEstimate>,
     /// Reads that wait and run.
     pub reads: Load,
+    /// The open cursors.
+    pub cursors: CursorFigures,
     /// What all collections hold in memory.
     pub memory: MemoryReport,
     /// What is held of the memory that is allowed.
@@ -62,6 +65,7 @@ impl Core {
         let reads = self.reads.lock().as_ref().map(Pool::load).unwrap_or_default();
         let searches = self.searches.sum();
         let mut status = Status { searches, reads, log_damages, ..Status::default() };
+        status.cursors = self.cursors.figures();
         status.memory_use = self.catalog.shared().memory.in_use();
         status.expired_points = self.catalog.shared().expired_points.load(Ordering::Relaxed);
         for entry in self.catalog.entries() {

@@ -64,6 +64,14 @@ impl<'a> Strict<'a> {
         self.take_reads(ids as u64)
     }
 
+    /// Checks a further page of a read that was checked when it began.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn check_page(&self) -> Result<(), Error> {
+        self.take_reads(1)
+    }
+
     fn check_node(&self, node: &QueryNode) -> Result<(), Error> {
         let mode = &self.mode;
         at_most(&node.path("limit"), Some(node.limit as u64), "max_query_limit", mode.max_query_limit)?;

@@ -85,6 +85,11 @@ impl Prepared {
         Ok(Prepared { root, offset })
     }
 
+    /// The same for its first `window` hits.
+    pub fn reaching(&self, window: usize) -> Prepared {
+        Prepared { root: Step { window, ..self.root.clone() }, offset: 0 }
+    }
+
     /// Calls `each` for every step.
     pub(super) fn for_each_step(&mut self, each: &mut impl FnMut(&mut Step)) {
         fn visit(step: &mut Step, each: &mut impl FnMut(&mut Step)) {

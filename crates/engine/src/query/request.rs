@@ -56,6 +56,13 @@ pub struct OrderBy {
     pub start_from: Option<StartFrom>,
 }
 
+/// `cursor` of a read whose further pages are asked for by it (C22).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorRequest {
+    /// How long it lives after a page.
+    pub seconds: u64,
+}
+
 /// A page of points (C6.4).
 #[derive(Clone, Debug)]
 pub struct ScrollRequest {
@@ -69,6 +76,8 @@ pub struct ScrollRequest {
     pub order_by: Option<OrderBy>,
     /// What each point shows.
     pub with: Selectors,
+    /// Whether there are to be further pages of the same view.
+    pub cursor: Option<CursorRequest>,
 }
 
 /// A count (C6.5).

@@ -2,7 +2,7 @@
 //! goes without the collection.
 
 use super::formula::Formula;
-use super::request::{OrderBy, Selectors};
+use super::request::{CursorRequest, OrderBy, Selectors};
 use crate::config::{CollectionConfig, ModelClaims, NamedModels};
 use crate::error::Error;
 pub use crate::field::QuantizationParams;
@@ -325,6 +325,8 @@ pub struct QueryRequest {
     pub offset: usize,
     /// What each hit shows.
     pub with: Selectors,
+    /// Whether there are to be further pages of the same view.
+    pub cursor: Option<CursorRequest>,
 }
 
 impl QueryRequest {

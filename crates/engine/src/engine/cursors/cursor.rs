@@ -1,0 +1,141 @@
+//! One cursor: a view, what is read of it, and for whom.
+
+use super::ranking::{Ranking, Shared};
+use crate::collection::{Collection, HeldBack, Snapshot};
+use crate::engine::Operation;
+use crate::error::Error;
+use crate::query::Prepared;
+use crate::query::request::{CursorRequest, ScrollRequest, Selectors};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the last page can be asked for again.
+const AFTER_LAST_PAGE: Duration = Duration::from_secs(10);
+
+/// Who asks for what.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'r> {
+    pub caller: &'r str,
+    pub operation: Operation,
+}
+
+/// A view that is kept for further pages.
+pub(in crate::engine) struct Cursor {
+    pub(super) id: u128,
+    /// Whoever opened it; empty for nobody in particular.
+    caller: Box<str>,
+    operation: Operation,
+    /// The collection, which goes when it is deleted.
+    collection: Weak<Collection>,
+    pub(super) snapshot: Arc<Snapshot>,
+    held_back: HeldBack,
+    /// Hits of a page.
+    pub(super) limit: usize,
+    pub(super) with: Selectors,
+    pub(super) source: Source,
+    ttl: Duration,
+    ends: Mutex<Instant>,
+    /// Whether its last page was answered.
+    is_read: AtomicBool,
+}
+
+/// Where pages come from.
+pub(super) enum Source {
+    /// A ranking.
+    Ranked(RankedBy, Shared, /** The most hits that it may have. */ usize),
+    /// Points by their ids.
+    ById(ScrollRequest),
+}
+
+/// What makes a ranking.
+pub(super) enum RankedBy {
+    Query(Prepared),
+    Field(ScrollRequest),
+}
+
+impl Source {
+    pub fn ranked(by: RankedBy, ranking: Ranking, most: usize) -> Source {
+        Source::Ranked(by, Shared::new(Arc::new(ranking)), most)
+    }
+}
+
+impl Cursor {
+    /// One of a view that was just taken from a collection.
+    ///
+    /// # Errors
+    /// `Internal` where the system gives no random numbers.
+    pub(super) fn new(
+        asked: Asked<'_>,
+        request: CursorRequest,
+        (collection, snapshot): (&Arc<Collection>, Arc<Snapshot>),
+        (limit, with): (usize, Selectors),
+        source: Source,
+    ) -> Result<Cursor, Error> {
+        // Whoever guesses it could read the page.
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|_| Error::Internal("the system gives no random numbers".into()))?;
+        let ttl = Duration::from_secs(request.seconds);
+        Ok(Cursor {
+            id: u128::from_be_bytes(id),
+            caller: asked.caller.into(),
+            operation: asked.operation,
+            collection: Arc::downgrade(collection),
+            held_back: collection.held_back_by(&snapshot),
+            snapshot,
+            limit,
+            with,
+            source,
+            ttl,
+            ends: Mutex::new(Instant::now() + ttl),
+            is_read: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it was opened by the same caller, for the same operation in the same collection, and has not ended.
+    pub(super) fn is_for(&self, asked: &Asked<'_>, collection: &Arc<Collection>) -> bool {
+        *self.caller == *asked.caller
+            && self.operation == asked.operation
+            && std::ptr::eq(self.collection.as_ptr(), Arc::as_ptr(collection))
+            && self.is_alive(Instant::now())
+    }
+
+    /// Whether its time has not come and its collection is there.
+    pub(super) fn is_alive(&self, now: Instant) -> bool {
+        *self.ends.lock() > now
+            && self.collection.upgrade().is_some_and(|collection| !collection.is_retired())
+    }
+
+    /// A page was answered: it lives on from here.
+    pub(super) fn renew(&self) {
+        *self.ends.lock() = Instant::now() + self.ttl;
+    }
+
+    /// The last page was answered: it lives on for a moment, in case that the answer was lost.
+    pub(super) fn note_last_page(&self) {
+        *self.ends.lock() = Instant::now() + self.ttl.min(AFTER_LAST_PAGE);
+        self.is_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its last page was answered: it makes room for another one.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Relaxed)
+    }
+
+    /// What it holds at most: its hits, and what its view keeps from being freed.
+    pub(super) fn bytes(&self) -> u64 {
+        let hits = match &self.source {
+            Source::Ranked(_, ranking, most) => {
+                let points = self.snapshot.view.points_count();
+                ranking.lock().bytes_of(points.min(*most))
+            }
+            Source::ById(_) => 0,
+        };
+        let held_back = self
+            .collection
+            .upgrade()
+            .map_or(0, |collection| collection.held_back(&self.snapshot, &self.held_back));
+        hits + held_back
+    }
+}

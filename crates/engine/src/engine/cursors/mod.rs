@@ -1,0 +1,93 @@
+//! Cursors (C22): views that are kept for the further pages of a read. `docs/cursors.md` has the design.
+
+mod cursor;
+mod paging;
+mod ranking;
+mod token;
+
+pub(super) use cursor::Cursor;
+
+use crate::collection::Collection;
+use crate::error::Error;
+use crate::limits::{Limits, MAX_CURSOR_BYTES};
+use cursor::Asked;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// All that are open.
+pub(super) struct Cursors {
+    open: Mutex<HashMap<u128, Arc<Cursor>>>,
+    most: usize,
+}
+
+/// What the open cursors are and hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CursorFigures {
+    /// How many there are.
+    pub open: usize,
+    /// Bytes that they hold, hits and what their views keep from being freed, at most.
+    pub bytes: u64,
+}
+
+impl Cursors {
+    pub fn new(limits: &Limits) -> Cursors {
+        Cursors { open: Mutex::default(), most: limits.max_cursors }
+    }
+
+    /// Keeps a cursor, whose id is new.
+    ///
+    /// # Errors
+    /// `Overloaded` where there are too many, or where they hold too much. Those that are open stay.
+    pub fn keep(&self, cursor: Arc<Cursor>) -> Result<(), Error> {
+        self.sweep();
+        let mut open = self.open.lock();
+        if open.len() >= self.most {
+            open.retain(|_, one| !one.is_read());
+        }
+        if open.len() >= self.most {
+            let most = self.most;
+            return Err(Error::Overloaded(format!(
+                "{most} cursors are open, the most at a time (max_cursors)"
+            )));
+        }
+        let held: u64 = open.values().map(|one| one.bytes()).sum();
+        if held.saturating_add(cursor.bytes()) > MAX_CURSOR_BYTES {
+            let most = MAX_CURSOR_BYTES >> 20;
+            return Err(Error::Overloaded(format!(
+                "the open cursors hold {most} MiB back, the most at a time"
+            )));
+        }
+        open.insert(cursor.id, cursor);
+        Ok(())
+    }
+
+    /// The open cursor of that id, for whom and for what it was opened.
+    ///
+    /// # Errors
+    /// `CursorNotFound`, whatever is not as it was then.
+    fn find(&self, id: u128, asked: &Asked<'_>, collection: &Arc<Collection>) -> Result<Arc<Cursor>, Error> {
+        let found = self.open.lock().get(&id).cloned();
+        found.filter(|cursor| cursor.is_for(asked, collection)).ok_or(Error::CursorNotFound)
+    }
+
+    /// Ends those whose time has come, and those of collections that are gone.
+    pub fn sweep(&self) {
+        let now = Instant::now();
+        let mut ended = Vec::new();
+        self.open.lock().retain(|_, cursor| {
+            let stays = cursor.is_alive(now);
+            if !stays {
+                ended.push(Arc::clone(cursor));
+            }
+            stays
+        });
+        drop(ended);
+    }
+
+    pub fn figures(&self) -> CursorFigures {
+        let open: Vec<Arc<Cursor>> = self.open.lock().values().cloned().collect();
+        CursorFigures { open: open.len(), bytes: open.iter().map(|one| one.bytes()).sum() }
+    }
+}

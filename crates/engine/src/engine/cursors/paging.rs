@@ -1,0 +1,201 @@
+//! Reads with further pages: the first page, which opens a cursor, and those that it is asked for.
+
+use super::cursor::{Asked, Cursor, RankedBy, Source};
+use super::ranking::{Ranking, Shared};
+use super::token::{self, Position};
+use crate::api::response;
+use crate::catalog::Use;
+use crate::collection::{Snapshot, View};
+use crate::engine::point_writer::{PointWriter, write_hits};
+use crate::engine::read::Read;
+use crate::engine::strict::Strict;
+use crate::engine::{Operation, search};
+use crate::error::Error;
+use crate::json::write_string;
+use crate::query::request::{CursorRequest, ScrollRequest};
+use crate::query::tree::{Query, QueryRequest};
+use crate::query::{self, Hit};
+use std::sync::Arc;
+
+/// A ranking is extended to this multiple of what it has: the pages between two extensions cost nothing but their writing.
+const EXTENSION: usize = 4;
+
+impl Read<'_> {
+    /// Answers the first page of a search or a query, and opens its cursor where there is a second one.
+    pub(in crate::engine) fn first_ranked_page(
+        &mut self,
+        held: &Use,
+        snapshot: &Arc<Snapshot>,
+        request: QueryRequest,
+        cursor: CursorRequest,
+    ) -> Result<(), Error> {
+        // A sample of a collection has no order to skip in.
+        let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
+        let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);
+        let prepared = search::prepare(self.core, snapshot, &request, self.request.access.as_ref())?;
+        let most = self.core.limits.max_result_window;
+        let reach = (from + limit + 1).min(most);
+        let by = RankedBy::Query(prepared);
+        let ranking = Ranking::new(&self.rank(snapshot, &by, reach)?, reach);
+        let source = Source::ranked(by, ranking, most);
+        let taken = (held.collection()?, Arc::clone(snapshot));
+        let cursor = Cursor::new(self.asked(), cursor, taken, (limit, request.with), source)?;
+        self.ranked_page(&Arc::new(cursor), from, true)
+    }
+
+    /// Answers the first page of a scroll, and opens its cursor where there is a second one.
+    pub(in crate::engine) fn first_scrolled_page(
+        &mut self,
+        held: &Use,
+        request: ScrollRequest,
+        cursor: CursorRequest,
+    ) -> Result<(), Error> {
+        let collection = held.collection()?;
+        let snapshot = Arc::new(collection.read_snapshot());
+        let (limit, with, from) = (request.limit, request.with.clone(), request.offset);
+        let is_ordered = request.order_by.is_some();
+        let source = if is_ordered {
+            let most = self.core.limits.max_result_window;
+            let reach = (limit + 1).min(most);
+            let by = RankedBy::Field(request);
+            let ranking = Ranking::new(&self.rank(&snapshot, &by, reach)?, reach);
+            Source::ranked(by, ranking, most)
+        } else {
+            Source::ById(request)
+        };
+        let cursor =
+            Arc::new(Cursor::new(self.asked(), cursor, (collection, snapshot), (limit, with), source)?);
+        if is_ordered { self.ranked_page(&cursor, 0, true) } else { self.page_by_id(&cursor, from, true) }
+    }
+
+    /// Answers a further page.
+    ///
+    /// # Errors
+    /// `CursorNotFound`, and those of the read.
+    pub(in crate::engine) fn further_page(&mut self, text: &str) -> Result<(), Error> {
+        let held = self.enter()?;
+        let collection = held.collection()?;
+        if let Some(strict) = Strict::of(collection, &collection.view().state, self.request)? {
+            strict.check_page()?;
+        }
+        let (id, position) = token::read(text).ok_or(Error::CursorNotFound)?;
+        let cursor = self.core.cursors.find(id, &self.asked(), collection)?;
+        match (&cursor.source, position) {
+            (Source::Ranked(..), Position::Rank(from)) => self.ranked_page(&cursor, from, false),
+            (Source::ById(_), Position::Id(from)) => self.page_by_id(&cursor, Some(from), false),
+            _ => Err(Error::CursorNotFound),
+        }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { caller: &self.request.caller, operation: self.request.operation }
+    }
+
+    /// Writes a page of a ranking.
+    fn ranked_page(&mut self, cursor: &Arc<Cursor>, from: usize, is_first: bool) -> Result<(), Error> {
+        let Source::Ranked(by, shared, most) = &cursor.source else { return Err(Error::CursorNotFound) };
+        let end = from.saturating_add(cursor.limit);
+        let ranking = self.extended(cursor, (by, shared), end.saturating_add(1).min(*most))?;
+        let view = self.view_of(cursor)?;
+        let mut hits = ranking.page(from, cursor.limit);
+        // What has expired since, or what the caller may not reach any more.
+        let within = self.shown();
+        hits.retain(|hit| {
+            view.state.live.contains(hit.offset)
+                && within.is_none_or(|within| within.matches(&view.state.subject(hit.offset)))
+        });
+        let next = (end < ranking.len()).then_some(Position::Rank(end));
+        self.settle(cursor, next, is_first)?;
+        let operation = self.request.operation;
+        let mut writer = PointWriter::new(&view, &cursor.with, &mut self.points, hits.len());
+        if operation == Operation::Scroll {
+            response::write_page(self.out, None, |out| {
+                response::write_elements(out, hits, |out, hit| writer.record(out, hit));
+            });
+        } else {
+            write_hits(self.out, &mut writer, &hits, operation != Operation::Query);
+        }
+        Ok(())
+    }
+
+    /// Writes a page of points by their ids.
+    fn page_by_id(
+        &mut self,
+        cursor: &Arc<Cursor>,
+        from: Option<crate::types::PointId>,
+        is_first: bool,
+    ) -> Result<(), Error> {
+        let Source::ById(request) = &cursor.source else { return Err(Error::CursorNotFound) };
+        let view = self.view_of(cursor)?;
+        let filter = if is_first { request.filter.clone() } else { self.within(request.filter.clone()) };
+        let page = ScrollRequest { offset: from, filter, ..request.clone() };
+        let page = query::scroll(&view, &page, self.deadline)?;
+        self.settle(cursor, page.next.map(Position::Id), is_first)?;
+        let mut writer = PointWriter::new(&view, &cursor.with, &mut self.points, page.hits.len());
+        response::write_page(self.out, page.next, |out| {
+            response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
+        });
+        Ok(())
+    }
+
+    /// The view of a cursor without the points whose time has come since (C17).
+    fn view_of(&self, cursor: &Cursor) -> Result<Arc<View>, Error> {
+        let held = self.core.catalog.enter(&self.request.collection)?;
+        Ok(held.collection()?.without_expired_since(&cursor.snapshot.view))
+    }
+
+    /// Keeps a cursor that has a further page; writes whether it has.
+    fn settle(&mut self, cursor: &Arc<Cursor>, next: Option<Position>, is_first: bool) -> Result<(), Error> {
+        let Some(position) = next else {
+            cursor.note_last_page();
+            self.next_cursor.extend_from_slice(b"null");
+            return Ok(());
+        };
+        if is_first {
+            self.core.cursors.keep(Arc::clone(cursor))?;
+        }
+        cursor.renew();
+        write_string(self.next_cursor, &token::write(cursor.id, position));
+        Ok(())
+    }
+
+    /// The ranking of a cursor with at least `wanted` hits, or with all that there are.
+    fn extended(
+        &self,
+        cursor: &Cursor,
+        (by, shared): (&RankedBy, &Shared),
+        wanted: usize,
+    ) -> Result<Arc<Ranking>, Error> {
+        let ranking = Arc::clone(&shared.lock());
+        if ranking.len() >= wanted || ranking.is_whole() {
+            return Ok(ranking);
+        }
+        let most = self.core.limits.max_result_window;
+        let reach = wanted.max(ranking.len().saturating_mul(EXTENSION)).min(most);
+        // Without the lock: another request of the cursor may do the same, and has what is there meanwhile.
+        let hits = self.rank(&cursor.snapshot, by, reach)?;
+        let mut longer = Ranking::clone(&ranking);
+        longer.extend(&hits, reach);
+        let longer = Arc::new(longer);
+        let mut current = shared.lock();
+        if Arc::ptr_eq(&current, &ranking) {
+            *current = Arc::clone(&longer);
+            return Ok(longer);
+        }
+        // The places of hits that were answered stay: another extension counts.
+        Ok(Arc::clone(&current))
+    }
+
+    /// The first `reach` hits.
+    fn rank(&self, snapshot: &Arc<Snapshot>, by: &RankedBy, reach: usize) -> Result<Vec<Hit>, Error> {
+        match by {
+            RankedBy::Query(prepared) => {
+                search::hits(self.core, snapshot, &Arc::new(prepared.reaching(reach)), self.deadline)
+            }
+            RankedBy::Field(request) => {
+                let request = ScrollRequest { limit: reach, ..request.clone() };
+                Ok(query::scroll(&snapshot.view, &request, self.deadline)?.hits)
+            }
+        }
+    }
+}
