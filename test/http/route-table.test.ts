@@ -49,6 +49,7 @@ const LINES = [
   'POST /collections/:collection_name/points/payload write',
   'POST /collections/:collection_name/points/payload/clear write',
   'POST /collections/:collection_name/points/payload/delete write',
+  'POST /collections/:collection_name/points/projection read',
   'POST /collections/:collection_name/points/query read',
   'POST /collections/:collection_name/points/query/batch read',
   'POST /collections/:collection_name/points/query/groups any',

@@ -19,6 +19,7 @@ mod operation;
 mod options;
 mod point_writer;
 mod pool;
+mod projections;
 mod read;
 mod report;
 mod scrub;
@@ -64,6 +65,7 @@ use heavy_lane::HeavyLane;
 use parking_lot::Mutex;
 pub use pool::Load;
 use pool::{Capacity, Pool, PoolOptions, Priority};
+use projections::Projections;
 use report::Reporter;
 use scrub::Scrub;
 use std::sync::Arc;
@@ -226,6 +228,8 @@ struct Core {
     searches: Arc<Totals>,
     /// What the answers that are being written hold.
     answers: AnswersInProgress,
+    /// The projections that are being made.
+    projections: Projections,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
@@ -333,6 +337,7 @@ impl Engine {
             heavy: Mutex::new(None),
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
+            projections: Projections::default(),
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
