@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Empty, Failure, Waiting } from '../parts/notice';
 import { TextField } from '../parts/form';
+import { RecallMark } from './recall-mark';
 import { StatusMark } from './status';
 import { count, plural } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
@@ -140,6 +141,9 @@ function Table({ names }: { names: readonly string[] }) {
             <th scope="col" class="number">
               Vectors indexed
             </th>
+            <th scope="col" class="number">
+              Recall
+            </th>
             <th scope="col">Vectors</th>
           </tr>
         </thead>
@@ -160,11 +164,11 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
         <a href={linkTo('collections', name)}>{name}</a>
       </th>
       {info === undefined ? (
-        <td colSpan={4} class="faint">
+        <td colSpan={5} class="faint">
           …
         </td>
       ) : info instanceof Error ? (
-        <td colSpan={4} class="problem">
+        <td colSpan={5} class="problem">
           {info.message}
         </td>
       ) : (
@@ -174,6 +178,9 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
           </td>
           <td class="number">{count(info.points_count)}</td>
           <td class="number">{count(info.indexed_vectors_count)}</td>
+          <td class="number">
+            <RecallMark estimate={info.recall_estimate} />
+          </td>
           <td class="faint">{summaryOf(vectorFields(info))}</td>
         </>
       )}
