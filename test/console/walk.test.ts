@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
+import { until } from '../until';
 import {
   accessibilityViolations,
+  coloursOf,
   goTo,
   isNoChromium,
   openPage,
@@ -128,11 +130,36 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Size').fill('4');
     await page.getByLabel('Quantization').selectOption('scalar');
     await page.getByText('Codes of one byte a component').waitFor();
+    await page.getByText('Recall, durability and expiry').click();
+    await page.getByLabel('Target recall of searches that do not say').fill('9');
+    await page.getByText('95 %', { exact: true }).waitFor();
+    await page.getByLabel('Field with the time of expiry').fill('expires_at');
     await expectGood(page, 'creation');
     await page.getByRole('button', { name: 'Create collection' }).click();
     await page.getByRole('heading', { name: NAME, level: 1 }).waitFor();
     await page.getByRole('cell', { name: 'scalar, int8' }).waitFor();
+    const made = JSON.parse(
+      await ask(server.url, 'GET', `/collections/${encodeURIComponent(NAME)}`, await adminToken(server.url)),
+    ).result;
+    expect([made.config.hnsw_config.target_recall, made.expire_at_key]).toEqual([0.95, 'expires_at']);
     await expectGood(page, 'overview');
+  });
+
+  it('changes the target recall, and adds and removes a vector', async () => {
+    await page.getByLabel('Target recall of searches that do not say').fill('14');
+    await page.getByRole('button', { name: 'Change settings' }).click();
+    await page.getByText('The settings are changed.').waitFor();
+    await page.getByText('99 %, default').waitFor();
+    await page.getByText('Add a vector', { exact: true }).click();
+    const form = page.getByRole('form', { name: 'Add a vector' });
+    await form.getByLabel('Name').fill('words');
+    await form.getByLabel('Kind').selectOption('sparse');
+    await expectGood(page, 'a vector more');
+    await form.getByRole('button', { name: 'Add vector' }).click();
+    await page.getByRole('rowheader', { name: 'words' }).waitFor();
+    await page.getByRole('button', { name: 'Remove the vector words' }).click();
+    await page.getByRole('button', { name: 'Remove it from all points' }).click();
+    await page.getByRole('rowheader', { name: 'words' }).waitFor({ state: 'detached' });
   });
 
   it('uploads a file, and names the lines that are refused', async () => {
@@ -204,13 +231,18 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Why are these missing?').fill('3');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.getByText(/^10 points in/).waitFor();
+    await page.getByLabel('Exact').uncheck();
+    await page.getByLabel('Target recall').fill('12');
+    expect(await page.getByLabel('hnsw_ef').isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText('For a recall of 98 %').waitFor();
     const explained = page.getByRole('region', { name: 'Why points are missing' });
     expect(await explained.getByRole('row').nth(1).innerText()).toMatch(/^3\s+(?:yes|no)/);
     await page.getByText('Request', { exact: true }).click();
     await page.getByRole('button', { name: 'curl' }).click();
     const curl = await page.getByLabel('Request', { exact: true }).innerText();
     expect(curl).toContain('$KITHDB_TOKEN');
-    expect(curl).toContain('"exact":true');
+    expect(curl).toContain('"target_recall":0.98');
     expect(curl).not.toContain('eyJ');
     await page.getByRole('button', { name: 'Cards' }).click();
     await expectGood(page, 'search');
@@ -219,33 +251,50 @@ describeUnless(isNoChromium)('the console in a browser', () => {
   it('draws a map, whose points lead to their neighbours', async () => {
     await page.getByRole('link', { name: 'Map' }).click();
     await page.getByRole('button', { name: 'Draw the map' }).click();
+    await page.getByText(/laid out so that neighbours are near/).waitFor();
     await page.getByLabel('Colour by').selectOption('colour');
     await page.getByRole('list', { name: 'Colours' }).waitFor();
-    const coloured = `(() => {
-      const canvas = document.querySelector('canvas.map');
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-      return data.filter((value, at) => at % 4 === 3 && value > 0).length;
-    })()`;
-    expect(await page.evaluate(coloured)).toBeGreaterThan(500);
-    await page.locator('canvas.map').scrollIntoViewIfNeeded();
-    const box = await page.locator('canvas.map').boundingBox();
+    const map = page.locator('canvas.map');
+    await map.scrollIntoViewIfNeeded();
+    // The points, which have come to their places by now.
+    await until(async () => (await coloursOf(page, map)) > 30, 100);
+    const box = await map.boundingBox();
     const corners = [
-      [1, 1],
-      [1, 0.01],
+      [0.99, 0.2],
+      [0.01, 0.2],
       [0.01, 0.01],
       [0.01, 0.99],
       [0.99, 0.99],
     ] as const;
     await page.mouse.move(box!.x + box!.width * 0.99, box!.y + box!.height * 0.99);
     await page.mouse.down();
-    for (const [x, y] of corners)
-      await page.mouse.move(box!.x + box!.width * x * 0.999, box!.y + box!.height * y * 0.999);
+    for (const [x, y] of corners) await page.mouse.move(box!.x + box!.width * x, box!.y + box!.height * y);
     await page.mouse.up();
     await page.getByText(/points in the lasso/).waitFor();
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await page.getByRole('button', { name: 'All', exact: true }).click();
     await page.getByLabel('Id', { exact: true }).fill('5');
     await page.getByRole('button', { name: 'Find neighbours' }).click();
     await page.getByText('Neighbours of 5').waitFor();
     await expectGood(page, 'map');
+    await page.getByLabel('What is near').selectOption('pca');
+    await page.getByRole('button', { name: 'Draw another sample' }).click();
+    await page.getByText(/% of the variance/).waitFor();
+  });
+
+  it('measures recall and latency over the width, and can be stopped', async () => {
+    await page.getByRole('link', { name: 'Recall', exact: true }).click();
+    await page.getByLabel('Points that are searched for').selectOption('200');
+    await page.getByText('It sends 2,402 searches').waitFor();
+    await page.getByRole('button', { name: 'Measure' }).click();
+    await page.getByText(/^\d+ of 40 points/).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^\d+ points? measured/).waitFor();
+    await page.locator('.plot canvas').waitFor();
+    const rows = page.getByRole('region', { name: 'Recall and latency by width', exact: true }).getByRole('row');
+    expect(await rows.count()).toBe(12);
+    expect(await rows.nth(1).innerText()).toMatch(/^10\s+100 %/);
+    await expectGood(page, 'recall');
   });
 
   it('sends any request, and completes its fields', async () => {
@@ -287,11 +336,59 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByText('No access token yet').waitFor();
   });
 
-  it('shows the state of the server', async () => {
+  it('makes a token that reaches some collections and points only', async () => {
+    await page.getByRole('button', { name: 'New token' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').first().fill('tenant');
+    await dialog.getByLabel('admin').check();
+    await dialog.getByRole('button', { name: 'Only some collections' }).click();
+    await dialog.getByText('A token with limits cannot have admin').waitFor();
+    await dialog.getByLabel('admin').uncheck();
+    const create = dialog.getByRole('button', { name: 'Create token' });
+    expect(await create.isDisabled()).toBe(true);
+    await dialog.getByLabel('Collection', { exact: true }).fill(NAME);
+    await dialog.getByRole('button', { name: 'Add another' }).click();
+    const second = dialog.getByRole('group', { name: 'Collection 2' });
+    await second.getByLabel('By').selectOption('prefix');
+    await second.getByLabel('Beginning of names').fill('a-');
+    await dialog.getByText('Only points that match a filter').click();
+    await dialog.getByLabel('Filter as JSON').fill('{"must": {"key": "colour", "match": {"value": "red"}}}');
+    await expectGood(page, 'a token with limits');
+    await create.click();
+    const value = await page.getByLabel('Value of the token').innerText();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    const row = page.getByRole('row', { name: 'tenant' });
+    expect(await row.innerText()).toMatch(/a-…\s+read[\s\S]*"colour"/);
+    await expectGood(page, 'tokens with limits');
+    const counted = `/collections/${encodeURIComponent(NAME)}/points/count`;
+    expect(await ask(server.url, 'POST', counted, value, {})).toContain('"count":14');
+    expect(await ask(server.url, 'GET', '/collections/other', value)).toContain('Permission denied');
+    await page.getByRole('button', { name: 'Delete tenant' }).click();
+    await page.getByRole('button', { name: 'Delete: it stops now' }).click();
+    await page.getByText('No access token yet').waitFor();
+  });
+
+  it('shows the state of the server, and its settings', async () => {
     await page.getByRole('link', { name: 'Server' }).click();
     await page.getByText('No trouble is reported.').waitFor();
     await page.locator('.plot canvas').first().waitFor();
+    const settings = page.getByRole('region', { name: 'Settings' });
+    await settings.getByRole('rowheader', { name: 'admin_password', exact: true }).waitFor();
+    expect(await settings.innerText()).toContain('KITHDB_ADMIN_PASSWORD');
+    expect(await settings.innerText()).not.toContain(PASSWORD);
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await settings.getByRole('rowheader', { name: 'max_collections' }).waitFor();
     await expectGood(page, 'server');
+  });
+
+  it('clones a collection', async () => {
+    await goTo(page, `#/collections/${encodeURIComponent(NAME)}`);
+    await page.getByLabel('Name of the clone').fill('cloned');
+    await page.getByRole('button', { name: 'Clone', exact: true }).click();
+    await page.getByRole('heading', { name: 'cloned', level: 1 }).waitFor();
+    const counted = await ask(server.url, 'POST', '/collections/cloned/points/count', await adminToken(server.url), {});
+    expect(counted).toContain('"count":40');
+    await ask(server.url, 'DELETE', '/collections/cloned', await adminToken(server.url));
   });
 
   it('deletes a collection once its name is typed', async () => {
@@ -414,7 +511,10 @@ function walkEveryPage(): void {
 
   beforeAll(async () => {
     mkdirSync(PICTURES, { recursive: true });
-    [browser, server] = await Promise.all([startBrowser(), startServer()]);
+    [browser, server] = await Promise.all([
+      startBrowser(),
+      startServer({ settings: { KITHDB_DIALECT: 'qdrant' } }),
+    ]);
     await ask(server.url, 'PUT', '/collections/shop', '', {
       vectors: { size: 4, distance: 'Cosine' },
       sparse_vectors: { text: { modifier: 'idf' } },
@@ -444,7 +544,19 @@ function walkEveryPage(): void {
     '#/collections/shop/search/5': (page) => page.getByText(/^10 points in/).waitFor(),
     '#/collections/shop/map': async (page) => {
       await page.getByRole('button', { name: 'Draw the map' }).click();
-      await page.locator('canvas.map').waitFor();
+      await page.getByText(/laid out so that neighbours are near/).waitFor();
+      await page.getByLabel('Colour by').selectOption('colour');
+      await page.getByRole('list', { name: 'Colours' }).waitFor();
+      await until(async () => (await coloursOf(page, page.locator('canvas.map'))) > 30, 100);
+    },
+    '#/collections/shop/recall': async (page) => {
+      await page.getByLabel('Points that are searched for').selectOption('20');
+      await page.getByRole('button', { name: 'Measure' }).click();
+      await page.getByText('20 points measured').waitFor();
+    },
+    '#/collections/shop/snapshots': async (page) => {
+      await page.getByRole('button', { name: 'Make a snapshot' }).click();
+      await page.getByRole('button', { name: /^Save shop/ }).first().waitFor();
     },
     '#/requests': async (page) => {
       await page.getByRole('button', { name: 'Send' }).click();

@@ -32,6 +32,7 @@ const LINES = [
   'GET /readyz none',
   'GET /snapshots any',
   'GET /snapshots/:snapshot_name any',
+  'GET /settings admin-jwt',
   'GET /telemetry read',
   'PATCH /collections/:collection_name write',
   'POST /aliases any',

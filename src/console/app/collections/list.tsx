@@ -3,7 +3,7 @@ import { Empty, Failure, Waiting } from '../parts/notice';
 import { TextField } from '../parts/form';
 import { RecallMark } from './recall-mark';
 import { StatusMark } from './status';
-import { count, plural } from '../service/format';
+import { bytes, count, plural } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
@@ -142,6 +142,12 @@ function Table({ names }: { names: readonly string[] }) {
               Vectors indexed
             </th>
             <th scope="col" class="number">
+              Memory
+            </th>
+            <th scope="col" class="number">
+              Disk
+            </th>
+            <th scope="col" class="number">
               Recall
             </th>
             <th scope="col">Vectors</th>
@@ -164,11 +170,11 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
         <a href={linkTo('collections', name)}>{name}</a>
       </th>
       {info === undefined ? (
-        <td colSpan={5} class="faint">
+        <td colSpan={7} class="faint">
           …
         </td>
       ) : info instanceof Error ? (
-        <td colSpan={5} class="problem">
+        <td colSpan={7} class="problem">
           {info.message}
         </td>
       ) : (
@@ -178,6 +184,8 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
           </td>
           <td class="number">{count(info.points_count)}</td>
           <td class="number">{count(info.indexed_vectors_count)}</td>
+          <td class="number">{info.size ? bytes(info.size.memory_bytes) : '–'}</td>
+          <td class="number">{info.size ? bytes(info.size.disk_bytes) : '–'}</td>
           <td class="number">
             <RecallMark estimate={info.recall_estimate} />
           </td>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { JsonView } from '../parts/json-view';
 import { Notice } from '../parts/notice';
-import { count } from '../service/format';
+import { bytes, count } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
@@ -90,6 +90,12 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
         </Figure>
         <Figure label="Vectors in an index">{count(info.indexed_vectors_count)}</Figure>
         <Figure label="Waiting to be indexed">{count(queued)}</Figure>
+        {info.size && (
+          <>
+            <Figure label="Memory">{bytes(info.size.memory_bytes)}</Figure>
+            <Figure label="Disk">{bytes(info.size.disk_bytes)}</Figure>
+          </>
+        )}
         {hasGraphs(info) && (
           <Figure label="Recall, measured">
             <RecallMark estimate={info.recall_estimate} />

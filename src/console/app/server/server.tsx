@@ -11,6 +11,7 @@ import { SnapshotList } from '../snapshots/list';
 import { Chart, type Line } from './chart';
 import type { Figures } from './prometheus';
 import { look, LOOK_MS, looks } from './series';
+import { Settings } from './settings';
 
 interface Telemetry {
   readonly app: { readonly version: string; readonly startup: string };
@@ -100,6 +101,7 @@ export default function ServerPage() {
         Prometheus.
       </p>
       {metrics.value !== undefined && <Contents figures={metrics.value} />}
+      <Settings />
       {isQdrant.value && <SnapshotsOfAll />}
     </>
   );
@@ -108,7 +110,7 @@ export default function ServerPage() {
 /** Snapshots of all collections, which only the admin may save and recover. */
 function SnapshotsOfAll() {
   const [isRecovered, setRecovered] = useState(false);
-  const canRecover = credential.value === undefined || credential.value.kind === 'admin';
+  const canRecover = credential.value?.kind === 'admin';
   return (
     <section>
       <h2>Snapshots of all collections</h2>

@@ -47,6 +47,7 @@ export interface CollectionInfo {
   readonly indexed_vectors_count: number | null;
   readonly points_count: number | null;
   readonly recall_estimate?: RecallEstimate | null;
+  readonly size?: { readonly memory_bytes: number; readonly disk_bytes: number } | null;
   /** The path of the value that says when a point expires (C17). */
   readonly expire_at_key?: string;
   readonly config: {
