@@ -41,7 +41,14 @@ const BROWSER = [
   ...['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'],
 ];
 /** Script on the main thread, as traces name it. */
-const SCRIPT = new Set(['FunctionCall', 'EvaluateScript', 'RunMicrotasks', 'FireAnimationFrame', 'TimerFire', 'EventDispatch']);
+const SCRIPT = new Set([
+  'FunctionCall',
+  'EvaluateScript',
+  'RunMicrotasks',
+  'FireAnimationFrame',
+  'TimerFire',
+  'EventDispatch',
+]);
 
 const options = {
   data: { type: 'string' },
@@ -71,13 +78,17 @@ async function run() {
   for (let round = 0; round < rounds; round += 1) {
     for (const method of ['pca', 'umap']) seconds[method].push(await project(method, round));
   }
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: BROWSER });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: BROWSER,
+  });
   const drawn = [];
   const frames = {};
   for (let round = 0; round < rounds; round += 1) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 820 } });
     drawn.push(await draw(page));
-    for (const [name, gesture] of Object.entries(GESTURES)) (frames[name] ??= []).push(await scriptOf(page, gesture));
+    for (const [name, gesture] of Object.entries(GESTURES))
+      (frames[name] ??= []).push(await scriptOf(page, gesture));
     await page.close();
   }
   const report = {
@@ -87,7 +98,10 @@ async function run() {
     'milliseconds of script a frame': Object.fromEntries(
       Object.entries(frames).map(([name, all]) => [
         name,
-        { median: rounded(median(all.map((of) => of.median))), most: rounded(Math.max(...all.map((of) => of.most))) },
+        {
+          median: rounded(median(all.map((of) => of.median))),
+          most: rounded(Math.max(...all.map((of) => of.most))),
+        },
       ]),
     ),
     'each round': { seconds, drawn, frames },
@@ -100,7 +114,10 @@ async function ingest() {
   await call('PUT', '/collections/c', { vectors: { size: set.dims, distance: set.distance } });
   const url = new URL(server.url);
   await sendAll(url, CONNECTIONS, Math.ceil(points / BATCH), (at) => {
-    const ids = Array.from({ length: Math.min(BATCH, points - at * BATCH) }, (_, place) => at * BATCH + place);
+    const ids = Array.from(
+      { length: Math.min(BATCH, points - at * BATCH) },
+      (_, place) => at * BATCH + place,
+    );
     return upsertsOf(url, 'c', ids.map(pointOf), BATCH)[0];
   });
   while ((await call('GET', '/collections/c')).status !== 'green') await sleep(POLL_MS);
@@ -198,19 +215,28 @@ const GESTURES = {
 /** Milliseconds of script in the frames of a gesture. */
 async function scriptOf(page, gesture) {
   const { x, y, width, height } = await page.locator('canvas.map').boundingBox();
-  await browser.startTracing(page, { categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'] });
+  await browser.startTracing(page, {
+    categories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'toplevel'],
+  });
   await gesture(page, { x: x + width / 2, y: y + height / 2, width, height });
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const mains = traceEvents.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain');
+  const mains = traceEvents.filter(
+    ({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain',
+  );
   // The page of the console is the one that has most of the script.
-  const all = mains.map(({ pid, tid }) => framesOf(traceEvents.filter((event) => event.pid === pid && event.tid === tid)));
+  const all = mains.map(({ pid, tid }) =>
+    framesOf(traceEvents.filter((event) => event.pid === pid && event.tid === tid)),
+  );
   const frames = all.sort((a, b) => sum(b) - sum(a))[0] ?? [];
   return { frames: frames.length, median: rounded(median(frames)), most: rounded(Math.max(...frames, 0)) };
 }
 
 /** Milliseconds of script between the beginnings of frames; events within others count once. */
 function framesOf(events) {
-  const begins = events.filter(({ name }) => name === 'BeginMainThreadFrame').map(({ ts }) => ts).sort((a, b) => a - b);
+  const begins = events
+    .filter(({ name }) => name === 'BeginMainThreadFrame')
+    .map(({ ts }) => ts)
+    .sort((a, b) => a - b);
   const spans = events
     .filter(({ name, ph, dur }) => ph === 'X' && dur > 0 && SCRIPT.has(name))
     .sort((a, b) => a.ts - b.ts);

@@ -291,7 +291,9 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^\d+ points? measured/).waitFor();
     await page.locator('.plot canvas').waitFor();
-    const rows = page.getByRole('region', { name: 'Recall and latency by width', exact: true }).getByRole('row');
+    const rows = page
+      .getByRole('region', { name: 'Recall and latency by width', exact: true })
+      .getByRole('row');
     expect(await rows.count()).toBe(12);
     expect(await rows.nth(1).innerText()).toMatch(/^10\s+100 %/);
     await expectGood(page, 'recall');
@@ -386,7 +388,13 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Name of the clone').fill('cloned');
     await page.getByRole('button', { name: 'Clone', exact: true }).click();
     await page.getByRole('heading', { name: 'cloned', level: 1 }).waitFor();
-    const counted = await ask(server.url, 'POST', '/collections/cloned/points/count', await adminToken(server.url), {});
+    const counted = await ask(
+      server.url,
+      'POST',
+      '/collections/cloned/points/count',
+      await adminToken(server.url),
+      {},
+    );
     expect(counted).toContain('"count":40');
     await ask(server.url, 'DELETE', '/collections/cloned', await adminToken(server.url));
   });
@@ -556,7 +564,10 @@ function walkEveryPage(): void {
     },
     '#/collections/shop/snapshots': async (page) => {
       await page.getByRole('button', { name: 'Make a snapshot' }).click();
-      await page.getByRole('button', { name: /^Save shop/ }).first().waitFor();
+      await page
+        .getByRole('button', { name: /^Save shop/ })
+        .first()
+        .waitFor();
     },
     '#/requests': async (page) => {
       await page.getByRole('button', { name: 'Send' }).click();

@@ -40,10 +40,7 @@ describe('C9.5 the settings in force', () => {
     };
     expect(of('max_collections')).toEqual([77, 'KITHDB_MAX_COLLECTIONS']);
     expect(of('port')).toEqual([0, '--port']);
-    expect(of('cors_origins')).toEqual([
-      ['https://a.example', 'https://b.example'],
-      'KITHDB_CORS_ORIGINS',
-    ]);
+    expect(of('cors_origins')).toEqual([['https://a.example', 'https://b.example'], 'KITHDB_CORS_ORIGINS']);
     expect(of('max_named_vectors')).toEqual([64, null]);
     expect(of('tls_cert')).toEqual([null, null]);
     expect(of('admin_password')).toEqual([null, 'KITHDB_ADMIN_PASSWORD']);

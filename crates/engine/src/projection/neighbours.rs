@@ -101,7 +101,8 @@ impl Neighbours {
 /// together.
 fn become_memberships(lengths: &mut [f32]) {
     let Some(&nearest) = lengths.first() else { return };
-    let beyond: Vec<f64> = lengths.iter().map(|length| (f64::from(*length) - f64::from(nearest)).max(0.0)).collect();
+    let beyond: Vec<f64> =
+        lengths.iter().map(|length| (f64::from(*length) - f64::from(nearest)).max(0.0)).collect();
     let width = width_of(&beyond);
     for (value, beyond) in lengths.iter_mut().zip(beyond) {
         *value = if beyond > 0.0 { (-beyond / width).exp() as f32 } else { 1.0 };
@@ -114,7 +115,8 @@ fn width_of(beyond: &[f64]) -> f64 {
     let mean = beyond.iter().sum::<f64>() / beyond.len() as f64;
     let (mut low, mut high, mut width) = (0.0, f64::INFINITY, mean.max(f64::MIN_POSITIVE));
     for _ in 0..MOST_HALVINGS {
-        let sum: f64 = beyond.iter().map(|beyond| if *beyond > 0.0 { (-beyond / width).exp() } else { 1.0 }).sum();
+        let sum: f64 =
+            beyond.iter().map(|beyond| if *beyond > 0.0 { (-beyond / width).exp() } else { 1.0 }).sum();
         if (sum - wanted).abs() < TOLERANCE {
             break;
         }

@@ -219,7 +219,15 @@ mod tests {
     /// Vectors that differ by 9 along one direction, by 4 along another one, and by 1 along the others.
     fn planted(count: usize, dim: usize) -> Vec<f32> {
         let mut random = Random::new(3);
-        let axis = |at: usize| if at == 5 { 9.0 } else if at == 2 { 4.0 } else { 1.0 };
+        let axis = |at: usize| {
+            if at == 5 {
+                9.0
+            } else if at == 2 {
+                4.0
+            } else {
+                1.0
+            }
+        };
         (0..count * dim).map(|at| 100.0 + axis(at % dim) * random.signed()).collect()
     }
 

@@ -131,8 +131,8 @@ impl<'a> Sample<'a> {
             self.table.vector(self.rows[at * count / fitted], &mut vector);
             fit.extend_from_slice(&vector);
         }
-        let plane = Principal::fit(fit, dim, seed, &|| deadline.passed())
-            .map_err(|Stopped| deadline.error())?;
+        let plane =
+            Principal::fit(fit, dim, seed, &|| deadline.passed()).map_err(|Stopped| deadline.error())?;
         let mut places = Vec::with_capacity(count);
         let (mut shown, mut all) = (0.0, 0.0);
         for (at, &row) in self.rows.iter().enumerate() {

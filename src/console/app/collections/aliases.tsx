@@ -16,7 +16,9 @@ const PATH = '/collections/aliases';
 export function Aliases({ name }: { name: string }) {
   const aliases = useLoading(
     (signal) =>
-      result<{ aliases: readonly Alias[] }>('GET', path('collections', name, 'aliases'), undefined, { signal }),
+      result<{ aliases: readonly Alias[] }>('GET', path('collections', name, 'aliases'), undefined, {
+        signal,
+      }),
     [name],
   );
   const found = aliases.value?.aliases ?? [];

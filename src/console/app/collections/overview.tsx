@@ -48,7 +48,10 @@ export function Overview({ name, info, reload }: CollectionPart) {
       {isQdrant.value && <Aliases name={name} />}
       <section>
         <h2>Delete the collection</h2>
-        <p>Its points, indexes and settings are removed at once. Only a backup{isQdrant.value && ' or a snapshot'} brings them back.</p>
+        <p>
+          Its points, indexes and settings are removed at once. Only a backup
+          {isQdrant.value && ' or a snapshot'} brings them back.
+        </p>
         <button
           type="button"
           class="danger"

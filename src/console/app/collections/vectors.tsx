@@ -37,7 +37,13 @@ export function Vectors({ name, info, reload }: CollectionPart) {
           </thead>
           <tbody>
             {fields.map((field) => (
-              <Row key={`${field.kind} ${field.name}`} name={name} field={field} info={info} reload={reload} />
+              <Row
+                key={`${field.kind} ${field.name}`}
+                name={name}
+                field={field}
+                info={info}
+                reload={reload}
+              />
             ))}
           </tbody>
         </table>

@@ -154,7 +154,11 @@ function useMarking({ name, field, projection: { ids } }: Props) {
   const wanted = useRef<(() => Promise<Marking | undefined>) | undefined>(undefined);
   const finding = useAction(async () => {
     // What is chosen meanwhile has its turn.
-    for (let find = wanted.current; find !== undefined; find = wanted.current === find ? undefined : wanted.current) {
+    for (
+      let find = wanted.current;
+      find !== undefined;
+      find = wanted.current === find ? undefined : wanted.current
+    ) {
       setMarking(await find());
     }
   });

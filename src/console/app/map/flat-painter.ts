@@ -18,8 +18,7 @@ export class FlatPainter implements Painter {
     context.clearRect(0, 0, view.width, view.height);
     if (scene === undefined) return;
     for (const mark of scene.marks === undefined ? [undefined] : [0, 1]) {
-      context.globalAlpha =
-        mark === undefined ? OPACITY.usual : mark === 1 ? OPACITY.marked : OPACITY.other;
+      context.globalAlpha = mark === undefined ? OPACITY.usual : mark === 1 ? OPACITY.marked : OPACITY.other;
       scene.palette.forEach((colour, code) => {
         context.fillStyle = colour;
         this.#fill(view, scene, share, (at) => scene.codes[at] === code && scene.marks?.[at] === mark);

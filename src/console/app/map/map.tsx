@@ -117,7 +117,9 @@ export default function MapPage({ name, info }: CollectionPart) {
       </Form>
       <RequestView request={requestOf(wanted, method)} />
       <Failure error={drawing.error} />
-      {projection === undefined && stage === 'idle' && <First name={name} isEmpty={info.points_count === 0} />}
+      {projection === undefined && stage === 'idle' && (
+        <First name={name} isEmpty={info.points_count === 0} />
+      )}
       {projection !== undefined && (
         <Drawn key={drawing.number} name={name} field={field} info={info} projection={projection} />
       )}

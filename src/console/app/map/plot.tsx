@@ -199,7 +199,9 @@ function usePointer(
 ) {
   const [path, setPath] = useState<readonly Pixel[]>([]);
   const [hovered, setHovered] = useState<number>();
-  const press = useRef<{ readonly start: Pixel; last: Pixel; readonly moves: boolean } | undefined>(undefined);
+  const press = useRef<{ readonly start: Pixel; last: Pixel; readonly moves: boolean } | undefined>(
+    undefined,
+  );
   const pixel = (event: PointerEvent): Pixel => [event.offsetX, event.offsetY];
   const handlers = {
     onPointerDown: (event: PointerEvent) => {

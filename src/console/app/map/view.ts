@@ -33,7 +33,11 @@ export function resized(view: View, width: number, height: number): View {
 }
 
 /** Larger or smaller by a factor; what is at a pixel stays there. */
-export function zoomed(view: View, factor: number, [px, py]: Pixel = [view.width / 2, view.height / 2]): View {
+export function zoomed(
+  view: View,
+  factor: number,
+  [px, py]: Pixel = [view.width / 2, view.height / 2],
+): View {
   const least = leastScale(view.width, view.height);
   const scale = Math.min(Math.max(view.scale * factor, least / 2), least * MOST_ZOOM);
   const [dx, dy] = [px - view.width / 2, view.height / 2 - py];

@@ -44,7 +44,13 @@ function optionsOf(widths: readonly number[], width: number): uPlot.Options {
     bands: [{ series: [3, 2], fill: `color-mix(in srgb, ${recall} 16%, transparent)` }],
     series: [
       {},
-      { label: 'Recall', scale: 'recall', stroke: recall, width: 2, points: { show: true, size: 6, fill: recall } },
+      {
+        label: 'Recall',
+        scale: 'recall',
+        stroke: recall,
+        width: 2,
+        points: { show: true, size: 6, fill: recall },
+      },
       { label: 'Least', scale: 'recall', width: 0, points: { show: false } },
       { label: 'Most', scale: 'recall', width: 0, points: { show: false } },
       {

@@ -80,7 +80,8 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
         <FilterBuilder draft={filter} change={setFilter} fields={knownFields(info)} />
         <p class="hint">
           It sends {count(requestsOf(plan))} searches, one after the other. {count(plan.queries)} of them are
-          exact: each compares {info.points_count === null ? 'all points' : `all ${plural(info.points_count, 'point')}`}.
+          exact: each compares{' '}
+          {info.points_count === null ? 'all points' : `all ${plural(info.points_count, 'point')}`}.
         </p>
         <div class="form-end">
           <button type="submit" class="primary" disabled={measuring.isRunning || read.problem !== undefined}>

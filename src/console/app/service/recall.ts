@@ -1,7 +1,9 @@
 /** Target recalls (C14) as a slider has them, and recalls as people read them. */
 
 /** From 0.5 to 0.999: closer to each other where a little more costs much. */
-const TARGETS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.999];
+const TARGETS = [
+  0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.999,
+];
 
 /** The places of the slider; the first is none. */
 export const TARGET_PLACES: readonly (number | undefined)[] = [undefined, ...TARGETS];

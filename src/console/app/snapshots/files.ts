@@ -15,7 +15,12 @@ export async function saveSnapshot(of: string, name: string): Promise<void> {
   });
   if (!response.ok) {
     noteRefusal(response.status, undefined);
-    throw failureOf({ status: response.status, text: await response.text(), headers: response.headers, ms: 0 });
+    throw failureOf({
+      status: response.status,
+      text: await response.text(),
+      headers: response.headers,
+      ms: 0,
+    });
   }
   // The browser keeps a large blob on its disk.
   const link = document.createElement('a');
@@ -51,7 +56,9 @@ export function sendSnapshot(
         return;
       }
       noteRefusal(request.status, undefined);
-      reject(failureOf({ status: request.status, text: request.responseText, headers: new Headers(), ms: 0 }));
+      reject(
+        failureOf({ status: request.status, text: request.responseText, headers: new Headers(), ms: 0 }),
+      );
     };
     request.onerror = () => {
       reject(new RequestError('The server did not answer, or ended the connection', 0));

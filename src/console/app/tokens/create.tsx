@@ -76,7 +76,7 @@ export function CreateToken({ show, close }: Props) {
             />
           ))}
         </fieldset>
- {isLimited && permissions.includes('admin') && (
+        {isLimited && permissions.includes('admin') && (
           <p class="problem" role="alert">
             A token with limits cannot have admin.
           </p>

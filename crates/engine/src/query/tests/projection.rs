@@ -31,7 +31,8 @@ fn project(engine: &Engine, body: &Value) -> Map {
 
 /// All but one of the numbers, by what `distance` says of them.
 fn by_distance(count: usize, own: usize, distance: impl Fn(usize) -> f64) -> Vec<usize> {
-    let mut others: Vec<(f64, usize)> = (0..count).filter(|&at| at != own).map(|at| (distance(at), at)).collect();
+    let mut others: Vec<(f64, usize)> =
+        (0..count).filter(|&at| at != own).map(|at| (distance(at), at)).collect();
     others.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     others.into_iter().map(|(_, at)| at).collect()
 }
@@ -65,9 +66,7 @@ fn umap_preserves_neighbours_better_than_principal_components_c6_10() {
     let engine = holding(1, &data, "Cosine");
     // All points and a sparse sample, whose neighbours walks find, and so few that everything is compared.
     for (sample, least) in [(2_000, 0.05), (500, 0.05), (150, 0.02)] {
-        let of = |method: &str| {
-            project(&engine, &json!({"sample": sample, "method": method, "seed": 1}))
-        };
+        let of = |method: &str| project(&engine, &json!({"sample": sample, "method": method, "seed": 1}));
         let (plane, layout) = (of("pca"), of("umap"));
         assert_eq!(plane.ids, layout.ids, "one seed is one sample");
         assert_eq!(plane.ids.len(), sample);
