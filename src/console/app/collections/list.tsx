@@ -139,7 +139,7 @@ function Table({ names }: { names: readonly string[] }) {
               Points
             </th>
             <th scope="col" class="number">
-              Vectors indexed
+              Indexed
             </th>
             <th scope="col" class="number">
               Memory

@@ -15,11 +15,11 @@ export function RecallMark({ estimate }: { estimate: RecallEstimate | null | und
 
 /** The interval in which the recall is with a probability of 95 %. */
 export function intervalText({ low, high }: RecallEstimate): string {
-  return `${percent(low)} to ${percent(high)}`;
+  return `${percent(low).replace(' %', '')} to ${percent(high)}`;
 }
 
 /** What the figure is, in a sentence. */
 export function recallSentence(estimate: RecallEstimate): string {
   const when = date(new Date(estimate.at * 1000).toISOString());
-  return `Of the ten nearest, searches without a filter and with default parameters find ${percent(estimate.recall)}: between ${intervalText(estimate)} with a probability of 95 %, from ${count(estimate.samples)} queries compared with exact search on ${when}.`;
+  return `Of the ten nearest, searches without a filter and with default parameters find ${percent(estimate.recall)}; between ${percent(estimate.low)} and ${percent(estimate.high)} with a probability of 95 %, from ${count(estimate.samples)} queries compared with exact search on ${when}.`;
 }

@@ -85,6 +85,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
       <TargetRecall
         label="Target recall of searches that do not say"
         none="As it is: none"
+        given="As it is"
         hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
         value={draft.targetRecall}
         ofCollection={info.config.hnsw_config['target_recall']}

@@ -5,6 +5,7 @@ import { painterFor } from './painter';
 import type { Painter } from './scene';
 import {
   diameterOf,
+  extentOf,
   inside,
   moved,
   nearest,
@@ -44,7 +45,11 @@ const DRAGS = [
 export function Plot(props: Props) {
   const { places, marked, chosen } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [view, setView] = useState<View>(() => whole(0, 0));
+  const [view, setView] = useState<View>(() => whole(0, 0, extentOf(places)));
+  useEffect(() => {
+    // Another layout has another extent.
+    setView((before) => whole(before.width, before.height, extentOf(places)));
+  }, [places]);
   const [drag, setDrag] = useState('mark');
   usePainting(canvas, view, props);
   useSize(canvas, (width, height) => {
@@ -85,7 +90,7 @@ export function Plot(props: Props) {
         <button
           type="button"
           onClick={() => {
-            setView(whole(view.width, view.height));
+            setView(whole(view.width, view.height, view.extent));
           }}
         >
           All

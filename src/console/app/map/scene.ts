@@ -22,7 +22,7 @@ export interface Painter {
 }
 
 /** How opaque points are: marked ones and others, where there are marked ones. */
-export const OPACITY = { usual: 0.75, marked: 0.95, other: 0.12 };
+export const OPACITY = { usual: 0.75, marked: 0.95, other: 0.2 };
 
 /** The channels of a colour in hexadecimal digits, from 0 to 1. */
 export function channelsOf(colour: string): [red: number, green: number, blue: number] {

@@ -9,27 +9,44 @@ export interface View {
   readonly y: number;
   /** Pixels for a unit of the plane. */
   readonly scale: number;
+  /** How far points lie from the origin, along each axis. */
+  readonly extent: Extent;
 }
+
+export type Extent = readonly [x: number, y: number];
 
 export type Pixel = readonly [x: number, y: number];
 
 const MARGIN = 18;
 const MOST_ZOOM = 400;
 
-/** All of the square from −1 to 1. */
-export function whole(width: number, height: number): View {
-  return { width, height, x: 0, y: 0, scale: leastScale(width, height) };
+/** All points. */
+export function whole(width: number, height: number, extent: Extent): View {
+  const scale = leastScale({ width, height, extent });
+  return { width, height, x: 0, y: 0, scale, extent };
 }
 
-function leastScale(width: number, height: number): number {
-  return Math.max(1, Math.min(width, height) / 2 - MARGIN);
+/** At which all points are seen. */
+function leastScale({ width, height, extent: [x, y] }: Pick<View, 'width' | 'height' | 'extent'>): number {
+  const along = (pixels: number, most: number): number => (pixels / 2 - MARGIN) / Math.max(most, 1e-6);
+  return Math.max(1, Math.min(along(width, x), along(height, y)));
+}
+
+/** How far places lie from the origin. */
+export function extentOf(places: Float32Array): Extent {
+  let [x, y] = [0, 0];
+  for (let at = 0; at < places.length; at += 2) {
+    x = Math.max(x, Math.abs(places[at] ?? 0));
+    y = Math.max(y, Math.abs(places[at + 1] ?? 0));
+  }
+  return [x, y];
 }
 
 /** The same part on a canvas of another size. */
 export function resized(view: View, width: number, height: number): View {
-  if (view.width === 0 || view.height === 0) return whole(width, height);
-  const zoom = view.scale / leastScale(view.width, view.height);
-  return { ...view, width, height, scale: leastScale(width, height) * zoom };
+  if (view.width === 0 || view.height === 0) return whole(width, height, view.extent);
+  const zoom = view.scale / leastScale(view);
+  return { ...view, width, height, scale: leastScale({ width, height, extent: view.extent }) * zoom };
 }
 
 /** Larger or smaller by a factor; what is at a pixel stays there. */
@@ -38,7 +55,7 @@ export function zoomed(
   factor: number,
   [px, py]: Pixel = [view.width / 2, view.height / 2],
 ): View {
-  const least = leastScale(view.width, view.height);
+  const least = leastScale(view);
   const scale = Math.min(Math.max(view.scale * factor, least / 2), least * MOST_ZOOM);
   const [dx, dy] = [px - view.width / 2, view.height / 2 - py];
   return {
@@ -63,7 +80,7 @@ export function pixelOf(view: View, places: Float32Array, at: number): Pixel {
 
 /** How large points are, in pixels: smaller where there are many, larger where little is seen. */
 export function diameterOf(view: View, count: number): number {
-  const least = leastScale(view.width, view.height);
+  const least = leastScale(view);
   const base = count <= 2_000 ? 7 : count <= 10_000 ? 5 : count <= 50_000 ? 3.5 : 2.6;
   return Math.min(10, base * Math.max(1, view.scale / least) ** 0.35);
 }

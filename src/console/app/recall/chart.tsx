@@ -6,11 +6,11 @@ import type { Measured } from './measuring';
 const HEIGHT = 280;
 
 /** Between the least recall that may be and 1, with room for the line. */
-function recallRange(widths: readonly number[], least: number): [number, number] {
-  return widths.length === 0 ? [0, 1] : [Math.max(0, Math.floor(least * 20 - 0.5) / 20), 1.005];
+function recallRange(least: number | null): [number, number] {
+  return least === null ? [0, 1] : [Math.max(0, Math.floor(least * 20 - 0.5) / 20), 1.005];
 }
 
-function optionsOf(widths: readonly number[], width: number): uPlot.Options {
+function optionsOf(width: number): uPlot.Options {
   const recall = colour('--accent');
   const latency = colour('--warn');
   return {
@@ -21,16 +21,19 @@ function optionsOf(widths: readonly number[], width: number): uPlot.Options {
     scales: {
       // Widths grow by a factor: one after the other they are as far apart.
       x: { time: false, distr: 2 },
-      recall: { range: (_, least) => recallRange(widths, least) },
+      recall: { range: (_, least) => recallRange(least) },
       ms: { range: (_, __, most) => [0, Math.max(most * 1.15, 0.1)] },
     },
     axes: [
-      { ...axis(), values: (_, places) => places.map((place) => String(widths[place] ?? '')) },
+      { ...axis(), size: 34, values: (_, values) => values.map(String) },
       {
         ...axis(),
         scale: 'recall',
         size: 64,
-        values: (_, values) => values.map((value) => (value > 1 ? '' : `${(value * 100).toFixed(0)} %`)),
+        values: (_, values) =>
+          values.map((value) =>
+            value > 1 ? '' : `${(value * 100).toLocaleString('en-US', { maximumFractionDigits: 1 })} %`,
+          ),
       },
       {
         ...axis(),
@@ -67,10 +70,9 @@ function optionsOf(widths: readonly number[], width: number): uPlot.Options {
 
 /** Recall and latency by width. The table beside it has the figures. */
 export function RecallChart({ measured }: { measured: readonly Measured[] }) {
-  const widths = measured.map(({ ef }) => ef);
   const data = useMemo(
     (): uPlot.AlignedData => [
-      widths,
+      measured.map(({ ef }) => ef),
       measured.map(({ recall }) => recall),
       measured.map(({ low }) => low),
       measured.map(({ high }) => high),
@@ -79,7 +81,7 @@ export function RecallChart({ measured }: { measured: readonly Measured[] }) {
     [measured],
   );
   return (
-    <section class="card chart" aria-label="Recall and latency by width">
+    <section class="card chart" aria-label="Chart of recall and latency">
       <header class="row spread">
         <h2>Recall and latency over ef</h2>
         <p class="legend">
@@ -87,7 +89,7 @@ export function RecallChart({ measured }: { measured: readonly Measured[] }) {
           <span class="line-1">Median latency</span>
         </p>
       </header>
-      <Plot options={(width) => optionsOf(widths, width)} data={data} />
+      <Plot options={optionsOf} data={data} />
     </section>
   );
 }

@@ -105,7 +105,7 @@ export async function measure(
   const ids = await sample(plan, signal);
   const [first] = ids;
   if (first === undefined) throw new Error('No point that matches has this vector');
-  const { plan: kind } = await search(plan, first, { explain: true }, signal);
+  const { plan: kind } = await search(plan, first, { explain: true, hnsw_ef: plan.limit }, signal);
   const isLowerNearer = ['Euclid', 'Manhattan'].includes(plan.field.params?.distance ?? '');
   const widths = widthsOf(plan.limit).map((ef) => ({ ef, recalls: [] as number[], times: [] as number[] }));
   const exactTimes: number[] = [];

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CollectionPart } from '../collections/collection';
-import { intervalText, recallSentence } from '../collections/recall-mark';
+import { recallSentence } from '../collections/recall-mark';
 import { ConfirmButton } from '../parts/confirm';
 import { Form, SelectField, TextField } from '../parts/form';
 import { Empty, Failure, Notice } from '../parts/notice';
@@ -40,8 +40,9 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
     <>
       {info.recall_estimate && (
         <Notice kind="plain">
-          <strong>{percent(info.recall_estimate.recall)}</strong>, {intervalText(info.recall_estimate)}.{' '}
-          {recallSentence(info.recall_estimate)}
+          <p>
+            <strong>{percent(info.recall_estimate.recall)}</strong> {recallSentence(info.recall_estimate)}
+          </p>
         </Notice>
       )}
       <Form
@@ -96,7 +97,13 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
       </Form>
       <Failure error={measuring.error} />
       {progress !== undefined && (
-        <Results name={name} progress={progress} isRunning={measuring.isRunning} changed={reload} />
+        <Results
+          name={name}
+          progress={progress}
+          isRunning={measuring.isRunning}
+          isChosen={typeof info.config.hnsw_config['target_recall'] === 'number'}
+          changed={reload}
+        />
       )}
     </>
   );
@@ -143,10 +150,12 @@ interface ResultsProps {
   readonly name: string;
   readonly progress: Progress;
   readonly isRunning: boolean;
+  /** Whether the collection has a target recall, for which the server chooses the width. */
+  readonly isChosen: boolean;
   readonly changed: () => void;
 }
 
-function Results({ name, progress, isRunning, changed }: ResultsProps) {
+function Results({ name, progress, isRunning, isChosen, changed }: ResultsProps) {
   const { queries, of, widths, exact, plan } = progress;
   return (
     <section aria-label="What was measured">
@@ -164,8 +173,9 @@ function Results({ name, progress, isRunning, changed }: ResultsProps) {
         </Notice>
       )}
       <RecallChart measured={widths} />
-      <WidthTable name={name} widths={widths} changed={changed} />
+      <WidthTable name={name} widths={widths} isChosen={isChosen} changed={changed} />
       <p class="hint">
+        {isChosen && 'The collection has a target recall, for which the server chooses the width. '}
         Points of the collection are a little easier to find than what is not stored, since their own links
         lead to their neighbours. The calibration of the server leaves those out.
       </p>
@@ -179,21 +189,16 @@ const USUAL_TARGET = 0.95;
 function WidthTable({
   name,
   widths,
+  isChosen,
   changed,
-}: {
-  name: string;
-  widths: readonly Measured[];
-  changed: () => void;
-}) {
+}: Pick<ResultsProps, 'name' | 'isChosen' | 'changed'> & { widths: readonly Measured[] }) {
   const enough = widths.find(({ low }) => low >= USUAL_TARGET)?.ef;
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label="Recall and latency by width">
       <table>
         <thead>
           <tr>
-            <th scope="col" class="number">
-              ef
-            </th>
+            <th scope="col">ef</th>
             <th scope="col" class="number">
               Recall
             </th>
@@ -214,9 +219,7 @@ function WidthTable({
         <tbody>
           {widths.map(({ ef, recall, low, high, median, slow }) => (
             <tr key={ef} class={ef === enough ? 'chosen' : ''}>
-              <th scope="row" class="number">
-                {count(ef)}
-              </th>
+              <th scope="row">{count(ef)}</th>
               <td class="number">{percent(recall)}</td>
               <td class="number">
                 {percent(low)} to {percent(high)}
@@ -224,16 +227,18 @@ function WidthTable({
               <td class="number">{milliseconds(median)}</td>
               <td class="number">{milliseconds(slow)}</td>
               <td class="actions">
-                <ConfirmButton
-                  label="Make it the default"
-                  full={`Make ${ef} the default`}
-                  look="quiet"
-                  confirm={`Set ef_search to ${ef}`}
-                  work={async () => {
-                    await result('PATCH', path('collections', name), { hnsw_config: { ef_search: ef } });
-                    changed();
-                  }}
-                />
+                {!isChosen && (
+                  <ConfirmButton
+                    label="Make it the default"
+                    full={`Make it the default: ${ef}`}
+                    look="quiet"
+                    confirm={`Set ef_search to ${ef}`}
+                    work={async () => {
+                      await result('PATCH', path('collections', name), { hnsw_config: { ef_search: ef } });
+                      changed();
+                    }}
+                  />
+                )}
               </td>
             </tr>
           ))}

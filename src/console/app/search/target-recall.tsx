@@ -9,7 +9,9 @@ interface Props {
   readonly disabled?: boolean;
   readonly change: (value: string) => void;
   readonly label?: string;
+  /** What the first place is called: without a target of the collection, and with one. */
   readonly none?: string;
+  readonly given?: string;
   readonly hint?: string;
 }
 
@@ -21,9 +23,10 @@ export function TargetRecall({
   change,
   label = 'Target recall',
   none = 'Server default',
+  given = 'Default',
   hint = 'How many of the true nearest are to be found. The server chooses the width of the walk for it, from what it has measured.',
 }: Props) {
-  const first = typeof ofCollection === 'number' ? `${percent(ofCollection)}, default` : none;
+  const first = typeof ofCollection === 'number' ? `${given}: ${percent(ofCollection)}` : none;
   return (
     <SliderField
       label={label}

@@ -30,6 +30,7 @@ function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
         ...axis(),
         values: (_, times) => times.map((time) => new Date(time * 1000).toLocaleTimeString('en-GB')),
         space: 90,
+        size: 34,
       },
       { ...axis(), size: 56, values: (_, values) => values.map((value) => value.toLocaleString('en-US')) },
     ],
