@@ -38,13 +38,7 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
   };
   return (
     <>
-      {info.recall_estimate && (
-        <Notice kind="plain">
-          <p>
-            <strong>{percent(info.recall_estimate.recall)}</strong> {recallSentence(info.recall_estimate)}
-          </p>
-        </Notice>
-      )}
+      {info.recall_estimate && <Notice kind="plain">{recallSentence(info.recall_estimate)}</Notice>}
       <Form
         label="What is measured"
         submit={() => {
@@ -203,13 +197,13 @@ function WidthTable({
               Recall
             </th>
             <th scope="col" class="number">
-              With 95 %
+              Interval of 95 %
             </th>
             <th scope="col" class="number">
               Median
             </th>
             <th scope="col" class="number">
-              95 % within
+              95 % take at most
             </th>
             <th scope="col">
               <span class="unseen">Actions</span>
