@@ -8,13 +8,10 @@ use super::neighbours::Edge;
 use super::{Place, Random};
 use crate::index::Stopped;
 
-/// Rounds for few points and for many. Each point of many is pushed as often by others that come to it.
-const EPOCHS_OF_FEW: u32 = 500;
-const EPOCHS_OF_MANY: u32 = 200;
-/// So many points are few.
-const FEW: usize = 10_000;
+/// Rounds by the number of points, at most so many. Of many points each is pushed as often by others that come to it.
+const EPOCHS: [(usize, u32); 3] = [(10_000, 500), (50_000, 200), (usize::MAX, 120)];
 /// Points at random that push an end of an edge away, each time that the edge attracts.
-const PUSHES: u32 = 5;
+const PUSHES: usize = 5;
 /// The farthest that a point is moved in each direction by one step, at the start.
 const LONGEST_STEP: f32 = 4.0;
 /// The extent of the places at the start, to both sides.
@@ -36,7 +33,7 @@ pub fn lay_out(
 ) -> Result<(), Stopped> {
     let mut random = Random::new(seed);
     begin(places, &mut random);
-    let epochs = if places.len() <= FEW { EPOCHS_OF_FEW } else { EPOCHS_OF_MANY };
+    let epochs = EPOCHS.into_iter().find(|(most, _)| places.len() <= *most).map_or(0, |(_, epochs)| epochs);
     let heaviest = edges.iter().fold(0.0f32, |heaviest, edge| heaviest.max(edge.weight));
     // An edge is due each time that what it has gathered reaches one.
     let mut gathered = vec![0.0f32; edges.len()];
@@ -83,13 +80,17 @@ fn step(places: &mut [Place], point: usize, neighbour: usize, rate: f32, random:
     let moved = away.map(|along| limited(pull * along) * rate);
     own = [own[0] + moved[0], own[1] + moved[1]];
     places[neighbour] = [other[0] - moved[0], other[1] - moved[1]];
-    for _ in 0..PUSHES {
-        let stranger = places[random.below(places.len() as u32) as usize];
+    // All from one place, so that the processor need not finish one to begin the next.
+    let strangers: [usize; PUSHES] = std::array::from_fn(|_| random.below(places.len() as u32) as usize);
+    let mut pushed = [0.0f32; 2];
+    for stranger in strangers {
+        let stranger = places[stranger];
         let away = [own[0] - stranger[0], own[1] - stranger[1]];
         let square = away[0] * away[0] + away[1] * away[1];
         let push = 2.0 / ((0.001 + square) * (1.0 + square));
-        own = [own[0] + limited(push * away[0]) * rate, own[1] + limited(push * away[1]) * rate];
+        pushed = [pushed[0] + limited(push * away[0]), pushed[1] + limited(push * away[1])];
     }
+    own = [own[0] + pushed[0] * rate, own[1] + pushed[1] * rate];
     places[point] = own;
 }
 
