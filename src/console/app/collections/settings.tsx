@@ -82,17 +82,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
   };
   return (
     <Form submit={changing.run} label="Change settings">
-      <TargetRecall
-        label="Target recall of searches that do not say"
-        none="As it is: none"
-        given="As it is"
-        hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
-        value={draft.targetRecall}
-        ofCollection={info.config.hnsw_config['target_recall']}
-        change={(targetRecall) => {
-          change({ targetRecall });
-        }}
-      />
+      <DefaultRecall draft={draft} info={info} change={change} />
       <div class="columns">
         <SelectField
           label="Quantization of all dense vectors"
@@ -103,16 +93,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
           }}
         />
         <GraphFields draft={draft} info={info} change={change} />
-        <TextField
-          label="Field with the time of expiry"
-          mono
-          value={draft.expireAtKey}
-          placeholder={info.expire_at_key ?? 'none'}
-          hint="Points whose time has come are found by nothing, and removed."
-          change={(expireAtKey) => {
-            change({ expireAtKey });
-          }}
-        />
+        <Expiry draft={draft} info={info} change={change} />
       </div>
       <details class="more">
         <summary>Other settings as JSON</summary>
@@ -132,6 +113,37 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
       </button>
       {!isEmpty && <RequestView request={request} />}
     </Form>
+  );
+}
+
+function DefaultRecall({ draft, info, change }: GraphProps) {
+  return (
+    <TargetRecall
+      label="Target recall of searches that do not say"
+      none="As it is: none"
+      given="As it is"
+      hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
+      value={draft.targetRecall}
+      ofCollection={info.config.hnsw_config['target_recall']}
+      change={(targetRecall) => {
+        change({ targetRecall });
+      }}
+    />
+  );
+}
+
+function Expiry({ draft, info, change }: GraphProps) {
+  return (
+    <TextField
+      label="Field with the time of expiry"
+      mono
+      value={draft.expireAtKey}
+      placeholder={info.expire_at_key ?? 'none'}
+      hint="Points whose time has come are found by nothing, and removed."
+      change={(expireAtKey) => {
+        change({ expireAtKey });
+      }}
+    />
   );
 }
 

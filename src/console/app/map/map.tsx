@@ -4,11 +4,11 @@ import { Form, SelectField, TextField } from '../parts/form';
 import { Empty, Failure } from '../parts/notice';
 import { RequestView } from '../parts/request-view';
 import { knownFields } from '../points/fields';
-import { NO_FILTER, readFilter } from '../points/filter';
+import { NO_FILTER, readFilter, type FilterDraft } from '../points/filter';
 import { FilterBuilder } from '../points/filter-builder';
 import { count, plural } from '../service/format';
 import { linkTo } from '../service/location';
-import { fieldLabel, vectorFields } from '../service/types';
+import { fieldLabel, vectorFields, type CollectionInfo, type VectorField } from '../service/types';
 import { Drawn } from './drawn';
 import { useDrawing, type Stage } from './drawing';
 import { requestOf, type Method, type Wanted } from './projection';
@@ -34,77 +34,50 @@ const METHODS = [
 
 const MOST_NEIGHBOURS = 100;
 
+/** What is to be drawn, as the page holds it. */
+interface Draft {
+  readonly using: string;
+  readonly size: string;
+  readonly method: Method;
+  readonly neighbors: string;
+  readonly filter: FilterDraft;
+}
+
 /** Points of a collection on a plane, which the server projects. */
 export default function MapPage({ name, info }: CollectionPart) {
   const fields = vectorFields(info).filter(({ kind }) => kind === 'dense');
-  const [using, setUsing] = useState(fields[0]?.name ?? '');
-  const [size, setSize] = useState('2000');
-  const [method, setMethod] = useState<Method>('umap');
-  const [neighbors, setNeighbors] = useState('15');
-  const [filter, setFilter] = useState(NO_FILTER);
+  const [draft, setDraft] = useState<Draft>({
+    using: fields[0]?.name ?? '',
+    size: '2000',
+    method: 'umap',
+    neighbors: '15',
+    filter: NO_FILTER,
+  });
   const [seed, setSeed] = useState(0);
   const drawing = useDrawing();
-  const field = fields.find((of) => of.name === using);
-  const read = readFilter(filter);
+  const field = fields.find((of) => of.name === draft.using);
   if (field === undefined) return <NoDense />;
+  const { filter, problem } = readFilter(draft.filter);
   const wanted: Wanted = {
     collection: name,
     field,
-    sample: Number(size),
-    neighbors: Math.min(MOST_NEIGHBOURS, Math.max(2, Math.round(Number(neighbors)) || 15)),
-    filter: read.filter,
+    sample: Number(draft.size),
+    neighbors: Math.min(MOST_NEIGHBOURS, Math.max(2, Math.round(Number(draft.neighbors)) || 15)),
+    filter,
     seed,
   };
   const { projection, stage } = drawing;
+  const start = (): void => {
+    drawing.start(wanted, draft.method);
+    // The next one is of other points.
+    setSeed(seed + 1);
+  };
   return (
     <>
-      <Form
-        submit={() => {
-          drawing.start(wanted, method);
-          // The next one is of other points.
-          setSeed(seed + 1);
-        }}
-        label="What is drawn"
-      >
-        <div class="columns">
-          {fields.length > 1 && (
-            <SelectField
-              label="Vector"
-              value={using}
-              choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
-              change={setUsing}
-            />
-          )}
-          <SelectField
-            label="Points at random"
-            value={size}
-            choices={SIZES}
-            hint="At most so many of those that match."
-            change={setSize}
-          />
-          <SelectField
-            label="What is near"
-            value={method}
-            choices={METHODS}
-            change={(value) => {
-              setMethod(value === 'pca' ? 'pca' : 'umap');
-            }}
-          />
-          {method === 'umap' && (
-            <TextField
-              label="Neighbours"
-              type="number"
-              min={2}
-              max={MOST_NEIGHBOURS}
-              value={neighbors}
-              hint="Of each point. Few show fine structure, many the whole."
-              change={setNeighbors}
-            />
-          )}
-        </div>
-        <FilterBuilder draft={filter} change={setFilter} fields={knownFields(info)} />
+      <Form submit={start} label="What is drawn">
+        <DraftFields draft={draft} setDraft={setDraft} info={info} fields={fields} />
         <div class="form-end">
-          <button type="submit" class="primary" disabled={read.problem !== undefined || stage !== 'idle'}>
+          <button type="submit" class="primary" disabled={problem !== undefined || stage !== 'idle'}>
             {projection === undefined ? 'Draw the map' : 'Draw another sample'}
           </button>
           {stage !== 'idle' && (
@@ -115,7 +88,7 @@ export default function MapPage({ name, info }: CollectionPart) {
           <Progress stage={stage} seconds={drawing.seconds} />
         </div>
       </Form>
-      <RequestView request={requestOf(wanted, method)} />
+      <RequestView request={requestOf(wanted, draft.method)} />
       <Failure error={drawing.error} />
       {projection === undefined && stage === 'idle' && (
         <First name={name} isEmpty={info.points_count === 0} />
@@ -123,6 +96,72 @@ export default function MapPage({ name, info }: CollectionPart) {
       {projection !== undefined && (
         <Drawn key={drawing.number} name={name} field={field} info={info} projection={projection} />
       )}
+    </>
+  );
+}
+
+interface DraftProps {
+  readonly draft: Draft;
+  readonly setDraft: (draft: Draft) => void;
+  readonly info: CollectionInfo;
+  readonly fields: readonly VectorField[];
+}
+
+function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
+  const change = (over: Partial<Draft>): void => {
+    setDraft({ ...draft, ...over });
+  };
+  return (
+    <>
+      <div class="columns">
+        {fields.length > 1 && (
+          <SelectField
+            label="Vector"
+            value={draft.using}
+            choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
+            change={(using) => {
+              change({ using });
+            }}
+          />
+        )}
+        <SelectField
+          label="Points at random"
+          value={draft.size}
+          choices={SIZES}
+          hint="At most so many of those that match."
+          change={(size) => {
+            change({ size });
+          }}
+        />
+        <SelectField
+          label="What is near"
+          value={draft.method}
+          choices={METHODS}
+          change={(method) => {
+            change({ method: method === 'pca' ? 'pca' : 'umap' });
+          }}
+        />
+        {draft.method === 'umap' && (
+          <TextField
+            label="Neighbours"
+            type="number"
+            min={2}
+            max={MOST_NEIGHBOURS}
+            value={draft.neighbors}
+            hint="Of each point. Few show fine structure, many the whole."
+            change={(neighbors) => {
+              change({ neighbors });
+            }}
+          />
+        )}
+      </div>
+      <FilterBuilder
+        draft={draft.filter}
+        change={(filter) => {
+          change({ filter });
+        }}
+        fields={knownFields(info)}
+      />
     </>
   );
 }

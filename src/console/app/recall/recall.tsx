@@ -5,81 +5,58 @@ import { ConfirmButton } from '../parts/confirm';
 import { Form, SelectField, TextField } from '../parts/form';
 import { Empty, Failure, Notice } from '../parts/notice';
 import { knownFields } from '../points/fields';
-import { NO_FILTER, readFilter } from '../points/filter';
+import { NO_FILTER, readFilter, type FilterDraft } from '../points/filter';
 import { FilterBuilder } from '../points/filter-builder';
 import { count, milliseconds, plural } from '../service/format';
 import { useAction } from '../service/loading';
 import { percent } from '../service/recall';
 import { path, result } from '../service/request';
-import { fieldLabel, vectorFields } from '../service/types';
+import { fieldLabel, vectorFields, type CollectionInfo, type VectorField } from '../service/types';
 import { RecallChart } from './chart';
 import { measure, MOST_QUERIES, requestsOf, type Measured, type Plan, type Progress } from './measuring';
 
 const QUERIES = [20, 50, 100, MOST_QUERIES].map((value) => ({ value: String(value), label: count(value) }));
 const MOST_HITS = 100;
 
+/** What is to be measured, as the page holds it. */
+interface Draft {
+  readonly using: string;
+  readonly limit: string;
+  readonly queries: string;
+  readonly filter: FilterDraft;
+}
+
 /** What searches of the collection find, and how long they take, by the width of their walks. */
 export default function RecallPage({ name, info, reload }: CollectionPart) {
   const fields = vectorFields(info).filter(({ kind }) => kind !== 'sparse');
-  const [using, setUsing] = useState(fields[0]?.name ?? '');
-  const [limit, setLimit] = useState('10');
-  const [queries, setQueries] = useState('50');
-  const [filter, setFilter] = useState(NO_FILTER);
-  const field = fields.find((of) => of.name === using);
-  const read = readFilter(filter);
+  const [draft, setDraft] = useState<Draft>({
+    using: fields[0]?.name ?? '',
+    limit: '10',
+    queries: '50',
+    filter: NO_FILTER,
+  });
+  const field = fields.find((of) => of.name === draft.using);
   const { progress, measuring, stop } = useMeasuring();
   if (field === undefined) return <Sparse />;
+  const { filter, problem } = readFilter(draft.filter);
   const plan: Plan = {
     collection: name,
     field,
-    limit: Math.min(MOST_HITS, Math.max(1, Math.round(Number(limit)) || 10)),
-    queries: Number(queries),
-    filter: read.filter,
+    limit: Math.min(MOST_HITS, Math.max(1, Math.round(Number(draft.limit)) || 10)),
+    queries: Number(draft.queries),
+    filter,
+  };
+  const start = (): void => {
+    measuring.start(plan);
   };
   return (
     <>
       {info.recall_estimate && <Notice kind="plain">{recallSentence(info.recall_estimate)}</Notice>}
-      <Form
-        label="What is measured"
-        submit={() => {
-          measuring.start(plan);
-        }}
-      >
-        <div class="columns">
-          {fields.length > 1 && (
-            <SelectField
-              label="Vector"
-              value={using}
-              choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
-              change={setUsing}
-            />
-          )}
-          <SelectField
-            label="Points that are searched for"
-            value={queries}
-            choices={QUERIES}
-            hint="At random from the collection; each is left out of what is found for it."
-            change={setQueries}
-          />
-          <TextField
-            label="Hits"
-            type="number"
-            min={1}
-            max={MOST_HITS}
-            required
-            value={limit}
-            hint="The nearest that are to be found."
-            change={setLimit}
-          />
-        </div>
-        <FilterBuilder draft={filter} change={setFilter} fields={knownFields(info)} />
-        <p class="hint">
-          It sends {count(requestsOf(plan))} searches, one after the other. {count(plan.queries)} of them are
-          exact: each compares{' '}
-          {info.points_count === null ? 'all points' : `all ${plural(info.points_count, 'point')}`}.
-        </p>
+      <Form label="What is measured" submit={start}>
+        <DraftFields draft={draft} setDraft={setDraft} info={info} fields={fields} />
+        <Cost plan={plan} info={info} />
         <div class="form-end">
-          <button type="submit" class="primary" disabled={measuring.isRunning || read.problem !== undefined}>
+          <button type="submit" class="primary" disabled={measuring.isRunning || problem !== undefined}>
             {progress === undefined ? 'Measure' : 'Measure again'}
           </button>
           {measuring.isRunning && (
@@ -100,6 +77,73 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
         />
       )}
     </>
+  );
+}
+
+interface DraftProps {
+  readonly draft: Draft;
+  readonly setDraft: (draft: Draft) => void;
+  readonly info: CollectionInfo;
+  readonly fields: readonly VectorField[];
+}
+
+function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
+  const change = (over: Partial<Draft>): void => {
+    setDraft({ ...draft, ...over });
+  };
+  return (
+    <>
+      <div class="columns">
+        {fields.length > 1 && (
+          <SelectField
+            label="Vector"
+            value={draft.using}
+            choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
+            change={(using) => {
+              change({ using });
+            }}
+          />
+        )}
+        <SelectField
+          label="Points that are searched for"
+          value={draft.queries}
+          choices={QUERIES}
+          hint="At random from the collection; each is left out of what is found for it."
+          change={(queries) => {
+            change({ queries });
+          }}
+        />
+        <TextField
+          label="Hits"
+          type="number"
+          min={1}
+          max={MOST_HITS}
+          required
+          value={draft.limit}
+          hint="The nearest that are to be found."
+          change={(limit) => {
+            change({ limit });
+          }}
+        />
+      </div>
+      <FilterBuilder
+        draft={draft.filter}
+        change={(filter) => {
+          change({ filter });
+        }}
+        fields={knownFields(info)}
+      />
+    </>
+  );
+}
+
+/** What a measurement costs the server. */
+function Cost({ plan, info: { points_count: points } }: { plan: Plan; info: CollectionInfo }) {
+  return (
+    <p class="hint">
+      It sends {count(requestsOf(plan))} searches, one after the other. {count(plan.queries)} of them are
+      exact: each compares {points === null ? 'all points' : `all ${plural(points, 'point')}`}.
+    </p>
   );
 }
 
@@ -211,33 +255,52 @@ function WidthTable({
           </tr>
         </thead>
         <tbody>
-          {widths.map(({ ef, recall, low, high, median, slow }) => (
-            <tr key={ef} class={ef === enough ? 'chosen' : ''}>
-              <th scope="row">{count(ef)}</th>
-              <td class="number">{percent(recall)}</td>
-              <td class="number">
-                {percent(low)} to {percent(high)}
-              </td>
-              <td class="number">{milliseconds(median)}</td>
-              <td class="number">{milliseconds(slow)}</td>
-              <td class="actions">
-                {!isChosen && (
-                  <ConfirmButton
-                    label="Make it the default"
-                    full={`Make it the default: ${ef}`}
-                    look="quiet"
-                    confirm={`Set ef_search to ${ef}`}
-                    work={async () => {
-                      await result('PATCH', path('collections', name), { hnsw_config: { ef_search: ef } });
-                      changed();
-                    }}
-                  />
-                )}
-              </td>
-            </tr>
+          {widths.map((measured) => (
+            <WidthRow
+              key={measured.ef}
+              name={name}
+              measured={measured}
+              isEnough={measured.ef === enough}
+              isChosen={isChosen}
+              changed={changed}
+            />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function WidthRow({
+  name,
+  measured: { ef, recall, low, high, median, slow },
+  isEnough,
+  isChosen,
+  changed,
+}: Pick<ResultsProps, 'name' | 'isChosen' | 'changed'> & { measured: Measured; isEnough: boolean }) {
+  return (
+    <tr class={isEnough ? 'chosen' : ''}>
+      <th scope="row">{count(ef)}</th>
+      <td class="number">{percent(recall)}</td>
+      <td class="number">
+        {percent(low)} to {percent(high)}
+      </td>
+      <td class="number">{milliseconds(median)}</td>
+      <td class="number">{milliseconds(slow)}</td>
+      <td class="actions">
+        {!isChosen && (
+          <ConfirmButton
+            label="Make it the default"
+            full={`Make it the default: ${ef}`}
+            look="quiet"
+            confirm={`Set ef_search to ${ef}`}
+            work={async () => {
+              await result('PATCH', path('collections', name), { hnsw_config: { ef_search: ef } });
+              changed();
+            }}
+          />
+        )}
+      </td>
+    </tr>
   );
 }

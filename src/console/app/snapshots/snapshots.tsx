@@ -49,18 +49,7 @@ function UploadSnapshot({ name }: { name: string }) {
       <h2>Recover from a file</h2>
       <Form submit={sending.run} label="Recover from a file">
         <div class="columns">
-          <div class="field">
-            <label for="snapshot-file">A snapshot of one collection</label>
-            <input
-              id="snapshot-file"
-              type="file"
-              accept=".snapshot,.tar"
-              disabled={sending.isRunning}
-              onChange={(event) => {
-                setFile(event.currentTarget.files?.[0]);
-              }}
-            />
-          </div>
+          <ChooseFile choose={setFile} disabled={sending.isRunning} />
           <TextField
             label="As the collection"
             required
@@ -73,16 +62,7 @@ function UploadSnapshot({ name }: { name: string }) {
             change={setTo}
           />
         </div>
-        {sending.isRunning && file !== undefined && (
-          <div class="field">
-            <label for="snapshot-progress">
-              {sent < file.size
-                ? `${bytes(sent)} of ${bytes(file.size)} sent`
-                : 'Sent. The server verifies it and makes it the collection.'}
-            </label>
-            <progress id="snapshot-progress" max={Math.max(file.size, 1)} value={sent} />
-          </div>
-        )}
+        {sending.isRunning && file !== undefined && <Sending sent={sent} size={file.size} />}
         <Failure error={sending.error} />
         <div class="form-end">
           <button
@@ -105,5 +85,35 @@ function UploadSnapshot({ name }: { name: string }) {
         </div>
       </Form>
     </section>
+  );
+}
+
+function ChooseFile({ choose, disabled }: { choose: (file: File | undefined) => void; disabled: boolean }) {
+  return (
+    <div class="field">
+      <label for="snapshot-file">A snapshot of one collection</label>
+      <input
+        id="snapshot-file"
+        type="file"
+        accept=".snapshot,.tar"
+        disabled={disabled}
+        onChange={(event) => {
+          choose(event.currentTarget.files?.[0]);
+        }}
+      />
+    </div>
+  );
+}
+
+function Sending({ sent, size }: { sent: number; size: number }) {
+  return (
+    <div class="field">
+      <label for="snapshot-progress">
+        {sent < size
+          ? `${bytes(sent)} of ${bytes(size)} sent`
+          : 'Sent. The server verifies it and makes it the collection.'}
+      </label>
+      <progress id="snapshot-progress" max={Math.max(size, 1)} value={sent} />
+    </div>
   );
 }

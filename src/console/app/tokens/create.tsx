@@ -40,7 +40,9 @@ export function CreateToken({ show, close }: Props) {
   const [limits, setLimits] = useState(NO_LIMITS);
   const names = useLoading((signal) => listNames(signal).catch(() => []), []);
   const { fields, problem } = readLimits(limits);
-  const isLimited = fields?.collections !== undefined || fields?.filter !== undefined;
+  const isLimited = limits.grants.length > 0 || fields?.filter !== undefined;
+  const isTooMuch = isLimited && permissions.includes('admin');
+  const isWhole = name !== '' && permissions.length > 0 && problem === undefined;
   const creating = useAction(async () => {
     const body = {
       name,
@@ -61,22 +63,8 @@ export function CreateToken({ show, close }: Props) {
           hint="What it is for. May be empty."
           change={setDescription}
         />
-        <fieldset class="plain">
-          <legend>Permission</legend>
-          {PERMISSIONS.map((of) => (
-            <SwitchField
-              key={of.name}
-              label={of.name}
-              hint={of.hint}
-              value={permissions.includes(of.name)}
-              change={(isOn) => {
-                const others = permissions.filter((other) => other !== of.name);
-                setPermissions(isOn ? [...others, of.name] : others);
-              }}
-            />
-          ))}
-        </fieldset>
-        {isLimited && permissions.includes('admin') && (
+        <Permissions permissions={permissions} change={setPermissions} />
+        {isTooMuch && (
           <p class="problem" role="alert">
             A token with limits cannot have admin.
           </p>
@@ -85,17 +73,7 @@ export function CreateToken({ show, close }: Props) {
         <SelectField label="Expires" value={lifetime} choices={LIFETIMES} change={setLifetime} />
         <Failure error={creating.error} />
         <footer class="form-end">
-          <button
-            type="submit"
-            class="primary"
-            disabled={
-              name === '' ||
-              permissions.length === 0 ||
-              problem !== undefined ||
-              (isLimited && permissions.includes('admin')) ||
-              creating.isRunning
-            }
-          >
+          <button type="submit" class="primary" disabled={!isWhole || isTooMuch || creating.isRunning}>
             Create token
           </button>
           <button type="button" onClick={close}>
@@ -105,5 +83,30 @@ export function CreateToken({ show, close }: Props) {
         </footer>
       </Form>
     </Dialog>
+  );
+}
+
+interface PermissionsProps {
+  readonly permissions: readonly string[];
+  readonly change: (permissions: readonly string[]) => void;
+}
+
+function Permissions({ permissions, change }: PermissionsProps) {
+  return (
+    <fieldset class="plain">
+      <legend>Permission</legend>
+      {PERMISSIONS.map(({ name, hint }) => (
+        <SwitchField
+          key={name}
+          label={name}
+          hint={hint}
+          value={permissions.includes(name)}
+          change={(isOn) => {
+            const others = permissions.filter((other) => other !== name);
+            change(isOn ? [...others, name] : others);
+          }}
+        />
+      ))}
+    </fieldset>
   );
 }
