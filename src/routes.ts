@@ -1,3 +1,4 @@
+import type { SettingInForce } from './config';
 import { commonRoutes, groupRoutes } from './engine-routes';
 import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
@@ -8,7 +9,7 @@ import { descriptionRoute } from './system/description';
 import { snapshotRoutes } from './snapshots/routes';
 import type { SnapshotService } from './snapshots/service';
 import { plainRoutes } from './system/plain';
-import { reportRoutes } from './system/reports';
+import { reportRoutes, settingsRoute } from './system/reports';
 import { unimplementedRoutes } from './system/unimplemented';
 
 /**
@@ -25,6 +26,7 @@ export function allRoutes(
   dialect: Dialect = DIALECTS.specification,
   pages: readonly (PlainRoute | HandledRoute)[] = [],
   snapshots?: SnapshotService,
+  settings: readonly SettingInForce[] = [],
 ): readonly Route[] {
   const groups = dialect.servesGroups
     ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
@@ -40,6 +42,7 @@ export function allRoutes(
       ...(metricsKeptMs !== undefined && { keptMs: metricsKeptMs }),
     }),
     ...reportRoutes(lifecycle, kithdbVersion),
+    settingsRoute(settings),
     ...authRoutes,
     ...commonRoutes,
     ...groups,

@@ -212,6 +212,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
       dialect,
       [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
       snapshots,
+      config.settings,
     ),
     dialect,
     requests,

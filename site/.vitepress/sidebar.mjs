@@ -73,6 +73,7 @@ export const sidebar = [
       page('Qdrant’s own tests', '/qdrant-tests'),
       page('Universal query', '/query'),
       page('Recall', '/recall'),
+      page('Projections', '/projection'),
       page('Formulas', '/formula'),
       page('Models with an endpoint', '/models'),
       page('Repeated calls', '/operation-ids'),

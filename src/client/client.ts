@@ -377,6 +377,15 @@ export class KithClient {
     return this.#run('matrix_offsets', { collection }, args, options);
   }
 
+  /** A random sample of points as places of a plane, in which those whose vectors are near each other are near. */
+  projectPoints(
+    collection: string,
+    args: Schemas['ProjectionRequest'] & ReadFlags = {},
+    options?: CallOptions,
+  ): Promise<Result<'ProjectionAnswer'>> {
+    return this.#run('project_points', { collection }, args, options);
+  }
+
   /** Adds a vector to a collection that has points; the same definition again changes nothing. */
   createVectorName(
     collection: string,

@@ -742,6 +742,13 @@ export interface components {
         /** @description When the last one was, in seconds since 1970. */
         at: number;
       } | null;
+      /** @description What it takes; null for an access token with a filter, and where it cannot be opened. */
+      size?: {
+        /** @description Bytes in memory, pages of files left out. */
+        memory_bytes: number;
+        /** @description Bytes of its files, the log left out. */
+        disk_bytes: number;
+      } | null;
       /** @description The declared models by vector field; absent where there is none. */
       vector_models?: {
         [key: string]: components['schemas']['FieldModel'];
@@ -1998,6 +2005,33 @@ export interface components {
       using?: string | null;
       shard_key?: components['schemas']['ShardKey'];
     };
+    /** @description The sample, and how its vectors become places of a plane. */
+    ProjectionRequest: {
+      filter?: components['schemas']['MaybeFilter'];
+      /**
+       * @description Points of the sample.
+       * @default 10000
+       */
+      sample?: number | null;
+      /** @description The name of a dense vector; the unnamed one when absent. */
+      using?: string | null;
+      /**
+       * @description By the two principal components, or by the layout of UMAP, which begins at those.
+       * @default umap
+       * @enum {string|null}
+       */
+      method?: 'pca' | 'umap' | null;
+      /**
+       * @description Neighbours of a point that UMAP keeps near it.
+       * @default 15
+       */
+      neighbors?: number | null;
+      /**
+       * @description What the sample and the layout follow from: the same seed gives the same answer for the same data.
+       * @default 0
+       */
+      seed?: number | null;
+    };
     /** @description Where the vectors of ids are looked up. */
     LookupFrom: {
       /** @description The collection that has the points. */
@@ -2678,6 +2712,32 @@ export interface components {
         };
       };
     };
+    /** @description The envelope of the settings in force. */
+    SettingsAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The settings. */
+      result: {
+        /** @description In the order of their reference. */
+        settings: {
+          /** @description Its key in the file. */
+          name: string;
+          /** @description As it is in force; null where there is none, and for a secret. */
+          value: string | number | boolean | string[] | null;
+          /** @description The flag, the variable or the key of the file that gave it; null for the default. */
+          from: string | null;
+          /** @description What it is for. */
+          about: string;
+          /** @description Whether its value is never shown. */
+          secret: boolean;
+        }[];
+      };
+    };
     /** @description The envelope of telemetry. */
     TelemetryAnswer: {
       time: components['schemas']['Seconds'];
@@ -2824,6 +2884,27 @@ export interface components {
         scores: number[];
         /** @description The points of the sample. */
         ids: components['schemas']['PointId'][];
+      };
+    };
+    /** @description The envelope of a projection. */
+    ProjectionAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description The points and their places. */
+      result: {
+        /** @description The points of the sample. */
+        ids: components['schemas']['PointId'][];
+        /** @description The first coordinate of each point, in their order. */
+        x: number[];
+        /** @description The second coordinate of each point, in their order. */
+        y: number[];
+        /** @description The share of the variance of the vectors that the plane shows, with the method `pca`. */
+        explained_variance: number | null;
       };
     };
     /** @description As many numbers as the vector's `size`. */

@@ -57,6 +57,7 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   // A renaming that is repeated does not find the alias.
   change_aliases: false,
   rebuild_index: true,
+  project_points: true,
 };
 
 export function isRepeatable(operation: Operation): boolean {

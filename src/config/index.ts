@@ -1,4 +1,5 @@
 export { ConfigError, loadConfig, type Config, type ConfigSources } from './load';
+export type { SettingInForce } from './in-force';
 export { suggestion } from './nearest';
 export { settingsFile, settingsHelp, settingsReference, wrapped } from './reference';
 export { environmentName, flagName, isPathFlag, type SettingKey } from './settings';

@@ -5,6 +5,7 @@ import type { DialectName } from '../http/dialect';
 import type { McpMode } from '../mcp-host/mode';
 import type { EndpointModel } from '../models/model';
 import { readModels } from './models';
+import { settingsInForce, type SettingInForce } from './in-force';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
 import type { CommandLine } from './command-line';
@@ -73,6 +74,8 @@ export interface Config {
   readonly maxSnapshotBytes: number;
   /** The limits of C2.7 that the engine keeps. */
   readonly limits: EngineLimits;
+  /** All of these as they are shown, with where each comes from. */
+  readonly settings: readonly SettingInForce[];
 }
 
 /** Where settings come from. */
@@ -106,7 +109,8 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   const sources: Source[] = [commandLine.settings, environment.settings];
 
   // The problems of this setting are reported below, with those of the others.
-  const path = understand('config', sources, { problems: [], unread, isUsed });
+  const origins = new Map<SettingKey, string>();
+  const path = understand('config', sources, { problems: [], unread, origins, isUsed });
   if (path !== undefined) {
     const file = readFile(path);
     problems.push(...file.problems);
@@ -114,7 +118,7 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   }
 
   const values = Object.fromEntries(
-    SETTING_KEYS.map((key) => [key, understand(key, sources, { problems, unread, isUsed })]),
+    SETTING_KEYS.map((key) => [key, understand(key, sources, { problems, unread, origins, isUsed })]),
   ) as SettingValues;
   if (values.accessToken !== undefined && values.authEnabled === false) {
     problems.push(
@@ -126,7 +130,8 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
   if (problems.length > 0) {
     throw new ConfigError(problems);
   }
-  return assemble(values, { tls, models, terminal, adminPasswordProblem: unread[0] });
+  const settings = settingsInForce(values, origins);
+  return assemble(values, { tls, models, terminal, adminPasswordProblem: unread[0], settings });
 }
 
 /** What reading the settings finds besides their values. */
@@ -134,6 +139,8 @@ interface Findings {
   readonly problems: string[];
   /** Files that cannot be read of settings that may not be needed. */
   readonly unread: string[];
+  /** The place of each setting that is given. */
+  readonly origins: Map<SettingKey, string>;
   readonly isUsed: (key: SettingKey) => boolean;
 }
 
@@ -141,7 +148,7 @@ interface Findings {
 function understand<K extends SettingKey>(
   key: K,
   sources: readonly Source[],
-  { problems, unread, isUsed }: Findings,
+  { problems, unread, origins, isUsed }: Findings,
 ): SettingValues[K] {
   const given = sources.find((source) => source.has(key))?.get(key) ?? [];
   const values = new Map<unknown, string>();
@@ -164,7 +171,10 @@ function understand<K extends SettingKey>(
       `${[...values.values()].join(' and ')} are the same setting with different values: give one`,
     );
   }
-  const [value] = values.keys();
+  const [[value, origin] = []] = values;
+  if (origin !== undefined) {
+    origins.set(key, origin);
+  }
   return (values.size === 0 ? SETTINGS[key].fallback : value) as SettingValues[K];
 }
 
@@ -238,11 +248,12 @@ interface Surroundings {
   readonly models: readonly EndpointModel[];
   readonly terminal: boolean;
   readonly adminPasswordProblem: string | undefined;
+  readonly settings: readonly SettingInForce[];
 }
 
 function assemble(
   values: SettingValues,
-  { tls, models, terminal, adminPasswordProblem }: Surroundings,
+  { tls, models, terminal, adminPasswordProblem, settings }: Surroundings,
 ): Config {
   return Object.freeze({
     host: values.host,
@@ -280,6 +291,7 @@ function assemble(
     maxConnections: values.maxConnections,
     maxSnapshots: values.maxSnapshots,
     maxSnapshotBytes: values.maxSnapshotBytes,
+    settings: Object.freeze(settings),
     limits: Object.freeze({
       maxPointsPerRequest: values.maxPointsPerRequest,
       maxFilterConditions: values.maxFilterConditions,

@@ -14,8 +14,8 @@ const FILE_CACHE = 'public, max-age=31536000, immutable';
 
 /**
  * What the page may load: files of this server. It runs no script from a page, a string or another origin, and no other
- * page can frame it. `require-trusted-types-for` makes the browser refuse text where markup or scripts are expected; the
- * one policy is that of the script of the map's worker.
+ * page can frame it. `require-trusted-types-for` makes the browser refuse text where markup or scripts are expected, and
+ * there is no policy that could make an exception.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -23,12 +23,11 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
-  "worker-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  'trusted-types kithdb-worker',
+  "trusted-types 'none'",
 ].join('; ');
 
 const PAGE_HEADERS: Readonly<Record<string, string>> = {

@@ -52,6 +52,7 @@ export const OPERATIONS = [
   'collection_aliases',
   'change_aliases',
   'rebuild_index',
+  'project_points',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];

@@ -77,6 +77,7 @@ export const readRoutes: readonly EngineRoute[] = [
   read('/facet', 'facet', SEARCH),
   read('/points/search/matrix/pairs', 'matrix_pairs', SEARCH),
   read('/points/search/matrix/offsets', 'matrix_offsets', SEARCH),
+  read('/points/projection', 'project_points', SEARCH),
 ];
 
 /** Those that read points and answer in the dialect `qdrant` only (C12). */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { SettingInForce } from '../config';
 import type { Lifecycle } from '../http/lifecycle';
 import type { ReportRoute } from '../http/route-table';
 
@@ -26,13 +27,22 @@ export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): reado
   ];
 }
 
+/** The settings in force (C9.5). They name files and addresses of the machine, so they are for the admin alone. */
+export function settingsRoute(settings: readonly SettingInForce[]): ReportRoute {
+  return report('/settings', () => ({ settings }), 'admin-jwt');
+}
+
 /** A route that answers the envelope of a value. */
-function report(path: string, value: () => object | Promise<object>): ReportRoute {
+function report(
+  path: string,
+  value: () => object | Promise<object>,
+  permission: ReportRoute['permission'] = 'read',
+): ReportRoute {
   return {
     kind: 'report',
     method: 'GET',
     path,
-    permission: 'read',
+    permission,
     reach: 'server',
     report: async () => {
       const startedAt = performance.now();

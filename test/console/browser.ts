@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import {
   chromium,
+  type Locator,
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
@@ -27,7 +28,9 @@ export const isNoChromium: Missing =
   chromiumPath === undefined ? 'there is no Chromium; CHROMIUM names one' : undefined;
 
 const ARGUMENTS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--no-sandbox', '--disable-quic', '--no-first-run'],
+  // Graphics in software, as machines without a processor for it have them.
+  ...['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 
@@ -82,6 +85,22 @@ export async function accessibilityViolations(page: Page): Promise<readonly stri
   return violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
   );
+}
+
+/** How many different colours a part of the page shows: what is on a canvas of WebGL cannot be read from within. */
+export async function coloursOf(page: Page, part: Locator): Promise<number> {
+  const picture = (await part.screenshot()).toString('base64');
+  return page.evaluate<number>(`(async () => {
+    const image = new Image();
+    image.src = 'data:image/png;base64,${picture}';
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  })()`);
 }
 
 /** Goes to a place of the console. */

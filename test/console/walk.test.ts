@@ -1,24 +1,9 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
-import {
-  accessibilityViolations,
-  goTo,
-  isNoChromium,
-  openPage,
-  startBrowser,
-  type WatchedPage,
-} from './browser';
-
-const PASSWORD = 'Correct-horse-7-staple';
-
-/** `all` looks at every page in each scheme and width, and keeps the pictures: `npm run test:long -- console`. */
-const WALK = process.env['CONSOLE_WALK'] ?? 'one';
-const PICTURES = join(__dirname, '..', '..', '.build', 'console-pictures');
+import { until } from '../until';
+import { coloursOf, goTo, isNoChromium, openPage, startBrowser, type WatchedPage } from './browser';
+import { adminToken, ask, expectGood, PASSWORD, signIn } from './session';
 
 /** Runs as a script where a page takes text for markup. */
 const SCRIPT = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
@@ -48,40 +33,6 @@ const LINES = [
       .replace('"ONE"', '1.0'),
   )
   .join('\n');
-
-/** Requests of a test itself, as the admin. */
-async function ask(
-  url: string,
-  method: string,
-  path: string,
-  token: string,
-  body?: unknown,
-): Promise<string> {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return response.text();
-}
-
-async function adminToken(url: string): Promise<string> {
-  return JSON.parse(await ask(url, 'POST', '/auth/admin/login', '', { password: PASSWORD })).token as string;
-}
-
-async function signIn(page: Page, password = PASSWORD): Promise<void> {
-  await page.getByLabel('Password of the admin').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-/** Every page must have no violation of accessibility, and must not be wider than the window. */
-async function expectGood(page: Page, what: string): Promise<void> {
-  expect([what, await accessibilityViolations(page)]).toEqual([what, []]);
-  const excess = await page.evaluate(
-    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-  );
-  expect([what, excess]).toEqual([what, 0]);
-}
 
 describeUnless(isNoChromium)('the console in a browser', () => {
   let browser: Browser;
@@ -128,11 +79,36 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Size').fill('4');
     await page.getByLabel('Quantization').selectOption('scalar');
     await page.getByText('Codes of one byte a component').waitFor();
+    await page.getByText('Recall, durability and expiry').click();
+    await page.getByLabel('Target recall of searches that do not say').fill('9');
+    await page.getByText('95 %', { exact: true }).waitFor();
+    await page.getByLabel('Field with the time of expiry').fill('expires_at');
     await expectGood(page, 'creation');
     await page.getByRole('button', { name: 'Create collection' }).click();
     await page.getByRole('heading', { name: NAME, level: 1 }).waitFor();
     await page.getByRole('cell', { name: 'scalar, int8' }).waitFor();
+    const made = JSON.parse(
+      await ask(server.url, 'GET', `/collections/${encodeURIComponent(NAME)}`, await adminToken(server.url)),
+    ).result;
+    expect([made.config.hnsw_config.target_recall, made.expire_at_key]).toEqual([0.95, 'expires_at']);
     await expectGood(page, 'overview');
+  });
+
+  it('changes the target recall, and adds and removes a vector', async () => {
+    await page.getByLabel('Target recall of searches that do not say').fill('14');
+    await page.getByRole('button', { name: 'Change settings' }).click();
+    await page.getByText('The settings are changed.').waitFor();
+    await page.getByText('As it is: 99 %').waitFor();
+    await page.getByText('Add a vector', { exact: true }).click();
+    const form = page.getByRole('form', { name: 'Add a vector' });
+    await form.getByLabel('Name').fill('words');
+    await form.getByLabel('Kind').selectOption('sparse');
+    await expectGood(page, 'a vector more');
+    await form.getByRole('button', { name: 'Add vector' }).click();
+    await page.getByRole('rowheader', { name: 'words' }).waitFor();
+    await page.getByRole('button', { name: 'Remove the vector words' }).click();
+    await page.getByRole('button', { name: 'Remove it from all points' }).click();
+    await page.getByRole('rowheader', { name: 'words' }).waitFor({ state: 'detached' });
   });
 
   it('uploads a file, and names the lines that are refused', async () => {
@@ -204,13 +180,18 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Why are these missing?').fill('3');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.getByText(/^10 points in/).waitFor();
+    await page.getByLabel('Exact').uncheck();
+    await page.getByLabel('Target recall').fill('12');
+    expect(await page.getByLabel('hnsw_ef').isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByText('For a recall of 98 %').waitFor();
     const explained = page.getByRole('region', { name: 'Why points are missing' });
     expect(await explained.getByRole('row').nth(1).innerText()).toMatch(/^3\s+(?:yes|no)/);
     await page.getByText('Request', { exact: true }).click();
     await page.getByRole('button', { name: 'curl' }).click();
     const curl = await page.getByLabel('Request', { exact: true }).innerText();
     expect(curl).toContain('$KITHDB_TOKEN');
-    expect(curl).toContain('"exact":true');
+    expect(curl).toContain('"target_recall":0.98');
     expect(curl).not.toContain('eyJ');
     await page.getByRole('button', { name: 'Cards' }).click();
     await expectGood(page, 'search');
@@ -219,33 +200,50 @@ describeUnless(isNoChromium)('the console in a browser', () => {
   it('draws a map, whose points lead to their neighbours', async () => {
     await page.getByRole('link', { name: 'Map' }).click();
     await page.getByRole('button', { name: 'Draw the map' }).click();
+    await page.getByText(/laid out so that neighbours are near/).waitFor();
     await page.getByLabel('Colour by').selectOption('colour');
     await page.getByRole('list', { name: 'Colours' }).waitFor();
-    const coloured = `(() => {
-      const canvas = document.querySelector('canvas.map');
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-      return data.filter((value, at) => at % 4 === 3 && value > 0).length;
-    })()`;
-    expect(await page.evaluate(coloured)).toBeGreaterThan(500);
-    await page.locator('canvas.map').scrollIntoViewIfNeeded();
-    const box = await page.locator('canvas.map').boundingBox();
+    const map = page.locator('canvas.map');
+    await map.scrollIntoViewIfNeeded();
+    // The points, which have come to their places by now.
+    await until(async () => (await coloursOf(page, map)) > 30, 100);
+    const box = await map.boundingBox();
     const corners = [
-      [1, 1],
-      [1, 0.01],
+      [0.99, 0.2],
+      [0.01, 0.2],
       [0.01, 0.01],
       [0.01, 0.99],
       [0.99, 0.99],
     ] as const;
     await page.mouse.move(box!.x + box!.width * 0.99, box!.y + box!.height * 0.99);
     await page.mouse.down();
-    for (const [x, y] of corners)
-      await page.mouse.move(box!.x + box!.width * x * 0.999, box!.y + box!.height * y * 0.999);
+    for (const [x, y] of corners) await page.mouse.move(box!.x + box!.width * x, box!.y + box!.height * y);
     await page.mouse.up();
     await page.getByText(/points in the lasso/).waitFor();
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await page.getByRole('button', { name: 'All', exact: true }).click();
     await page.getByLabel('Id', { exact: true }).fill('5');
     await page.getByRole('button', { name: 'Find neighbours' }).click();
     await page.getByText('Neighbours of 5').waitFor();
     await expectGood(page, 'map');
+    await page.getByLabel('What is near').selectOption('pca');
+    await page.getByRole('button', { name: 'Draw another sample' }).click();
+    await page.getByText(/% of the variance/).waitFor();
+  });
+
+  it('measures recall and latency over the width, and can be stopped', async () => {
+    await page.getByRole('link', { name: 'Recall', exact: true }).click();
+    await page.getByLabel('Points that are searched for').selectOption('200');
+    await page.getByText('It sends 2,402 searches').waitFor();
+    await page.getByRole('button', { name: 'Measure' }).click();
+    await page.getByText(/^\d+ of 40 points/).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^\d+ points? measured/).waitFor();
+    await page.locator('.plot canvas').waitFor();
+    const rows = page.getByRole('region', { name: 'Recall and latency by width' }).getByRole('row');
+    expect(await rows.count()).toBe(12);
+    expect(await rows.nth(1).innerText()).toMatch(/^10\s+100 %/);
+    await expectGood(page, 'recall');
   });
 
   it('sends any request, and completes its fields', async () => {
@@ -287,11 +285,65 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByText('No access token yet').waitFor();
   });
 
-  it('shows the state of the server', async () => {
+  it('makes a token that reaches some collections and points only', async () => {
+    await page.getByRole('button', { name: 'New token' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').first().fill('tenant');
+    await dialog.getByLabel('admin').check();
+    await dialog.getByRole('button', { name: 'Only some collections' }).click();
+    await dialog.getByText('A token with limits cannot have admin').waitFor();
+    await dialog.getByLabel('admin').uncheck();
+    const create = dialog.getByRole('button', { name: 'Create token' });
+    expect(await create.isDisabled()).toBe(true);
+    await dialog.getByLabel('Collection', { exact: true }).fill(NAME);
+    await dialog.getByRole('button', { name: 'Add another' }).click();
+    const second = dialog.getByRole('group', { name: 'Collection 2' });
+    await second.getByLabel('By').selectOption('prefix');
+    await second.getByLabel('Beginning of names').fill('a-');
+    await dialog.getByText('Only points that match a filter').click();
+    await dialog.getByLabel('Filter as JSON').fill('{"must": {"key": "colour", "match": {"value": "red"}}}');
+    await expectGood(page, 'a token with limits');
+    await create.click();
+    const value = await page.getByLabel('Value of the token').innerText();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    const row = page.getByRole('row', { name: 'tenant' });
+    expect(await row.innerText()).toMatch(/a-…\s+read[\s\S]*"colour"/);
+    await expectGood(page, 'tokens with limits');
+    const counted = `/collections/${encodeURIComponent(NAME)}/points/count`;
+    expect(await ask(server.url, 'POST', counted, value, {})).toContain('"count":14');
+    expect(await ask(server.url, 'GET', '/collections/other', value)).toContain('Permission denied');
+    await page.getByRole('button', { name: 'Delete tenant' }).click();
+    await page.getByRole('button', { name: 'Delete: it stops now' }).click();
+    await page.getByText('No access token yet').waitFor();
+  });
+
+  it('shows the state of the server, and its settings', async () => {
     await page.getByRole('link', { name: 'Server' }).click();
     await page.getByText('No trouble is reported.').waitFor();
     await page.locator('.plot canvas').first().waitFor();
+    const settings = page.getByRole('region', { name: 'Settings' });
+    await settings.getByRole('rowheader', { name: 'admin_password', exact: true }).waitFor();
+    expect(await settings.innerText()).toContain('KITHDB_ADMIN_PASSWORD');
+    expect(await settings.innerText()).not.toContain(PASSWORD);
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await settings.getByRole('rowheader', { name: 'max_collections' }).waitFor();
     await expectGood(page, 'server');
+  });
+
+  it('clones a collection', async () => {
+    await goTo(page, `#/collections/${encodeURIComponent(NAME)}`);
+    await page.getByLabel('Name of the clone').fill('cloned');
+    await page.getByRole('button', { name: 'Clone', exact: true }).click();
+    await page.getByRole('heading', { name: 'cloned', level: 1 }).waitFor();
+    const counted = await ask(
+      server.url,
+      'POST',
+      '/collections/cloned/points/count',
+      await adminToken(server.url),
+      {},
+    );
+    expect(counted).toContain('"count":40');
+    await ask(server.url, 'DELETE', '/collections/cloned', await adminToken(server.url));
   });
 
   it('deletes a collection once its name is typed', async () => {
@@ -318,163 +370,3 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByText('You are signed out.').waitFor();
   });
 });
-
-describeUnless(isNoChromium)('the console of a server without authentication', () => {
-  let browser: Browser;
-  let server: TemporaryServer;
-
-  beforeAll(async () => {
-    [browser, server] = await Promise.all([startBrowser(), startServer()]);
-  });
-
-  afterAll(async () => {
-    await browser.close();
-    await server.stop();
-  });
-
-  it('is not shown in a page of another origin', async () => {
-    const framing = createServer((_, response) => {
-      response.setHeader('Content-Type', 'text/html');
-      response.end(`<iframe src="${server.url}/console"></iframe>`);
-    });
-    await new Promise<void>((resolve) => framing.listen(0, '127.0.0.1', resolve));
-    try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${(framing.address() as AddressInfo).port}/`);
-      const [, frame] = page.frames();
-      expect(await frame?.locator('#app').count()).toBe(0);
-      await page.close();
-    } finally {
-      framing.close();
-    }
-  });
-
-  it('can be walked with the keyboard alone', async () => {
-    const { page, context } = await openPage(browser, server.url);
-    await page.getByRole('heading', { name: 'Collections', exact: true }).waitFor();
-    const press = async (...keys: string[]): Promise<void> => {
-      for (const key of keys) await page.keyboard.press(key);
-    };
-    const tabTo = async (text: string): Promise<void> => {
-      for (let pressed = 0; pressed < 60; pressed += 1) {
-        await press('Tab');
-        if ((await page.evaluate('document.activeElement.innerText')) === text) return;
-      }
-      throw new Error(`The keyboard does not reach ${text}`);
-    };
-    await tabTo('New collection');
-    await press('Enter');
-    await page.getByRole('heading', { name: 'New collection' }).waitFor();
-    await page.getByLabel('Name').first().focus();
-    await page.keyboard.type('keys');
-    await tabTo('Create collection');
-    await press('Enter');
-    await page.getByRole('heading', { name: 'keys' }).waitFor();
-    await tabTo('Delete collection …');
-    await press('Enter');
-    await page.getByRole('dialog').waitFor();
-    await press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await page.evaluate('document.activeElement.innerText')).toBe('Delete collection …');
-    await context.close();
-  });
-
-  it('says so on every page, leads to turning it on, and says when the server is gone', async () => {
-    const { page, context, faults } = await openPage(browser, server.url);
-    await page.getByText('Authentication is off').waitFor();
-    await page.getByRole('link', { name: 'Turn it on' }).click();
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
-    await page.getByLabel('The same again').fill(PASSWORD);
-    await expectGood(page, 'creation of the admin');
-    await page.getByRole('button', { name: 'Create the admin' }).click();
-    await signIn(page);
-    await page.getByRole('button', { name: 'Turn authentication on' }).click();
-    await page.getByText('It is on').waitFor();
-    await page.getByText('Authentication is off').waitFor({ state: 'detached' });
-    expect(faults).toEqual([]);
-    await page.getByText('No access token yet').waitFor();
-    await server.stop();
-    await goTo(page, '#/collections');
-    await page.getByText('The server does not answer.').waitFor();
-    await expectGood(page, 'a server that is gone');
-    await context.close();
-  });
-});
-
-const LOOKS = [
-  { colorScheme: 'light', width: 1280 },
-  { colorScheme: 'dark', width: 1280 },
-  { colorScheme: 'light', width: 390 },
-  { colorScheme: 'dark', width: 390 },
-] as const;
-
-function walkEveryPage(): void {
-  let browser: Browser;
-  let server: TemporaryServer;
-
-  beforeAll(async () => {
-    mkdirSync(PICTURES, { recursive: true });
-    [browser, server] = await Promise.all([startBrowser(), startServer()]);
-    await ask(server.url, 'PUT', '/collections/shop', '', {
-      vectors: { size: 4, distance: 'Cosine' },
-      sparse_vectors: { text: { modifier: 'idf' } },
-    });
-    const points = Array.from({ length: 300 }, (_, id) => ({
-      id,
-      vector: {
-        '': [Math.cos(id), Math.sin(id), (id % 7) / 7, 0.1],
-        text: { text: `shoe ${id}`, model: 'qdrant/bm25' },
-      },
-      payload: { colour: ['red', 'green', 'blue'][id % 3], price: id * 1.5, title: `Shoe ${id}` },
-    }));
-    await ask(server.url, 'PUT', '/collections/shop/points?wait=true', '', { points });
-  });
-
-  afterAll(async () => {
-    await browser.close();
-    await server.stop();
-  });
-
-  const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
-    '#/collections': (page) => page.getByRole('link', { name: 'shop' }).waitFor(),
-    '#/create': (page) => page.getByRole('button', { name: 'Create collection' }).waitFor(),
-    '#/collections/shop': (page) => page.getByText('Add a field index').click(),
-    '#/collections/shop/points': (page) => page.locator('table.points button').first().click(),
-    '#/collections/shop/upload': (page) => page.getByLabel('A JSONL or CSV file').waitFor(),
-    '#/collections/shop/search/5': (page) => page.getByText(/^10 points in/).waitFor(),
-    '#/collections/shop/map': async (page) => {
-      await page.getByRole('button', { name: 'Draw the map' }).click();
-      await page.locator('canvas.map').waitFor();
-    },
-    '#/requests': async (page) => {
-      await page.getByRole('button', { name: 'Send' }).click();
-      await page.getByLabel('Answer', { exact: true }).waitFor();
-    },
-    '#/tokens': (page) => page.getByLabel('Password', { exact: true }).waitFor(),
-    '#/server': (page) => page.locator('.plot canvas').first().waitFor(),
-  };
-
-  it.each(LOOKS)('is in order and accessible: $colorScheme, $width wide', async ({ colorScheme, width }) => {
-    const { page, context, faults } = await openPage(browser, server.url, {
-      colorScheme,
-      viewport: { width, height: 820 },
-    });
-    for (const [place, prepare] of Object.entries(steps)) {
-      await goTo(page, place);
-      await prepare(page);
-      await expectGood(page, place);
-      const name = place.replaceAll(/\W+/g, '-').replace(/^-/, '');
-      await page.screenshot({
-        path: join(PICTURES, `${name}-${colorScheme}-${width}.png`),
-        fullPage: true,
-        caret: 'initial',
-      });
-    }
-    expect(faults).toEqual([]);
-    await context.close();
-  });
-}
-
-if (WALK === 'all') {
-  describeUnless(isNoChromium)('every page of the console', walkEveryPage);
-}

@@ -52,6 +52,7 @@ const BODIES: Readonly<Record<string, object>> = {
   facet: { key: 'a' },
   matrix_pairs: {},
   matrix_offsets: {},
+  project_points: {},
   recommend: { positive: [1] },
   recommend_batch: { searches: [{ positive: [1] }] },
   discover: { target: 1 },
@@ -358,6 +359,7 @@ describe('C15 filter of an access token', () => {
     const pairs = (await read('/points/search/matrix/pairs', { sample: 20, limit: 5 })).pairs;
     expect(isMine(pairs.flatMap(({ a, b }: { a: number; b: number }) => [a, b]))).toBe(true);
     expect(isMine((await read('/points/search/matrix/offsets', { sample: 20, limit: 5 })).ids)).toBe(true);
+    expect(isMine((await read('/points/projection', { sample: 20 })).ids)).toBe(true);
     expect(isMine(ids(await read('/points', { ids: [1, 2, 3] })))).toBe(true);
   });
 

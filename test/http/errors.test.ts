@@ -107,6 +107,7 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   facet: 'Search failed',
   matrix_pairs: 'Search failed',
   matrix_offsets: 'Search failed',
+  project_points: 'Search failed',
   recommend: 'Search failed',
   recommend_batch: 'Search failed',
   discover: 'Search failed',

@@ -194,6 +194,8 @@ planted_faults! {
     SkippedNotListed,
     /// A facet counts points that the token may not reach.
     FacetOutsideToken,
+    /// A projection shows points that the token may not reach.
+    ProjectionOutsideToken,
     /// A search finds points that the token may not reach.
     SearchOutsideToken,
     /// An update by a filter changes points that the token may not reach.

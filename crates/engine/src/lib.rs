@@ -54,6 +54,8 @@ pub mod payload;
 #[doc(hidden)]
 pub mod point_set;
 #[doc(hidden)]
+pub mod projection;
+#[doc(hidden)]
 pub mod query;
 #[doc(hidden)]
 pub mod recent_operations;

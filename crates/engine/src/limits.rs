@@ -93,6 +93,10 @@ pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
 /// Bytes that all open cursors hold: hits, and what their views keep from being freed.
 pub const MAX_CURSOR_BYTES: u64 = 256 << 20;
+/// Points of a projection (C6.10). With a hundred neighbours each, it holds some 200 MB while it is made.
+pub const MAX_PROJECTED_POINTS: usize = 100_000;
+/// Projections that are made at a time; more are refused with 429.
+pub const MAX_PROJECTIONS: usize = 2;
 /// Aliases of all collections.
 pub const MAX_ALIASES: usize = 65_536;
 /// Different values of a field that is faceted.

@@ -1,4 +1,5 @@
-//! Requests whose caller may reach some points only (C15): what a read finds, a facet counts and an update by a filter changes.
+//! Requests whose caller may reach some points only (C15): what a read finds, a facet counts, a projection
+//! shows and an update by a filter changes.
 
 mod common;
 
@@ -59,6 +60,18 @@ fn a_facet_counts_what_the_caller_may_reach_c15() {
     engine.build_indexes();
     let facet = limited(&engine, "facet", json!({"key": "kind", "exact": true}));
     assert_eq!(facet["hits"], json!([{"value": "a", "count": 5}]));
+}
+
+#[test]
+fn a_projection_shows_what_the_caller_may_reach_c15() {
+    let engine = engine(1);
+    for method in ["pca", "umap"] {
+        let map = limited(&engine, "project_points", json!({"method": method}));
+        let mut ids: Vec<u64> =
+            map["ids"].as_array().expect("ids").iter().map(|id| id.as_u64().expect("a number")).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, OWN);
+    }
 }
 
 #[test]

@@ -178,6 +178,7 @@ export const DETECTED_BY = {
     'an_update_lists_what_it_skipped_and_a_repeat_does_too_c25',
   ),
   FacetOutsideToken: program('token_limits')('a_facet_counts_what_the_caller_may_reach_c15'),
+  ProjectionOutsideToken: program('token_limits')('a_projection_shows_what_the_caller_may_reach_c15'),
   SearchOutsideToken: program('token_limits')('searches_and_prefetches_find_what_the_caller_may_reach_c15'),
   UpdateOutsideToken: program('token_limits')('an_update_by_a_filter_changes_what_the_caller_may_reach_c15'),
   AliasBatchHalved: powerCut('aliases::a_batch_of_changes_is_whole_wherever_the_power_goes_c12'),

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { linkTo, place } from './service/location';
 import { useInterval } from './service/loading';
 import { failureOf, send, sendRaw } from './service/request';
+import { welcome } from './service/server';
 import { authEnabled, credential, endSession, isUnreachable, needsSignIn } from './service/session';
 import type { Welcome } from './service/types';
 import { Login } from './login/login';
@@ -11,7 +12,6 @@ import { Page, SECTIONS } from './pages';
 import { Failure, Waiting } from './parts/notice';
 import { Mark } from './parts/mark';
 
-const welcome = signal<Welcome | undefined>(undefined);
 const startFailure = signal<Error | undefined>(undefined);
 
 /** How often the console looks whether a server that is gone is back. */

@@ -17,7 +17,6 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  worker: { format: 'es' },
   plugins: [
     {
       name: 'links-of-the-page',

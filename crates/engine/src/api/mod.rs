@@ -41,8 +41,8 @@ use crate::json::Reader;
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::request::{
-    CountRequest, FacetRequest, GroupsRequest, MatrixRequest, RetrieveRequest, ScrollRequest, Selectors,
-    VectorSelector,
+    CountRequest, FacetRequest, GroupsRequest, MatrixRequest, ProjectionRequest, RetrieveRequest,
+    ScrollRequest, Selectors, VectorSelector,
 };
 use crate::query::tree::QueryRequest;
 use body::{Budget, Result};
@@ -337,6 +337,14 @@ pub fn facet(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Face
 /// As [`search`].
 pub fn matrix(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<MatrixRequest> {
     body::parse_present(body, |r| page::read_matrix(r, limits))
+}
+
+/// `POST …/points/projection` (C6.10).
+///
+/// # Errors
+/// As [`search`].
+pub fn projection(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<ProjectionRequest> {
+    body::parse_present(body, |r| page::read_projection(r, limits))
 }
 
 /// Parses an update that has a required field. The error for an absent body names that field.

@@ -1,4 +1,5 @@
-//! The bodies of retrieve (C5.2), scroll (C6.4), count (C6.5), facet (C6.8) and the distance matrix (C6.9).
+//! The bodies of retrieve (C5.2), scroll (C6.4), count (C6.5), facet (C6.8), the distance matrix (C6.9) and the
+//! projection (C6.10).
 
 use super::body::{self, Budget, Result, field_error};
 use super::cursor;
@@ -6,11 +7,15 @@ use super::id::read_id;
 use super::order_by;
 use super::search::{DEFAULT_LIMIT, REQUEST_WINDOWS, check_window, fit_window, read_limit};
 use super::selectors::SelectorFields;
+use crate::config::fields::choice;
 use crate::filter::Filter;
 use crate::json::Reader;
-use crate::limits::Limits;
+use crate::limits::{Limits, MAX_PROJECTED_POINTS};
 use crate::payload::{JsonPath, PayloadSelector};
-use crate::query::request::{CountRequest, FacetRequest, MatrixRequest, RetrieveRequest, ScrollRequest};
+use crate::query::request::{
+    CountRequest, FacetRequest, MatrixRequest, ProjectionMethod, ProjectionRequest, RetrieveRequest,
+    ScrollRequest,
+};
 
 /// Reads the body of a retrieve.
 pub(super) fn read_retrieve(reader: &mut Reader<'_>, limits: &Limits) -> Result<RetrieveRequest> {
@@ -92,6 +97,13 @@ const DEFAULT_SAMPLE: usize = 10;
 /// Others that each of them is paired with where it has no `limit`.
 const DEFAULT_PAIRS: usize = 3;
 
+/// Points of the sample of a projection that has no `sample`.
+const DEFAULT_PROJECTED: usize = 10_000;
+/// Neighbours of a point where a projection has no `neighbors`; that of UMAP's authors.
+const DEFAULT_NEIGHBORS: usize = 15;
+/// The greatest `neighbors` of a projection.
+const MOST_NEIGHBORS: u64 = 100;
+
 /// Reads the body of a facet.
 pub(super) fn read_facet(reader: &mut Reader<'_>, limits: &Limits) -> Result<FacetRequest> {
     let (mut path, mut limit, mut filter) = (None, None, None);
@@ -140,4 +152,37 @@ pub(super) fn read_matrix(reader: &mut Reader<'_>, limits: &Limits) -> Result<Ma
         return Err(field_error(reader, "limit", why));
     }
     Ok(MatrixRequest { filter, sample, limit, using: using.unwrap_or_default() })
+}
+
+/// Reads the body of a projection.
+pub(super) fn read_projection(reader: &mut Reader<'_>, limits: &Limits) -> Result<ProjectionRequest> {
+    let (mut filter, mut sample, mut using) = (None, None, None);
+    let (mut method, mut neighbors, mut seed) = (None, None, None);
+    let methods = [("pca", ProjectionMethod::Pca), ("umap", ProjectionMethod::Umap)];
+    reader.object(|r, key| {
+        match key {
+            "filter" => filter = r.optional(|r| Filter::parse(r, limits))?,
+            "sample" => sample = r.optional(|r| r.integer_in(1, u64::MAX))?,
+            "using" => using = r.optional(|r| r.string().map(|name| Box::from(&*name)))?,
+            "method" => method = r.optional(|r| choice(r, &methods))?,
+            "neighbors" => neighbors = r.optional(|r| r.integer_in(2, MOST_NEIGHBORS))?,
+            "seed" => seed = r.optional(|r| r.integer_in(0, u64::MAX))?,
+            _ => r.unknown_in_body()?,
+        }
+        Ok(())
+    })?;
+    let sample = sample.map_or(DEFAULT_PROJECTED, |sample| usize::try_from(sample).unwrap_or(usize::MAX));
+    let max = limits.max_result_window.min(MAX_PROJECTED_POINTS);
+    if sample > max {
+        let why = format!("must be at most {max}, got {sample}");
+        return Err(field_error(reader, "sample", why));
+    }
+    Ok(ProjectionRequest {
+        filter,
+        sample,
+        using: using.unwrap_or_default(),
+        method: method.unwrap_or(ProjectionMethod::Umap),
+        neighbors: neighbors.map_or(DEFAULT_NEIGHBORS, |neighbors| neighbors as usize),
+        seed: seed.unwrap_or_default(),
+    })
 }

@@ -369,6 +369,8 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
     /// The recall of its searches, where it is known.
     pub recall_estimate: Option<RecallEstimate>,
+    /// Bytes in memory, maps left out, and in its files; not shown to a caller with a filter.
+    pub bytes: Option<(u64, u64)>,
 }
 
 /// Appends a count, or null.
@@ -402,8 +404,17 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
         Some(estimate) => write_estimate(object.key("recall_estimate"), estimate),
         None => object.key("recall_estimate").extend_from_slice(b"null"),
     }
+    write_size(object.key("size"), info.bytes);
     write_models(&mut object, info.config);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
+    object.end();
+}
+
+fn write_size(out: &mut Vec<u8>, bytes: Option<(u64, u64)>) {
+    let Some((memory, disk)) = bytes else { return out.extend_from_slice(b"null") };
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("memory_bytes"), memory);
+    write_u64(object.key("disk_bytes"), disk);
     object.end();
 }
 

@@ -1,12 +1,13 @@
-//! Writing results that sum up points or collections: facets, distance matrices, parts of what is said of a collection.
+//! Writing results that sum up points or collections: facets, distance matrices, projections,
+//! parts of what is said of a collection.
 
 use super::response::{
     CollectionStatus, write_bool, write_i64, write_id, write_list, write_optimizer_status,
 };
 use crate::config::fields::ObjectWriter;
-use crate::json::{write_f32, write_string, write_u64};
+use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::query::groups::GroupId;
-use crate::query::{FacetHit, FacetValue, MatrixRow};
+use crate::query::{FacetHit, FacetValue, MatrixRow, Projection};
 use crate::types::{PointId, PointOffset};
 use std::collections::HashMap;
 
@@ -72,6 +73,21 @@ pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(P
     });
     write_list(object.key("scores"), entries(), |out, (_, hit)| write_f32(out, hit.score));
     write_list(object.key("ids"), rows, |out, (offset, _)| write_id(out, id(*offset)));
+    object.end();
+}
+
+/// Appends a projection (C6.10).
+pub fn write_projection(out: &mut Vec<u8>, projection: &Projection, id: impl Fn(PointOffset) -> PointId) {
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("ids"), &projection.offsets, |out, offset| write_id(out, id(*offset)));
+    for (axis, name) in ["x", "y"].into_iter().enumerate() {
+        write_list(object.key(name), &projection.places, |out, place| write_f32(out, place[axis]));
+    }
+    let explained = object.key("explained_variance");
+    match projection.explained_variance {
+        Some(share) => write_f64(explained, share),
+        None => explained.extend_from_slice(b"null"),
+    }
     object.end();
 }
 

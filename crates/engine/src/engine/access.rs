@@ -166,7 +166,7 @@ fn reach_of(operation: Operation) -> Reach {
         | DeletePayload | ClearPayload | BatchUpdate => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count
         | Recommend | RecommendBatch | Discover | DiscoverBatch | Facet | MatrixPairs | MatrixOffsets
-        | SearchGroups | QueryGroups | RecommendGroups => Reach::Points(Right::Read),
+        | SearchGroups | QueryGroups | RecommendGroups | ProjectPoints => Reach::Points(Right::Read),
     }
 }
 

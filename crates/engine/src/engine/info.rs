@@ -70,6 +70,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
             config: &config,
             indexes: &[],
             recall_estimate: None,
+            bytes: None,
         };
         return response::write_collection_info(out, &info);
     };
@@ -95,6 +96,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
         config: &view.state.config,
         indexes: &indexes,
         recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
+        bytes: (!hides_counts).then(|| (collection.memory().resident(), collection.disk_bytes())),
     };
     response::write_collection_info(out, &info);
 }

@@ -20,6 +20,7 @@ mod operation;
 mod options;
 mod point_writer;
 mod pool;
+mod projections;
 mod read;
 mod report;
 mod scrub;
@@ -67,6 +68,7 @@ use heavy_lane::HeavyLane;
 use parking_lot::Mutex;
 pub use pool::Load;
 use pool::{Capacity, Pool, PoolOptions, Priority};
+use projections::Projections;
 use report::Reporter;
 use scrub::Scrub;
 use std::sync::Arc;
@@ -234,6 +236,8 @@ struct Core {
     answers: AnswersInProgress,
     /// Views that are kept for further pages.
     cursors: Arc<Cursors>,
+    /// The projections that are being made.
+    projections: Projections,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
@@ -344,6 +348,7 @@ impl Engine {
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
             cursors: Arc::new(Cursors::new(&catalog.shared().limits)),
+            projections: Projections::default(),
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();

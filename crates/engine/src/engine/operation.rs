@@ -51,10 +51,11 @@ pub enum Operation {
     CollectionAliases,
     ChangeAliases,
     RebuildIndex,
+    ProjectPoints,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 47] = [
+const NAMES: [(Operation, &str, &str); 48] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -102,6 +103,7 @@ const NAMES: [(Operation, &str, &str); 47] = [
     (Operation::CollectionAliases, "collection_aliases", "Collection aliases"),
     (Operation::ChangeAliases, "change_aliases", "Change aliases"),
     (Operation::RebuildIndex, "rebuild_index", "Rebuild index"),
+    (Operation::ProjectPoints, "project_points", "Projection"),
 ];
 
 impl Operation {

@@ -95,6 +95,7 @@ impl Read<'_> {
             Operation::Count => self.count()?,
             Operation::Facet => self.facet()?,
             Operation::MatrixPairs | Operation::MatrixOffsets => self.matrix()?,
+            Operation::ProjectPoints => self.project()?,
             Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
                 let held = self.enter()?;
                 info::write_part(self.out, self.request.operation, held.entry());
@@ -404,6 +405,25 @@ impl Read<'_> {
         } else {
             summaries::write_matrix_offsets(self.out, &rows, id);
         }
+        Ok(())
+    }
+}
+
+impl Read<'_> {
+    fn project(&mut self) -> Result<(), Error> {
+        let mut parsed = api::projection(self.body, &self.core.limits)?;
+        let held = self.enter()?;
+        let snapshot = held.collection()?.snapshot();
+        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
+            strict.check_read(Some(parsed.sample), parsed.filter.as_ref())?;
+        }
+        if !PlantedFault::ProjectionOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
+        let _underway = self.core.projections.begin()?;
+        let projection = query::project(&snapshot, &parsed, self.deadline)?;
+        summaries::write_projection(self.out, &projection, |offset| snapshot.view.state.at(offset).id);
+        self.points.budget.admits(self.out.len(), 0);
         Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod order;
 mod plan_runner;
 mod planner;
 mod prepared;
+mod projection;
 mod ranking;
 pub mod request;
 mod resolve;
@@ -53,6 +54,7 @@ pub use matrix::{MatrixRow, matrix};
 #[cfg(feature = "testing")]
 pub use planner::{Plan, forced};
 pub use prepared::Prepared;
+pub use projection::{Projection, project};
 pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};

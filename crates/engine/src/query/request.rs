@@ -124,6 +124,32 @@ pub struct MatrixRequest {
     pub using: Box<str>,
 }
 
+/// How vectors become points of a plane (C6.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectionMethod {
+    /// By their principal components.
+    Pca,
+    /// By the layout of UMAP, which begins at those.
+    Umap,
+}
+
+/// The places of a sample of points in a plane (C6.10).
+#[derive(Clone, Debug)]
+pub struct ProjectionRequest {
+    /// Which points may be in the sample.
+    pub filter: Option<Filter>,
+    /// Points of the sample, at least 1.
+    pub sample: usize,
+    /// Name of the vector; `""` for the unnamed one.
+    pub using: Box<str>,
+    /// How they are projected.
+    pub method: ProjectionMethod,
+    /// Neighbours of a point that UMAP keeps near it, at least 2.
+    pub neighbors: usize,
+    /// What the sample and the layout follow from.
+    pub seed: u64,
+}
+
 /// A search or a query whose hits are grouped by a field (C12).
 #[derive(Clone, Debug)]
 pub struct GroupsRequest {

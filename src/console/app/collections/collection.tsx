@@ -4,6 +4,7 @@ import { Failure, Waiting } from '../parts/notice';
 import { useInterval, useLoading, type Loading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
+import { isQdrant } from '../service/server';
 import type { CollectionInfo } from '../service/types';
 import { PointsPage } from '../points/browse';
 import { SearchPage } from '../search/search';
@@ -21,6 +22,8 @@ export interface CollectionPart {
 
 /** The pages of a collection; the first one has no segment of its own. */
 interface Tab {
+  /** Whether the server has it; absent for always. */
+  readonly isThere?: () => boolean;
   readonly tab: string;
   readonly label: string;
   /** `rest` are the segments behind that of the page. */
@@ -28,13 +31,22 @@ interface Tab {
 }
 
 const MapPage = later<CollectionPart>('the map', () => import('../map/map'));
+const RecallPage = later<CollectionPart>('the charts', () => import('../recall/recall'));
+const SnapshotsPage = later<CollectionPart>('the snapshots', () => import('../snapshots/snapshots'));
 
 const TABS: readonly Tab[] = [
   { tab: 'overview', label: 'Overview', render: (part) => <Overview {...part} /> },
   { tab: 'points', label: 'Points', render: (part) => <PointsPage {...part} /> },
   { tab: 'search', label: 'Search', render: (part, [id]) => <SearchPage key={id ?? ''} {...part} id={id} /> },
   { tab: 'map', label: 'Map', render: (part) => <MapPage {...part} /> },
+  { tab: 'recall', label: 'Recall', render: (part) => <RecallPage {...part} /> },
   { tab: 'upload', label: 'Upload', render: (part) => <UploadPage {...part} /> },
+  {
+    tab: 'snapshots',
+    label: 'Snapshots',
+    isThere: () => isQdrant.value,
+    render: (part) => <SnapshotsPage {...part} />,
+  },
 ];
 
 export function useCollection(name: string): Loading<CollectionInfo> {
@@ -62,7 +74,7 @@ export function CollectionPage({ name, tab = 'overview', rest }: PageProps) {
         </p>
         <h1>{name}</h1>
         <nav class="tabs" aria-label="Pages of the collection">
-          {TABS.map((of) => (
+          {TABS.filter(({ isThere }) => isThere?.() ?? true).map((of) => (
             <a
               key={of.tab}
               href={of.tab === 'overview' ? linkTo('collections', name) : linkTo('collections', name, of.tab)}

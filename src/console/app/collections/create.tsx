@@ -6,6 +6,7 @@ import { useAction } from '../service/loading';
 import { goTo, linkTo } from '../service/location';
 import { path, result } from '../service/request';
 import { bodyOf, missingOf, newCollection, newVector, type CollectionDraft, type VectorDraft } from './draft';
+import { TargetRecall } from '../search/target-recall';
 import { VectorFields } from './vector-fields';
 
 const DURABILITIES = [
@@ -50,17 +51,7 @@ export function CreatePage() {
           }}
         />
         <Vectors draft={draft} setDraft={setDraft} />
-        <details class="more">
-          <summary>Durability</summary>
-          <SelectField
-            label="When a write is answered"
-            value={draft.durability}
-            choices={DURABILITIES}
-            change={(durability) => {
-              setDraft({ ...draft, durability });
-            }}
-          />
-        </details>
+        <Defaults draft={draft} setDraft={setDraft} />
         <RequestView request={request} />
         <Failure error={creating.error} />
         <footer class="form-end">
@@ -80,6 +71,45 @@ export function CreatePage() {
 interface DraftProps {
   readonly draft: CollectionDraft;
   readonly setDraft: (draft: CollectionDraft) => void;
+}
+
+function Defaults({ draft, setDraft }: DraftProps) {
+  return (
+    <details class="more">
+      <summary>Recall, durability and expiry</summary>
+      <div class="columns wide">
+        {draft.vectors.some(({ kind }) => kind !== 'sparse') && (
+          <TargetRecall
+            label="Target recall of searches that do not say"
+            none="None"
+            hint="The server measures and chooses the width of walks for it. Without one the width is ef_search."
+            value={draft.targetRecall}
+            change={(targetRecall) => {
+              setDraft({ ...draft, targetRecall });
+            }}
+          />
+        )}
+        <SelectField
+          label="When a write is answered"
+          value={draft.durability}
+          choices={DURABILITIES}
+          change={(durability) => {
+            setDraft({ ...draft, durability });
+          }}
+        />
+        <TextField
+          label="Field with the time of expiry"
+          mono
+          value={draft.expireAtKey}
+          placeholder="expires_at"
+          hint="A date-time, or seconds since 1970. From that time on a point is found by nothing, and then removed."
+          change={(expireAtKey) => {
+            setDraft({ ...draft, expireAtKey });
+          }}
+        />
+      </div>
+    </details>
+  );
 }
 
 function Vectors({ draft, setDraft }: DraftProps) {

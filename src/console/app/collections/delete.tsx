@@ -9,7 +9,7 @@ import { path, result } from '../service/request';
 
 interface Props {
   readonly name: string;
-  readonly points: number;
+  readonly points: number | null;
   readonly close: () => void;
 }
 

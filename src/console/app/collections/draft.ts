@@ -20,6 +20,10 @@ export interface CollectionDraft {
   readonly name: string;
   readonly vectors: readonly VectorDraft[];
   readonly durability: string;
+  /** A share, or empty for none. */
+  readonly targetRecall: string;
+  /** A path, or empty for none. */
+  readonly expireAtKey: string;
 }
 
 let nextKey = 0;
@@ -33,11 +37,11 @@ export function newVector(over: Partial<VectorDraft> = {}): VectorDraft {
 }
 
 export function newCollection(): CollectionDraft {
-  return { name: '', vectors: [newVector()], durability: 'always' };
+  return { name: '', vectors: [newVector()], durability: 'always', targetRecall: '', expireAtKey: '' };
 }
 
 /** The body of the creation. What has its default is left out. */
-export function bodyOf({ vectors, durability }: CollectionDraft): JsonObject {
+export function bodyOf({ vectors, durability, targetRecall, expireAtKey }: CollectionDraft): JsonObject {
   const sparse = vectors.filter(({ kind }) => kind === 'sparse');
   const dense = vectors.filter(({ kind }) => kind !== 'sparse');
   const [only] = dense;
@@ -46,11 +50,13 @@ export function bodyOf({ vectors, durability }: CollectionDraft): JsonObject {
   else if (dense.length > 0) body['vectors'] = Object.fromEntries(dense.map((of) => [of.name, denseOf(of)]));
   if (sparse.length > 0)
     body['sparse_vectors'] = Object.fromEntries(sparse.map((of) => [of.name, sparseOf(of)]));
+  if (targetRecall !== '') body['hnsw_config'] = { target_recall: Number(targetRecall) };
   if (durability !== 'always') body['wal_config'] = { durability };
+  if (expireAtKey !== '') body['expire_at_key'] = expireAtKey;
   return body;
 }
 
-function denseOf(draft: VectorDraft): JsonObject {
+export function denseOf(draft: VectorDraft): JsonObject {
   const hnsw: JsonObject = {
     ...(draft.m !== '' && { m: Number(draft.m) }),
     ...(draft.efConstruct !== '' && { ef_construct: Number(draft.efConstruct) }),
@@ -67,7 +73,7 @@ function denseOf(draft: VectorDraft): JsonObject {
   };
 }
 
-function sparseOf({ modifier }: VectorDraft): JsonObject {
+export function sparseOf({ modifier }: VectorDraft): JsonObject {
   return modifier === 'none' ? {} : { modifier };
 }
 

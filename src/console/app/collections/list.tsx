@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
 import { Empty, Failure, Waiting } from '../parts/notice';
 import { TextField } from '../parts/form';
+import { RecallMark } from './recall-mark';
 import { StatusMark } from './status';
-import { count, plural } from '../service/format';
+import { bytes, count, plural } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
@@ -138,7 +139,16 @@ function Table({ names }: { names: readonly string[] }) {
               Points
             </th>
             <th scope="col" class="number">
-              Vectors indexed
+              Indexed
+            </th>
+            <th scope="col" class="number">
+              Memory
+            </th>
+            <th scope="col" class="number">
+              Disk
+            </th>
+            <th scope="col" class="number">
+              Recall
             </th>
             <th scope="col">Vectors</th>
           </tr>
@@ -160,11 +170,11 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
         <a href={linkTo('collections', name)}>{name}</a>
       </th>
       {info === undefined ? (
-        <td colSpan={4} class="faint">
+        <td colSpan={7} class="faint">
           …
         </td>
       ) : info instanceof Error ? (
-        <td colSpan={4} class="problem">
+        <td colSpan={7} class="problem">
           {info.message}
         </td>
       ) : (
@@ -174,6 +184,11 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
           </td>
           <td class="number">{count(info.points_count)}</td>
           <td class="number">{count(info.indexed_vectors_count)}</td>
+          <td class="number">{info.size ? bytes(info.size.memory_bytes) : '–'}</td>
+          <td class="number">{info.size ? bytes(info.size.disk_bytes) : '–'}</td>
+          <td class="number">
+            <RecallMark estimate={info.recall_estimate} />
+          </td>
           <td class="faint">{summaryOf(vectorFields(info))}</td>
         </>
       )}

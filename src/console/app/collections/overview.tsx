@@ -2,16 +2,21 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { JsonView } from '../parts/json-view';
 import { Notice } from '../parts/notice';
-import { count } from '../service/format';
+import { bytes, count } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
+import { linkTo } from '../service/location';
 import { path, result } from '../service/request';
-import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
-import { compact } from '../service/exact-json';
+import { isQdrant } from '../service/server';
+import { vectorFields, type CollectionInfo } from '../service/types';
+import { Aliases } from './aliases';
+import { Clone } from './clone';
 import type { CollectionPart } from './collection';
 import { DeleteCollection } from './delete';
 import { FieldIndexes } from './field-indexes';
+import { RecallMark, recallSentence } from './recall-mark';
 import { ChangeSettings } from './settings';
 import { StatusMark, statusSentence } from './status';
+import { Vectors } from './vectors';
 
 interface Waiting {
   readonly summary: { readonly queued_points: number };
@@ -29,10 +34,7 @@ export function Overview({ name, info, reload }: CollectionPart) {
           {message}
         </Notice>
       ))}
-      <section>
-        <h2>Vectors</h2>
-        <VectorTable fields={vectorFields(info)} info={info} />
-      </section>
+      <Vectors name={name} info={info} reload={reload} />
       <FieldIndexes name={name} info={info} reload={reload} />
       <section>
         <h2>Settings</h2>
@@ -42,9 +44,14 @@ export function Overview({ name, info, reload }: CollectionPart) {
           <JsonView value={info.config} label="Settings of the collection" />
         </details>
       </section>
+      <Clone name={name} />
+      {isQdrant.value && <Aliases name={name} />}
       <section>
         <h2>Delete the collection</h2>
-        <p>Its points, indexes and settings are removed at once. Only a backup brings them back.</p>
+        <p>
+          Its points, indexes and settings are removed at once. Only a backup
+          {isQdrant.value && ' or a snapshot'} brings them back.
+        </p>
         <button
           type="button"
           class="danger"
@@ -76,7 +83,7 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
   );
   useInterval(waiting.reload, 5000);
   const queued = waiting.value?.summary.queued_points ?? 0;
-  const indexed = info.indexed_vectors_count;
+  const indexed = info.indexed_vectors_count ?? 0;
   return (
     <>
       <dl class="figures">
@@ -84,9 +91,25 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
         <Figure label="Status">
           <StatusMark info={info} />
         </Figure>
-        <Figure label="Vectors in an index">{count(indexed)}</Figure>
+        <Figure label="Vectors in an index">{count(info.indexed_vectors_count)}</Figure>
         <Figure label="Waiting to be indexed">{count(queued)}</Figure>
+        {info.size && (
+          <>
+            <Figure label="Memory">{bytes(info.size.memory_bytes)}</Figure>
+            <Figure label="Disk">{bytes(info.size.disk_bytes)}</Figure>
+          </>
+        )}
+        {hasGraphs(info) && (
+          <Figure label="Recall, measured">
+            <RecallMark estimate={info.recall_estimate} />
+          </Figure>
+        )}
       </dl>
+      {info.recall_estimate && (
+        <p class="hint">
+          {recallSentence(info.recall_estimate)} <a href={linkTo('collections', name, 'recall')}>By width</a>
+        </p>
+      )}
       {queued > 0 && (
         <div class="field">
           <label for="index-progress">Index progress</label>
@@ -98,6 +121,11 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
   );
 }
 
+/** Whether any vector of the collection can be walked to. */
+function hasGraphs(info: CollectionInfo): boolean {
+  return vectorFields(info).some(({ kind }) => kind === 'dense');
+}
+
 export function Figure({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div>
@@ -105,48 +133,4 @@ export function Figure({ label, children }: { label: string; children: Component
       <dd>{children}</dd>
     </div>
   );
-}
-
-function VectorTable({ fields, info }: { fields: readonly VectorField[]; info: CollectionInfo }) {
-  return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label="Vectors">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Kind</th>
-            <th scope="col" class="number">
-              Size
-            </th>
-            <th scope="col">Distance</th>
-            <th scope="col">Stored as</th>
-            <th scope="col">Quantization</th>
-          </tr>
-        </thead>
-        <tbody>
-          {fields.map(({ name, kind, params, modifier }) => (
-            <tr key={`${kind} ${name}`}>
-              <th scope="row">{name === '' ? <span class="faint">unnamed</span> : name}</th>
-              <td>{kind}</td>
-              <td class="number">{params === undefined ? '' : count(params.size)}</td>
-              <td>{params?.distance ?? (modifier === undefined ? 'Dot' : `Dot, ${modifier}`)}</td>
-              <td>{params?.datatype ?? 'float32'}</td>
-              <td>
-                {kind === 'sparse'
-                  ? ''
-                  : quantizationText(params?.quantization_config ?? info.config.quantization_config)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function quantizationText(config: object | null): string {
-  if (config === null) return 'none';
-  const [[kind, of] = ['', undefined]] = Object.entries(config).filter(([, value]) => value !== null);
-  const detail = Object.values((of ?? {}) as object).find((value) => typeof value === 'string');
-  return kind === '' ? compact(config) : `${kind}${typeof detail === 'string' ? `, ${detail}` : ''}`;
 }

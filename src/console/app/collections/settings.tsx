@@ -7,6 +7,7 @@ import type { JsonObject } from '../service/exact-json';
 import { useAction } from '../service/loading';
 import { path, result } from '../service/request';
 import type { CollectionInfo } from '../service/types';
+import { TargetRecall } from '../search/target-recall';
 import { QUANTIZATIONS, quantizationOf } from './choices';
 import type { CollectionPart } from './collection';
 
@@ -23,22 +24,33 @@ interface Draft {
   readonly m: string;
   readonly efConstruct: string;
   readonly efSearch: string;
+  readonly targetRecall: string;
+  readonly expireAtKey: string;
 }
 
-const NOTHING: Draft = { quantization: '', m: '', efConstruct: '', efSearch: '' };
+const NOTHING: Draft = {
+  quantization: '',
+  m: '',
+  efConstruct: '',
+  efSearch: '',
+  targetRecall: '',
+  expireAtKey: '',
+};
 
 function changeOf(
-  { quantization, m, efConstruct, efSearch }: Draft,
+  { quantization, m, efConstruct, efSearch, targetRecall, expireAtKey }: Draft,
   further: JsonObject | undefined,
 ): JsonObject {
   const hnsw: JsonObject = {
     ...(m !== '' && { m: Number(m) }),
     ...(efConstruct !== '' && { ef_construct: Number(efConstruct) }),
     ...(efSearch !== '' && { ef_search: Number(efSearch) }),
+    ...(targetRecall !== '' && { target_recall: Number(targetRecall) }),
   };
   return {
     ...(Object.keys(hnsw).length > 0 && { hnsw_config: hnsw }),
     ...(quantization !== '' && { quantization_config: quantizationOf(quantization) ?? 'Disabled' }),
+    ...(expireAtKey !== '' && { expire_at_key: expireAtKey }),
     ...further,
   };
 }
@@ -70,6 +82,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
   };
   return (
     <Form submit={changing.run} label="Change settings">
+      <DefaultRecall draft={draft} info={info} change={change} />
       <div class="columns">
         <SelectField
           label="Quantization of all dense vectors"
@@ -80,6 +93,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
           }}
         />
         <GraphFields draft={draft} info={info} change={change} />
+        <Expiry draft={draft} info={info} change={change} />
       </div>
       <details class="more">
         <summary>Other settings as JSON</summary>
@@ -88,7 +102,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
           rows={5}
           value={further.text}
           problem={problem}
-          placeholder={'{ "optimizers_config": { "indexing_threshold": 20000 } }'}
+          placeholder={'{ "optimizers_config": { "indexing_threshold": 20000 }, "expire_at_key": null }'}
           change={further.setText}
         />
       </details>
@@ -99,6 +113,37 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
       </button>
       {!isEmpty && <RequestView request={request} />}
     </Form>
+  );
+}
+
+function DefaultRecall({ draft, info, change }: GraphProps) {
+  return (
+    <TargetRecall
+      label="Target recall of searches that do not say"
+      none="As it is: none"
+      given="As it is"
+      hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
+      value={draft.targetRecall}
+      ofCollection={info.config.hnsw_config['target_recall']}
+      change={(targetRecall) => {
+        change({ targetRecall });
+      }}
+    />
+  );
+}
+
+function Expiry({ draft, info, change }: GraphProps) {
+  return (
+    <TextField
+      label="Field with the time of expiry"
+      mono
+      value={draft.expireAtKey}
+      placeholder={info.expire_at_key ?? 'none'}
+      hint="Points whose time has come are found by nothing, and removed."
+      change={(expireAtKey) => {
+        change({ expireAtKey });
+      }}
+    />
   );
 }
 

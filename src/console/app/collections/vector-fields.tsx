@@ -7,19 +7,22 @@ interface Props {
   readonly position: number;
   readonly change: (over: Partial<VectorDraft>) => void;
   readonly remove: (() => void) | undefined;
+  /** For a collection that is there: it needs a name, and settings of its index are those of the collection. */
+  readonly isAdded?: boolean;
 }
 
 /** The choices for one vector of a new collection. */
-export function VectorFields({ vector, position, change, remove }: Props) {
+export function VectorFields({ vector, position, change, remove, isAdded = false }: Props) {
   const isSparse = vector.kind === 'sparse';
   return (
     <fieldset class="card">
-      <legend>{vector.name === '' ? `Vector ${position}` : vector.name}</legend>
+      <legend>{vector.name !== '' ? vector.name : isAdded ? 'New vector' : `Vector ${position}`}</legend>
       <div class="columns">
         <TextField
           label="Name"
           value={vector.name}
-          hint={isSparse ? undefined : 'Empty for a collection with one dense vector.'}
+          hint={isSparse || isAdded ? undefined : 'Empty for a collection with one dense vector.'}
+          required={isAdded}
           change={(name) => {
             change({ name });
           }}
@@ -42,10 +45,10 @@ export function VectorFields({ vector, position, change, remove }: Props) {
             }}
           />
         ) : (
-          <Shape vector={vector} change={change} />
+          <Shape vector={vector} change={change} isAdded={isAdded} />
         )}
       </div>
-      {!isSparse && <Advanced vector={vector} change={change} />}
+      {!isSparse && !isAdded && <Advanced vector={vector} change={change} />}
       {remove !== undefined && (
         <button type="button" class="quiet danger" onClick={remove}>
           Remove this vector
@@ -57,7 +60,7 @@ export function VectorFields({ vector, position, change, remove }: Props) {
 
 type Part = Pick<Props, 'vector' | 'change'>;
 
-function Shape({ vector, change }: Part) {
+function Shape({ vector, change, isAdded }: Part & { isAdded: boolean }) {
   return (
     <>
       <TextField
@@ -80,15 +83,32 @@ function Shape({ vector, change }: Part) {
           change({ distance });
         }}
       />
-      <SelectField
-        label="Quantization"
-        value={vector.quantization}
-        choices={QUANTIZATIONS}
-        change={(quantization) => {
-          change({ quantization });
-        }}
-      />
+      {isAdded ? (
+        <StoredAs vector={vector} change={change} />
+      ) : (
+        <SelectField
+          label="Quantization"
+          value={vector.quantization}
+          choices={QUANTIZATIONS}
+          change={(quantization) => {
+            change({ quantization });
+          }}
+        />
+      )}
     </>
+  );
+}
+
+function StoredAs({ vector, change }: Part) {
+  return (
+    <SelectField
+      label="Stored as"
+      value={vector.datatype}
+      choices={DATATYPES}
+      change={(datatype) => {
+        change({ datatype });
+      }}
+    />
   );
 }
 
@@ -97,14 +117,7 @@ function Advanced({ vector, change }: Part) {
     <details class="more">
       <summary>Storage and graph</summary>
       <div class="columns">
-        <SelectField
-          label="Stored as"
-          value={vector.datatype}
-          choices={DATATYPES}
-          change={(datatype) => {
-            change({ datatype });
-          }}
-        />
+        <StoredAs vector={vector} change={change} />
         <SelectField
           label="Place of the original vectors"
           value={vector.onDisk}

@@ -1,12 +1,15 @@
 /** Which colour each point has, by the value of a field. */
 import { cellText } from '../points/fields';
-import { isRawNumber } from '../service/exact-json';
-import type { MapPoint } from './sample';
+import { isRawNumber, type JsonValue } from '../service/exact-json';
+
+type Value = JsonValue | undefined;
 
 /** Told apart by people with any kind of colour vision (Okabe and Ito), on light and dark. */
 const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#a59a20', '#7a6ff0'];
-export const PLAIN = '#3d7fcf';
+const PLAIN = '#3d7fcf';
 const OTHER = '#8b95a1';
+/** From few to much, each step lighter or darker than the one before (viridis, without its ends). */
+const SCALE = ['#46327e', '#365c8d', '#277f8e', '#1fa187', '#4ac16d', '#a0da39'];
 
 export interface Legend {
   readonly label: string;
@@ -15,68 +18,70 @@ export interface Legend {
 }
 
 export interface Colouring {
-  readonly of: (point: MapPoint) => string;
+  /** Place in `palette` of each point. */
+  readonly codes: Uint8Array;
+  readonly palette: readonly string[];
   readonly legend: readonly Legend[];
 }
 
-const STEPS = 6;
-
-export function colouring(points: readonly MapPoint[], field: string): Colouring {
-  if (field === '') return { of: () => PLAIN, legend: [] };
-  const numbers = points.map((point) => numberOf(point, field));
-  const present = numbers.filter((value) => value !== undefined);
-  const isScale = new Set(present).size > PALETTE.length && present.length * 2 > points.length;
-  return isScale ? byNumber(points, field, present) : byValue(points, field);
+/** One colour for all. */
+export function plainColouring(count: number): Colouring {
+  return { codes: new Uint8Array(count), palette: [PLAIN], legend: [] };
 }
 
-function numberOf({ payload }: MapPoint, field: string): number | undefined {
-  const value = payload[field];
+export function colouring(values: readonly Value[]): Colouring {
+  const numbers = values.map(numberOf);
+  const present = numbers.filter((value) => value !== undefined);
+  const isScale = new Set(present).size > PALETTE.length && present.length * 2 > values.length;
+  return isScale ? byNumber(numbers, present) : byValue(values);
+}
+
+function numberOf(value: Value): number | undefined {
   if (typeof value === 'number') return value;
   return isRawNumber(value) ? Number(value.rawJSON) : undefined;
 }
 
 /** Numbers in classes of the same size, so that a few large values do not take all colours. */
-function byNumber(points: readonly MapPoint[], field: string, present: readonly number[]): Colouring {
+function byNumber(numbers: readonly (number | undefined)[], present: readonly number[]): Colouring {
   const sorted = [...present].sort((a, b) => a - b);
-  const bounds = Array.from({ length: STEPS + 1 }, (_, step) => {
-    const at = Math.min(sorted.length - 1, Math.round((step * (sorted.length - 1)) / STEPS));
+  const bounds = SCALE.map((_, step) => {
+    const at = Math.round(((step + 1) * (sorted.length - 1)) / SCALE.length);
     return sorted[at] ?? 0;
   });
-  const stepOf = (value: number): number => {
-    const step = bounds.findIndex((bound, index) => index > 0 && value <= bound);
-    return step === -1 ? STEPS : step;
+  const classOf = (value: number): number => {
+    const step = bounds.findIndex((bound) => value <= bound);
+    return step === -1 ? SCALE.length - 1 : step;
   };
-  const shade = (step: number): string => `hsl(${250 - step * 34} 70% 52%)`;
-  const of = (point: MapPoint): string => {
-    const value = numberOf(point, field);
-    return value === undefined ? OTHER : shade(stepOf(value));
-  };
-  const legend = bounds.slice(1).map((bound, index) => ({
-    label: `${(bounds[index] ?? 0).toLocaleString('en-US')} to ${bound.toLocaleString('en-US')}`,
-    colour: shade(index + 1),
-    count: present.filter((value) => stepOf(value) === index + 1).length,
-  }));
-  return { of, legend: withOther(legend, points.length) };
+  const codes = Uint8Array.from(numbers, (value) => (value === undefined ? SCALE.length : classOf(value)));
+  const labels = bounds.map((bound, step) => {
+    const from = step === 0 ? (sorted[0] ?? 0) : (bounds[step - 1] ?? 0);
+    return `${from.toLocaleString('en-US')} to ${bound.toLocaleString('en-US')}`;
+  });
+  return finished(codes, SCALE, labels);
 }
 
 /** The most frequent values have a colour each. */
-function byValue(points: readonly MapPoint[], field: string): Colouring {
+function byValue(values: readonly Value[]): Colouring {
+  const texts = values.map((value) => cellText(Array.isArray(value) ? value[0] : value));
   const counts = new Map<string, number>();
-  const valueOf = ({ payload }: MapPoint): string => {
-    const value = payload[field];
-    return cellText(Array.isArray(value) ? value[0] : value);
-  };
-  for (const point of points) counts.set(valueOf(point), (counts.get(valueOf(point)) ?? 0) + 1);
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
   const frequent = [...counts]
-    .filter(([value]) => value !== '')
+    .filter(([text]) => text !== '')
     .sort(([, a], [, b]) => b - a)
-    .slice(0, PALETTE.length);
-  const colours = new Map(frequent.map(([value], index) => [value, PALETTE[index] ?? OTHER]));
-  const legend = frequent.map(([label, count]) => ({ label, count, colour: colours.get(label) ?? OTHER }));
-  return { of: (point) => colours.get(valueOf(point)) ?? OTHER, legend: withOther(legend, points.length) };
+    .slice(0, PALETTE.length)
+    .map(([text]) => text);
+  const places = new Map(frequent.map((text, at) => [text, at]));
+  const codes = Uint8Array.from(texts, (text) => places.get(text) ?? frequent.length);
+  return finished(codes, PALETTE.slice(0, frequent.length), frequent);
 }
 
-function withOther(legend: readonly Legend[], all: number): readonly Legend[] {
-  const count = all - legend.reduce((sum, of) => sum + of.count, 0);
-  return count > 0 ? [...legend, { label: 'others', colour: OTHER, count }] : legend;
+/** With the colour of everything else behind the others. */
+function finished(codes: Uint8Array, colours: readonly string[], labels: readonly string[]): Colouring {
+  const palette = [...colours, OTHER];
+  const counts = new Array<number>(palette.length).fill(0);
+  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
+  const legend = [...labels, 'others']
+    .map((label, at) => ({ label, colour: palette[at] ?? OTHER, count: counts[at] ?? 0 }))
+    .filter((of) => of.count > 0);
+  return { codes, palette, legend };
 }

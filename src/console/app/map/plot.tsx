@@ -1,186 +1,250 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Segments } from '../parts/form';
 import type { Colouring } from './colours';
-import type { MapPoint } from './sample';
+import { painterFor } from './painter';
+import type { Painter } from './scene';
+import {
+  diameterOf,
+  extentOf,
+  inside,
+  moved,
+  nearest,
+  pixelOf,
+  resized,
+  whole,
+  zoomed,
+  type Pixel,
+  type View,
+} from './view';
 
 interface Props {
-  readonly points: readonly MapPoint[];
+  /** x and y of each point in turn. */
+  readonly places: Float32Array;
   readonly colouring: Colouring;
-  /** Places in `points`. */
-  readonly marked: ReadonlySet<number>;
+  readonly marked: readonly number[];
   readonly chosen: number | undefined;
-  readonly choose: (index: number) => void;
-  readonly lasso: (indexes: readonly number[]) => void;
+  /** What is said of a point under the pointer. */
+  readonly label: (at: number) => string;
+  readonly choose: (at: number | undefined) => void;
+  readonly lasso: (points: readonly number[]) => void;
 }
 
-type Place = readonly [x: number, y: number];
-
-const MARGIN = 16;
-const RADIUS = 3;
 /** A press that moves less is a click. */
 const CLICK_PIXELS = 5;
-const REACH_PIXELS = 14;
+/** Pixels between two corners of a lasso. */
+const CORNER_PIXELS = 3;
+const STEP = 1.5;
+const MOVING_MS = 700;
 
-/** Where each point is on the canvas. The axes have one scale, so distances can be compared. */
-function layOut(points: readonly MapPoint[], width: number, height: number): readonly Place[] {
-  const xs = points.map(({ x }) => x);
-  const ys = points.map(({ y }) => y);
-  const [left, right] = [least(xs), -least(xs.map((x) => -x))];
-  const [low, high] = [least(ys), -least(ys.map((y) => -y))];
-  const scale = Math.min(
-    (width - 2 * MARGIN) / Math.max(right - left, 1e-12),
-    (height - 2 * MARGIN) / Math.max(high - low, 1e-12),
-  );
-  return points.map(({ x, y }) => [
-    width / 2 + (x - (left + right) / 2) * scale,
-    height / 2 - (y - (low + high) / 2) * scale,
-  ]);
-}
+const DRAGS = [
+  { value: 'mark', label: 'Mark' },
+  { value: 'move', label: 'Move' },
+];
 
-function least(values: readonly number[]): number {
-  return values.reduce((a, b) => Math.min(a, b), Infinity);
-}
-
-/** Points by colour in one path each: thousands of them are drawn in a few milliseconds. */
-function draw(
-  context: CanvasRenderingContext2D,
-  places: readonly Place[],
-  path: readonly Place[],
-  props: Props,
-): void {
-  const { points, colouring, marked, chosen } = props;
-  const { width, height } = context.canvas.getBoundingClientRect();
-  context.clearRect(0, 0, width, height);
-  const groups = new Map<string, Path2D>();
-  places.forEach(([x, y], index) => {
-    const point = points[index];
-    if (point === undefined) return;
-    const isFaint = marked.size > 0 && !marked.has(index) && index !== chosen;
-    const key = `${colouring.of(point)}${isFaint ? ' faint' : ''}`;
-    const group = groups.get(key) ?? new Path2D();
-    groups.set(key, group);
-    group.moveTo(x + RADIUS, y);
-    group.arc(x, y, RADIUS, 0, 2 * Math.PI);
-  });
-  for (const [key, group] of groups) {
-    const [colour = ''] = key.split(' faint');
-    context.globalAlpha = key.endsWith(' faint') ? 0.15 : 0.8;
-    context.fillStyle = colour;
-    context.fill(group);
-  }
-  context.globalAlpha = 1;
-  context.strokeStyle = getComputedStyle(context.canvas).color;
-  const at = chosen === undefined ? undefined : places[chosen];
-  if (at !== undefined) {
-    context.lineWidth = 2;
-    context.beginPath();
-    context.arc(at[0], at[1], RADIUS + 4, 0, 2 * Math.PI);
-    context.stroke();
-  }
-  if (path.length > 1) {
-    context.lineWidth = 1.5;
-    context.beginPath();
-    path.forEach(([x, y]) => {
-      context.lineTo(x, y);
-    });
-    context.closePath();
-    context.stroke();
-  }
-}
-
-/** Whether a place is inside of a path: a ray from it crosses the path an odd number of times. */
-function isInside([x, y]: Place, path: readonly Place[]): boolean {
-  let inside = false;
-  path.forEach(([x1, y1], index) => {
-    const [x2, y2] = path.at(index - 1) ?? [x1, y1];
-    if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) inside = !inside;
-  });
-  return inside;
-}
-
-function nearest(places: readonly Place[], [x, y]: Place): number | undefined {
-  let best: number | undefined;
-  let reach = REACH_PIXELS;
-  places.forEach(([px, py], index) => {
-    const distance = Math.hypot(px - x, py - y);
-    if (distance < reach) [best, reach] = [index, distance];
-  });
-  return best;
-}
-
-/** Points on a plane: a click chooses one, a drag draws a lasso. */
+/** Points on a plane: a click chooses one, a drag draws a lasso or moves the plane, a wheel zooms. */
 export function Plot(props: Props) {
+  const { places, marked, chosen } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [size, setSize] = useState({ width: 0, height: 0 });
-  const places = useRef<readonly Place[]>([]);
-  const path = useRef<Place[]>([]);
-  const redraw = (): void => {
-    const context = canvas.current?.getContext('2d');
-    if (context) draw(context, places.current, path.current, props);
+  const [view, setView] = useState<View>(() => whole(0, 0, extentOf(places)));
+  useEffect(() => {
+    // Another layout has another extent.
+    setView((before) => whole(before.width, before.height, extentOf(places)));
+  }, [places]);
+  const [drag, setDrag] = useState('mark');
+  usePainting(canvas, view, props);
+  useSize(canvas, (width, height) => {
+    setView((before) => resized(before, width, height));
+  });
+  useWheel(canvas, (factor, pixel) => {
+    setView((before) => zoomed(before, factor, pixel));
+  });
+  const pointer = usePointer(view, drag === 'move', setView, props);
+  const at = chosen === undefined ? undefined : pixelOf(view, places, chosen);
+  const zoom = (factor: number) => () => {
+    setView((before) => zoomed(before, factor));
   };
-  useEffect(() => watchSize(canvas.current, setSize), []);
+  return (
+    <div class="map-frame">
+      <canvas
+        ref={canvas}
+        class={`map ${drag}`}
+        role="img"
+        aria-label={`${places.length / 2} points on a plane${marked.length > 0 ? `, ${marked.length} of them marked` : ''}. A point is chosen by its id in the field above, too.`}
+        {...pointer.handlers}
+      />
+      <svg class="map-over" aria-hidden="true">
+        {at !== undefined && <circle cx={at[0]} cy={at[1]} r={diameterOf(view, places.length / 2) / 2 + 4} />}
+        {pointer.path.length > 1 && <polygon points={pointer.path.map(([x, y]) => `${x},${y}`).join(' ')} />}
+      </svg>
+      {pointer.hovered !== undefined && (
+        <Tip pixel={pixelOf(view, places, pointer.hovered)} text={props.label(pointer.hovered)} view={view} />
+      )}
+      <div class="map-tools">
+        <Segments label="A drag" value={drag} choices={DRAGS} change={setDrag} />
+        <button type="button" aria-label="Zoom in" onClick={zoom(STEP)}>
+          +
+        </button>
+        <button type="button" aria-label="Zoom out" onClick={zoom(1 / STEP)}>
+          −
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            setView(whole(view.width, view.height, view.extent));
+          }}
+        >
+          All
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** What a point is, beside it. */
+function Tip({ pixel: [x, y], text, view }: { pixel: Pixel; text: string; view: View }) {
+  const isRight = x > view.width / 2;
+  const side = isRight ? { right: `${view.width - x + 12}px` } : { left: `${x + 12}px` };
+  return (
+    <p class="map-tip" aria-hidden="true" style={{ ...side, top: `${y + 10}px` }}>
+      {text}
+    </p>
+  );
+}
+
+type CanvasRef = { readonly current: HTMLCanvasElement | null };
+
+/** Draws a frame when something has changed, and each frame while points are on their way to new places. */
+function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked }: Props): void {
+  const painter = useRef<Painter | undefined>(undefined);
+  const from = useRef(places);
+  const began = useRef(-Infinity);
+  const frame = useRef(0);
+  const latest = useRef(view);
+  latest.current = view;
+  const draw = (): void => {
+    const share = Math.min(1, (performance.now() - began.current) / MOVING_MS);
+    // Fast at first, and slowly to its end.
+    painter.current?.draw(latest.current, 1 - (1 - share) ** 3, window.devicePixelRatio);
+    frame.current = share < 1 ? requestAnimationFrame(draw) : 0;
+  };
+  const schedule = (): void => {
+    if (frame.current === 0) frame.current = requestAnimationFrame(draw);
+  };
+  useEffect(() => {
+    if (canvas.current !== null) painter.current = painterFor(canvas.current);
+    return () => {
+      cancelAnimationFrame(frame.current);
+      painter.current?.dispose();
+    };
+  }, []);
+  useEffect(() => {
+    const marks = marked.length === 0 ? undefined : marksOf(places.length / 2, marked);
+    const isStill = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const { codes, palette } = colouring;
+    if (from.current !== places && from.current.length === places.length && !isStill) {
+      began.current = performance.now();
+    } else if (from.current.length !== places.length) {
+      from.current = places;
+    }
+    painter.current?.show({ from: from.current, to: places, codes, palette, marks });
+    schedule();
+    return () => {
+      // The next ones begin where these end.
+      from.current = places;
+    };
+  }, [places, colouring, marked]);
+  useEffect(schedule, [view]);
+}
+
+function marksOf(count: number, marked: readonly number[]): Uint8Array {
+  const marks = new Uint8Array(count);
+  for (const at of marked) marks[at] = 1;
+  return marks;
+}
+
+/** Keeps the pixels of the canvas those of the device. */
+function useSize(canvas: CanvasRef, set: (width: number, height: number) => void): void {
   useEffect(() => {
     const element = canvas.current;
-    const ratio = window.devicePixelRatio;
-    if (element === null) return;
-    element.width = Math.round(size.width * ratio);
-    element.height = Math.round(size.height * ratio);
-    element.getContext('2d')?.scale(ratio, ratio);
-    places.current = layOut(props.points, size.width, size.height);
-  }, [size, props.points]);
-  useEffect(redraw, [size, props.points, props.colouring, props.marked, props.chosen]);
-  const placeOf = (event: PointerEvent): Place => [event.offsetX, event.offsetY];
-  return (
-    <canvas
-      ref={canvas}
-      class="map"
-      role="img"
-      aria-label={`${props.points.length} points on a plane. The point is chosen by its id in the field below, too.`}
-      onPointerDown={(event) => {
-        event.currentTarget.setPointerCapture(event.pointerId);
-        path.current = [placeOf(event)];
-      }}
-      onPointerMove={(event) => {
-        if (path.current.length === 0) return;
-        path.current.push(placeOf(event));
-        redraw();
-      }}
-      onPointerUp={(event) => {
-        const drawn = path.current;
-        path.current = [];
-        release(drawn, placeOf(event), places.current, props);
-        redraw();
-      }}
-    />
+    if (element === null) return undefined;
+    const watcher = new ResizeObserver(() => {
+      const { clientWidth: width, clientHeight: height } = element;
+      element.width = Math.round(width * window.devicePixelRatio);
+      element.height = Math.round(height * window.devicePixelRatio);
+      set(width, height);
+    });
+    watcher.observe(element);
+    return () => {
+      watcher.disconnect();
+    };
+  }, []);
+}
+
+/** The wheel zooms; a listener of the element's properties could not keep the page from scrolling. */
+function useWheel(canvas: CanvasRef, zoom: (factor: number, pixel: Pixel) => void): void {
+  useEffect(() => {
+    const element = canvas.current;
+    const turn = (event: WheelEvent): void => {
+      event.preventDefault();
+      zoom(1.0015 ** -event.deltaY, [event.offsetX, event.offsetY]);
+    };
+    element?.addEventListener('wheel', turn, { passive: false });
+    return () => {
+      element?.removeEventListener('wheel', turn);
+    };
+  }, []);
+}
+
+/** Clicks, lassos, moves, and what is under the pointer. Shift makes a drag the other one. */
+function usePointer(
+  view: View,
+  isMoving: boolean,
+  setView: (change: (before: View) => View) => void,
+  { places, choose, lasso }: Props,
+) {
+  const [path, setPath] = useState<readonly Pixel[]>([]);
+  const [hovered, setHovered] = useState<number>();
+  const press = useRef<{ readonly start: Pixel; last: Pixel; readonly moves: boolean } | undefined>(
+    undefined,
   );
-}
-
-function watchSize(
-  element: HTMLCanvasElement | null,
-  set: (size: { width: number; height: number }) => void,
-): (() => void) | undefined {
-  if (element === null) return undefined;
-  const watcher = new ResizeObserver(() => {
-    set({ width: element.clientWidth, height: element.clientHeight });
-  });
-  watcher.observe(element);
-  return () => {
-    watcher.disconnect();
+  const pixel = (event: PointerEvent): Pixel => [event.offsetX, event.offsetY];
+  const handlers = {
+    onPointerDown: (event: PointerEvent) => {
+      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      const start = pixel(event);
+      press.current = { start, last: start, moves: isMoving !== event.shiftKey || event.button === 1 };
+      setHovered(undefined);
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const { current: pressed } = press;
+      const at = pixel(event);
+      if (pressed === undefined) {
+        setHovered(nearest(view, places, at));
+      } else if (pressed.moves) {
+        const [dx, dy] = [at[0] - pressed.last[0], at[1] - pressed.last[1]];
+        pressed.last = at;
+        setView((before) => moved(before, dx, dy));
+      } else if (apart(at, pressed.last) >= CORNER_PIXELS) {
+        setPath((before) => [...(before.length === 0 ? [pressed.start] : before), at]);
+        pressed.last = at;
+      }
+    },
+    onPointerUp: (event: PointerEvent) => {
+      const { current: pressed } = press;
+      press.current = undefined;
+      setPath([]);
+      if (pressed === undefined) return;
+      const isClick = path.length < 3 && apart(pixel(event), pressed.start) < CLICK_PIXELS;
+      if (isClick) choose(nearest(view, places, pixel(event)));
+      else if (!pressed.moves) lasso(inside(view, places, path));
+    },
+    onPointerLeave: () => {
+      setHovered(undefined);
+    },
   };
+  return { handlers, path, hovered };
 }
 
-function release(
-  drawn: readonly Place[],
-  end: Place,
-  places: readonly Place[],
-  { choose, lasso }: Props,
-): void {
-  const [from] = drawn;
-  if (from === undefined) return;
-  if (drawn.every(([x, y]) => Math.hypot(x - from[0], y - from[1]) < CLICK_PIXELS)) {
-    const found = nearest(places, end);
-    if (found === undefined) lasso([]);
-    else choose(found);
-    return;
-  }
-  lasso(places.flatMap((place, index) => (isInside(place, drawn) ? [index] : [])));
+function apart([x, y]: Pixel, [otherX, otherY]: Pixel): number {
+  return Math.hypot(x - otherX, y - otherY);
 }

@@ -40,6 +40,7 @@ export interface TextProps extends FieldProps {
   readonly choices?: readonly string[];
   readonly autofocus?: boolean;
   readonly autocomplete?: string;
+  readonly disabled?: boolean;
 }
 
 export function TextField({
@@ -157,6 +158,41 @@ export function AreaField({ label, hint, value, change, rows = 8, problem, place
           {problem}
         </p>
       )}
+    </Field>
+  );
+}
+
+interface SliderProps extends FieldProps {
+  /** A place in `texts`. */
+  readonly place: number;
+  /** What each place means. */
+  readonly texts: readonly string[];
+  readonly change: (place: number) => void;
+  readonly disabled?: boolean;
+}
+
+/** One of an ordered few. What it stands at is beside it, and is what a screen reader says. */
+export function SliderField({ label, hint, place, texts, change, disabled = false }: SliderProps) {
+  const id = useId();
+  return (
+    <Field label={label} hint={hint} id={id}>
+      <div class="slider">
+        <input
+          id={id}
+          type="range"
+          min={0}
+          max={texts.length - 1}
+          step={1}
+          value={place}
+          disabled={disabled}
+          aria-valuetext={texts[place]}
+          aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+          onInput={(event) => {
+            change(Number(event.currentTarget.value));
+          }}
+        />
+        <output for={id}>{texts[place]}</output>
+      </div>
     </Field>
   );
 }

@@ -118,7 +118,7 @@ export function PointsPage({ name, info, reload }: CollectionPart) {
   );
 }
 
-function countText(matching: number, all: number, isFiltered: boolean): string {
+function countText(matching: number, all: number | null, isFiltered: boolean): string {
   return isFiltered ? `${count(matching)} of ${count(all)} points match` : `${count(matching)} points`;
 }
 

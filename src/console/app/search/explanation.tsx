@@ -2,6 +2,7 @@ import { Figure } from '../collections/overview';
 import { JsonView } from '../parts/json-view';
 import { compact } from '../service/exact-json';
 import { count, milliseconds } from '../service/format';
+import { percent } from '../service/recall';
 import { idText, type PointId } from '../service/types';
 
 /** What the server says of a search (C13), as far as it is shown; a value that it does not give is left out. */
@@ -9,6 +10,8 @@ export interface Explanation {
   readonly plan: string;
   readonly reason?: string | null;
   readonly ef?: unknown;
+  readonly target_recall?: unknown;
+  readonly ef_chosen_by?: string | null;
   readonly estimated_matches?: unknown;
   readonly matches?: unknown;
   readonly hops?: unknown;
@@ -60,6 +63,7 @@ export function ExplanationView({ explanation }: { explanation: Explanation }) {
         <strong>{plan.replaceAll('_', ' ')}</strong>
         {typeof reason === 'string' && reason !== '' && `: ${reason}`}
       </p>
+      <TargetLine explanation={explanation} />
       <dl class="figures">
         {FIGURES.map(([key, label]) => {
           const value = numberOf(explanation[key]);
@@ -81,6 +85,24 @@ export function ExplanationView({ explanation }: { explanation: Explanation }) {
         <JsonView value={explanation} label="The whole explanation" />
       </details>
     </section>
+  );
+}
+
+const CHOOSERS: Readonly<Record<string, string>> = {
+  calibration: 'from the calibration of this field',
+  formula: 'by a formula, since nothing is measured yet',
+};
+
+/** How the width of the walk was chosen for a target recall. */
+function TargetLine({ explanation }: { explanation: Explanation }) {
+  const target = numberOf(explanation.target_recall);
+  if (target === undefined) return null;
+  const by = CHOOSERS[explanation.ef_chosen_by ?? ''];
+  return (
+    <p>
+      For a recall of {percent(target)}
+      {by !== undefined && ` the width was chosen ${by}`}.
+    </p>
   );
 }
 

@@ -3,6 +3,7 @@ import type { QueryPart } from './query-fields';
 
 /** The parameters of a search, each with what it does. */
 export function Parameters({ draft, change }: QueryPart) {
+  const isChosen = draft.targetRecall !== '';
   return (
     <details class="more">
       <summary>Parameters</summary>
@@ -34,8 +35,9 @@ export function Parameters({ draft, change }: QueryPart) {
           type="number"
           min={1}
           value={draft.ef}
-          placeholder="of the collection"
-          hint="Candidates that the walk keeps. More find more, more slowly."
+          placeholder={isChosen ? 'chosen for the target recall' : 'of the collection'}
+          hint="Candidates that the walk keeps. More find more, more slowly. A target recall chooses it."
+          disabled={isChosen}
           change={(ef) => {
             change({ ef });
           }}

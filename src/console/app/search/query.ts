@@ -20,6 +20,8 @@ export interface SearchDraft {
   readonly offset: string;
   readonly threshold: string;
   readonly ef: string;
+  /** A share, or empty for what the collection or the server has. */
+  readonly targetRecall: string;
   readonly exact: boolean;
   readonly indexedOnly: boolean;
   readonly ignoreCodes: boolean;
@@ -46,6 +48,7 @@ export function newSearch(fields: readonly VectorField[], id: string | undefined
     offset: '',
     threshold: '',
     ef: '',
+    targetRecall: '',
     exact: false,
     indexedOnly: false,
     ignoreCodes: false,
@@ -110,7 +113,8 @@ function paramsOf(draft: SearchDraft): JsonObject {
   };
   const why = draft.why.split(',').flatMap((text) => (parseId(text) ?? []) as JsonValue | []);
   return {
-    ...(draft.ef !== '' && { hnsw_ef: Number(draft.ef) }),
+    ...(draft.ef !== '' && draft.targetRecall === '' && { hnsw_ef: Number(draft.ef) }),
+    ...(draft.targetRecall !== '' && { target_recall: Number(draft.targetRecall) }),
     ...(draft.exact && { exact: true }),
     ...(draft.indexedOnly && { indexed_only: true }),
     ...(Object.keys(quantization).length > 0 && { quantization }),

@@ -18,6 +18,7 @@ import { Cards } from './cards';
 import { Parameters } from './parameters';
 import { bodyOf, newSearch, type SearchDraft } from './query';
 import { QueryFields } from './query-fields';
+import { TargetRecall } from './target-recall';
 
 interface Found {
   readonly points: readonly Point[];
@@ -65,6 +66,16 @@ export function SearchPage({ name, info, reload, id }: CollectionPart & { id: st
           }}
           fields={knownFields(info, found?.points)}
         />
+        {draft.mode !== 'random' && (
+          <TargetRecall
+            value={draft.targetRecall}
+            ofCollection={info.config.hnsw_config['target_recall']}
+            disabled={draft.exact}
+            change={(targetRecall) => {
+              change({ targetRecall });
+            }}
+          />
+        )}
         <Parameters draft={draft} change={change} />
         <div class="form-end">
           <button type="submit" class="primary" disabled={problem !== undefined || searching.isRunning}>

@@ -1,5 +1,6 @@
-import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
+import { useMemo } from 'preact/hooks';
+import type uPlot from 'uplot';
+import { axis, colour, Plot } from '../parts/plot';
 import type { Look, Value } from './series';
 
 export interface Line {
@@ -17,19 +18,7 @@ interface Props {
 const HEIGHT = 180;
 const COLOURS = ['--accent', '--warn', '--bad', '--good'];
 
-function colour(name: string): string {
-  // A computed colour, since a canvas knows nothing of the style sheet.
-  const probe = document.createElement('span');
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
-}
-
 function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
-  const [text, grid] = [colour('--text-2'), colour('--line')];
-  const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
   return {
     width,
     height: HEIGHT,
@@ -38,11 +27,12 @@ function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
     scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1)] } },
     axes: [
       {
-        ...axis,
+        ...axis(),
         values: (_, times) => times.map((time) => new Date(time * 1000).toLocaleTimeString('en-GB')),
         space: 90,
+        size: 34,
       },
-      { ...axis, size: 56, values: (_, values) => values.map((value) => value.toLocaleString('en-US')) },
+      { ...axis(), size: 56, values: (_, values) => values.map((value) => value.toLocaleString('en-US')) },
     ],
     series: [
       {},
@@ -59,35 +49,13 @@ function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
 /** Lines over time, and their latest values as text, which is what a screen reader gets. */
 export function Chart(props: Props) {
   const { title, unit, looks, lines } = props;
-  const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
-  const data: uPlot.AlignedData = [
-    looks.map(({ at }) => at),
-    ...lines.map(({ value }) => looks.map((of) => value(of))),
-  ];
-  useEffect(() => {
-    const element = frame.current;
-    if (element === null) return undefined;
-    const draw = (): void => {
-      plot.current?.destroy();
-      plot.current = new uPlot(optionsOf(props, element.clientWidth), data, element);
-    };
-    draw();
-    const watcher = new ResizeObserver(() => {
-      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT });
-    });
-    watcher.observe(element);
-    const scheme = window.matchMedia('(prefers-color-scheme: dark)');
-    scheme.addEventListener('change', draw);
-    return () => {
-      watcher.disconnect();
-      scheme.removeEventListener('change', draw);
-      plot.current?.destroy();
-    };
-  }, []);
-  useEffect(() => {
-    plot.current?.setData(data);
-  }, [looks]);
+  const data = useMemo(
+    (): uPlot.AlignedData => [
+      looks.map(({ at }) => at),
+      ...lines.map(({ value }) => looks.map((of) => value(of))),
+    ],
+    [looks],
+  );
   const latest = looks.at(-1);
   return (
     <section class="card chart" aria-label={title}>
@@ -102,7 +70,7 @@ export function Chart(props: Props) {
           <span class="faint">{unit}</span>
         </p>
       </header>
-      <div ref={frame} class="plot" aria-hidden="true" />
+      <Plot options={(width) => optionsOf(props, width)} data={data} />
     </section>
   );
 }

@@ -4,10 +4,14 @@ import { Failure, Notice, Waiting } from '../parts/notice';
 import { bytes, count, date, duration } from '../service/format';
 import { useInterval, useLoading } from '../service/loading';
 import { result, send, sendRaw } from '../service/request';
+import { isQdrant } from '../service/server';
+import { credential } from '../service/session';
 import type { Welcome } from '../service/types';
+import { SnapshotList } from '../snapshots/list';
 import { Chart, type Line } from './chart';
 import type { Figures } from './prometheus';
 import { look, LOOK_MS, looks } from './series';
+import { Settings } from './settings';
 
 interface Telemetry {
   readonly app: { readonly version: string; readonly startup: string };
@@ -97,7 +101,33 @@ export default function ServerPage() {
         Prometheus.
       </p>
       {metrics.value !== undefined && <Contents figures={metrics.value} />}
+      <Settings />
+      {isQdrant.value && <SnapshotsOfAll />}
     </>
+  );
+}
+
+/** Snapshots of all collections, which only the admin may save and recover. */
+function SnapshotsOfAll() {
+  const [isRecovered, setRecovered] = useState(false);
+  const canRecover = credential.value?.kind === 'admin';
+  return (
+    <section>
+      <h2>Snapshots of all collections</h2>
+      <p>
+        Each collection at one operation, in one file. Access tokens and the password are not in it.
+        {!canRecover && ' Saving and recovering one takes the sign-in of the admin.'}
+      </p>
+      {isRecovered && <Notice kind="good">The collections of the snapshot are back.</Notice>}
+      <SnapshotList
+        of="/snapshots"
+        replaced="the collections in it"
+        canRecover={canRecover}
+        recovered={() => {
+          setRecovered(true);
+        }}
+      />
+    </section>
   );
 }
 

@@ -2,8 +2,9 @@
 
 const WHOLE = new Intl.NumberFormat('en-US');
 
-export function count(value: number): string {
-  return WHOLE.format(value);
+/** A dash for what is not said. */
+export function count(value: number | null): string {
+  return value === null ? '–' : WHOLE.format(value);
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -36,7 +37,7 @@ export function duration(seconds: number): string {
   return `${Math.max(0, Math.floor(seconds))} s`;
 }
 
-export function plural(value: number, noun: string): string {
+export function plural(value: number | null, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 

@@ -28,12 +28,28 @@ export interface FieldIndex {
   readonly points: number;
 }
 
+/** What was measured of the recall of searches: a share, and its interval of 95 % (C14). */
+export interface RecallEstimate {
+  readonly recall: number;
+  readonly low: number;
+  readonly high: number;
+  /** Queries that were measured. */
+  readonly samples: number;
+  /** Seconds since 1970. */
+  readonly at: number;
+}
+
 export interface CollectionInfo {
   readonly status: 'green' | 'yellow' | 'grey' | 'red';
   readonly optimizer_status: 'ok' | { readonly error: string };
   readonly warnings: readonly { readonly message: string }[];
-  readonly indexed_vectors_count: number;
-  readonly points_count: number;
+  /** Null for a token with a filter (C15), as is the number of points. */
+  readonly indexed_vectors_count: number | null;
+  readonly points_count: number | null;
+  readonly recall_estimate?: RecallEstimate | null;
+  readonly size?: { readonly memory_bytes: number; readonly disk_bytes: number } | null;
+  /** The path of the value that says when a point expires (C17). */
+  readonly expire_at_key?: string;
   readonly config: {
     readonly params: {
       readonly vectors?: DenseParams | Readonly<Record<string, DenseParams>>;
@@ -63,6 +79,13 @@ export interface Page {
   readonly next_page_offset: PointId | null;
 }
 
+/** Collections by their name or the beginning of their names, and what a token may do there (C15). */
+export interface CollectionGrant {
+  readonly name?: string;
+  readonly prefix?: string;
+  readonly permission: string;
+}
+
 export interface AccessToken {
   readonly id: number;
   readonly name: string;
@@ -70,6 +93,8 @@ export interface AccessToken {
   readonly created_at: string;
   readonly expired_at: string | null;
   readonly permission: string;
+  readonly collections?: readonly CollectionGrant[];
+  readonly filter?: JsonObject;
 }
 
 export interface IssuedToken extends AccessToken {

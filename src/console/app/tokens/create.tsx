@@ -2,9 +2,11 @@ import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog';
 import { Form, SelectField, SwitchField, TextField } from '../parts/form';
 import { Failure } from '../parts/notice';
-import { useAction } from '../service/loading';
+import { useAction, useLoading } from '../service/loading';
 import { send } from '../service/request';
 import type { IssuedToken } from '../service/types';
+import { listNames } from '../collections/list';
+import { LimitFields, NO_LIMITS, readLimits } from './limits';
 
 const PERMISSIONS = [
   { name: 'read', hint: 'Every GET, and every search, query, scroll and count.' },
@@ -35,11 +37,18 @@ export function CreateToken({ show, close }: Props) {
   const [description, setDescription] = useState('');
   const [permissions, setPermissions] = useState<readonly string[]>(['read']);
   const [lifetime, setLifetime] = useState('');
+  const [limits, setLimits] = useState(NO_LIMITS);
+  const names = useLoading((signal) => listNames(signal).catch(() => []), []);
+  const { fields, problem } = readLimits(limits);
+  const isLimited = limits.grants.length > 0 || fields?.filter !== undefined;
+  const isTooMuch = isLimited && permissions.includes('admin');
+  const isWhole = name !== '' && permissions.length > 0 && problem === undefined;
   const creating = useAction(async () => {
     const body = {
       name,
       permission: permissions.join(','),
       ...(description !== '' && { description }),
+      ...fields,
       ...(lifetime !== '' && { will_expire: true, expires_in_seconds: Number(lifetime) }),
     };
     show((await send('POST', '/auth/access_token', body)) as IssuedToken);
@@ -54,36 +63,50 @@ export function CreateToken({ show, close }: Props) {
           hint="What it is for. May be empty."
           change={setDescription}
         />
-        <fieldset class="plain">
-          <legend>Permission</legend>
-          {PERMISSIONS.map((of) => (
-            <SwitchField
-              key={of.name}
-              label={of.name}
-              hint={of.hint}
-              value={permissions.includes(of.name)}
-              change={(isOn) => {
-                const others = permissions.filter((other) => other !== of.name);
-                setPermissions(isOn ? [...others, of.name] : others);
-              }}
-            />
-          ))}
-        </fieldset>
+        <Permissions permissions={permissions} change={setPermissions} />
+        {isTooMuch && (
+          <p class="problem" role="alert">
+            A token with limits cannot have admin.
+          </p>
+        )}
+        <LimitFields draft={limits} change={setLimits} names={names.value ?? []} />
         <SelectField label="Expires" value={lifetime} choices={LIFETIMES} change={setLifetime} />
         <Failure error={creating.error} />
         <footer class="form-end">
-          <button
-            type="submit"
-            class="primary"
-            disabled={name === '' || permissions.length === 0 || creating.isRunning}
-          >
+          <button type="submit" class="primary" disabled={!isWhole || isTooMuch || creating.isRunning}>
             Create token
           </button>
           <button type="button" onClick={close}>
             Cancel
           </button>
+          {problem !== undefined && <p class="hint">{problem}</p>}
         </footer>
       </Form>
     </Dialog>
+  );
+}
+
+interface PermissionsProps {
+  readonly permissions: readonly string[];
+  readonly change: (permissions: readonly string[]) => void;
+}
+
+function Permissions({ permissions, change }: PermissionsProps) {
+  return (
+    <fieldset class="plain">
+      <legend>Permission</legend>
+      {PERMISSIONS.map(({ name, hint }) => (
+        <SwitchField
+          key={name}
+          label={name}
+          hint={hint}
+          value={permissions.includes(name)}
+          change={(isOn) => {
+            const others = permissions.filter((other) => other !== name);
+            change(isOn ? [...others, name] : others);
+          }}
+        />
+      ))}
+    </fieldset>
   );
 }

@@ -8,6 +8,7 @@ import { authEnabled, credential } from '../service/session';
 import type { AccessToken, IssuedToken } from '../service/types';
 import { Authentication } from './authentication';
 import { CreateToken } from './create';
+import { LimitsText } from './limits';
 import { ShowToken } from './show';
 
 /** Access tokens, and the switch of authentication. */
@@ -97,6 +98,7 @@ function TokenTable({ tokens, show, reload }: TableProps) {
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Permission</th>
+            <th scope="col">Reaches</th>
             <th scope="col">Made</th>
             <th scope="col">Expires</th>
             <th scope="col">
@@ -124,6 +126,9 @@ function TokenRow({ token, show, reload }: Omit<TableProps, 'tokens'> & { token:
         {description !== null && description !== '' && <p class="hint">{description}</p>}
       </th>
       <td>{permission.replaceAll(',', ', ')}</td>
+      <td>
+        <LimitsText token={token} />
+      </td>
       <td class="when">{date(token.created_at)}</td>
       <td class="when">
         {token.expired_at === null ? 'never' : date(token.expired_at)}

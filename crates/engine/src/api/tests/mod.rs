@@ -48,6 +48,7 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         "discover" => shown(super::discover(body, limits)),
         "facet" => shown(super::facet(body, limits)),
         "matrix_pairs" | "matrix_offsets" => shown(super::matrix(body, limits)),
+        "project_points" => shown(super::projection(body, limits)),
         other => panic!("no operation {other}"),
     }
 }

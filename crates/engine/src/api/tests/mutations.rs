@@ -46,6 +46,10 @@ fn valid_bodies() -> Vec<(&'static str, Value)> {
             json!({"filter": filter, "limit": 5, "order_by": {"key": "a", "start_from": "2020-01-01"}}),
         ),
         ("count", json!({"filter": filter, "exact": true})),
+        (
+            "project_points",
+            json!({"filter": filter, "sample": 9, "using": "a", "method": "pca", "neighbors": 7, "seed": 3}),
+        ),
         ("create_collection", vectors),
         (
             "update_collection",

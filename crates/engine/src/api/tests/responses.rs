@@ -161,6 +161,7 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         config: &config,
         indexes: &indexes,
         recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
+        bytes: Some((70, 80)),
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
@@ -181,7 +182,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         "payload_schema": {
             "city": {"data_type": "keyword", "params": null, "points": 12},
             "n": {"data_type": "integer", "params": {"type": "integer", "lookup": true, "range": true}, "points": 11}},
-        "recall_estimate": {"recall": 0.98, "low": 0.97, "high": 0.99, "samples": 64, "at": 7}
+        "recall_estimate": {"recall": 0.98, "low": 0.97, "high": 0.99, "samples": 64, "at": 7},
+        "size": {"memory_bytes": 70, "disk_bytes": 80}
     });
     assert_eq!(shown, expected);
 }
@@ -198,6 +200,7 @@ fn a_fault_is_red_and_named_c10_2() {
         config: &config,
         indexes: &[],
         recall_estimate: None,
+        bytes: None,
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();

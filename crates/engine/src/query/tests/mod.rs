@@ -3,6 +3,7 @@
 mod explain;
 mod groups;
 mod plans;
+mod projection;
 mod recall;
 mod strategies;
 mod trees;

@@ -9,8 +9,8 @@ use std::path::Path;
 const K: usize = 10;
 
 /// Vectors to search among and to search for.
-struct Data {
-    base: Vec<Vec<f32>>,
+pub(super) struct Data {
+    pub base: Vec<Vec<f32>>,
     queries: Vec<Vec<f32>>,
 }
 
@@ -25,7 +25,7 @@ fn normal(seed: u64) -> Data {
 }
 
 /// Descriptions of packages as vectors.
-fn debian() -> Data {
+pub(super) fn debian() -> Data {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/debian-small");
     let meta: Value = serde_json::from_slice(&std::fs::read(folder.join("meta.json")).unwrap()).unwrap();
     let dim = meta["dims"].as_u64().expect("a size") as usize;
@@ -39,7 +39,7 @@ fn debian() -> Data {
 }
 
 /// A collection of the vectors, with a graph. `t` of a payload is a number below ten.
-fn holding(seed: u64, data: &Data, distance: &str) -> Engine {
+pub(super) fn holding(seed: u64, data: &Data, distance: &str) -> Engine {
     let engine = engine(seed);
     let hnsw = json!({"m": 8, "ef_construct": 48, "full_scan_threshold": 10});
     let vectors = json!({"size": data.base[0].len(), "distance": distance});

@@ -1,0 +1,125 @@
+/** Which part of the plane is seen, and what is where on the canvas. */
+
+export interface View {
+  /** Pixels of the canvas. */
+  readonly width: number;
+  readonly height: number;
+  /** The place in the plane that is in the middle. */
+  readonly x: number;
+  readonly y: number;
+  /** Pixels for a unit of the plane. */
+  readonly scale: number;
+  /** How far points lie from the origin, along each axis. */
+  readonly extent: Extent;
+}
+
+export type Extent = readonly [x: number, y: number];
+
+export type Pixel = readonly [x: number, y: number];
+
+const MARGIN = 18;
+const MOST_ZOOM = 400;
+
+/** All points. */
+export function whole(width: number, height: number, extent: Extent): View {
+  const scale = leastScale({ width, height, extent });
+  return { width, height, x: 0, y: 0, scale, extent };
+}
+
+/** At which all points are seen. */
+function leastScale({ width, height, extent: [x, y] }: Pick<View, 'width' | 'height' | 'extent'>): number {
+  const along = (pixels: number, most: number): number => (pixels / 2 - MARGIN) / Math.max(most, 1e-6);
+  return Math.max(1, Math.min(along(width, x), along(height, y)));
+}
+
+/** How far places lie from the origin. */
+export function extentOf(places: Float32Array): Extent {
+  let [x, y] = [0, 0];
+  for (let at = 0; at < places.length; at += 2) {
+    x = Math.max(x, Math.abs(places[at] ?? 0));
+    y = Math.max(y, Math.abs(places[at + 1] ?? 0));
+  }
+  return [x, y];
+}
+
+/** The same part on a canvas of another size. */
+export function resized(view: View, width: number, height: number): View {
+  if (view.width === 0 || view.height === 0) return whole(width, height, view.extent);
+  const zoom = view.scale / leastScale(view);
+  return { ...view, width, height, scale: leastScale({ width, height, extent: view.extent }) * zoom };
+}
+
+/** Larger or smaller by a factor; what is at a pixel stays there. */
+export function zoomed(
+  view: View,
+  factor: number,
+  [px, py]: Pixel = [view.width / 2, view.height / 2],
+): View {
+  const least = leastScale(view);
+  const scale = Math.min(Math.max(view.scale * factor, least / 2), least * MOST_ZOOM);
+  const [dx, dy] = [px - view.width / 2, view.height / 2 - py];
+  return {
+    ...view,
+    scale,
+    x: view.x + dx / view.scale - dx / scale,
+    y: view.y + dy / view.scale - dy / scale,
+  };
+}
+
+export function moved(view: View, dx: number, dy: number): View {
+  return { ...view, x: view.x - dx / view.scale, y: view.y + dy / view.scale };
+}
+
+/** Where a point of the plane is on the canvas. */
+export function pixelOf(view: View, places: Float32Array, at: number): Pixel {
+  return [
+    view.width / 2 + ((places[at * 2] ?? 0) - view.x) * view.scale,
+    view.height / 2 - ((places[at * 2 + 1] ?? 0) - view.y) * view.scale,
+  ];
+}
+
+/** How large points are, in pixels: smaller where there are many, larger where little is seen. */
+export function diameterOf(view: View, count: number): number {
+  const least = leastScale(view);
+  const base = count <= 2_000 ? 7 : count <= 10_000 ? 5 : count <= 50_000 ? 3.5 : 2.6;
+  return Math.min(10, base * Math.max(1, view.scale / least) ** 0.35);
+}
+
+const REACH_PIXELS = 14;
+
+/** The point that is nearest to a pixel, if one is near. */
+export function nearest(view: View, places: Float32Array, [px, py]: Pixel): number | undefined {
+  const x = view.x + (px - view.width / 2) / view.scale;
+  const y = view.y + (view.height / 2 - py) / view.scale;
+  let best: number | undefined;
+  let reach = (REACH_PIXELS / view.scale) ** 2;
+  for (let at = 0; at < places.length; at += 2) {
+    const distance = ((places[at] ?? 0) - x) ** 2 + ((places[at + 1] ?? 0) - y) ** 2;
+    if (distance < reach) {
+      reach = distance;
+      best = at / 2;
+    }
+  }
+  return best;
+}
+
+/** The points inside of a path. It is filled on a canvas first, so that long paths and many points are no work together. */
+export function inside(view: View, places: Float32Array, path: readonly Pixel[]): readonly number[] {
+  const [width, height] = [Math.ceil(view.width), Math.ceil(view.height)];
+  const canvas = document.createElement('canvas');
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  if (context === null || width === 0 || height === 0) return [];
+  context.beginPath();
+  for (const [x, y] of path) context.lineTo(x, y);
+  context.fill('evenodd');
+  const { data } = context.getImageData(0, 0, width, height);
+  const found: number[] = [];
+  for (let at = 0; at < places.length / 2; at += 1) {
+    const [x, y] = pixelOf(view, places, at).map(Math.floor) as unknown as Pixel;
+    const isSeen = x >= 0 && y >= 0 && x < width && y < height;
+    if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) found.push(at);
+  }
+  return found;
+}

@@ -1,0 +1,192 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { startServer, type TemporaryServer } from '../../src/temporary-server';
+import { describeUnless } from '../missing';
+import { until } from '../until';
+import { coloursOf, goTo, isNoChromium, openPage, startBrowser } from './browser';
+import { ask, expectGood, PASSWORD, signIn } from './session';
+
+/** `all` looks at every page in each scheme and width, and keeps the pictures: `npm run test:long -- console`. */
+const WALK = process.env['CONSOLE_WALK'] ?? 'one';
+const PICTURES = join(__dirname, '..', '..', '.build', 'console-pictures');
+
+describeUnless(isNoChromium)('the console of a server without authentication', () => {
+  let browser: Browser;
+  let server: TemporaryServer;
+
+  beforeAll(async () => {
+    [browser, server] = await Promise.all([startBrowser(), startServer()]);
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  it('is not shown in a page of another origin', async () => {
+    const framing = createServer((_, response) => {
+      response.setHeader('Content-Type', 'text/html');
+      response.end(`<iframe src="${server.url}/console"></iframe>`);
+    });
+    await new Promise<void>((resolve) => framing.listen(0, '127.0.0.1', resolve));
+    try {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${(framing.address() as AddressInfo).port}/`);
+      const [, frame] = page.frames();
+      expect(await frame?.locator('#app').count()).toBe(0);
+      await page.close();
+    } finally {
+      framing.close();
+    }
+  });
+
+  it('can be walked with the keyboard alone', async () => {
+    const { page, context } = await openPage(browser, server.url);
+    await page.getByRole('heading', { name: 'Collections', exact: true }).waitFor();
+    const press = async (...keys: string[]): Promise<void> => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    const tabTo = async (text: string): Promise<void> => {
+      for (let pressed = 0; pressed < 60; pressed += 1) {
+        await press('Tab');
+        if ((await page.evaluate('document.activeElement.innerText')) === text) return;
+      }
+      throw new Error(`The keyboard does not reach ${text}`);
+    };
+    await tabTo('New collection');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'New collection' }).waitFor();
+    await page.getByLabel('Name').first().focus();
+    await page.keyboard.type('keys');
+    await tabTo('Create collection');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'keys' }).waitFor();
+    await tabTo('Delete collection …');
+    await press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.innerText')).toBe('Delete collection …');
+    await context.close();
+  });
+
+  it('says so on every page, leads to turning it on, and says when the server is gone', async () => {
+    const { page, context, faults } = await openPage(browser, server.url);
+    await page.getByText('Authentication is off').waitFor();
+    await page.getByRole('link', { name: 'Turn it on' }).click();
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await page.getByLabel('The same again').fill(PASSWORD);
+    await expectGood(page, 'creation of the admin');
+    await page.getByRole('button', { name: 'Create the admin' }).click();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Turn authentication on' }).click();
+    await page.getByText('It is on').waitFor();
+    await page.getByText('Authentication is off').waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+    await page.getByText('No access token yet').waitFor();
+    await server.stop();
+    await goTo(page, '#/collections');
+    await page.getByText('The server does not answer.').waitFor();
+    await expectGood(page, 'a server that is gone');
+    await context.close();
+  });
+});
+
+const LOOKS = [
+  { colorScheme: 'light', width: 1280 },
+  { colorScheme: 'dark', width: 1280 },
+  { colorScheme: 'light', width: 390 },
+  { colorScheme: 'dark', width: 390 },
+] as const;
+
+function walkEveryPage(): void {
+  let browser: Browser;
+  let server: TemporaryServer;
+
+  beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true });
+    [browser, server] = await Promise.all([
+      startBrowser(),
+      startServer({ settings: { KITHDB_DIALECT: 'qdrant' } }),
+    ]);
+    await ask(server.url, 'PUT', '/collections/shop', '', {
+      vectors: { size: 4, distance: 'Cosine' },
+      sparse_vectors: { text: { modifier: 'idf' } },
+    });
+    const points = Array.from({ length: 300 }, (_, id) => ({
+      id,
+      vector: {
+        '': [Math.cos(id), Math.sin(id), (id % 7) / 7, 0.1],
+        text: { text: `shoe ${id}`, model: 'qdrant/bm25' },
+      },
+      payload: { colour: ['red', 'green', 'blue'][id % 3], price: id * 1.5, title: `Shoe ${id}` },
+    }));
+    await ask(server.url, 'PUT', '/collections/shop/points?wait=true', '', { points });
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+    '#/collections': (page) => page.getByRole('link', { name: 'shop' }).waitFor(),
+    '#/create': (page) => page.getByRole('button', { name: 'Create collection' }).waitFor(),
+    '#/collections/shop': (page) => page.getByText('Add a field index').click(),
+    '#/collections/shop/points': (page) => page.locator('table.points button').first().click(),
+    '#/collections/shop/upload': (page) => page.getByLabel('A JSONL or CSV file').waitFor(),
+    '#/collections/shop/search/5': (page) => page.getByText(/^10 points in/).waitFor(),
+    '#/collections/shop/map': async (page) => {
+      await page.getByRole('button', { name: 'Draw the map' }).click();
+      await page.getByText(/laid out so that neighbours are near/).waitFor();
+      await page.getByLabel('Colour by').selectOption('colour');
+      await page.getByRole('list', { name: 'Colours' }).waitFor();
+      await until(async () => (await coloursOf(page, page.locator('canvas.map'))) > 30, 100);
+    },
+    '#/collections/shop/recall': async (page) => {
+      await page.getByLabel('Points that are searched for').selectOption('20');
+      await page.getByRole('button', { name: 'Measure' }).click();
+      await page.getByText('20 points measured').waitFor();
+    },
+    '#/collections/shop/snapshots': async (page) => {
+      await page.getByRole('button', { name: 'Make a snapshot' }).click();
+      await page
+        .getByRole('button', { name: /^Save shop/ })
+        .first()
+        .waitFor();
+    },
+    '#/requests': async (page) => {
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByLabel('Answer', { exact: true }).waitFor();
+    },
+    '#/tokens': (page) => page.getByLabel('Password', { exact: true }).waitFor(),
+    '#/server': (page) => page.locator('.plot canvas').first().waitFor(),
+  };
+
+  it.each(LOOKS)('is in order and accessible: $colorScheme, $width wide', async ({ colorScheme, width }) => {
+    const { page, context, faults } = await openPage(browser, server.url, {
+      colorScheme,
+      viewport: { width, height: 820 },
+    });
+    for (const [place, prepare] of Object.entries(steps)) {
+      await goTo(page, place);
+      await prepare(page);
+      await expectGood(page, place);
+      const name = place.replaceAll(/\W+/g, '-').replace(/^-/, '');
+      await page.screenshot({
+        path: join(PICTURES, `${name}-${colorScheme}-${width}.png`),
+        fullPage: true,
+        caret: 'initial',
+      });
+    }
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+}
+
+if (WALK === 'all') {
+  describeUnless(isNoChromium)('every page of the console', walkEveryPage);
+}
