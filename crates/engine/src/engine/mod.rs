@@ -41,7 +41,7 @@ pub use operation::Operation;
 pub use options::Options;
 pub use report::{BackgroundPanic, Report, Reported};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
-pub use status::{InstructionSets, Status, instruction_sets};
+pub use status::{CollectionFigures, DiskBytes, InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
 use crate::api::Strictness;
@@ -197,7 +197,7 @@ pub struct Engine {
     catalog_changes: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
-    /// None in an engine without threads.
+    /// None in an engine without threads, and where no recall is to be measured.
     calibrator: Mutex<Option<Calibrator>>,
     scrub: Mutex<Scrub>,
     /// None in an engine without threads.
@@ -226,6 +226,8 @@ struct Core {
     searches: Arc<Totals>,
     /// What the answers that are being written hold.
     answers: AnswersInProgress,
+    /// Collections that the reports have figures of.
+    reported_collections: usize,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
@@ -333,6 +335,7 @@ impl Engine {
             heavy: Mutex::new(None),
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
+            reported_collections: options.reported_collections,
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
@@ -342,8 +345,9 @@ impl Engine {
         let supervisor = &catalog.shared().supervisor;
         let tuner =
             (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage, supervisor).ok());
-        let calibrator =
-            if inline { None } else { Some(Calibrator::start(&catalog).map_err(OpenError::Threads)?) };
+        let calibrator = (!inline && options.calibration_share > 0.0)
+            .then(|| Calibrator::start(&catalog, options.calibration_share).map_err(OpenError::Threads))
+            .transpose()?;
         let reporter = if inline { None } else { Some(Reporter::start(&core).map_err(OpenError::Threads)?) };
         Ok(Engine {
             core,
