@@ -78,7 +78,10 @@ function calibratedMs(pid) {
   for (const task of readdirSync(tasks)) {
     const stat = readFileSync(`${tasks}/${task}/stat`, 'utf8');
     // The name may hold spaces and brackets; behind it come the state and ten numbers, then user and system time.
-    const [name, rest] = [stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')), stat.slice(stat.lastIndexOf(')') + 2)];
+    const [name, rest] = [
+      stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
+      stat.slice(stat.lastIndexOf(')') + 2),
+    ];
     if (name !== THREAD) continue;
     const [user, system] = rest.split(' ').slice(11, 13).map(Number);
     return (user + system) * TICK_MS;
@@ -100,8 +103,11 @@ function report() {
     console.log(`${figure.padEnd(34)} ${ratio.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]`);
   }
   const calibration_ms = pairs.map(({ worked }) => worked.with);
-  console.log(`processor time of the calibration during the searches of each pair: ${calibration_ms.join(', ')} ms`);
-  if (calibration_ms.some((ms) => ms === 0)) console.log('it was over before the searches were: take more rows');
+  console.log(
+    `processor time of the calibration during the searches of each pair: ${calibration_ms.join(', ')} ms`,
+  );
+  if (calibration_ms.some((ms) => ms === 0))
+    console.log('it was over before the searches were: take more rows');
   const written = { machine: origin, set: set.name, percent: Number(flags.percent), calibration_ms, results };
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(written, null, 2)}\n`);
 }

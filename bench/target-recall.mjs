@@ -45,7 +45,9 @@ const TARGETS = [0.9, 0.95, 0.98, 0.99];
 const TOLERANCE = 0.005;
 const LEAST_RATE = 0.8;
 const WIDTHS = [
-  ...[10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 224, 272, 320, 384, 448, 544],
+  ...[
+    10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 224, 272, 320, 384, 448, 544,
+  ],
   ...[640, 768, 896, 1088, 1280, 1536, 1792, 2176, 2560, 3072, 4096],
 ];
 const FILTERS = { none: undefined, '40 %': below(40), '10 %': below(10) };
@@ -139,7 +141,14 @@ async function measureRun(db, set, run) {
   const measured = queries.slice(LIVE_QUERIES, LIVE_QUERIES + Number(flags.queries));
   const found = [];
   for (const [filter, condition] of Object.entries(FILTERS)) {
-    found.push(...(await measureFilter(db, measured, condition)).map((one) => ({ set: set.name, run, filter, ...one })));
+    found.push(
+      ...(await measureFilter(db, measured, condition)).map((one) => ({
+        set: set.name,
+        run,
+        filter,
+        ...one,
+      })),
+    );
   }
   return found;
 }

@@ -157,7 +157,10 @@ export class EngineCalls {
 }
 
 /** What the span of a call says of its failure. */
-function failureOf(error: unknown, { failed }: EngineRoute): { readonly code: string; readonly status: number } {
+function failureOf(
+  error: unknown,
+  { failed }: EngineRoute,
+): { readonly code: string; readonly status: number } {
   return error instanceof EngineError
     ? { code: error.code, status: engineFailure(error.code, error.details, failed).status }
     : { code: 'internal', status: 500 };

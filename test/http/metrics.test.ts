@@ -212,15 +212,19 @@ describe('C3.16 GET /metrics', () => {
       { name: 'b', ...figures, points: 9, recall: { recall: 0.98, low: 0.97, high: 0.99 } },
     ];
     const page = await scrape(service);
-    expect(page.samples.filter(({ labels }) => labels.collection !== undefined)).toHaveLength(8 + 11);
+    expect(page.samples.filter(({ labels }) => labels['collection'] !== undefined)).toHaveLength(8 + 11);
     expect(valuesOf(page, 'kithdb_collection_points')).toEqual([1, 9]);
     expect(valuesOf(page, 'kithdb_collection_memory_bytes', { collection: 'b' })).toEqual([2]);
     expect(valuesOf(page, 'kithdb_collection_disk_bytes', { collection: 'b' })).toEqual([3]);
     expect(valuesOf(page, 'kithdb_collection_index_backlog', { collection: 'b' })).toEqual([4, 5, 6]);
     expect(valuesOf(page, 'kithdb_collection_searches_total', { collection: 'b' })).toEqual([7]);
     expect(valuesOf(page, 'kithdb_collection_writes_total', { collection: 'b' })).toEqual([8]);
-    expect(valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'b' })).toEqual([0.98, 0.97, 0.99]);
-    expect(valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'a \\"quoted\\" name' })).toEqual([]);
+    expect(valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'b' })).toEqual([
+      0.98, 0.97, 0.99,
+    ]);
+    expect(
+      valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'a \\"quoted\\" name' }),
+    ).toEqual([]);
     expect(valuesOf(page, 'kithdb_collection_points', { collection: 'a \\"quoted\\" name' })).toEqual([1]);
   });
 

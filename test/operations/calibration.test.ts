@@ -47,10 +47,10 @@ describe('C14 a panic of the calibration', () => {
     const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: [id % 31, id % 7, id % 3, 1] }));
     await send(server, 'PUT', '/collections/c/points?wait=true', { json: { points } });
     // It rests for a second; then it succeeds.
-    await until(async () => (await info()).optimizer_status !== 'ok');
+    await until(async () => (await info())['optimizer_status'] !== 'ok');
     expect(await info()).toMatchObject({ recall_estimate: null });
-    await until(async () => (await info()).optimizer_status === 'ok');
-    await until(async () => (await info()).recall_estimate !== null);
+    await until(async () => (await info())['optimizer_status'] === 'ok');
+    await until(async () => (await info())['recall_estimate'] !== null);
     const said = 'a defect of the engine: background work failed. Please report it';
     await until(() => logged.filter(({ msg }) => msg === said).length === 2);
     const panics = logged.filter(({ msg }) => msg === said);
@@ -65,6 +65,6 @@ describe('C14 a panic of the calibration', () => {
         text.includes('kithdb_background_restarts_total{task="calibration"} 1\n')
       );
     });
-    expect((await info()).status).toBe('green');
+    expect((await info())['status']).toBe('green');
   });
 });

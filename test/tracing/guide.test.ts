@@ -13,7 +13,15 @@ it('the file of the guide traces a server that is started with it', async () => 
   const guide = readFileSync(join(ROOT, 'docs', 'guides', 'tracing.md'), 'utf8');
   const code = snippetsOf(guide).find(({ name }) => name === 'tracing.mjs')?.code ?? '';
   writeFileSync(join(folder, 'tracing.mjs'), code);
-  const args = [join(ROOT, 'bin', 'kithdb.js'), '--port', '0', '--data-dir', 'data', '--token-store', 'memory'];
+  const args = [
+    join(ROOT, 'bin', 'kithdb.js'),
+    '--port',
+    '0',
+    '--data-dir',
+    'data',
+    '--token-store',
+    'memory',
+  ];
   const server = spawn(process.execPath, args, {
     cwd: folder,
     env: { ...process.env, NODE_OPTIONS: '--import ./tracing.mjs' },
@@ -28,7 +36,9 @@ it('the file of the guide traces a server that is started with it', async () => 
     const [, url = ''] = /"url":"([^"]+)"/.exec(logged) ?? [];
     const headers = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` };
     await fetch(`${url}/healthz`, { headers });
-    await until(() => printed.includes(`traceId: '${TRACE}'`) && printed.includes("'http.route': '/healthz'"));
+    await until(
+      () => printed.includes(`traceId: '${TRACE}'`) && printed.includes("'http.route': '/healthz'"),
+    );
   } finally {
     server.kill();
     await until(() => server.exitCode !== null);

@@ -72,7 +72,9 @@ describe('requests as spans of OpenTelemetry', () => {
   }
 
   it('are children of the caller, by the conventions for HTTP, and the call of the engine is theirs', async () => {
-    expect(await search({ headers: { ...caller(), 'x-request-id': 'r-1', 'user-agent': 'tests' } })).toBe(200);
+    expect(await search({ headers: { ...caller(), 'x-request-id': 'r-1', 'user-agent': 'tests' } })).toBe(
+      200,
+    );
     const request = spanNamed(`POST ${SEARCH}`);
     expect(request.spanContext().traceId).toBe(TRACE);
     expect(request.parentSpanContext).toMatchObject({ spanId: PARENT, isRemote: true });
@@ -104,7 +106,7 @@ describe('requests as spans of OpenTelemetry', () => {
     await search({ headers: caller() });
     await search({ headers: caller('00') });
     const lines = service.logged.filter(({ msg }) => msg === 'request');
-    expect(lines.map((line) => line.trace_id)).toEqual([TRACE, TRACE]);
+    expect(lines.map((line) => line['trace_id'])).toEqual([TRACE, TRACE]);
     expect(spans()).toHaveLength(2);
   });
 
@@ -128,7 +130,9 @@ describe('requests as spans of OpenTelemetry', () => {
     expect(requests.map(({ attributes }) => attributes['http.response.status_code'])).toEqual([404, 500]);
     expect(requests.map(({ status }) => status.code)).toEqual([0, 2]);
     expect(requests.map(({ attributes }) => attributes['error.type'])).toEqual([undefined, '500']);
-    expect(JSON.stringify(spans().map(({ attributes, status }) => [attributes, status]))).not.toContain('secret');
+    expect(JSON.stringify(spans().map(({ attributes, status }) => [attributes, status]))).not.toContain(
+      'secret',
+    );
   });
 
   it('are named by the route, and hold no path, query, body or credential', async () => {
@@ -214,7 +218,10 @@ it('without an SDK no header of a trace is read, no span made, and the API not e
       const loaded = Object.keys(require.cache).filter((file) => file.includes('opentelemetry'));
       console.log(JSON.stringify([tracing === undefined, loaded]));
     });`;
-  expect(JSON.parse(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }))).toEqual([true, []]);
+  expect(JSON.parse(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }))).toEqual([
+    true,
+    [],
+  ]);
   const service = await startService();
   await send(service, 'POST', '/collections/c/points/search', { json: {}, headers: caller() });
   await until(() => service.requests.inProgress === 0);

@@ -61,8 +61,7 @@ fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop, share: f64) {
         let pace = Pacer::new(stop, share);
         let mut has_worked = false;
         // A round takes minutes: one that is deleted meanwhile must not stay in memory until its turn.
-        let collections: Vec<Weak<Collection>> =
-            catalog.collections().iter().map(Arc::downgrade).collect();
+        let collections: Vec<Weak<Collection>> = catalog.collections().iter().map(Arc::downgrade).collect();
         for collection in collections.iter().filter_map(Weak::upgrade) {
             if stop.is_requested() {
                 return;
