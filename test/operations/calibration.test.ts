@@ -17,8 +17,8 @@ describe('C14 a panic of the calibration', () => {
   let server: RunningServer;
 
   beforeAll(async () => {
-    // The first ends the thread when it starts, the second a measurement of a collection.
-    loadBinding().setTestSwitches({ panicIn: 'calibration:2' });
+    // The first ends the thread when it starts, the others the look at a collection: it rests for 1, 2 and 4 s.
+    loadBinding().setTestSwitches({ panicIn: 'calibration:4' });
     const commandLine = readFlags(['--port', '0', '--data-dir', dataDir, '--calibration-percent', '100']);
     const env = { KITHDB_TOKEN_STORE: 'memory' };
     server = await startServer(loadConfig({ commandLine, env, terminal: false }), {
@@ -44,24 +44,25 @@ describe('C14 a panic of the calibration', () => {
     await send(server, 'PUT', '/collections/c', {
       json: { vectors: { size: 4, distance: 'Euclid' }, hnsw_config: { full_scan_threshold: 10 } },
     });
+    await until(async () => (await info())['optimizer_status'] !== 'ok');
+    expect(await info()).toMatchObject({ status: 'yellow', recall_estimate: null });
     const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: [id % 31, id % 7, id % 3, 1] }));
     await send(server, 'PUT', '/collections/c/points?wait=true', { json: { points } });
-    // It rests for a second; then it succeeds.
-    await until(async () => (await info())['optimizer_status'] !== 'ok');
-    expect(await info()).toMatchObject({ recall_estimate: null });
     await until(async () => (await info())['optimizer_status'] === 'ok');
     await until(async () => (await info())['recall_estimate'] !== null);
     const said = 'a defect of the engine: background work failed. Please report it';
-    await until(() => logged.filter(({ msg }) => msg === said).length === 2);
+    await until(() => logged.filter(({ msg }) => msg === said).length === 4);
     const panics = logged.filter(({ msg }) => msg === said);
     expect(panics.map(({ task, collection }) => [task, collection])).toEqual([
       ['calibration', undefined],
+      ['calibration', 'c'],
+      ['calibration', 'c'],
       ['calibration', 'c'],
     ]);
     await until(async () => {
       const { text } = await send(server, 'GET', '/metrics');
       return (
-        text.includes('kithdb_background_panics_total{task="calibration"} 2\n') &&
+        text.includes('kithdb_background_panics_total{task="calibration"} 4\n') &&
         text.includes('kithdb_background_restarts_total{task="calibration"} 1\n')
       );
     });
