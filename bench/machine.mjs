@@ -18,7 +18,16 @@ const VECTOR_INSTRUCTIONS = [
 ];
 
 /** Flags whose values are paths of this machine; a result has only their last part. */
-const PATH_FLAGS = ['--data', '--out', '--picture', '--folder', '--before', '--tree', '--against'];
+const PATH_FLAGS = [
+  '--data',
+  '--out',
+  '--picture',
+  '--folder',
+  '--before',
+  '--tree',
+  '--against',
+  '--packages',
+];
 
 /** Processes that ran or waited before the benchmark started, as a mean over a minute. */
 export function load() {
@@ -50,7 +59,11 @@ export function machine(script) {
  */
 export function withoutPaths(args) {
   return args.map((arg, at) => {
-    if (PATH_FLAGS.includes(args[at - 1])) return basename(arg);
+    if (PATH_FLAGS.includes(args[at - 1]))
+      return arg
+        .split(',')
+        .map((path) => basename(path))
+        .join();
     const [name, value] = arg.split(/=(.*)/s);
     return PATH_FLAGS.includes(name) && value ? `${name}=${basename(value)}` : arg;
   });

@@ -1,7 +1,6 @@
 /**
- * Searches of two checkouts of this project whose servers run at the same time and are searched in turns of a second. What
- * else the machine does then meets both, which runs one after the other do not have: their ratio differs from pair to pair
- * several times as much.
+ * Searches of two servers that run at the same time and are searched in turns of a second. What else the machine does then
+ * meets both, which runs one after the other do not have: their ratio differs from pair to pair several times as much.
  */
 import { median } from './median.mjs';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,26 +22,37 @@ const CONNECTIONS = [1, 16];
 /**
  * One pair: both servers started anew, since two starts of one server differ by some percent for as long as they run.
  *
- * @param {Record<'before' | 'after', string>} trees built checkouts
+ * @param {Record<string, {tree: string, flags?: string[]}>} starts two servers by name: a built checkout, and flags
  * @param {ReturnType<typeof import('../data/vector-set.mjs').readVectorSet>} set
- * @param {boolean} afterFirst which of them takes the first turn
- * @returns {Promise<Record<'before' | 'after', Record<string, {value: number, lowerIsBetter?: boolean}>>>} figures by name
+ * @param {string[]} order their names, that of the first turn first
+ * @param {object} [how]
+ * @param {boolean} [how.suspends] whether the server that is not searched is suspended meanwhile
+ * @param {(which: string, pid: number, turn: () => Promise<any>) => Promise<any>} [how.around] does a turn of a server
+ * @returns {Promise<Record<string, Record<string, {value: number, lowerIsBetter?: boolean}>>>} figures by server
  */
-export async function searchSideBySide(trees, set, afterFirst) {
-  const order = afterFirst ? ['after', 'before'] : ['before', 'after'];
+export async function searchSideBySide(starts, set, order, how = {}) {
+  const { suspends = false, around = (_which, _pid, turn) => turn() } = how;
   const servers = {};
+  const search = async (which, connections, seconds) => {
+    const { server, url, searches } = servers[which];
+    const others = suspends ? order.filter((other) => other !== which) : [];
+    const signal = (name) => others.forEach((other) => process.kill(servers[other].server.pid, name));
+    signal('SIGSTOP');
+    try {
+      return await around(which, server.pid, () => measureRate(url, connections, searches, seconds));
+    } finally {
+      signal('SIGCONT');
+    }
+  };
   try {
-    for (const which of order) servers[which] = await loaded(trees[which], set);
-    const figures = { before: {}, after: {} };
+    for (const which of order) servers[which] = await loaded(starts[which], set);
+    const figures = Object.fromEntries(order.map((which) => [which, {}]));
     for (const connections of CONNECTIONS) {
-      const turns = { before: [], after: [] };
-      for (const { url, searches } of Object.values(servers)) {
-        await measureRate(url, connections, searches, WARM_UP_SECONDS);
-      }
+      const turns = Object.fromEntries(order.map((which) => [which, []]));
+      for (const which of order) await search(which, connections, WARM_UP_SECONDS);
       for (let turn = 0; turn < TURNS; turn += 1) {
         for (const which of turn % 2 === 0 ? order : order.toReversed()) {
-          const { url, searches } = servers[which];
-          turns[which].push(await measureRate(url, connections, searches, TURN_SECONDS));
+          turns[which].push(await search(which, connections, TURN_SECONDS));
         }
       }
       for (const which of order) Object.assign(figures[which], figuresOf(turns[which], connections));
@@ -65,9 +75,9 @@ function figuresOf(turns, connections) {
 }
 
 /** A started server with the whole set, indexed, and the searches for it. */
-async function loaded(tree, set) {
+async function loaded({ tree, flags: more = [] }, set) {
   const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-bench-'));
-  const flags = ['--port', '0', '--data-dir', dataDir, '--log-level', 'info'];
+  const flags = ['--port', '0', '--data-dir', dataDir, '--log-level', 'info', ...more];
   const server = await startServer(join(tree, 'bin', 'kithdb.js'), flags);
   const url = new URL(server.url);
   const prepare = (method, path, body = '') => requestBytes(url, method, `${COLLECTION}${path}`, body, '');

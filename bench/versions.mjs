@@ -114,8 +114,11 @@ async function compare(bench) {
 
 function onePair(bench, afterFirst) {
   const { sideBySide } = BENCHES[bench];
-  if (sideBySide !== undefined) return sideBySide(trees, readVectorSet(flags.data), afterFirst);
   const order = afterFirst ? ['after', 'before'] : ['before', 'after'];
+  if (sideBySide !== undefined) {
+    const starts = Object.fromEntries(order.map((which) => [which, { tree: trees[which] }]));
+    return sideBySide(starts, readVectorSet(flags.data), order);
+  }
   return Object.fromEntries(order.map((which) => [which, figuresOf(bench, trees[which])]));
 }
 

@@ -21,6 +21,7 @@ import { DIALECTS } from './http/dialect';
 import { drain } from './http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from './http/http-server';
 import { Lifecycle } from './http/lifecycle';
+import type { Tracing } from './http/request-trace';
 import { authority, listen, StartError } from './http/listen';
 import { AuditLog } from './http/audit-log';
 import { httpListeners } from './http/listener';
@@ -42,6 +43,7 @@ import { allRoutes } from './routes';
 import { SnapshotService } from './snapshots/service';
 import { SnapshotStore } from './snapshots/store';
 import { productVersion } from './system/version';
+import { openTracing } from './tracing/open';
 
 export { StartError } from './http/listen';
 
@@ -87,6 +89,8 @@ interface Start {
   readonly lifecycle: Lifecycle;
   readonly state: ProcessState;
   readonly snapshots: SnapshotService;
+  /** Undefined where no SDK of OpenTelemetry was registered. */
+  readonly tracing: Tracing | undefined;
   /** Every step adds how to close what it opened. */
   readonly cleanUp: CleanUp;
 }
@@ -108,7 +112,13 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
-  const start: Start = { config, log, lifecycle, cleanUp, snapshots, state: localProcessState(config) };
+  const tracing = await openTracing(productVersion());
+  // Behind the last requests: what they were traced as is exported then.
+  cleanUp.add('tracing', () => tracing?.flush());
+  const start: Start = {
+    ...{ config, log, lifecycle, cleanUp, snapshots, tracing },
+    state: localProcessState(config),
+  };
   const auth = openStore(start);
   lifecycle.closedWhen(() => auth.current?.isClosed === true);
   const { server, port } = await serve(start, auth);
@@ -192,7 +202,7 @@ async function serve(start: Start, auth: Deferred<AuthService>): Promise<{ serve
 }
 
 function createServer(start: Start, auth: Deferred<AuthService>): Server {
-  const { config, log, lifecycle, state, snapshots } = start;
+  const { config, log, lifecycle, state, snapshots, tracing } = start;
   let listening: Server | undefined;
   const ownAddress = (): OwnAddress | undefined => {
     const address = listening?.address();
@@ -222,6 +232,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
     guard: originGuard(config),
     lifecycle,
     log,
+    tracing,
     limits: {
       bodyBytes: Math.min(config.maxBodyBytes, bytesInFlight(config)),
       authBodyBytes: AUTH_BODY_BYTES,
@@ -266,12 +277,13 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
 /** Makes the engine without opening it. */
 function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
   const { dataDir, searchThreads, memoryLimit, limits, scrubMbPerSecond, scrubIntervalHours } = config;
-  const { allowFilesystem: allowedFileSystems, models } = config;
+  const { allowFilesystem: allowedFileSystems, models, calibrationPercent, metricsCollections } = config;
   const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const make = async (): Promise<Engine> =>
     factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
+      ...{ calibrationShare: calibrationPercent / 100, reportedCollections: metricsCollections },
       ...(scrubMbPerSecond > 0 && { scrub }),
       ...(models.length > 0 && { models: new EndpointModels(models) }),
     });

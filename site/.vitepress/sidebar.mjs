@@ -44,6 +44,7 @@ export const sidebar = [
       page('Clones and snapshots', '/snapshots'),
       page('The web console', '/guides/console'),
       page('Monitoring', '/guides/monitoring'),
+      page('Tracing', '/guides/tracing'),
       page('Operations in full', '/operations'),
     ],
   },

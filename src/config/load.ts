@@ -38,6 +38,10 @@ export interface Config {
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
+  /** Share of the processors that measuring recall may use, from 0 to 100. */
+  readonly calibrationPercent: number;
+  /** Collections with metrics of their own. */
+  readonly metricsCollections: number;
   /** What was asked for, undefined when nothing was; the state itself is the authentication service's. */
   readonly authEnabled: boolean | undefined;
   /** The access token with which commands call a server. */
@@ -268,6 +272,8 @@ function assemble(
     console: values.console,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
+    calibrationPercent: values.calibrationPercent,
+    metricsCollections: values.metricsCollections,
     authEnabled: values.authEnabled,
     token: values.token,
     sourceToken: values.sourceToken,

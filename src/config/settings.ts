@@ -163,6 +163,24 @@ export const SETTINGS = {
     about:
       'How much memory the process may hold; 128 MiB of it are for Node. From 90 % on, writes that make data grow get a 507, until less than 85 % is held.',
   }),
+  calibrationPercent: setting({
+    group: 'Server',
+    parse: wholeNumber(0, 100),
+    fallback: 1,
+    fallbackText: '1',
+    placeholder: 'PERCENT',
+    about:
+      'The share of the processors that measuring the recall of searches may use, in percent, and never more than one of them. With 0 none is measured, and a formula chooses the width for a target_recall.',
+  }),
+  metricsCollections: setting({
+    group: 'Server',
+    parse: wholeNumber(0, 1000),
+    fallback: 0,
+    fallbackText: '0',
+    placeholder: 'N',
+    about:
+      'How many collections have metrics of their own, with their names as labels: those that were created first. Each takes eleven time series.',
+  }),
   authEnabled: setting<boolean | undefined>({
     group: 'Authentication',
     parse: parseSwitch,

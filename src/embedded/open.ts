@@ -19,6 +19,11 @@ export interface OpenOptions {
   readonly searchThreads?: number;
   /** Bytes that this process may hold while it is the owner; those of its control group or of the machine when absent. */
   readonly memoryLimit?: number;
+  /**
+   * The share of the processors that measuring recall may use while this process is the owner, in percent (C14): from 0, with
+   * which none is measured, to 100; 1 when absent.
+   */
+  readonly calibrationPercent?: number;
   /** Names of file systems on which a new folder may be made although they do not keep the promises of one. */
   readonly allowFilesystem?: readonly string[];
   /** The models that make vectors of texts in this process (C16), beside those that are built in. */
@@ -43,14 +48,18 @@ export async function openFolder(folder: string, options: OpenOptions = {}): Pro
 
 function engineOptions(folder: string, options: OpenOptions): EngineOptions {
   const { exclusive = false, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
-  const { searchThreads, memoryLimit, allowFilesystem, models } = options;
+  const { searchThreads, memoryLimit, calibrationPercent, allowFilesystem, models } = options;
   if (exclusive && readOnly) {
     throw new TypeError('exclusive and readOnly exclude each other');
+  }
+  if (calibrationPercent !== undefined && !(calibrationPercent >= 0 && calibrationPercent <= 100)) {
+    throw new TypeError('calibrationPercent must be a number from 0 to 100');
   }
   return {
     dataDir: resolve(folder),
     ...(searchThreads !== undefined && { searchThreads }),
     memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
+    ...(calibrationPercent !== undefined && { calibrationShare: calibrationPercent / 100 }),
     sharing: { exclusive, readOnly, patienceMs: timeoutMs },
     ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
     ...(models !== undefined && models.length > 0 && { models: new EndpointModels(checked(models)) }),

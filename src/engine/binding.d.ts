@@ -84,6 +84,11 @@ export declare class NativeEngine {
   refresh(id: number, maxAgeMs: number): void
   /** What the engine served when the last report was made; nothing while it is not open. */
   status(): NativeStatus
+  /**
+   * Figures of the collections that were created first, when the last report was made; none where `open` asked for none,
+   * and while the engine is not open.
+   */
+  collectionFigures(): NativeCollectionFigures
   /** What an operator had to deal with when the last report was made; nothing while the engine is not open. */
   healthIssues(): Array<NativeHealthIssue>
   /** The panics of background work until the last report was made; nothing while the engine is not open. */
@@ -179,6 +184,36 @@ export interface NativeCheckReport {
   bytes: number
 }
 
+/** Figures of some collections, in columns. */
+export interface NativeCollectionFigures {
+  /** Their names. */
+  names: Array<string>
+  /**
+   * For each of them: points, bytes in memory, bytes on disk, rows of dense fields, rows of sparse fields and points of
+   * field indexes that are in no index yet, searches, writes, and the measured recall with the ends of its interval, which
+   * are NaN where none is measured.
+   */
+  figures: Float64Array
+}
+
+/** Bytes on disk. */
+export interface NativeDiskBytes {
+  /** Of the log. */
+  log: number
+  /** Of the files of collections, as they were within the last seconds. */
+  data: number
+}
+
+/** How long something took, since the engine was opened. */
+export interface NativeDurations {
+  /** Upper bounds of the buckets, in seconds. */
+  bounds: Array<number>
+  /** How many were in each bucket, and above the last bound; not cumulative. */
+  counts: Array<number>
+  /** The sum of all, in seconds. */
+  seconds: number
+}
+
 /** A quarantined collection. */
 export interface NativeFault {
   /** Its name. */
@@ -221,6 +256,16 @@ export interface NativeHealthIssue {
   collection?: string
   /** What is wrong. */
   what: string
+}
+
+/** What is in no index yet. */
+export interface NativeIndexBacklog {
+  /** Rows of dense fields that are not in the graph. */
+  dense: number
+  /** Rows of sparse fields that are in no block. */
+  sparse: number
+  /** Points that the builders of field indexes have not read. */
+  field: number
 }
 
 /** Names of instruction sets, such as `avx512`. */
@@ -307,6 +352,8 @@ export interface NativePanicCount {
   task: string
   /** Since the engine was opened. */
   count: number
+  /** How often its thread was taken up again after one. */
+  restarts: number
 }
 
 /** A panic. */
@@ -477,6 +524,14 @@ export interface NativeStatus {
   memory: NativeMemory
   /** What is held of the memory that is allowed. */
   memoryUse: NativeMemoryUse
+  /** What is held of the disk. */
+  disk: NativeDiskBytes
+  /** What is in no index yet, over all collections. */
+  indexBacklog: NativeIndexBacklog
+  /** How long the syncs of the log took. */
+  logSyncs: NativeDurations
+  /** How long the checkpoints of collections took. */
+  checkpoints: NativeDurations
   /** Points that were removed since the engine was opened because their time had come. */
   expiredPoints: number
   /** Cursors that are open. */
@@ -515,6 +570,10 @@ export interface OpenOptions {
   memory?: NativeMemoryOptions
   /** Limits that differ from their defaults. */
   limits?: NativeLimits
+  /** Share of the processors that measuring recall may use, 0 for none; a hundredth when absent. */
+  calibrationShare?: number
+  /** Collections that reports have figures of; none when absent. */
+  reportedCollections?: number
   /** How files are read in the background for signs of decay; not at all when absent. */
   scrub?: NativeScrubOptions
   /** How the directory is shared with other processes; as a server has it when absent. */

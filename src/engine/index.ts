@@ -1,7 +1,8 @@
 import { loadBinding } from './load';
 import { NumberedBody } from './numbered-body';
 import { namingModel, vectorsOf } from './text-vectors';
-import type { Completion, NativeEngine } from './binding';
+import type { Completion, NativeEngine, OpenOptions } from './binding';
+import { collectionFigures } from './collection-figures';
 import {
   EngineError,
   type AdoptedFolder,
@@ -73,6 +74,23 @@ export function openNativeEngine(options: EngineOptions): Engine {
   return new Facade(options);
 }
 
+/** What the binding opens an engine with; it takes no options that are undefined. */
+function nativeOptions(options: EngineOptions): OpenOptions {
+  const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
+  const { calibrationShare, reportedCollections } = options;
+  return {
+    dataDir,
+    ...(searchThreads === undefined ? {} : { searchThreads }),
+    ...(memory === undefined ? {} : { memory }),
+    ...(limits === undefined ? {} : { limits }),
+    ...(calibrationShare === undefined ? {} : { calibrationShare }),
+    ...(reportedCollections === undefined ? {} : { reportedCollections }),
+    ...(scrub === undefined ? {} : { scrub }),
+    ...(sharing === undefined ? {} : { sharing }),
+    ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
+  };
+}
+
 /** The engine behind the native binding: numbers the calls and hands their answers back. */
 class Facade implements Engine {
   private native: NativeEngine | undefined;
@@ -100,17 +118,8 @@ class Facade implements Engine {
       });
       this.native = native;
       this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
-      const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = this.options;
       const warning = await this.awake((id) => {
-        native.open(id, {
-          dataDir,
-          ...(searchThreads === undefined ? {} : { searchThreads }),
-          ...(memory === undefined ? {} : { memory }),
-          ...(limits === undefined ? {} : { limits }),
-          ...(scrub === undefined ? {} : { scrub }),
-          ...(sharing === undefined ? {} : { sharing }),
-          ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
-        });
+        native.open(id, nativeOptions(this.options));
       });
       this.state = 'ready';
       return warning.length === 0 ? undefined : warning.toString();
@@ -242,30 +251,10 @@ class Facade implements Engine {
     }
     const snapshot = this.currentSnapshot(native);
     if (snapshot.status === undefined) {
-      const {
-        memory,
-        memoryUse,
-        expiredPoints,
-        cursors,
-        cursorBytes,
-        searches,
-        recall,
-        reads,
-        kernels,
-        ...served
-      } = native.status();
-      const internals = {
-        memory,
-        memoryUse,
-        expiredPoints,
-        cursors,
-        cursorBytes,
-        searches,
-        reads,
-        kernels,
-        ...(recall && { recall }),
-      };
-      snapshot.status = { ...served, internals };
+      const { collections, points, quarantined, faults, logDamages, ...internals } = native.status();
+      const served = { collections, points, quarantined, faults, logDamages };
+      const figures = this.options.reportedCollections ? collectionFigures(native.collectionFigures()) : [];
+      snapshot.status = { ...served, internals: { ...internals, collections: figures } };
     }
     return { state, ...snapshot.status };
   }

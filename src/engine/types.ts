@@ -219,7 +219,12 @@ export interface HealthIssue {
 /** The panics of background work of an open engine, which it has caught. */
 export interface BackgroundPanics {
   /** How many each task had since the engine was opened. */
-  readonly counts: readonly { readonly task: string; readonly count: number }[];
+  readonly counts: readonly {
+    readonly task: string;
+    readonly count: number;
+    /** How often its thread was taken up again after one. */
+    readonly restarts: number;
+  }[];
   /** The last ones, oldest first; at most 64. */
   readonly events: readonly {
     /** Grows from panic to panic of this process. */
@@ -257,6 +262,48 @@ export interface ScrubReport {
   }[];
 }
 
+/** What is in no index yet. */
+export interface IndexBacklog {
+  /** Rows of dense fields that are not in the graph. */
+  readonly dense: number;
+  /** Rows of sparse fields that are in no block of the inverted index. */
+  readonly sparse: number;
+  /** Points that the builders of field indexes have not read, for each index. */
+  readonly field: number;
+}
+
+/** How long something took, since the engine was opened. */
+export interface Durations {
+  /** Upper bounds of the buckets, in seconds. */
+  readonly bounds: readonly number[];
+  /** How many were in each bucket, and above the last bound; not cumulative. */
+  readonly counts: ArrayLike<number>;
+  /** The sum of all, in seconds. */
+  readonly seconds: number;
+}
+
+/** Figures of one collection. */
+export interface CollectionFigures {
+  readonly name: string;
+  readonly points: number;
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  readonly backlog: IndexBacklog;
+  /** Requests that searched it since it was opened. */
+  readonly searches: number;
+  /** Writes that were applied since it was created. */
+  readonly writes: number;
+  /** Absent where none is measured. */
+  readonly recall?: Recall;
+}
+
+/** A measured recall with its interval of 95 % (C14). */
+export interface Recall {
+  readonly recall: number;
+  readonly low: number;
+  readonly high: number;
+}
+
 /** Internal figures of an open engine, for operators. */
 export interface EngineInternals {
   /** What is held of the memory that is allowed, in bytes; all 0 without a limit. */
@@ -284,6 +331,15 @@ export interface EngineInternals {
     /** As they were when they were last measured, seconds ago. */
     readonly fieldIndexes: number;
   };
+  /** Bytes on disk: of the log, and of the files of collections as they were within the last seconds. */
+  readonly disk: { readonly log: number; readonly data: number };
+  /** Over all collections. */
+  readonly indexBacklog: IndexBacklog;
+  readonly logSyncs: Durations;
+  /** Of those that wrote something. */
+  readonly checkpoints: Durations;
+  /** Of the collections that were created first, as many as {@link EngineOptions.reportedCollections}. */
+  readonly collections: readonly CollectionFigures[];
   /** Points that were removed since the engine was opened because their time had come (C17). */
   readonly expiredPoints: number;
   /** Cursors that are open (C22), and the bytes that they hold at most. */
@@ -306,8 +362,8 @@ export interface EngineInternals {
     /** Rows compared again by their originals. */
     readonly reranked: number;
   };
-  /** The recall of searches of the collection where it is least, with its interval of 95 %; absent where none is measured (C14). */
-  readonly recall?: { readonly recall: number; readonly low: number; readonly high: number };
+  /** Of searches of the collection where it is least; absent where none is measured. */
+  readonly recall?: Recall;
   /** Reads that wait for a thread, and threads that run light and heavy ones. */
   readonly reads: { readonly waiting: number; readonly light: number; readonly heavy: number };
   /** The instruction sets in use, such as `avx512`: for original vectors and for codes. */
@@ -367,6 +423,10 @@ export interface EngineOptions {
   readonly allowedFileSystems?: readonly string[];
   /** The models that requests may have texts of beside those that are built in; none when absent. */
   readonly models?: TextModels;
+  /** Share of the processors that measuring recall may use (C14), 0 for none; a hundredth when absent. */
+  readonly calibrationShare?: number;
+  /** Collections that {@link EngineInternals} has figures of; none when absent. */
+  readonly reportedCollections?: number;
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
 }

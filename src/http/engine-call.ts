@@ -3,6 +3,7 @@ import {
   EngineError,
   type Answer,
   type Engine,
+  type EngineErrorCode,
   type EngineRequest,
   type IncomingBody,
 } from '../engine/types';
@@ -11,7 +12,7 @@ import { engineFailure } from './errors';
 import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
 import type { Parameters } from './parameters';
-import type { Refusal } from './refusal';
+import type { Refusal, RefusalReason } from './refusal';
 import type { RequestCounts } from './request-counts';
 import { COLLECTION_PARAMETER, type EngineRoute } from './route-table';
 import type { Client } from './shares';
@@ -41,6 +42,14 @@ export function abandon({ body, reservation }: Work): void {
  */
 export const NO_COLLECTION = '/';
 
+/** The errors of the engine that are refusals. */
+const REASONS: Readonly<Partial<Record<EngineErrorCode, RefusalReason>>> = {
+  overloaded: 'engine',
+  rate_limited: 'rate',
+  storage_full: 'storage_full',
+  memory_limit: 'memory_limit',
+};
+
 /** What calls of the engine need. */
 export interface EngineCallServices {
   readonly log: Logger;
@@ -68,12 +77,15 @@ export class EngineCalls {
 
   /** Executes a request and answers it. */
   execute(work: Work, parameters: Parameters): void {
-    const { exchange, engine, client, reservation } = work;
+    const { exchange, route, engine, client, reservation } = work;
     const room = this.services.admission.answerRoom(client);
+    const traced = exchange.trace?.engine(route.operation, exchange.params[COLLECTION_PARAMETER]);
     let answering: Promise<Answer>;
     try {
-      answering = engine.execute(engineRequest(work, parameters, room, this.services.dialect));
+      const request = engineRequest(work, parameters, room, this.services.dialect);
+      answering = traced === undefined ? engine.execute(request) : traced.run(() => engine.execute(request));
     } catch (error) {
+      traced?.end({ code: 'internal', status: 500 });
       abandon(work);
       this.fault(exchange, error);
       return;
@@ -89,6 +101,7 @@ export class EngineCalls {
     // Nothing handles the promise of `then`: errors of the callbacks are handled by `guarded`.
     void answering.then(
       (answer) => {
+        traced?.end();
         guarded(() => {
           // The answer stays in memory, and counts, until it is written or the client has disconnected.
           const unread = reservation.answer(answer.length, () => {
@@ -105,6 +118,7 @@ export class EngineCalls {
       },
       (error: unknown) => {
         guarded(() => {
+          traced?.end(failureOf(error, route));
           this.#fail(work, error, room);
         });
       },
@@ -121,8 +135,9 @@ export class EngineCalls {
       this.refuse(exchange, this.services.admission.refuseAnswer(room));
       return;
     }
-    if (error.code === 'overloaded') {
-      this.services.requests.refused('engine');
+    const reason = REASONS[error.code];
+    if (reason !== undefined) {
+      this.services.requests.refused(reason);
     }
     const details =
       exchange.params[COLLECTION_PARAMETER] === NO_COLLECTION && collection !== undefined
@@ -139,6 +154,16 @@ export class EngineCalls {
     }
     exchange.fail(failure);
   }
+}
+
+/** What the span of a call says of its failure. */
+function failureOf(
+  error: unknown,
+  { failed }: EngineRoute,
+): { readonly code: string; readonly status: number } {
+  return error instanceof EngineError
+    ? { code: error.code, status: engineFailure(error.code, error.details, failed).status }
+    : { code: 'internal', status: 500 };
 }
 
 function engineRequest(

@@ -8,6 +8,7 @@ import { failureAnswer, familyOf } from './envelope';
 import { shuttingDown, type Failure } from './errors';
 import type { Lifecycle } from './lifecycle';
 import { requestIds } from './request-id';
+import type { RequestTrace } from './request-trace';
 import type { RouteContext } from './route';
 import type { Route } from './route-table';
 import type { Target } from './target';
@@ -49,6 +50,8 @@ export class Exchange implements RouteContext, Refusable {
   principal: PrincipalKind = 'none';
   /** Whose credential it carries, such as `token 7`; undefined where none counts. */
   credential: string | undefined;
+  /** Its span, where requests are traced. */
+  trace: RequestTrace | undefined;
   /** What its access token may reach, as JSON for the engine; all where absent (C15). */
   limits: string | undefined;
   /** Headers that every answer of this exchange carries besides its own (CORS). */

@@ -10,6 +10,7 @@ import { Exchange } from './exchange';
 import { expressLane } from './express-lane';
 import { RouteMatcher } from './matcher';
 import type { RequestCounts } from './request-counts';
+import type { Tracing } from './request-trace';
 import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
 import { authorityOf, decodeParams, parseTarget } from './target';
 
@@ -22,6 +23,8 @@ export interface HttpServices extends ChainServices {
   readonly corsOrigins: readonly string[];
   /** Which requests are logged beside those that the level of the log has. */
   readonly requestLog?: RequestLogOptions;
+  /** Where requests are traced to; nowhere when absent, and then no header of a trace is read. */
+  readonly tracing?: Tracing | undefined;
   /** False sends the points endpoints through Express too; the tests compare both. */
   readonly hotLane?: boolean;
 }
@@ -130,11 +133,11 @@ function cutCounter(requests: RequestCounts, log: Logger): () => void {
  * @throws Error when the route table is wrong.
  */
 export function httpListeners(services: HttpServices): HttpListeners {
-  const { routes, requests, lifecycle, log } = services;
+  const { routes, requests, lifecycle, log, addresses, tracing } = services;
   checkRouteTable(routes);
   const matcher = new RouteMatcher(routes);
   const chain = new Chain(services);
-  const requestLog = new RequestLog(log, services.addresses, services.requestLog);
+  const requestLog = new RequestLog(log, addresses, services.requestLog);
   const crossOrigin = new CrossOrigin(services.corsOrigins);
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const express = expressLane(routes, matcher, chain, (request) => madeExchange(exchanges, request));
@@ -148,11 +151,13 @@ export function httpListeners(services: HttpServices): HttpListeners {
     const target = parseTarget(request.url ?? '/');
     const exchange = new Exchange(request, response, target, lifecycle);
     exchange.expectsContinue = expects === 'continue';
+    exchange.trace = tracing?.begin(exchange, addresses.of(request));
     requests.began();
     exchange.whenOver(() => {
       const seconds = exchange.elapsedSeconds();
       requests.ended(exchange, seconds);
       requestLog.ended(exchange, seconds);
+      exchange.trace?.end(exchange);
     });
     const refused = refuseHead(request, expects);
     if (refused !== undefined) {

@@ -1,7 +1,8 @@
 import { bodyTimeout, overloaded, type Failure } from './errors';
 
 /**
- * Why a request was not served although nothing is wrong with it, or (`unread_answer`) its answer was given up: the label
+ * Why a request was not served although nothing is wrong with it: for load, for the rate of its collection, or for want of
+ * room; or (`unread_answer`) its answer was given up: the label
  * of the metric that counts these.
  */
 export const REFUSAL_REASONS = [
@@ -14,6 +15,9 @@ export const REFUSAL_REASONS = [
   'answer_bytes',
   'unread_answer',
   'engine',
+  'rate',
+  'storage_full',
+  'memory_limit',
 ] as const;
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];

@@ -4,7 +4,7 @@ import type { Route } from './route-table';
 
 /** Upper bounds of the buckets of durations, in seconds; longer durations go into a last bucket. */
 export const DURATION_BOUNDS_SECONDS = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30,
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
 
 /** How a request ended: its status, or `aborted` when the client disconnected before the whole answer. */

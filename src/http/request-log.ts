@@ -55,6 +55,7 @@ export class RequestLog {
       ms: Math.round(ms * 1e3) / 1e3,
       address: this.addresses.of(exchange.request),
       principal: exchange.principal,
+      ...(exchange.trace !== undefined && { trace_id: exchange.trace.traceId }),
     };
   }
 

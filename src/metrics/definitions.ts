@@ -8,7 +8,7 @@ import {
 } from '../engine/types';
 import type { Lifecycle } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
-import type { Family, Sample } from './family';
+import { labelled, type Family } from './family';
 import { hugePages } from './huge-pages';
 
 /** Metrics of the server that do not need an open engine, except those of requests. */
@@ -22,7 +22,6 @@ export function serverFamilies(
       type: 'gauge',
       name: 'kithdb_build_info',
       help: 'Always 1; the label says which release this is',
-      labels: ['version'],
       samples: () => [{ labels: { version: kithdbVersion }, value: 1 }],
     },
     {
@@ -41,7 +40,6 @@ export function serverFamilies(
       type: 'gauge',
       name: 'kithdb_transparent_hugepages_info',
       help: 'Always 1; the label is the setting of this machine: always and madvise are fast, never is not',
-      labels: ['state'],
       samples: () => [{ labels: { state: hugePages() }, value: 1 }],
     },
   ];
@@ -79,7 +77,6 @@ export function healthIssueFamilies(issues: readonly HealthIssue[]): readonly Fa
       type: 'gauge',
       name: 'kithdb_health_issues',
       help: 'What the log of the server complains of at the moment, by kind; any at all is an alert',
-      labels: ['kind'],
       samples: () =>
         labelled(
           'kind',
@@ -98,8 +95,13 @@ export function panicFamilies({ counts }: BackgroundPanics): readonly Family[] {
       type: 'counter',
       name: 'kithdb_background_panics_total',
       help: 'Defects of the engine that its background work has met, by task; any at all is to be reported',
-      labels: ['task'],
       samples: () => counts.map(({ task, count }) => ({ labels: { task }, value: count })),
+    },
+    {
+      type: 'counter',
+      name: 'kithdb_background_restarts_total',
+      help: 'Threads of the background that were taken up again after a defect had ended their work, by task',
+      samples: () => counts.map(({ task, restarts }) => ({ labels: { task }, value: restarts })),
     },
   ];
 }
@@ -111,7 +113,6 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
       type: 'counter',
       name: 'kithdb_checksum_failures_total',
       help: 'Pieces of files that were not as they were written, by the kind of file; any at all is an alert',
-      labels: ['file'],
       samples: () => {
         const { dataFailures, graphFailures, manifestFailures, catalogFailures, logFailures } = report;
         return labelled('file', {
@@ -144,26 +145,18 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
   ];
 }
 
-function internalFamilies({
-  memory,
-  memoryUse,
-  expiredPoints,
-  cursors,
-  cursorBytes,
-  searches,
-  recall,
-  reads,
-  kernels,
-}: EngineInternals): readonly Family[] {
+function internalFamilies(internals: EngineInternals): readonly Family[] {
+  const { memory, memoryUse, expiredPoints, cursors, cursorBytes, searches, recall, reads, kernels } =
+    internals;
   return [
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
+    ...storageFamilies(internals),
     ...searchFamilies(searches),
     {
       type: 'gauge',
       name: 'kithdb_recall_estimate',
       help: 'Measured recall of searches with default parameters, of the collection where it is least, with its interval of 95 %; no sample where none is measured',
-      labels: ['value'],
       samples: () =>
         recall === undefined
           ? []
@@ -191,14 +184,12 @@ function internalFamilies({
       type: 'gauge',
       name: 'kithdb_reads',
       help: 'Reads that wait for a thread, and threads that run light and heavy reads',
-      labels: ['state'],
       samples: () => labelled('state', { ...reads }),
     },
     {
       type: 'gauge',
       name: 'kithdb_kernels_info',
       help: 'Always 1; the labels are the instruction sets in use for original vectors and for codes',
-      labels: ['rows', 'codes'],
       samples: () => [{ labels: { ...kernels }, value: 1 }],
     },
   ];
@@ -210,7 +201,6 @@ function memoryFamilies(memory: EngineInternals['memory']): readonly Family[] {
       type: 'gauge',
       name: 'kithdb_memory_bytes',
       help: 'Memory that collections hold, by component; field indexes are measured every ten seconds at most',
-      labels: ['component'],
       samples: () => {
         const { originals, codes, links, points, payloads, fieldIndexes } = memory;
         const components = { originals, codes, links, points, payloads, field_indexes: fieldIndexes };
@@ -221,7 +211,6 @@ function memoryFamilies(memory: EngineInternals['memory']): readonly Family[] {
       type: 'gauge',
       name: 'kithdb_mapped_bytes',
       help: 'Files mapped for reading, by component: the system keeps of them what it has room for',
-      labels: ['component'],
       samples: () => labelled('component', { originals: memory.originalsMapped }),
     },
   ];
@@ -233,15 +222,42 @@ function memoryUseFamilies(use: EngineInternals['memoryUse']): readonly Family[]
       type: 'gauge',
       name: 'kithdb_memory_limit_bytes',
       help: 'Memory that may be held, by the whole process and by the engine in it; 0 without a limit',
-      labels: ['of'],
       samples: () => labelled('of', { process: use.limit, engine: use.engineLimit }),
     },
     {
       type: 'gauge',
       name: 'kithdb_memory_held_bytes',
       help: 'Memory that counts against the limits, page cache left out; charged is growth accepted lately, for both',
-      labels: ['of'],
       samples: () => labelled('of', { process: use.process, engine: use.engine, charged: use.charged }),
+    },
+  ];
+}
+
+function storageFamilies({ disk, indexBacklog, logSyncs, checkpoints }: EngineInternals): readonly Family[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'kithdb_disk_bytes',
+      help: 'Files on the disk, by component: the log, and the data of all collections that are served',
+      samples: () => labelled('component', { ...disk }),
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_index_backlog',
+      help: 'What is in no index yet, by kind: rows of dense and sparse vectors, and points for each field index that is built',
+      samples: () => labelled('kind', { ...indexBacklog }),
+    },
+    {
+      type: 'histogram',
+      name: 'kithdb_log_sync_duration_seconds',
+      help: 'How long the syncs of the log took; writes wait for them',
+      durations: () => [logSyncs],
+    },
+    {
+      type: 'histogram',
+      name: 'kithdb_checkpoint_duration_seconds',
+      help: 'How long the checkpoints of collections took that were written',
+      durations: () => [checkpoints],
     },
   ];
 }
@@ -252,7 +268,6 @@ function searchFamilies(searches: EngineInternals['searches']): readonly Family[
       type: 'counter',
       name: 'kithdb_search_plans_total',
       help: 'Searches for the nearest, by the plan that they began with',
-      labels: ['plan'],
       samples: () => {
         const { exactScans, scans, wideWalks, twoHopWalks } = searches;
         return labelled('plan', {
@@ -279,16 +294,10 @@ function searchFamilies(searches: EngineInternals['searches']): readonly Family[
       type: 'counter',
       name: 'kithdb_search_distances_total',
       help: 'Rows compared: by walks, by scans of codes, and again by their originals; exact scans are left out',
-      labels: ['stage'],
       samples: () => {
         const { distances, scanned, reranked } = searches;
         return labelled('stage', { walk: distances, scan: scanned, rerank: reranked });
       },
     },
   ];
-}
-
-/** A sample for each value, its key in a label. */
-function labelled(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
-  return Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }));
 }

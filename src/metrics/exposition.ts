@@ -1,7 +1,10 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Engine } from '../engine/types';
 import type { Lifecycle, Phase } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
+import { collectionFamilies } from './collection-metrics';
 import {
   engineFamilies,
   healthIssueFamilies,
@@ -9,8 +12,8 @@ import {
   scrubFamilies,
   serverFamilies,
 } from './definitions';
-import { register, type Family } from './family';
-import { registerRequests } from './request-metrics';
+import { registryOf, type Family } from './family';
+import { requestFamilies } from './request-metrics';
 
 /** What the metrics are taken from. */
 export interface MetricSources {
@@ -42,33 +45,29 @@ export function metricsReport(sources: MetricSources): () => Promise<Report> {
 }
 
 function reportMaker({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
-  const server = registryOf(serverFamilies(lifecycle, requests, kithdbVersion));
-  registerRequests(server, requests);
   const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
     await open?.refresh();
-    const families =
-      open === undefined
-        ? []
-        : [
-            ...engineFamilies(open.status()),
-            ...healthIssueFamilies(open.healthIssues()),
-            ...panicFamilies(open.panics()),
-            ...scrubFamilies(open.scrub()),
-          ];
-    const engine = families.length === 0 ? [] : [registryOf(families)];
-    const texts = await Promise.all([ofProcess, server, ...engine].map((registry) => registry.metrics()));
+    const server = [...serverFamilies(lifecycle, requests, kithdbVersion), ...requestFamilies(requests)];
+    const families = [...server, ...(open === undefined ? [] : familiesOf(open))];
+    const texts = [await ofProcess.metrics(), await registryOf(families).metrics()];
+    for (const family of collectionFamilies(open?.status().internals?.collections ?? [])) {
+      // Each may have a thousand collections: other requests take their turn in between.
+      await nextRound();
+      texts.push(await registryOf([family]).metrics());
+    }
     return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: texts.join('\n') };
   };
 }
 
-function registryOf(families: readonly Family[]): Registry {
-  const registry = new Registry();
-  for (const family of families) {
-    register(registry, family);
-  }
-  return registry;
+function familiesOf(engine: Engine): readonly Family[] {
+  return [
+    ...engineFamilies(engine.status()),
+    ...healthIssueFamilies(engine.healthIssues()),
+    ...panicFamilies(engine.panics()),
+    ...scrubFamilies(engine.scrub()),
+  ];
 }
 
 /**

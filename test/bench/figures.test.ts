@@ -22,10 +22,17 @@ describe('a result file', () => {
   );
 
   test('records its command without the folders of the machine', () => {
-    const args = ['--data', '/srv/sets/a', '--out=/tmp/b.json', '--url', 'http://x/y', '--quick'];
+    const args = [
+      '--data',
+      '/srv/sets/a,/srv/b,normal:9x9',
+      '--out=/tmp/b.json',
+      '--url',
+      'http://x/y',
+      '--quick',
+    ];
     expect(inModule('machine.mjs', `return m.withoutPaths(${JSON.stringify(args)});`)).toEqual([
       '--data',
-      'a',
+      'a,b,normal:9x9',
       '--out=b.json',
       '--url',
       'http://x/y',

@@ -1,4 +1,5 @@
 import { connect } from '../../src/index';
+import { send } from '../http/harness';
 import { until } from '../until';
 import { ContractServer, type Json } from './contract-server';
 
@@ -90,5 +91,45 @@ describe('C14 target recall over HTTP', () => {
     const found = await client.query('c', { query: vector(3), limit: 1, params: { target_recall: 0.95 } });
     expect(found.points.map((point) => point.id)).toEqual([3]);
     expect((await client.getCollection('c')).recall_estimate?.samples).toBeGreaterThanOrEqual(32);
+  });
+});
+
+describe('C14, C15 the measured recall of a collection', () => {
+  const password = 'Correct-Horse-9-Battery';
+  let server: ContractServer;
+  let jwt: string;
+  beforeAll(async () => {
+    server = await ContractServer.start(['--calibration-percent', '100'], {
+      KITHDB_ADMIN_PASSWORD: password,
+      KITHDB_AUTH_ENABLED: 'true',
+    });
+    jwt = (await send(server, 'POST', '/auth/admin/login', { json: { password } })).body.token;
+    const hnsw_config = { m: 4, ef_construct: 8, full_scan_threshold: 10 };
+    await as(jwt, 'PUT', '/collections/c', { vectors: { size: SIZE, distance: 'Euclid' }, hnsw_config });
+    const points = Array.from({ length: POINTS }, (_, id) => ({ id, vector: vector(id), payload: { t: 1 } }));
+    await as(jwt, 'PUT', '/collections/c/points?wait=true', { points });
+    await until(async () => (await as(jwt, 'GET', '/collections/c')).recall_estimate !== null);
+  });
+  afterAll(() => server.stop());
+
+  const as = async (token: string, method: string, path: string, json?: object): Promise<Json> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await send(server, method, path, { headers, ...(json && { json }) });
+    expect([answer.status, answer.text]).toEqual([200, answer.text]);
+    return answer.body.result ?? answer.body;
+  };
+  const tokenWith = async (fields: object): Promise<string> => {
+    const made = { name: 'x', permission: 'read,write', ...fields };
+    return (await as(jwt, 'POST', '/auth/access_token', made)).token;
+  };
+
+  it('C14 is null for a token with a filter, and not for one with collections', async () => {
+    const filter = { must: { key: 't', match: { value: 1 } } };
+    const limited = await as(await tokenWith({ filter }), 'GET', '/collections/c');
+    expect(limited.recall_estimate).toBeNull();
+    const collections = [{ name: 'c', permission: 'read' }];
+    const whole = await as(await tokenWith({ collections }), 'GET', '/collections/c');
+    expect(whole.recall_estimate).toMatchObject({ samples: expect.any(Number) });
+    expect((await as(jwt, 'GET', '/collections/c')).recall_estimate).not.toBeNull();
   });
 });

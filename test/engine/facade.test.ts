@@ -217,8 +217,40 @@ describe('the engine facade', () => {
     expect(engine.status()).toEqual(before);
     await engine.refresh(0);
     expect(engine.status().collections).toBe(before.collections + 1);
-    expect(engine.panics().counts).toContainEqual({ task: 'log_writer', count: 0 });
+    expect(engine.panics().counts).toContainEqual({ task: 'log_writer', count: 0, restarts: 0 });
     expect(engine.panics().events).toEqual([]);
+  });
+
+  test('figures of the engine cross the boundary, those of collections where they are asked for', async () => {
+    await ask({ operation: 'create_collection', collection, body: { vectors } });
+    const points = [1, 2, 3].map((id) => ({ id, vector: [id, 1] }));
+    await ask({ operation: 'upsert_points', collection, body: { points } });
+    await ask({ operation: 'search', collection, body: { vector: [1, 1], limit: 1 } });
+    await engine.refresh(0);
+    const without = engine.status().internals;
+    expect(without?.collections).toEqual([]);
+    expect(without?.disk.log).toBeGreaterThan(0);
+    expect(without?.indexBacklog).toEqual({ dense: 0, sparse: 0, field: 0 });
+    const { bounds, counts, seconds } = without!.logSyncs;
+    expect([bounds[0], bounds.at(-1), counts.length - bounds.length]).toEqual([0.0001, 30, 1]);
+    expect(Array.from(counts).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(2);
+    expect(seconds).toBeGreaterThan(0);
+    await engine.close();
+    engine = openNativeEngine({ dataDir, reportedCollections: 2, calibrationShare: 0 });
+    await engine.open();
+    await ask({ operation: 'search', collection, body: { vector: [1, 1], limit: 1 } });
+    await engine.refresh(0);
+    expect(engine.status().internals?.collections).toEqual([
+      {
+        name: collection,
+        points: 3,
+        memoryBytes: expect.any(Number),
+        diskBytes: expect.any(Number),
+        backlog: { dense: 0, sparse: 0, field: 0 },
+        searches: 1,
+        writes: 1,
+      },
+    ]);
   });
 
   test('C11.3 requests that are given up and those that come later are refused, and nothing of them happens', async () => {

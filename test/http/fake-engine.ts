@@ -1,6 +1,7 @@
 import {
   EngineError,
   type BackgroundPanics,
+  type CollectionFigures,
   type Engine,
   type EngineErrorCode,
   type EngineErrorDetails,
@@ -24,6 +25,11 @@ const INTERNALS: EngineInternals = {
     fieldIndexes: 107,
   },
   memoryUse: { limit: 401, process: 402, engineLimit: 403, engine: 404, charged: 405 },
+  disk: { log: 501, data: 502 },
+  indexBacklog: { dense: 503, sparse: 504, field: 505 },
+  logSyncs: { bounds: [0.001, 30], counts: [601, 2, 3], seconds: 604.5 },
+  checkpoints: { bounds: [0.001, 30], counts: [0, 7, 0], seconds: 6.5 },
+  collections: [],
   expiredPoints: 207,
   cursors: 208,
   cursorBytes: 209,
@@ -85,6 +91,8 @@ export class FakeEngine implements Engine {
   /** How often a fresh report was asked for. */
   refreshes = 0;
   issues: readonly HealthIssue[] = [];
+  /** Collections with figures of their own. */
+  collections: readonly CollectionFigures[] = [];
 
   async open(): Promise<undefined> {
     await this.opening;
@@ -123,7 +131,7 @@ export class FakeEngine implements Engine {
       quarantined: 0,
       faults: [],
       logDamages: [],
-      internals: INTERNALS,
+      internals: { ...INTERNALS, collections: this.collections },
     };
   }
 
@@ -133,7 +141,7 @@ export class FakeEngine implements Engine {
   }
 
   panics(): BackgroundPanics {
-    return { counts: [{ task: 'vacuum', count: 401 }], events: [] };
+    return { counts: [{ task: 'vacuum', count: 401, restarts: 402 }], events: [] };
   }
 
   scrub(): ScrubReport {

@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collections|points|expired|cursor|health_issues|background|memory|mapped|reads|recall|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(collection|points|expired|cursor|health_issues|background|memory|mapped|disk|index|reads|recall|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )
@@ -122,6 +122,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_health_issues removal': 0,
       'kithdb_health_issues background': 0,
       'kithdb_background_panics_total vacuum': 401,
+      'kithdb_background_restarts_total vacuum': 402,
       'kithdb_memory_bytes originals': 101,
       'kithdb_mapped_bytes originals': 102,
       'kithdb_memory_bytes codes': 103,
@@ -129,6 +130,11 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_memory_bytes points': 105,
       'kithdb_memory_bytes payloads': 106,
       'kithdb_memory_bytes field_indexes': 107,
+      'kithdb_disk_bytes log': 501,
+      'kithdb_disk_bytes data': 502,
+      'kithdb_index_backlog dense': 503,
+      'kithdb_index_backlog sparse': 504,
+      'kithdb_index_backlog field': 505,
       'kithdb_memory_limit_bytes process': 401,
       'kithdb_memory_held_bytes process': 402,
       'kithdb_memory_limit_bytes engine': 403,
@@ -166,8 +172,72 @@ describe('C3.16 GET /metrics', () => {
     expect(valuesOf(page, 'kithdb_transparent_hugepages_info')).toEqual([1]);
   });
 
+  it('gives out the durations that the engine has counted as histograms', async () => {
+    const page = await scrape(service);
+    const bucketsOf = (name: string): object =>
+      Object.fromEntries(
+        page.samples
+          .filter((sample) => sample.name.startsWith(name))
+          .map(({ name: of, labels: { le = '' }, value }) => [`${of.slice(name.length)}${le}`, value]),
+      );
+    expect(page.types.get('kithdb_log_sync_duration_seconds')).toBe('histogram');
+    expect(bucketsOf('kithdb_log_sync_duration_seconds')).toEqual({
+      '_bucket0.001': 601,
+      _bucket30: 603,
+      '_bucket+Inf': 606,
+      _sum: 604.5,
+      _count: 606,
+    });
+    expect(bucketsOf('kithdb_checkpoint_duration_seconds')).toEqual({
+      '_bucket0.001': 0,
+      _bucket30: 7,
+      '_bucket+Inf': 7,
+      _sum: 6.5,
+      _count: 7,
+    });
+  });
+
+  it('has a label for each collection that the engine has figures of, and the metric only then', async () => {
+    expect([...(await scrape(service)).types.keys()].filter((name) => name.includes('_collection_'))).toEqual(
+      [],
+    );
+    const figures = {
+      points: 1,
+      memoryBytes: 2,
+      diskBytes: 3,
+      backlog: { dense: 4, sparse: 5, field: 6 },
+      searches: 7,
+      writes: 8,
+    };
+    service.engine.collections = [
+      { name: 'a "quoted" name', ...figures },
+      { name: 'b', ...figures, points: 9, recall: { recall: 0.98, low: 0.97, high: 0.99 } },
+    ];
+    const page = await scrape(service);
+    expect(page.samples.filter(({ labels }) => labels['collection'] !== undefined)).toHaveLength(8 + 11);
+    expect(valuesOf(page, 'kithdb_collection_points')).toEqual([1, 9]);
+    expect(valuesOf(page, 'kithdb_collection_memory_bytes', { collection: 'b' })).toEqual([2]);
+    expect(valuesOf(page, 'kithdb_collection_disk_bytes', { collection: 'b' })).toEqual([3]);
+    expect(valuesOf(page, 'kithdb_collection_index_backlog', { collection: 'b' })).toEqual([4, 5, 6]);
+    expect(valuesOf(page, 'kithdb_collection_searches_total', { collection: 'b' })).toEqual([7]);
+    expect(valuesOf(page, 'kithdb_collection_writes_total', { collection: 'b' })).toEqual([8]);
+    expect(valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'b' })).toEqual([
+      0.98, 0.97, 0.99,
+    ]);
+    expect(
+      valuesOf(page, 'kithdb_collection_recall_estimate', { collection: 'a \\"quoted\\" name' }),
+    ).toEqual([]);
+    expect(valuesOf(page, 'kithdb_collection_points', { collection: 'a \\"quoted\\" name' })).toEqual([1]);
+  });
+
   it('follows the conventions of names, and docs/metrics.md names every metric of ours', async () => {
     await send(service, 'GET', '/collections');
+    service.engine.collections = [
+      {
+        ...{ name: 'a', points: 1, memoryBytes: 1, diskBytes: 1, searches: 1, writes: 1 },
+        backlog: { dense: 0, sparse: 0, field: 0 },
+      },
+    ];
     const { types } = await scrape(service);
     const ours = [...types].filter(([name]) => name.startsWith('kithdb_'));
     expect(ours.length).toBeGreaterThan(10);
@@ -220,6 +290,23 @@ describe('C3.16 GET /metrics', () => {
     await send(service, 'GET', '/collections');
     await send(service, 'POST', '/collections/c/points/search', { json: {} });
     expect(valuesOf(await scrape(service), refusals, { reason: 'requests' })).toEqual([2]);
+  });
+
+  it('counts what the engine refuses for load, for a rate and for room', async () => {
+    for (const [code, reason] of [
+      ['overloaded', 'engine'],
+      ['rate_limited', 'rate'],
+      ['storage_full', 'storage_full'],
+      ['memory_limit', 'memory_limit'],
+    ] as const) {
+      service.engine.failWith(code, { message: 'no' });
+      await send(service, 'POST', '/collections/c/points/search', { json: {} });
+      expect(valuesOf(await scrape(service), 'kithdb_http_refusals_total', { reason })).toEqual([1]);
+    }
+    service.engine.failWith('collection_not_found', { name: 'c' });
+    await send(service, 'POST', '/collections/c/points/search', { json: {} });
+    const counts = valuesOf(await scrape(service), 'kithdb_http_refusals_total');
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(4);
   });
 
   it('has no label from a request: routes of the table, "none" for the rest', async () => {
@@ -297,7 +384,7 @@ it('C3.16, C10.1 GET /metrics answers while the engine is not open: the process,
   expect(valuesOf(page, 'process_cpu_seconds_total')).toHaveLength(1);
   expect(valuesOf(page, 'kithdb_http_requests_total', { route: '/collections', code: '412' })).toEqual([1]);
   const ofEngine =
-    /^kithdb_(collections|quarantined|points|health_issues|memory|mapped|search|kernels|checksum|scrub)/;
+    /^kithdb_(collection|quarantined|points|health_issues|memory|mapped|disk|index|log|checkpoint|search|kernels|checksum|scrub)/;
   expect([...page.types.keys()].filter((name) => ofEngine.test(name))).toEqual([]);
   service.lifecycle.becomeReady(service.engine);
   expect(valuesOf(await scrape(service), 'kithdb_ready')).toEqual([1]);

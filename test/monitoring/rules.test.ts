@@ -5,12 +5,23 @@ import { ContractServer } from '../contract/contract-server';
 
 const CONTRIB = join(__dirname, '..', '..', 'contrib');
 
-/** The metrics that an expression names, each with the labels that it selects by. */
-function metricsOf(expression: string): readonly (readonly [name: string, labels: readonly string[]])[] {
+/** A condition on a label: its value, where it is to be exactly this one. */
+interface Selected {
+  readonly label: string;
+  readonly value: string | undefined;
+}
+
+/** The metrics that an expression names, each with what it selects by. */
+function metricsOf(expression: string): readonly (readonly [name: string, selected: readonly Selected[]])[] {
   return [...expression.matchAll(/\b((?:kithdb|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selector = '']) => [
       name,
-      [...selector.matchAll(/([a-z_]+)\s*=/g)].map(([, label = '']) => label),
+      [...selector.matchAll(/([a-z_]+)\s*(!?=~?)\s*"([^"]*)"/g)].map(
+        ([, label = '', operator = '', value = '']) => ({
+          label,
+          value: operator.endsWith('~') ? undefined : value,
+        }),
+      ),
     ],
   );
 }
@@ -20,11 +31,13 @@ const ADDED: ReadonlySet<string> = new Set(['instance', 'job']);
 
 describe('the dashboard and the alert rules', () => {
   let server: ContractServer;
-  /** The labels of each sample of the metrics, by its name. */
+  /** The labels of each sample of the metrics, by its name, and the same with their values. */
   const labels = new Map<string, Set<string>>();
 
   beforeAll(async () => {
-    server = await ContractServer.start();
+    server = await ContractServer.start(['--metrics-collections', '10']);
+    const path = await server.holding([{ id: 1, vector: [1, 2] }]);
+    await server.ok('POST', `${path}/points/search`, { vector: [1, 2], limit: 1 });
     await server.call('POST', '/collections/absent/points/search', { vector: [1] });
     await server.call('GET', '/metrics');
     await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -34,7 +47,7 @@ describe('the dashboard and the alert rules', () => {
     }
     for (const [, name = '', selector = ''] of text.matchAll(/^([a-z0-9_]+)(?:\{([^}]*)\})? /gm)) {
       const known = labels.get(name) ?? new Set<string>();
-      for (const [, label = ''] of selector.matchAll(/([a-z_]+)="/g)) known.add(label);
+      for (const [pair, label = ''] of selector.matchAll(/([a-z_]+)="[^"]*"/g)) known.add(label).add(pair);
       labels.set(name, known);
     }
   });
@@ -46,9 +59,11 @@ describe('the dashboard and the alert rules', () => {
     for (const [name, selected] of named) {
       expect([...labels.keys()]).toContain(name);
       const isEmpty = labels.get(name)?.size === 0;
-      for (const label of selected.filter((label) => !ADDED.has(label))) {
+      for (const { label, value } of selected.filter(({ label }) => !ADDED.has(label))) {
         // A counter that has counted nothing has no sample.
-        if (!isEmpty) expect([name, ...(labels.get(name) ?? [])]).toContain(label);
+        if (isEmpty) continue;
+        const wanted = value === undefined ? label : `${label}="${value}"`;
+        expect([name, ...(labels.get(name) ?? [])]).toContain(wanted);
       }
     }
   };

@@ -24,6 +24,8 @@ pub mod config;
 #[doc(hidden)]
 pub mod deadline;
 #[doc(hidden)]
+pub mod durations;
+#[doc(hidden)]
 pub mod embedding;
 #[doc(hidden)]
 pub mod engine;
@@ -78,14 +80,15 @@ pub mod wal;
 pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::{AdoptedFolder, OpenError};
-pub use collection::{Losses, MemoryReport};
+pub use collection::{IndexBacklog, Losses, MemoryReport};
 pub use deadline::Cancellation;
+pub use durations::{DURATION_BOUNDS, DurationCounts};
 pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
-    Access, BackgroundPanic, Body, Claim, Engine, HealthIssue, HealthIssueKind, InstructionSets, Load,
-    Operation, Options, Packing, Reply, Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport,
-    Status, check_directory, filter_problem, instruction_sets, read_auth_generation, repair_directory,
-    verify_directory,
+    Access, BackgroundPanic, Body, Claim, CollectionFigures, DiskBytes, Engine, HealthIssue, HealthIssueKind,
+    InstructionSets, Load, Operation, Options, Packing, Reply, Report, Reported, Request, ScrubFinding,
+    ScrubOptions, ScrubReport, Status, check_directory, filter_problem, instruction_sets,
+    read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{

@@ -199,6 +199,7 @@ impl Server {
             waiting_writes: Arc::default(),
             clock: Default::default(),
             expired_points: Default::default(),
+            checkpoints: Default::default(),
             supervisor: Arc::default(),
         });
         let body = format!(

@@ -3,12 +3,13 @@
 mod common;
 
 use kithdb_engine::MemoryLimit;
+use kithdb_engine::collection::{Collection, View};
 use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::SimDisk;
 use kithdb_engine::supervision::{PlantedPanic, Task};
 use serde_json::{Value, json};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -155,6 +156,11 @@ fn panic_in(task: Task) {
     receive.recv_timeout(LIMIT).expect("the reports go on");
     let report = engine.report();
     assert!(report.panics.contains(&(task, u64::from(at_start.max(1)))), "{:?}", report.panics);
+    let restarted = report.restarts.iter().find(|(of, _)| *of == task).expect("each task").1;
+    assert!(restarted <= panics(&engine, task), "{restarted}");
+    if matches!(task, Task::Scrub | Task::Report | Task::Tuning) {
+        assert_eq!(restarted, 1, "its thread was taken up again");
+    }
     engine.close();
 }
 
@@ -187,6 +193,56 @@ fn a_setback_is_shown_in_the_collections_info_until_the_task_has_succeeded() {
     assert!(engine.health_issues().iter().any(|issue| issue.kind.name() == "background"));
     until("a success", || info("c")["optimizer_status"] == json!("ok"));
     put(&engine, "c", 0..1).expect("writes go on");
+}
+
+/// Waits until the calibration holds the collection, as it does while it measures.
+fn until_calibrated(collection: &Weak<Collection>) {
+    let mut rounds_in_a_row = 0;
+    until("a measurement", || {
+        // Beside the catalog's entry. Others hold it for moments only.
+        rounds_in_a_row = if collection.strong_count() > 1 { rounds_in_a_row + 1 } else { 0 };
+        rounds_in_a_row == 20
+    });
+}
+
+#[test]
+fn calibration_stops_when_its_collection_is_deleted_and_keeps_nothing_of_it_c14() {
+    // A query takes it minutes: the pauses are five thousand times as long as the work.
+    let options = Options { calibration_share: 1e-4, ..options() };
+    let engine = open(&SimDisk::new(), options);
+    for name in ["a", "b"] {
+        let vectors = json!({"size": 32, "distance": "Euclid"});
+        let hnsw = json!({"full_scan_threshold": 10});
+        ok(&engine, "create_collection", name, &json!({"vectors": vectors, "hnsw_config": hnsw}));
+        let vector = |id: u64| (0..32).map(|at| (id * 31 + at * 7) % 101).collect::<Vec<_>>();
+        let points: Vec<Value> = (0..5_000).map(|id| json!({"id": id, "vector": vector(id)})).collect();
+        ok(&engine, "upsert_points", name, &json!({"points": points}));
+        until("the graph", || ok(&engine, "collection_info", name, &Value::Null)["status"] == json!("green"));
+    }
+    let kept: Vec<(Weak<Collection>, Weak<View>)> = engine
+        .catalog()
+        .collections()
+        .iter()
+        .map(|collection| (Arc::downgrade(collection), Arc::downgrade(&collection.view())))
+        .collect();
+    until_calibrated(&kept[0].0);
+    // First the one that waits for its turn in the round, then the one that is measured.
+    for (name, (collection, view)) in ["b", "a"].into_iter().zip(kept.iter().rev()) {
+        ok(&engine, "delete_collection", name, &Value::Null);
+        until("its memory is free", || collection.strong_count() == 0 && view.strong_count() == 0);
+    }
+    assert_eq!(panics(&engine, Task::Calibration), 0);
+    engine.close();
+}
+
+#[test]
+fn without_a_share_of_the_processors_nothing_is_calibrated_c14() {
+    let engine = open(&SimDisk::new(), Options { calibration_share: 0.0, ..options() });
+    engine.catalog().shared().supervisor.plant(PlantedPanic { task: Task::Calibration, times: 1 });
+    create(&engine, "c");
+    put(&engine, "c", 0..10).expect("it is written");
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(panics(&engine, Task::Calibration), 0, "there is no thread for it");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use kithdb_engine::{
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
 use options::OpenOptions;
-use status::{NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
+use status::{NativeCollectionFigures, NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -264,6 +264,14 @@ impl NativeEngine {
     #[napi(catch_unwind)]
     pub fn status(&self) -> NativeStatus {
         self.report().map(|report| report.status.clone()).unwrap_or_default().into()
+    }
+
+    /// Figures of the collections that were created first, when the last report was made; none where `open` asked for none,
+    /// and while the engine is not open.
+    #[napi(catch_unwind)]
+    pub fn collection_figures(&self) -> NativeCollectionFigures {
+        let none = || NativeCollectionFigures { names: Vec::new(), figures: Vec::new().into() };
+        self.report().map_or_else(none, |report| NativeCollectionFigures::of(&report))
     }
 
     /// What an operator had to deal with when the last report was made; nothing while the engine is not open.

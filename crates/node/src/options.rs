@@ -19,6 +19,10 @@ pub struct OpenOptions {
     pub memory: Option<NativeMemoryOptions>,
     /// Limits that differ from their defaults.
     pub limits: Option<NativeLimits>,
+    /// Share of the processors that measuring recall may use, 0 for none; a hundredth when absent.
+    pub calibration_share: Option<f64>,
+    /// Collections that reports have figures of; none when absent.
+    pub reported_collections: Option<u32>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
     /// How the directory is shared with other processes; as a server has it when absent.
@@ -114,6 +118,8 @@ impl OpenOptions {
                 None => MemoryLimit::OfSystem { machine: memory.machine_bytes as u64 },
             }),
             limits: self.limits.as_ref().map_or(defaults.limits, |limits| limits.over(&defaults.limits)),
+            calibration_share: self.calibration_share.unwrap_or(defaults.calibration_share),
+            reported_collections: self.reported_collections.unwrap_or_default() as usize,
             scrub: self.scrub.as_ref().map(|scrub| ScrubOptions {
                 bytes_per_second: scrub.bytes_per_second as u64,
                 // An invalid duration becomes one second, because the conversion would panic.

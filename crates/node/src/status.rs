@@ -1,9 +1,10 @@
 //! The status, health issues and counters of an engine, as JavaScript gets them.
 
 use kithdb_engine::{
-    BackgroundPanic, HealthIssue, MemoryReport, MemoryUse, Report, ScrubFinding, ScrubReport, Status, Tally,
-    Task, instruction_sets,
+    BackgroundPanic, CollectionFigures, DURATION_BOUNDS, DurationCounts, HealthIssue, IndexBacklog,
+    MemoryReport, MemoryUse, Report, ScrubFinding, ScrubReport, Status, Tally, Task, instruction_sets,
 };
+use napi::bindgen_prelude::Float64Array;
 use napi_derive::napi;
 
 /// What an engine serves.
@@ -23,6 +24,14 @@ pub struct NativeStatus {
     pub memory: NativeMemory,
     /// What is held of the memory that is allowed.
     pub memory_use: NativeMemoryUse,
+    /// What is held of the disk.
+    pub disk: NativeDiskBytes,
+    /// What is in no index yet, over all collections.
+    pub index_backlog: NativeIndexBacklog,
+    /// How long the syncs of the log took.
+    pub log_syncs: NativeDurations,
+    /// How long the checkpoints of collections took.
+    pub checkpoints: NativeDurations,
     /// Points that were removed since the engine was opened because their time had come.
     pub expired_points: f64,
     /// Cursors that are open.
@@ -112,6 +121,8 @@ pub struct NativePanicCount {
     pub task: &'static str,
     /// Since the engine was opened.
     pub count: f64,
+    /// How often its thread was taken up again after one.
+    pub restarts: f64,
 }
 
 /// A panic.
@@ -193,6 +204,48 @@ pub struct NativeSearches {
     pub reranked: f64,
 }
 
+/// Bytes on disk.
+#[napi(object, object_from_js = false)]
+pub struct NativeDiskBytes {
+    /// Of the log.
+    pub log: f64,
+    /// Of the files of collections, as they were within the last seconds.
+    pub data: f64,
+}
+
+/// What is in no index yet.
+#[napi(object, object_from_js = false)]
+pub struct NativeIndexBacklog {
+    /// Rows of dense fields that are not in the graph.
+    pub dense: f64,
+    /// Rows of sparse fields that are in no block.
+    pub sparse: f64,
+    /// Points that the builders of field indexes have not read.
+    pub field: f64,
+}
+
+/// How long something took, since the engine was opened.
+#[napi(object, object_from_js = false)]
+pub struct NativeDurations {
+    /// Upper bounds of the buckets, in seconds.
+    pub bounds: Vec<f64>,
+    /// How many were in each bucket, and above the last bound; not cumulative.
+    pub counts: Vec<f64>,
+    /// The sum of all, in seconds.
+    pub seconds: f64,
+}
+
+/// Figures of some collections, in columns.
+#[napi(object, object_from_js = false)]
+pub struct NativeCollectionFigures {
+    /// Their names.
+    pub names: Vec<String>,
+    /// For each of them: points, bytes in memory, bytes on disk, rows of dense fields, rows of sparse fields and points of
+    /// field indexes that are in no index yet, searches, writes, and the measured recall with the ends of its interval, which
+    /// are NaN where none is measured.
+    pub figures: Float64Array,
+}
+
 /// A measured recall with its interval of 95 %.
 #[napi(object, object_from_js = false)]
 pub struct NativeRecall {
@@ -239,6 +292,10 @@ impl From<Status> for NativeStatus {
                 .collect(),
             memory: status.memory.into(),
             memory_use: status.memory_use.into(),
+            disk: NativeDiskBytes { log: status.disk.log as f64, data: status.disk.data as f64 },
+            index_backlog: status.backlog.into(),
+            log_syncs: status.log_syncs.into(),
+            checkpoints: status.checkpoints.into(),
             expired_points: status.expired_points as f64,
             cursors: status.cursors.open as f64,
             cursor_bytes: status.cursors.bytes as f64,
@@ -257,8 +314,11 @@ impl From<Status> for NativeStatus {
 impl NativePanics {
     /// Those of a report.
     pub fn of(report: &Report) -> NativePanics {
-        let count =
-            |(task, count): &(Task, u64)| NativePanicCount { task: task.name(), count: *count as f64 };
+        let count = |(&(task, count), &(_, restarts)): (&(Task, u64), &(Task, u64))| NativePanicCount {
+            task: task.name(),
+            count: count as f64,
+            restarts: restarts as f64,
+        };
         let event = |BackgroundPanic { event, collection }: &BackgroundPanic| NativePanicEvent {
             number: event.number as f64,
             task: event.task.name(),
@@ -266,8 +326,53 @@ impl NativePanics {
             what: event.what.clone(),
         };
         NativePanics {
-            counts: report.panics.iter().map(count).collect(),
+            counts: report.panics.iter().zip(&report.restarts).map(count).collect(),
             events: report.panic_events.iter().map(event).collect(),
+        }
+    }
+}
+
+impl NativeCollectionFigures {
+    /// Those of a report.
+    pub fn of(report: &Report) -> NativeCollectionFigures {
+        let row = |one: &CollectionFigures| {
+            let CollectionFigures { points, memory_bytes, disk_bytes, backlog, searches, writes, .. } = *one;
+            let recall = one.recall.map_or([f64::NAN; 3], |of| [of.recall, of.low, of.high]);
+            let counts = [
+                points,
+                memory_bytes,
+                disk_bytes,
+                backlog.dense,
+                backlog.sparse,
+                backlog.field,
+                searches,
+                writes,
+            ];
+            counts.map(|count| count as f64).into_iter().chain(recall)
+        };
+        NativeCollectionFigures {
+            names: report.collections.iter().map(|one| one.name.clone()).collect(),
+            figures: report.collections.iter().flat_map(row).collect::<Vec<f64>>().into(),
+        }
+    }
+}
+
+impl From<IndexBacklog> for NativeIndexBacklog {
+    fn from(backlog: IndexBacklog) -> NativeIndexBacklog {
+        NativeIndexBacklog {
+            dense: backlog.dense as f64,
+            sparse: backlog.sparse as f64,
+            field: backlog.field as f64,
+        }
+    }
+}
+
+impl From<DurationCounts> for NativeDurations {
+    fn from(DurationCounts { counts, total }: DurationCounts) -> NativeDurations {
+        NativeDurations {
+            bounds: DURATION_BOUNDS.iter().map(std::time::Duration::as_secs_f64).collect(),
+            counts: counts.iter().map(|&count| count as f64).collect(),
+            seconds: total.as_secs_f64(),
         }
     }
 }

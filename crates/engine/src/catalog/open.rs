@@ -122,6 +122,7 @@ fn open_with(
         waiting_writes: Arc::default(),
         clock: Default::default(),
         expired_points: Default::default(),
+        checkpoints: Default::default(),
         supervisor,
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);

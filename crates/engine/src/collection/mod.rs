@@ -10,6 +10,7 @@
 
 mod checkpointing;
 mod clock;
+mod disk_use;
 mod expiring;
 mod health;
 mod held_back;
@@ -36,7 +37,7 @@ pub use checkpointing::GraphPolicy;
 pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
 pub use held_back::HeldBack;
-pub use indexing::{BuiltReply, IndexQueue, IndexTurn};
+pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use rates::{Rate, Rates, Short};
 pub use shared::Shared;
@@ -50,9 +51,11 @@ use crate::checkpoint::CheckpointFiles;
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::payload::JsonPath;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::Lsn;
 use arc_swap::ArcSwap;
 use checkpointing::Checkpointer;
+use disk_use::DiskUse;
 use expiring::Unexpired;
 use health::Health;
 use indexing::IndexWork;
@@ -75,8 +78,11 @@ pub struct Collection {
     vacuum: Vacuum,
     health: Health,
     index_bytes: IndexBytes,
+    disk_use: DiskUse,
     unexpired: Unexpired,
     rates: Rates,
+    /// Requests that searched it since it was opened.
+    searches: AtomicU64,
 }
 
 impl Collection {
@@ -115,8 +121,10 @@ impl Collection {
             vacuum: Vacuum::default(),
             health: Health::default(),
             index_bytes: IndexBytes::default(),
+            disk_use: DiskUse::default(),
             unexpired: Unexpired::default(),
             rates: Rates::default(),
+            searches: AtomicU64::new(0),
             shared,
         }
     }
@@ -136,7 +144,12 @@ impl Collection {
         self.view.load_full()
     }
 
-    /// Whether the collection was deleted.
+    /// Requests that searched it since it was opened.
+    pub fn searches(&self) -> u64 {
+        self.searches.load(Ordering::Relaxed)
+    }
+
+    /// Whether the collection was deleted, and its files are being removed: long work is to be given up.
     pub fn is_retired(&self) -> bool {
         self.health.is_retired()
     }

@@ -2,6 +2,7 @@
 
 use super::IndexQueue;
 use super::clock::Clock;
+use crate::durations::Durations;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::Memory;
@@ -35,6 +36,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Points that were removed because their time had come, since the engine was opened.
     pub expired_points: AtomicU64,
+    /// How long checkpoints took that were written since the engine was opened.
+    pub checkpoints: Durations,
     /// Catches panics of background work.
     pub supervisor: Arc<Supervisor>,
 }

@@ -3,6 +3,7 @@
 use super::Collection;
 use crate::field::{FieldGraph, FieldTable};
 use crate::state::View;
+use crate::sync::atomic::Ordering;
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub(super) type BoundedGraph = (Arc<FieldGraph>, Row);
 impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
+        self.searches.fetch_add(1, Ordering::Relaxed);
         let Snapshot { id, view, graphs } = self.read_snapshot();
         let snapshot = Snapshot { id, view: self.without_expired(view), graphs };
         for table in snapshot.view.fields.iter() {

@@ -1,6 +1,8 @@
-//! Calibrates the recall of searches in the background (C14): one query of one field after the other, at most on
-//! [`SHARE`] of the processors, and beside reads only where they leave one.
+//! Calibrates the recall of searches in the background (C14): one query of one field after the other, at most on a
+//! share of the processors ([`Options::calibration_share`]), and beside reads only where they leave one.
 
+#[cfg(doc)]
+use super::Options;
 use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Collection, Snapshot};
@@ -9,12 +11,10 @@ use crate::query::calibrating::{measurable, measure, rows_of};
 use crate::scheduling::{BackgroundWork, thread_time, yield_to_reads};
 use crate::supervision::{self, Stop, Task};
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-/// Share of the processors that it uses.
-const SHARE: f64 = 0.01;
 /// Work that is done before the pause that it costs.
 const STEP: Duration = Duration::from_micros(200);
 /// Pause after a round over all collections in which there was nothing to do.
@@ -33,16 +33,16 @@ pub struct Calibrator {
 }
 
 impl Calibrator {
-    /// Starts the thread.
+    /// Starts the thread. It uses at most a share of the processors, which is above 0.
     ///
     /// # Errors
     /// The error of the system when it refuses it.
-    pub fn start(catalog: &Arc<Catalog>) -> std::io::Result<Calibrator> {
+    pub fn start(catalog: &Arc<Catalog>, share: f64) -> std::io::Result<Calibrator> {
         let stop = Arc::<Stop>::default();
         let supervisor = &catalog.shared().supervisor;
         let work = {
             let (catalog, stop) = (Arc::clone(catalog), Arc::clone(&stop));
-            move || calibrate_until_stopped(&catalog, &stop)
+            move || calibrate_until_stopped(&catalog, &stop, share)
         };
         let thread = supervisor.spawn("kith-recall".into(), Task::Calibration, &stop, work)?;
         Ok(Calibrator { stop, thread: Some(thread) })
@@ -55,16 +55,19 @@ impl Calibrator {
     }
 }
 
-fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop) {
+fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop, share: f64) {
     Priority::Low.take();
     while !stop.is_requested() {
-        let pace = Pacer::new(stop);
+        let pace = Pacer::new(stop, share);
         let mut has_worked = false;
-        for collection in catalog.collections() {
+        // A round takes minutes: one that is deleted meanwhile must not stay in memory until its turn.
+        let collections: Vec<Weak<Collection>> = catalog.collections().iter().map(Arc::downgrade).collect();
+        for collection in collections.iter().filter_map(Weak::upgrade) {
             if stop.is_requested() {
                 return;
             }
-            let step = || calibrate_some(&collection, &|| pace.pause());
+            // One that is deleted is not measured to the end: until then its vectors stay in memory.
+            let step = || calibrate_some(&collection, &|| pace.pause() || collection.is_retired());
             has_worked |= collection.guard(Task::Calibration, step) == Some(true);
         }
         drop(pace);
@@ -84,7 +87,8 @@ pub fn calibrate_everything(catalog: &Catalog) {
 
 /// Measures a query of each field of a collection that is to be calibrated. False when there was nothing to do.
 fn calibrate_some(collection: &Arc<Collection>, pause: &impl Fn() -> bool) -> bool {
-    if collection.fault().is_some() || collection.shared().memory.is_critical() {
+    let is_out_of_use = collection.fault().is_some() || collection.is_retired();
+    if is_out_of_use || collection.shared().memory.is_critical() {
         return false;
     }
     let snapshot = collection.read_snapshot();
@@ -101,8 +105,10 @@ fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool)
     let slot = &snapshot.view.fields[field].graphs.calibration;
     let (rows, recipe) = (rows_of(snapshot, field), graph.recipe);
     let current = slot.current.load_full();
+    // As soon as there is one to use, what clients search for counts more than the rest of one without that.
+    let is_worth_it = |next: &Calibration| next.is_live || current.is_none() || !slot.has_queries();
     // Taken out of its place: a panic costs what was measured, and nothing else.
-    let taken = slot.next.lock().take().filter(|next| next.fits(&recipe, rows));
+    let taken = slot.next.lock().take().filter(|next| next.fits(&recipe, rows) && is_worth_it(next));
     let mut next = match taken {
         Some(next) => next,
         None => {
@@ -137,9 +143,10 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Keeps the work of this thread within [`SHARE`].
+/// Keeps the work of this thread within a share of the processors.
 struct Pacer<'a> {
     stop: &'a Stop,
+    share: f64,
     /// Processor time of the thread at the end of the last pause.
     since: Cell<Duration>,
     work: RefCell<Option<BackgroundWork>>,
@@ -147,10 +154,10 @@ struct Pacer<'a> {
 }
 
 impl<'a> Pacer<'a> {
-    fn new(stop: &'a Stop) -> Pacer<'a> {
+    fn new(stop: &'a Stop, share: f64) -> Pacer<'a> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let work = RefCell::new(Some(BackgroundWork::begin()));
-        Pacer { stop, since: Cell::new(thread_time()), work, processors }
+        Pacer { stop, share, since: Cell::new(thread_time()), work, processors }
     }
 
     /// Waits as long as the work since the last call costs. True when the engine closes.
@@ -160,7 +167,7 @@ impl<'a> Pacer<'a> {
         if worked >= STEP {
             // A thread that sleeps is no work that others should make room for.
             self.work.replace(None);
-            self.stop.wait(worked.mul_f64(pause_for(self.processors)));
+            self.stop.wait(worked.mul_f64(pause_for(self.share, self.processors)));
             self.work.replace(Some(BackgroundWork::begin()));
             self.since.set(thread_time());
         }
@@ -169,8 +176,8 @@ impl<'a> Pacer<'a> {
 }
 
 /// The pause after some work, as a multiple of it.
-fn pause_for(processors: usize) -> f64 {
-    (1.0 / (SHARE * processors as f64) - 1.0).max(0.0)
+fn pause_for(share: f64, processors: usize) -> f64 {
+    (1.0 / (share * processors as f64) - 1.0).max(0.0)
 }
 
 #[cfg(test)]
@@ -178,10 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_and_pauses_together_are_a_hundredth_of_the_processors() {
+    fn work_and_pauses_together_are_the_share_of_the_processors() {
         for processors in [1, 2, 8, 100] {
-            let share = 1.0 / (1.0 + pause_for(processors)) / processors as f64;
-            assert!((share - SHARE).abs() < 1e-9, "{share} of {processors}");
+            let share = 1.0 / (1.0 + pause_for(0.01, processors)) / processors as f64;
+            assert!((share - 0.01).abs() < 1e-9, "{share} of {processors}");
         }
+        assert_eq!(pause_for(0.5, 2), 0.0, "one thread whole");
+        assert_eq!(pause_for(1.0, 4), 0.0, "it has no more than one thread");
     }
 }

@@ -88,7 +88,10 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
     if is_due {
         checkpoint(catalog, collection, GraphPolicy::WhenGrown);
     }
-    collection.guard(Task::Measure, || collection.measure_indexes());
+    collection.guard(Task::Measure, || {
+        collection.measure_indexes();
+        collection.measure_disk();
+    });
     if collection.is_to_retry(Task::Claim) {
         shared.indexer.push(collection);
     }

@@ -44,7 +44,7 @@ pub use operation::Operation;
 pub use options::Options;
 pub use report::{BackgroundPanic, Report, Reported};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
-pub use status::{InstructionSets, Status, instruction_sets};
+pub use status::{CollectionFigures, DiskBytes, InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
 
 use crate::api::Strictness;
@@ -205,7 +205,7 @@ pub struct Engine {
     catalog_changes: Mutex<Option<Jobs>>,
     background: Mutex<Option<Background>>,
     tuner: Mutex<Option<Tuner>>,
-    /// None in an engine without threads.
+    /// None in an engine without threads, and where no recall is to be measured.
     calibrator: Mutex<Option<Calibrator>>,
     scrub: Mutex<Scrub>,
     /// None in an engine without threads.
@@ -238,6 +238,8 @@ struct Core {
     cursors: Arc<Cursors>,
     /// The projections that are being made.
     projections: Projections,
+    /// Collections that the reports have figures of.
+    reported_collections: usize,
 }
 
 /// What runs on threads, apart from reads; nothing in an engine without threads.
@@ -349,6 +351,7 @@ impl Engine {
             answers: AnswersInProgress::default(),
             cursors: Arc::new(Cursors::new(&catalog.shared().limits)),
             projections: Projections::default(),
+            reported_collections: options.reported_collections,
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
@@ -358,8 +361,9 @@ impl Engine {
         let supervisor = &catalog.shared().supervisor;
         let tuner =
             (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage, supervisor).ok());
-        let calibrator =
-            if inline { None } else { Some(Calibrator::start(&catalog).map_err(OpenError::Threads)?) };
+        let calibrator = (!inline && options.calibration_share > 0.0)
+            .then(|| Calibrator::start(&catalog, options.calibration_share).map_err(OpenError::Threads))
+            .transpose()?;
         let reporter = if inline { None } else { Some(Reporter::start(&core).map_err(OpenError::Threads)?) };
         Ok(Engine {
             core,

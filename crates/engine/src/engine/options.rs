@@ -25,6 +25,10 @@ pub struct Options {
     pub mode: Mode,
     /// How rows are prefetched. Without threads nothing is measured.
     pub tuning: Tuning,
+    /// Share of the processors that measuring recall may use; none is measured at 0.
+    pub calibration_share: f64,
+    /// Collections that each report has figures of: those that were created first.
+    pub reported_collections: usize,
     /// How files are read in the background for signs of decay; not at all when absent, or without threads.
     pub scrub: Option<ScrubOptions>,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
@@ -46,6 +50,8 @@ impl Default for Options {
             housekeeping: Duration::from_millis(500),
             mode: Mode::Threaded,
             tuning: Tuning::Measured,
+            calibration_share: 0.01,
+            reported_collections: 0,
             scrub: None,
             #[cfg(feature = "testing")]
             panics_on_request: false,

@@ -4,9 +4,11 @@
 //! too old. Whoever asks, and however often: there is at most one walk at a time, and a caller that accepts a snapshot
 //! of the last second never causes more than one in a second.
 
+#[cfg(doc)]
+use super::Options;
 use super::health_issue::{self, HealthIssue};
 use super::pool::Priority;
-use super::{Core, Status};
+use super::{CollectionFigures, Core, Status};
 use crate::supervision::{self, PanicEvent, Stop, Task};
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex};
@@ -28,10 +30,14 @@ pub struct Report {
     pub made: Instant,
     /// What is served.
     pub status: Status,
+    /// Figures of the collections that were created first, at most [`Options::reported_collections`].
+    pub collections: Vec<CollectionFigures>,
     /// What an operator has to deal with.
     pub issues: Vec<HealthIssue>,
     /// How often each background task has panicked.
     pub panics: Vec<(Task, u64)>,
+    /// How often the thread of each background task was taken up again after one.
+    pub restarts: Vec<(Task, u64)>,
     /// The last panics, oldest first.
     pub panic_events: Vec<BackgroundPanic>,
 }
@@ -65,8 +71,10 @@ impl Report {
             number,
             made,
             status: core.status(),
+            collections: core.collection_figures(),
             issues: health_issue::health_issues(catalog),
             panics: Task::ALL.into_iter().zip(supervisor.counts()).collect(),
+            restarts: Task::ALL.into_iter().zip(supervisor.restarts()).collect(),
             panic_events: events.into_iter().map(named).collect(),
         }
     }

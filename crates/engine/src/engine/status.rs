@@ -3,7 +3,9 @@
 use super::Core;
 use super::cursors::CursorFigures;
 use super::pool::{Load, Pool};
-use crate::collection::MemoryReport;
+use crate::catalog::Entry;
+use crate::collection::{Collection, IndexBacklog, MemoryReport};
+use crate::durations::DurationCounts;
 use crate::field::calibration::RecallEstimate;
 use crate::limits::MAX_HEALTH_ISSUES;
 #[cfg(doc)]
@@ -13,6 +15,7 @@ use crate::query::Tally;
 use crate::query::calibrating::estimate;
 use crate::sync::atomic::Ordering;
 use kithdb_kernels::{code_kernels, kernels};
+use std::sync::Arc;
 
 /// What an engine serves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +45,60 @@ pub struct Status {
     pub memory: MemoryReport,
     /// What is held of the memory that is allowed.
     pub memory_use: MemoryUse,
+    /// What is held of the disk.
+    pub disk: DiskBytes,
+    /// What is in no index yet, over all collections.
+    pub backlog: IndexBacklog,
+    /// How long the syncs of the log took since the engine was opened.
+    pub log_syncs: DurationCounts,
+    /// How long the checkpoints of collections took since the engine was opened.
+    pub checkpoints: DurationCounts,
+}
+
+/// Bytes on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskBytes {
+    /// Of the log.
+    pub log: u64,
+    /// Of the files of all collections that are served, as they were within the last seconds.
+    pub data: u64,
+}
+
+/// Figures of one collection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectionFigures {
+    /// Its name.
+    pub name: String,
+    /// Live points.
+    pub points: u64,
+    /// Bytes in memory, maps left out.
+    pub memory_bytes: u64,
+    /// Bytes of its files.
+    pub disk_bytes: u64,
+    /// What is in no index yet.
+    pub backlog: IndexBacklog,
+    /// Requests that searched it since it was opened.
+    pub searches: u64,
+    /// Writes that were applied since it was created.
+    pub writes: u64,
+    /// The recall of its searches, where it is calibrated.
+    pub recall: Option<RecallEstimate>,
+}
+
+impl CollectionFigures {
+    fn of(name: &str, collection: &Collection) -> CollectionFigures {
+        let view = collection.view();
+        CollectionFigures {
+            name: name.to_string(),
+            points: view.points_count() as u64,
+            memory_bytes: collection.memory().resident(),
+            disk_bytes: collection.disk_bytes(),
+            backlog: collection.index_backlog(),
+            searches: collection.searches(),
+            writes: view.op.get(),
+            recall: estimate(&collection.read_snapshot()),
+        }
+    }
 }
 
 /// The instruction sets that this CPU runs the kernels with, such as `avx512`.
@@ -61,18 +118,26 @@ pub fn instruction_sets() -> InstructionSets {
 impl Core {
     /// What the engine serves now: walks all collections.
     pub(super) fn status(&self) -> Status {
-        let log_damages = self.log_damages.clone();
-        let reads = self.reads.lock().as_ref().map(Pool::load).unwrap_or_default();
-        let searches = self.searches.sum();
-        let mut status = Status { searches, reads, log_damages, ..Status::default() };
-        status.cursors = self.cursors.figures();
-        status.memory_use = self.catalog.shared().memory.in_use();
-        status.expired_points = self.catalog.shared().expired_points.load(Ordering::Relaxed);
+        let shared = self.catalog.shared();
+        let mut status = Status {
+            log_damages: self.log_damages.clone(),
+            reads: self.reads.lock().as_ref().map(Pool::load).unwrap_or_default(),
+            searches: self.searches.sum(),
+            cursors: self.cursors.figures(),
+            memory_use: shared.memory.in_use(),
+            expired_points: shared.expired_points.load(Ordering::Relaxed),
+            disk: DiskBytes { log: shared.log.figures().disk_bytes(), data: 0 },
+            log_syncs: shared.log.figures().syncs.counts(),
+            checkpoints: shared.checkpoints.counts(),
+            ..Status::default()
+        };
         for entry in self.catalog.entries() {
             status.collections += 1;
             if let Some(collection) = entry.collection() {
                 status.points += collection.view().points_count();
                 status.memory.add(&collection.memory());
+                status.disk.data += collection.disk_bytes();
+                status.backlog.add(&collection.index_backlog());
                 let estimates = [status.recall, estimate(&collection.read_snapshot())];
                 status.recall = estimates.into_iter().flatten().min_by(|a, b| a.recall.total_cmp(&b.recall));
             }
@@ -84,5 +149,20 @@ impl Core {
             }
         }
         status
+    }
+
+    /// Figures of the collections that were created first, as many as were asked for when the engine was opened: which they
+    /// are changes only when one of them is deleted.
+    pub(super) fn collection_figures(&self) -> Vec<CollectionFigures> {
+        if self.reported_collections == 0 {
+            return Vec::new();
+        }
+        let mut entries = self.catalog.entries();
+        entries.sort_unstable_by_key(|entry| entry.id);
+        let served = |entry: &Arc<Entry>| {
+            let collection = entry.collection()?;
+            Some(CollectionFigures::of(&entry.name, collection))
+        };
+        entries.iter().filter_map(served).take(self.reported_collections).collect()
     }
 }

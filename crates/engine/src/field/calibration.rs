@@ -11,8 +11,7 @@ use std::sync::Arc;
 pub const LADDER: [usize; 9] = [10, 16, 32, 64, 128, 256, 512, 1024, 2048];
 /// Numbers of hits that recall is measured for.
 pub const HITS: [usize; 2] = [10, 100];
-/// Shares of points that match, at which searches are measured: all, and the least share of each class. A search belongs
-/// to the class of the greatest share that is not above its own, or to the last one.
+/// Shares of points that match, at which searches are measured: all, and the least share of each class.
 pub const SHARES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 /// Share of matches from which a filter counts as none.
 const EVERYTHING: f64 = 0.99;
@@ -133,8 +132,33 @@ impl Calibration {
     }
 
     /// The least width that reaches a recall for `k` hits among a share of the points. `None` where none of the ladder does.
-    pub fn ef(&self, target: f64, k: usize, share: f64) -> Option<usize> {
+    ///
+    /// Between two measured shares it is interpolated by the logarithms of both. `is_scanned` says of a share and a width
+    /// whether the search is a scan: then the figures of that share say nothing of walks.
+    pub fn ef(
+        &self,
+        target: f64,
+        k: usize,
+        share: f64,
+        is_scanned: impl Fn(f64, usize) -> bool,
+    ) -> Option<usize> {
         let class = class_of(share);
+        let below = self.ef_among(target, k, class)?;
+        if class == 0 || share < SHARES[class] {
+            return Some(below);
+        }
+        let above = self.ef_among(target, k, class - 1)?;
+        let [least, most] = [SHARES[class], SHARES[class - 1]];
+        if is_scanned(least, below) {
+            return Some(above);
+        }
+        let part = ((share / least).ln() / (most / least).ln()).clamp(0.0, 1.0);
+        let between = (below as f64).powf(1.0 - part) * (above as f64).powf(part);
+        Some((between.ceil() as usize).max(k))
+    }
+
+    /// The same for one of the measured shares.
+    fn ef_among(&self, target: f64, k: usize, class: usize) -> Option<usize> {
         let width = |hits: usize| self.width(target, hits, class);
         let [few, many] = HITS;
         if k <= few {
@@ -201,7 +225,7 @@ impl Calibration {
     }
 }
 
-/// The class of a share of matches.
+/// The class of a share of matches: that of the greatest of [`SHARES`] that is not above it, or the last one.
 fn class_of(share: f64) -> usize {
     if share >= EVERYTHING {
         return 0;
@@ -289,6 +313,11 @@ mod tests {
         calibration
     }
 
+    /// Of searches that all walk.
+    fn never(_share: f64, _ef: usize) -> bool {
+        false
+    }
+
     fn recalls() -> impl Strategy<Value = Vec<[f64; LADDER.len()]>> {
         let one = prop::array::uniform9(0.0..=1.0);
         prop::collection::vec(one, 32..80)
@@ -298,10 +327,11 @@ mod tests {
         #[test]
         fn a_higher_target_and_more_hits_never_take_a_narrower_walk(
             recalls in recalls(), low in 0.5..0.999, more in 0.0..0.4, k in 1usize..500, share in 0.0..=1.0,
+            scans in any::<bool>(),
         ) {
             let calibration = of(&recalls);
             let high = f64::min(low + more, 0.999);
-            let width = |target, k| calibration.ef(target, k, share).unwrap_or(usize::MAX);
+            let width = |target, k| calibration.ef(target, k, share, |_, _| scans).unwrap_or(usize::MAX);
             prop_assert!(width(low, k) <= width(high, k));
             prop_assert!(width(low, k) <= width(low, k + 1));
             prop_assert!(width(low, k) >= k);
@@ -318,16 +348,35 @@ mod tests {
         let mut all = vec![[1.0; LADDER.len()]; 64];
         all.iter_mut().step_by(16).for_each(|one| one[..4].fill(0.0));
         let calibration = of(&all);
-        assert_eq!(calibration.ef(0.5, 10, 1.0), Some(10));
-        let wide = calibration.ef(0.93, 10, 1.0).expect("a width");
+        assert_eq!(calibration.ef(0.5, 10, 1.0, never), Some(10));
+        let wide = calibration.ef(0.93, 10, 1.0, never).expect("a width");
         assert!(wide > 64 && wide <= 128, "{wide}: the mean of 64 is 0.9375, its lower bound is less");
+    }
+
+    #[test]
+    fn between_two_shares_the_width_is_between_theirs_unless_the_lesser_is_scanned() {
+        let recipe = Recipe { m: 16, ef_construct: 100, codes: None };
+        let mut calibration = Calibration::new(recipe, (1000, 1000), false);
+        // All points need 128, a third 512, a tenth 16.
+        for (class, reached) in [4, 6, 1, 1].into_iter().enumerate() {
+            let mut one = [0.5; LADDER.len()];
+            one[reached..].fill(1.0);
+            (0..64).for_each(|_| calibration.add(0, class, &one));
+        }
+        let ef = |share, scans| calibration.ef(0.999, 10, share, |_, _| scans).expect("a width");
+        let [all, third, tenth] = [1.0, 0.3, 0.1].map(|share| ef(share, false));
+        assert!(all > 64 && all <= 128 && third > 256 && third <= 512 && tenth > 10 && tenth <= 16);
+        assert!(ef(0.6, false) > all && ef(0.6, false) < third);
+        assert!(ef(0.2, false) > tenth && ef(0.2, false) < third);
+        assert_eq!((ef(0.2, true), ef(0.6, true)), (third, all));
+        assert_eq!(ef(0.01, true), ef(0.03, false), "below the last there is no other");
     }
 
     #[test]
     fn what_no_width_reaches_has_none() {
         let calibration = of(&[[0.7; LADDER.len()]; 64]);
-        assert_eq!(calibration.ef(0.9, 10, 1.0), None);
-        assert_eq!(calibration.ef(0.69, 10, 1.0), Some(10));
+        assert_eq!(calibration.ef(0.9, 10, 1.0, never), None);
+        assert_eq!(calibration.ef(0.69, 10, 1.0, never), Some(10));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn estimate(snapshot: &Snapshot) -> Option<RecallEstimate> {
         let calibration = slot.fitting(&graph.recipe, rows_of(snapshot, field))?;
         let hnsw = config.effective_hnsw(config.name_at(field))?;
         let ef = match hnsw.target_recall {
-            Some(target) => calibration.ef(target, HITS[0], 1.0).unwrap_or(usize::MAX),
+            Some(target) => calibration.ef(target, HITS[0], 1.0, |_, _| false).unwrap_or(usize::MAX),
             None => hnsw.ef_search.max(HITS[0]),
         };
         Some(calibration.estimate(ef))

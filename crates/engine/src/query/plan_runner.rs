@@ -119,8 +119,12 @@ impl<'a> PlanRunner<'a> {
         };
         // Of the live rows: the dead ones among the nodes are no part of what was measured.
         let share = costs.matches / (table.live().max(1) as f64);
+        let is_scanned = |share: f64, ef: usize| {
+            let matches = share * table.live() as f64;
+            CostModel { matches, documents: 0, by_document: false, ef, ..costs }.first() == Plan::Scan
+        };
         // Where no measured width reaches it, a width of everything is compared with a scan, which costs less.
-        let ef = calibration.ef(target, costs.k, share);
+        let ef = calibration.ef(target, costs.k, share, is_scanned);
         let ef = ef.unwrap_or_else(|| usize::try_from(costs.nodes).unwrap_or(usize::MAX).min(WIDEST));
         CostModel { ef: ef.min(most).max(costs.k), width: Width::Calibrated(target), ..costs }
     }

@@ -33,6 +33,8 @@ struct Progress {
     claimed: AtomicBool,
     /// Points indexed so far.
     points: AtomicU64,
+    /// Points read so far, whether or not they have something to index.
+    read: AtomicU64,
 }
 
 impl DeclaredIndex {
@@ -125,9 +127,15 @@ impl IndexDraft {
         self.blank.clone()
     }
 
-    /// Reports how many points are indexed so far.
-    pub fn report(&self, points: u64) {
+    /// Reports how many points are indexed so far, and how many were read for that.
+    pub fn report(&self, points: u64, read: u64) {
         self.progress.points.store(points, Ordering::Relaxed);
+        self.progress.read.store(read, Ordering::Relaxed);
+    }
+
+    /// How many points were read so far.
+    pub fn read(&self) -> u64 {
+        self.progress.read.load(Ordering::Relaxed)
     }
 
     /// Points that were changed between the declaration and the state that this draft is from.

@@ -43,6 +43,7 @@ pub struct PanicEvent {
 #[derive(Debug, Default)]
 pub struct Supervisor {
     counts: [AtomicU64; Task::ALL.len()],
+    restarts: [AtomicU64; Task::ALL.len()],
     events: Mutex<Events>,
     /// Tasks of the whole engine that panicked the last time.
     setbacks: Setbacks,
@@ -93,6 +94,7 @@ impl Supervisor {
                 return;
             }
             stop.wait(self.setbacks.failed(task, why.into_sentence()));
+            self.restarts[task as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -157,6 +159,11 @@ impl Supervisor {
     /// How often each task has panicked, in the order of [`Task::ALL`].
     pub fn counts(&self) -> [u64; Task::ALL.len()] {
         std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed))
+    }
+
+    /// How often the thread of each task was taken up again after a panic had ended its loop, in the order of [`Task::ALL`].
+    pub fn restarts(&self) -> [u64; Task::ALL.len()] {
+        self.restarts.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     /// The last panics, oldest first; at most 64.
@@ -259,6 +266,7 @@ mod tests {
             assert!(runs > 1, "the first run fails");
         });
         assert_eq!((runs, supervisor.counts()[Task::Scrub as usize]), (2, 1));
+        assert_eq!(supervisor.restarts()[Task::Scrub as usize], 1);
         assert_eq!(supervisor.faults(), Vec::<String>::new(), "it succeeded in the end");
         let event =
             PanicEvent { number: 1, task: Task::Scrub, collection: None, what: "the first run fails".into() };
@@ -283,6 +291,7 @@ mod tests {
         assert_eq!(supervisor.step(Task::Room, || -> u8 { panic!("once") }), None);
         assert_eq!(supervisor.step(Task::Room, || 1), None, "it rests");
         assert_eq!(supervisor.step(Task::Removal, || 2), Some(2));
+        assert_eq!(supervisor.restarts(), [0; Task::ALL.len()], "no thread was ended");
         assert_eq!(supervisor.faults().len(), 1);
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
@@ -11,6 +12,7 @@ use super::LogError;
 use super::continuation::{NewSegment, continue_after};
 use super::cut_mark::{self, CutMark, MarkFault};
 use super::entropy::Entropy;
+use super::figures::LogFigures;
 use super::format::{
     CATALOG, MAX_BODY_BYTES, NAMED, RECORD_HEADER_LEN, RecordHeader, SEGMENT_HEADER_LEN, Seeded, VERSION,
 };
@@ -79,6 +81,7 @@ pub struct Log {
     mark: Option<Lsn>,
     poison: Option<StorageError>,
     reserve: Option<Arc<Reserve>>,
+    figures: Arc<LogFigures>,
 }
 
 impl std::fmt::Debug for Log {
@@ -140,7 +143,9 @@ impl Log {
             mark: found.mark.below,
             poison: None,
             reserve: None,
+            figures: Arc::default(),
         };
+        log.note_disk_bytes();
         Ok((log, found.report))
     }
 
@@ -212,6 +217,7 @@ impl Log {
             }
             self.segments.pop_front();
         }
+        self.note_disk_bytes();
         self.storage.sync_dir(segment::DIR).map_err(LogError::from_storage)
     }
 
@@ -255,6 +261,16 @@ impl Log {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
+    /// What others may know of it while it is written.
+    pub(super) fn figures(&self) -> &Arc<LogFigures> {
+        &self.figures
+    }
+
+    fn note_disk_bytes(&self) {
+        let ended = self.size_bytes() - self.end();
+        self.figures.note_disk_bytes(ended + self.file.len());
+    }
+
     /// The lowest LSN that the log may still hold.
     pub fn oldest_lsn(&self) -> Lsn {
         self.segments.front().map_or(self.written.next(), |segment| segment.first)
@@ -291,7 +307,9 @@ impl Log {
     pub(super) fn sync(&mut self) -> Result<(), LogError> {
         self.check()?;
         if self.durable < self.written {
+            let started = Instant::now();
             PlantedFault::LogNotSynced.skips(|| self.file.sync()).map_err(|e| self.poison(e))?;
+            self.figures.syncs.add(started.elapsed());
             self.durable = self.written;
         }
         Ok(())
@@ -324,6 +342,7 @@ impl Log {
                 self.segments.push_back(Segment { first, bytes: file.len() });
                 self.file = file;
                 self.seeded = seeded;
+                self.note_disk_bytes();
                 Ok(())
             }
             Err(CreateError::Absent(e)) => Err(LogError::from_storage(e)),
@@ -409,6 +428,7 @@ impl Log {
         if self.encoded.capacity() > KEPT_BUFFER_BYTES {
             self.encoded = Vec::new();
         }
+        self.note_disk_bytes();
         Ok(())
     }
 }

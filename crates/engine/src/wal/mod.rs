@@ -24,6 +24,7 @@ mod cut_mark;
 mod durability;
 mod entropy;
 mod error;
+mod figures;
 mod format;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -39,6 +40,7 @@ mod verification;
 pub use cut_mark::{MARK_PATHS, MarkFault, mark_fault, repair_mark, was_cut};
 pub use durability::{Durability, GroupOptions};
 pub use error::LogError;
+pub use figures::LogFigures;
 pub use format::{CATALOG, MAX_BODY_BYTES};
 pub use group::{Appender, Completion, GroupCommit, PendingFlush};
 pub use inspection::{inspect, path_holding, remove_segments, salvage, segment_path, start_behind};

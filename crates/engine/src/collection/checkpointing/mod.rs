@@ -21,6 +21,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::types::{OpNumber, Row};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The files of a collection, and what is known of the next checkpoint. Its lock is held while a checkpoint is made.
 pub(super) struct Checkpointer(Mutex<Checkpoints>);
@@ -86,12 +87,14 @@ impl Collection {
     /// The disk's; the previous checkpoint then stays in force.
     pub fn checkpoint(&self, policy: GraphPolicy) -> Result<(), CheckpointError> {
         let made = self.make_checkpoint(policy);
+        self.disk_use.note_change();
         self.health.note_checkpoint(made.as_ref().err().map(ToString::to_string));
         made
     }
 
     fn make_checkpoint(&self, policy: GraphPolicy) -> Result<(), CheckpointError> {
         let mut checkpoints = self.checkpointer.lock();
+        let started = Instant::now();
         if self.is_retired() {
             return Ok(());
         }
@@ -110,6 +113,7 @@ impl Collection {
                 let adopted = self.adopt_checkpoint(files, plan, number, payloads, rows);
                 *is_half_adopted = false;
                 adopted?;
+                self.shared.checkpoints.add(started.elapsed());
                 Ok(files.remove_strays(&*self.shared.storage)?)
             }
             Err(error) => {

@@ -59,7 +59,7 @@ impl Collection {
         let mut index = draft.blank();
         for (at, offset) in view.state.live.iter().enumerate() {
             if at % STEP_POINTS == 0 {
-                draft.report(index.points_count());
+                draft.report(index.points_count(), at as u64);
                 self.check_draft(draft)?;
             }
             index.insert(offset, view.state.at(offset).payload.bytes());
@@ -68,7 +68,7 @@ impl Collection {
             let now = self.check_draft(draft)?;
             let (_, current) = draft.in_state(&now.state.indexes)?;
             let changed = catch_up(&mut index, &view, &now.state, current.touched());
-            draft.report(index.points_count());
+            draft.report(index.points_count(), now.state.live.len());
             view = now;
             if changed <= LAST_POINTS {
                 break;

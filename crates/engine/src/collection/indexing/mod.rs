@@ -1,12 +1,14 @@
 //! Work on the graphs and field indexes of a collection behind the writes: taking in the tails of the graphs, rewriting
 //! graphs, building declared field indexes.
 
+mod backlog;
 mod building;
 mod queue;
 mod rewriting;
 mod turn;
 mod waiters;
 
+pub use backlog::IndexBacklog;
 pub use queue::IndexQueue;
 pub use turn::IndexTurn;
 pub use waiters::BuiltReply;

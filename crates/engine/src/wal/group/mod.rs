@@ -7,7 +7,7 @@ pub use pending_flush::PendingFlush;
 
 use super::durability::{Durability, GroupOptions};
 use super::log::{Log, Pending};
-use super::{LogError, MAX_BODY_BYTES, MarkFault};
+use super::{LogError, LogFigures, MAX_BODY_BYTES, MarkFault};
 use crate::faults::PlantedFault;
 use crate::supervision::Task;
 use crate::sync::atomic::Ordering;
@@ -36,6 +36,7 @@ pub struct GroupCommit {
     /// The log's thread. `None` when flushes happen in the caller.
     thread: Mutex<Option<JoinHandle<()>>>,
     inline: bool,
+    figures: Arc<LogFigures>,
 }
 
 impl std::fmt::Debug for GroupCommit {
@@ -47,17 +48,20 @@ impl std::fmt::Debug for GroupCommit {
 impl GroupCommit {
     /// Writes and syncs on a thread of its own.
     pub fn threaded(log: Log, options: &GroupOptions) -> std::io::Result<Self> {
+        let figures = Arc::clone(log.figures());
         let shared = Arc::new(Committer::new(log, options));
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("kithdb-log".to_owned()).spawn(move || {
             worker.supervisor.run(Task::LogWriter, &worker.stop, || worker.run());
         })?;
-        Ok(Self { shared, thread: Mutex::new(Some(thread)), inline: false })
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), inline: false, figures })
     }
 
     /// Writes and syncs in the caller, before the call returns: one thread, every run the same, for simulations.
     pub fn inline(log: Log, options: &GroupOptions) -> Self {
-        Self { shared: Arc::new(Committer::new(log, options)), thread: Mutex::new(None), inline: true }
+        let figures = Arc::clone(log.figures());
+        let shared = Arc::new(Committer::new(log, options));
+        Self { shared, thread: Mutex::new(None), inline: true, figures }
     }
 
     /// Appends `(collection, kind, body)` records with successive LSNs, for the log's thread to write. `done`
@@ -204,6 +208,11 @@ impl GroupCommit {
         let mut log = self.shared.log.lock();
         log.flush()?;
         Ok(read(&log.segments()))
+    }
+
+    /// What is known of the log without waiting: a disk that hangs must not hang who asks about it.
+    pub fn figures(&self) -> &LogFigures {
+        &self.figures
     }
 
     /// See [`Log::size_bytes`]; waits for a running sync.

@@ -1,0 +1,113 @@
+/**
+ * `npm run bench:calibration -- --data FOLDER`: searches over REST while the recall of searches is measured in the background
+ * (C14), beside searches while it is not. Two servers take turns; while one is searched the other is suspended, or its
+ * measurements would slow both.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readVectorSet } from '../data/vector-set.mjs';
+import { root } from '../scripts/build/tree.mjs';
+import { readFlags, whole } from './flags.mjs';
+import { untilInterrupted } from './interruption.mjs';
+import { ratioInterval } from './interval.mjs';
+import { machine } from './machine.mjs';
+import { searchSideBySide } from './side-by-side.mjs';
+
+const USAGE = `npm run bench:calibration -- --data FOLDER [flags]
+
+  --data FOLDER   a folder with meta.json (see data/debian-small/README.md); required. Large enough for the calibration
+                  to last longer than a pair: some 50,000 rows
+  --pairs N       pairs of servers; default: 10
+  --percent N     share of the processors that the calibration gets; default: 1, as in a server
+  --out FILE      write every pair and ratio as JSON
+
+A ratio is that with calibration to that without: above 1 it is better with.
+`;
+const options = {
+  data: { type: 'string' },
+  pairs: { type: 'string', default: '10' },
+  percent: { type: 'string', default: '1' },
+  out: { type: 'string' },
+};
+/** The name of the thread that calibrates, as the system has it. */
+const THREAD = 'kith-recall';
+/** Of the clock that Linux counts processor time with, for programs. */
+const TICK_MS = 10;
+
+if (process.platform !== 'linux') {
+  console.error('bench:calibration suspends servers and reads /proc: it needs Linux');
+  process.exit(2);
+}
+const flags = readFlags(options, USAGE, {
+  pairs: (text) => (whole(text) === true && Number(text) >= 2) || 'a whole number from 2 on',
+  percent: (text) => (whole(text) === true && Number(text) <= 100) || 'a whole number from 1 to 100',
+});
+const starts = {
+  with: { tree: root, flags: ['--calibration-percent', flags.percent] },
+  without: { tree: root, flags: ['--calibration-percent', '0'] },
+};
+const origin = machine('bench:calibration');
+const set = readVectorSet(flags.data);
+const pairs = [];
+await untilInterrupted(
+  async () => {
+    for (let pair = 0; pair < Number(flags.pairs); pair += 1) {
+      pairs.push(await measurePair(pair % 2 === 0 ? ['with', 'without'] : ['without', 'with']));
+      process.stderr.write(`pair ${pair + 1} of ${flags.pairs}\n`);
+    }
+    report();
+  },
+  // The servers end with this process.
+  () => Promise.resolve(),
+);
+
+async function measurePair(order) {
+  const worked = { with: 0, without: 0 };
+  const around = async (which, pid, turn) => {
+    const before = calibratedMs(pid);
+    const measured = await turn();
+    worked[which] += calibratedMs(pid) - before;
+    return measured;
+  };
+  const figures = await searchSideBySide(starts, set, order, { suspends: true, around });
+  return { figures, worked };
+}
+
+/** Processor time that a server's thread has used; 0 where it has none. */
+function calibratedMs(pid) {
+  const tasks = `/proc/${pid}/task`;
+  for (const task of readdirSync(tasks)) {
+    const stat = readFileSync(`${tasks}/${task}/stat`, 'utf8');
+    // The name may hold spaces and brackets; behind it come the state and ten numbers, then user and system time.
+    const [name, rest] = [
+      stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
+      stat.slice(stat.lastIndexOf(')') + 2),
+    ];
+    if (name !== THREAD) continue;
+    const [user, system] = rest.split(' ').slice(11, 13).map(Number);
+    return (user + system) * TICK_MS;
+  }
+  return 0;
+}
+
+function report() {
+  const results = Object.keys(pairs[0].figures.with).map((figure) => {
+    const runs = pairs.map(({ figures }) => ({
+      with: figures.with[figure].value,
+      without: figures.without[figure].value,
+    }));
+    const { lowerIsBetter } = pairs[0].figures.with[figure];
+    const ratios = runs.map((run) => (lowerIsBetter ? run.without / run.with : run.with / run.without));
+    return { figure, ...ratioInterval(ratios), pairs: runs };
+  });
+  for (const { figure, ratio, low, high } of results) {
+    console.log(`${figure.padEnd(34)} ${ratio.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]`);
+  }
+  const calibration_ms = pairs.map(({ worked }) => worked.with);
+  console.log(
+    `processor time of the calibration during the searches of each pair: ${calibration_ms.join(', ')} ms`,
+  );
+  if (calibration_ms.some((ms) => ms === 0))
+    console.log('it was over before the searches were: take more rows');
+  const written = { machine: origin, set: set.name, percent: Number(flags.percent), calibration_ms, results };
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(written, null, 2)}\n`);
+}

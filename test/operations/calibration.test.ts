@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { loadConfig, readFlags } from '../../src/config';
+import { openNativeEngine } from '../../src/engine';
+import { startServer, type RunningServer } from '../../src/server';
+import { loadBinding } from '../engine/testing-addon';
+import { send } from '../http/harness';
+import { until } from '../until';
+
+jest.mock('../../src/engine/load', () => jest.requireActual<object>('../engine/testing-addon'));
+
+describe('C14 a panic of the calibration', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-calibration-'));
+  const logged: Record<string, unknown>[] = [];
+  let server: RunningServer;
+
+  beforeAll(async () => {
+    // The first ends the thread when it starts, the others the look at a collection: it rests for 1, 2 and 4 s.
+    loadBinding().setTestSwitches({ panicIn: 'calibration:4' });
+    const commandLine = readFlags(['--port', '0', '--data-dir', dataDir, '--calibration-percent', '100']);
+    const env = { KITHDB_TOKEN_STORE: 'memory' };
+    server = await startServer(loadConfig({ commandLine, env, terminal: false }), {
+      log: {
+        log: pino({ level: 'error' }, { write: (line: string) => logged.push(JSON.parse(line)) }),
+        flush: () => undefined,
+      },
+      print: () => undefined,
+      ownsProcess: false,
+      openEngine: openNativeEngine,
+    });
+    await server.ready;
+  });
+  afterAll(async () => {
+    await server.stop();
+    loadBinding().setTestSwitches({});
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  it('is logged, counted and shown in the info of its collection, and the work is taken up again', async () => {
+    const info = async (): Promise<Record<string, unknown>> =>
+      (await send(server, 'GET', '/collections/c')).body.result;
+    await send(server, 'PUT', '/collections/c', {
+      json: { vectors: { size: 4, distance: 'Euclid' }, hnsw_config: { full_scan_threshold: 10 } },
+    });
+    await until(async () => (await info())['optimizer_status'] !== 'ok');
+    expect(await info()).toMatchObject({ status: 'yellow', recall_estimate: null });
+    const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: [id % 31, id % 7, id % 3, 1] }));
+    await send(server, 'PUT', '/collections/c/points?wait=true', { json: { points } });
+    await until(async () => (await info())['optimizer_status'] === 'ok');
+    await until(async () => (await info())['recall_estimate'] !== null);
+    const said = 'a defect of the engine: background work failed. Please report it';
+    await until(() => logged.filter(({ msg }) => msg === said).length === 4);
+    const panics = logged.filter(({ msg }) => msg === said);
+    expect(panics.map(({ task, collection }) => [task, collection])).toEqual([
+      ['calibration', undefined],
+      ['calibration', 'c'],
+      ['calibration', 'c'],
+      ['calibration', 'c'],
+    ]);
+    await until(async () => {
+      const { text } = await send(server, 'GET', '/metrics');
+      return (
+        text.includes('kithdb_background_panics_total{task="calibration"} 4\n') &&
+        text.includes('kithdb_background_restarts_total{task="calibration"} 1\n')
+      );
+    });
+    expect((await info())['status']).toBe('green');
+  });
+});
