@@ -1,6 +1,6 @@
 //! What a collection holds in memory, by component.
 
-use super::{Collection, directory};
+use super::Collection;
 use crate::payload::{FieldIndex, ordered_map_bytes};
 use crate::state::{DeclaredIndex, Expiry, Point};
 use crate::sync::Mutex;
@@ -91,14 +91,6 @@ impl Collection {
             Some(rows * graph.node_bytes(view.fields[field].dim))
         };
         (0..view.fields.len()).filter_map(unbuilt).sum()
-    }
-
-    /// Bytes of the files of its checkpoint; the log, which all collections share, is not among them. A file that goes
-    /// away meanwhile is left out.
-    pub fn disk_bytes(&self) -> u64 {
-        let (storage, dir) = (&*self.shared.storage, directory(self.id));
-        let names = storage.list(&dir).unwrap_or_default();
-        names.iter().filter_map(|name| storage.len_of(&format!("{dir}/{name}")).ok()).sum()
     }
 
     /// What the collection holds now, its field indexes as they were when they were last measured.

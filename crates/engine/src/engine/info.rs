@@ -77,6 +77,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let fault = fault(collection);
     // What the background tries again is shown too, although nothing is refused because of it.
     let setback = collection.setback();
+    collection.measure_disk();
     let view = collection.current_view();
     let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
     let indexes: Vec<_> = indexes
