@@ -34,5 +34,6 @@ export function settingsInForce(
 function shown(value: unknown): SettingInForce['value'] {
   if (value === undefined || value === null) return null;
   if (Array.isArray(value)) return value.map(String);
-  return typeof value === 'number' || typeof value === 'boolean' ? value : String(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value;
+  return JSON.stringify(value);
 }

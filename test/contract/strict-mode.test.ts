@@ -58,14 +58,7 @@ describe('C4.3 strict mode', () => {
       { sample: 3, limit: 1 },
       { sample: 4, limit: 1 },
     ],
-    [
-      'max_query_limit',
-      { max_query_limit: 3 },
-      'POST',
-      '/points/projection',
-      { sample: 3 },
-      { sample: 4 },
-    ],
+    ['max_query_limit', { max_query_limit: 3 }, 'POST', '/points/projection', { sample: 3 }, { sample: 4 }],
     ['max_timeout', { max_timeout: 5 }, 'POST', '/points/count?timeout=5', {}, {}],
     [
       'search_max_hnsw_ef',

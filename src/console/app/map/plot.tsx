@@ -111,7 +111,9 @@ function Tip({ pixel: [x, y], text, view }: { pixel: Pixel; text: string; view: 
   );
 }
 
-type CanvasRef = { readonly current: HTMLCanvasElement | null };
+interface CanvasRef {
+  readonly current: HTMLCanvasElement | null;
+}
 
 /** Draws a frame when something has changed, and each frame while points are on their way to new places. */
 function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked }: Props): void {

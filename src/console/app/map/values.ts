@@ -1,5 +1,5 @@
 /** Values of payloads, of the points of a map. */
-import type { JsonObject, JsonValue } from '../service/exact-json';
+import type { JsonValue } from '../service/exact-json';
 import { parseExact } from '../service/exact-json';
 import { failureOf, noteRefusal, pointsPath, sendRaw } from '../service/request';
 import { idText, type Point, type PointId } from '../service/types';
@@ -49,7 +49,7 @@ export async function readValues(
     const places = new Map(part.map((id, at) => [idText(id), from + at]));
     for (const { id, payload } of await readPoints(collection, part, [quoted(field)], signal)) {
       const place = places.get(idText(id));
-      if (place !== undefined) values[place] = (payload as JsonObject | null | undefined)?.[field];
+      if (place !== undefined) values[place] = payload?.[field];
     }
     report([...values]);
   }

@@ -4,6 +4,9 @@ import { axis, colour, Plot } from '../parts/plot';
 import type { Measured } from './measuring';
 
 const HEIGHT = 280;
+/** uPlot declares these as constants that only its own sources can name. */
+const ORDINAL = 2 as uPlot.Scale.Distr;
+const RIGHT = 1 as uPlot.Axis.Side;
 
 /** Between the least recall that may be and 1, with room for the line. */
 function recallRange(least: number | null): [number, number] {
@@ -20,7 +23,7 @@ function optionsOf(width: number): uPlot.Options {
     cursor: { y: false },
     scales: {
       // Widths grow by a factor: one after the other they are as far apart.
-      x: { time: false, distr: 2 },
+      x: { time: false, distr: ORDINAL },
       recall: { range: (_, least) => recallRange(least) },
       ms: { range: (_, __, most) => [0, Math.max(most * 1.15, 0.1)] },
     },
@@ -38,7 +41,7 @@ function optionsOf(width: number): uPlot.Options {
       {
         ...axis(),
         scale: 'ms',
-        side: 1,
+        side: RIGHT,
         size: 64,
         grid: { show: false },
         values: (_, values) => values.map((value) => `${value.toLocaleString('en-US')} ms`),
