@@ -134,7 +134,7 @@ export const SETTINGS = {
     fallbackText: 'none',
     placeholder: 'LIST',
     about:
-      "The models that make vectors of texts: a YAML list of {name, url, model, key_file, dimension}, or the path of a file with it. The URL is the base of an endpoint that speaks OpenAI's embeddings API, and the last two may be absent.",
+      "The models that make vectors of texts: a YAML list, or the path of a file with it. {name, url, model, key_file, dimension} is an endpoint that speaks OpenAI's embeddings API under that URL; the last two may be absent. {name, path, pooling, normalize, dimension} is a folder with a model, for which the package @kithdb/models has to be installed; the last three may be absent.",
     isStructured: true,
   }),
   console: setting({

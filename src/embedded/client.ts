@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { Float32Client } from '../client/answered-vectors';
 import { KithClient, type ClientOptions } from '../client/client';
+import type { SnapshotCalls } from '../client/snapshots';
 import { openFolder, type OpenOptions } from './open';
-import { EmbeddedSnapshots } from './snapshots';
 import type { EmbeddedTransport } from './transport';
 
 /** How to open a folder, and how its client behaves. */
@@ -12,7 +12,7 @@ export interface EmbeddedOptions extends OpenOptions, ClientOptions {}
 export class EmbeddedClient extends KithClient {
   readonly #transport: EmbeddedTransport;
 
-  constructor(transport: EmbeddedTransport, snapshots: EmbeddedSnapshots, options: ClientOptions) {
+  constructor(transport: EmbeddedTransport, snapshots: SnapshotCalls, options: ClientOptions) {
     super(transport, snapshots, options);
     this.#transport = transport;
   }
@@ -39,6 +39,7 @@ export function open(folder: string, options?: EmbeddedOptions): Promise<Embedde
 export async function open(folder: string, options: EmbeddedOptions = {}): Promise<unknown> {
   const { readOnly = false } = options;
   const dataDir = resolve(folder);
+  const { EmbeddedSnapshots } = await import('./snapshots.js');
   const transport = await openFolder(dataDir, options);
   return new EmbeddedClient(transport, new EmbeddedSnapshots(transport, { dataDir, readOnly }), options);
 }

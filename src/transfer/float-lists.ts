@@ -58,12 +58,12 @@ export class FloatLists {
         fraction = at - point;
       }
       let value: number;
-      if ((byte === COMMA || byte === END) && at - first <= EXACT_DIGITS) {
+      if ((byte === COMMA || byte === END) && at > first && at - first <= EXACT_DIGITS) {
         value = fraction === 0 ? whole : whole / (POWERS[fraction] ?? 1);
         if (isNegative) value = -value;
       } else {
         at = endOfNumber(json, at);
-        value = JSON.parse(json.toString('latin1', from, at)) as number;
+        value = numberOf(json.toString('latin1', from, at));
         byte = json[at] ?? END;
       }
       floats[length] = value;
@@ -86,6 +86,12 @@ export class FloatLists {
     larger.set(this.floats);
     this.#floats = larger;
   }
+}
+
+function numberOf(text: string): number {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'number') throw new Error('A component of a vector is no number');
+  return value;
 }
 
 function endOfNumber(json: Buffer, from: number): number {

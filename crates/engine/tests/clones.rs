@@ -429,3 +429,22 @@ fn a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12() {
     assert_eq!(engine.refused("link_snapshot", "source", json!({"folder": RECOVERED, "x": 1})).0, "bad_request");
     assert_eq!(engine.refused("adopt_folders", "", json!({"collections": [{"name": "x"}]})).0, "missing_field");
 }
+
+/// What an attached process repeats because the owner ended would undo what was written since (C18, C25).
+#[test]
+fn a_recovery_with_an_operation_id_happens_once_c25() {
+    let (mut engine, recovered) = with_snapshot();
+    let body = json!({"collections": [{"name": "source", "folder": RECOVERED}]}).to_string().into_bytes();
+    let recover = |engine: &TestEngine| {
+        engine.client().answer_named(Some(7), "adopt_folders", "", None, true, body.clone()).map(|_| ())
+    };
+    recover(&engine).expect("the disk is sound");
+    assert_eq!(shown(&engine, "source"), recovered);
+    engine.ok("upsert_points", "source", points(500..501));
+    let written = shown(&engine, "source");
+    recover(&engine).expect("it was applied");
+    assert_eq!(shown(&engine, "source"), written);
+    engine.restart();
+    recover(&engine).expect("it was applied");
+    assert_eq!(shown(&engine, "source"), written);
+}
