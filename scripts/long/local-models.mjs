@@ -61,7 +61,10 @@ async function requireInstalled() {
       cwd: folder,
     });
     const program = `require('kithdb').open('data', { models: [{ name: 'none', path: '.' }] }).catch(({ message }) => console.log(message))`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { cwd: folder, encoding: 'utf8' });
+    const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
     if (!stdout.includes('has no model: expected onnx/model.onnx'))
       throw new BuildError(`The installed package said: ${stdout}${stderr}`);
   } finally {

@@ -106,7 +106,11 @@ async function requireMcp(installed, tarball) {
     bare: true,
   });
   const ask = (id, method, params) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
-  const client = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+  const client = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  };
   const input = [ask(1, 'initialize', client), ask(2, 'tools/list', {})].join('\n');
   const data = join(installed, 'mcp-data');
   mkdirSync(data);

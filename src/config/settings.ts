@@ -356,7 +356,11 @@ export const SETTINGS = {
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
   maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
   maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
-  maxSnapshots: limit(DEFAULT_SNAPSHOT_LIMITS.maxSnapshots, 100_000, 'Snapshots that a server keeps, all collections together.'),
+  maxSnapshots: limit(
+    DEFAULT_SNAPSHOT_LIMITS.maxSnapshots,
+    100_000,
+    'Snapshots that a server keeps, all collections together.',
+  ),
   maxSnapshotBytes: limit(
     DEFAULT_SNAPSHOT_LIMITS.maxSnapshotBytes,
     1024 * 1024 * GIB,

@@ -119,11 +119,7 @@ export class EmbeddedTransport implements ByteTransport {
         cause: error,
       });
     }
-    const { status, message, retryAfterSeconds } = engineFailure(
-      error.code,
-      error.details,
-      prefix,
-    );
+    const { status, message, retryAfterSeconds } = engineFailure(error.code, error.details, prefix);
     return answerError(status, message, { retryAfterSeconds, cause: error });
   }
 

@@ -13,7 +13,10 @@ export interface TensorLike {
 export interface Session {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
-  run(feeds: Readonly<Record<string, TensorLike>>, fetches: readonly string[]): Promise<Readonly<Record<string, TensorLike>>>;
+  run(
+    feeds: Readonly<Record<string, TensorLike>>,
+    fetches: readonly string[],
+  ): Promise<Readonly<Record<string, TensorLike>>>;
 }
 
 /** Makes a tensor of 64-bit integers. */
@@ -55,7 +58,9 @@ export class Encoder {
   ) {
     const unknown = session.inputNames.find((name) => !(name in INPUTS));
     if (unknown !== undefined) {
-      throw new BadFolder(`${folder.modelFile} has the input ${unknown}: expected those of a model of texts, ${Object.keys(INPUTS).join(', ')}`);
+      throw new BadFolder(
+        `${folder.modelFile} has the input ${unknown}: expected those of a model of texts, ${Object.keys(INPUTS).join(', ')}`,
+      );
     }
     this.#output = outputOf(folder, session.outputNames);
   }
@@ -70,7 +75,8 @@ export class Encoder {
       vectors ??= new Float32Array(texts.length * dimension);
       for (const [place, text] of run.entries()) {
         const vector = found.subarray(place * dimension, (place + 1) * dimension);
-        if (!vector.every(Number.isFinite)) throw new TextFailure('its vector has a component that is no number', text);
+        if (!vector.every(Number.isFinite))
+          throw new TextFailure('its vector has a component that is no number', text);
         vectors.set(vector, text * dimension);
       }
     }
@@ -92,7 +98,9 @@ export class Encoder {
     }
     const output = (await this.session.run(feeds, [this.#output]))[this.#output];
     if (output?.type !== 'float32') {
-      throw new BadFolder(`${this.folder.modelFile} answers with ${output?.type ?? 'nothing'} in place of float32`);
+      throw new BadFolder(
+        `${this.folder.modelFile} answers with ${output?.type ?? 'nothing'} in place of float32`,
+      );
     }
     return this.#vectors(output, texts, tokens);
   }
@@ -114,13 +122,20 @@ export class Encoder {
     const dimension = dims.at(-1) ?? 0;
     const isText = this.#output === TEXT_OUTPUT;
     const expected = isText ? [texts.length, dimension] : [texts.length, tokens, dimension];
-    if (dimension === 0 || dims.length !== expected.length || dims.some((size, at) => size !== expected[at])) {
-      throw new BadFolder(`${modelFile} answers with a tensor of [${dims.join(', ')}] in place of [${expected.join(', ')}]`);
+    if (
+      dimension === 0 ||
+      dims.length !== expected.length ||
+      dims.some((size, at) => size !== expected[at])
+    ) {
+      throw new BadFolder(
+        `${modelFile} answers with a tensor of [${dims.join(', ')}] in place of [${expected.join(', ')}]`,
+      );
     }
     const vectors = new Float32Array(texts.length * dimension);
     for (const [text, { length }] of texts.entries()) {
       const vector = vectors.subarray(text * dimension, (text + 1) * dimension);
-      if (isText || pooling === undefined) vector.set(values.subarray(text * dimension, (text + 1) * dimension));
+      if (isText || pooling === undefined)
+        vector.set(values.subarray(text * dimension, (text + 1) * dimension));
       else pool(pooling, { data: values, tokens, dimension }, { text, length }, vector);
       if (normalizes) normalize(vector);
     }
@@ -132,14 +147,20 @@ export class Encoder {
 function outputOf({ modelFile, pooling, hasFurtherSteps }: ModelFolder, names: readonly string[]): string {
   if (names.includes(TEXT_OUTPUT)) return TEXT_OUTPUT;
   if (hasFurtherSteps) {
-    throw new BadFolder(`${modelFile} has no output ${TEXT_OUTPUT}, and modules.json names steps behind the pooling: export the model with them`);
+    throw new BadFolder(
+      `${modelFile} has no output ${TEXT_OUTPUT}, and modules.json names steps behind the pooling: export the model with them`,
+    );
   }
   const output = TOKEN_OUTPUTS.find((name) => names.includes(name));
   if (output === undefined) {
-    throw new BadFolder(`${modelFile} has the outputs ${names.join(', ')}: expected ${TEXT_OUTPUT} or ${TOKEN_OUTPUTS.join(' or ')}`);
+    throw new BadFolder(
+      `${modelFile} has the outputs ${names.join(', ')}: expected ${TEXT_OUTPUT} or ${TOKEN_OUTPUTS.join(' or ')}`,
+    );
   }
   if (pooling === undefined) {
-    throw new BadFolder(`nothing says how ${modelFile} makes one vector of those of its tokens: give the entry a pooling (mean, cls, max or last)`);
+    throw new BadFolder(
+      `nothing says how ${modelFile} makes one vector of those of its tokens: give the entry a pooling (mean, cls, max or last)`,
+    );
   }
   return output;
 }

@@ -58,7 +58,9 @@ export function readFolder({ path, pooling, normalize }: GivenFolder): ModelFold
   }
   const modelFile = MODEL_FILES.map((name) => join(path, name)).find((file) => existsSync(file));
   if (modelFile === undefined) {
-    throw new BadFolder(`${path} has no model: expected ${MODEL_FILES.slice(0, -1).join(', ')} or model_quantized.onnx`);
+    throw new BadFolder(
+      `${path} has no model: expected ${MODEL_FILES.slice(0, -1).join(', ')} or model_quantized.onnx`,
+    );
   }
   const read = (name: string): Json | undefined => objectIn(join(path, name));
   const config = required(read, path, 'config.json');
@@ -73,8 +75,14 @@ export function readFolder({ path, pooling, normalize }: GivenFolder): ModelFold
     pooling: pooling ?? steps.pooling,
     normalizes: normalize ?? steps.normalizes,
     hasFurtherSteps: steps.hasFurther,
-    mostTokens: mostTokens([sentence['max_seq_length']], [tokenizerConfig['model_max_length'], config['max_position_embeddings']]),
-    padToken: wholeNumber(config['pad_token_id']) ?? wholeNumber((tokenizer['padding'] as Json | null | undefined)?.['pad_id']) ?? 0,
+    mostTokens: mostTokens(
+      [sentence['max_seq_length']],
+      [tokenizerConfig['model_max_length'], config['max_position_embeddings']],
+    ),
+    padToken:
+      wholeNumber(config['pad_token_id']) ??
+      wholeNumber((tokenizer['padding'] as Json | null | undefined)?.['pad_id']) ??
+      0,
     isLowerCase: sentence['do_lower_case'] === true,
     prompt: promptOf(read('config_sentence_transformers.json') ?? {}),
   };
@@ -115,7 +123,12 @@ const POOLING_KEYS: Readonly<Record<string, Pooling>> = {
   pooling_mode_max_tokens: 'max',
   pooling_mode_lasttoken: 'last',
 };
-const POOLING_NAMES: Readonly<Record<string, Pooling>> = { mean: 'mean', cls: 'cls', max: 'max', lasttoken: 'last' };
+const POOLING_NAMES: Readonly<Record<string, Pooling>> = {
+  mean: 'mean',
+  cls: 'cls',
+  max: 'max',
+  lasttoken: 'last',
+};
 
 function poolingIn(file: string): Pooling {
   const config = objectIn(file);

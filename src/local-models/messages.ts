@@ -9,4 +9,9 @@ export type Report =
   | { readonly kind: 'ready'; readonly dimension: number }
   | { readonly kind: 'broken'; readonly message: string; readonly code?: string | undefined }
   | { readonly kind: 'vectors'; readonly id: number; readonly vectors: Float32Array }
-  | { readonly kind: 'failed'; readonly id: number; readonly message: string; readonly text?: number | undefined };
+  | {
+      readonly kind: 'failed';
+      readonly id: number;
+      readonly message: string;
+      readonly text?: number | undefined;
+    };

@@ -65,10 +65,17 @@ async function serve(): Promise<void> {
   parentPort?.on('message', ({ id, texts }: Question) => {
     encoder.encode(texts).then(
       (vectors) => {
-        parentPort?.postMessage({ kind: 'vectors', id, vectors } satisfies Report, [vectors.buffer as ArrayBuffer]);
+        parentPort?.postMessage({ kind: 'vectors', id, vectors } satisfies Report, [
+          vectors.buffer as ArrayBuffer,
+        ]);
       },
       (error: unknown) => {
-        say({ kind: 'failed', id, message: reason(error), text: error instanceof TextFailure ? error.text : undefined });
+        say({
+          kind: 'failed',
+          id,
+          message: reason(error),
+          text: error instanceof TextFailure ? error.text : undefined,
+        });
       },
     );
   });

@@ -39,14 +39,17 @@ export async function migrateAliases(
       const why = migrated.has(one.collection)
         ? await make(one, before.get(one.alias), target)
         : 'the collection is not';
-      if (why !== undefined) leftBehind.push(`The alias ${one.alias} of ${one.collection} is not migrated: ${why}`);
+      if (why !== undefined)
+        leftBehind.push(`The alias ${one.alias} of ${one.collection} is not migrated: ${why}`);
     }
     const after = await aliasesOf(target);
     const there = aliases.filter(({ alias, collection }) => after.get(alias) === collection);
     return { outcome: { source, target: there.length }, leftBehind };
   } catch (error) {
     if (!(error instanceof NotImplementedError)) throw error;
-    const names = aliases.map(({ alias, collection }) => `The alias ${alias} of ${collection} is not migrated`);
+    const names = aliases.map(
+      ({ alias, collection }) => `The alias ${alias} of ${collection} is not migrated`,
+    );
     return {
       outcome: { source, target: 0 },
       leftBehind: [...names, 'A server takes aliases in the dialect qdrant: run this command again then'],

@@ -53,7 +53,10 @@ export class QdrantSource implements MigrationSource {
   async aliases(): Promise<readonly Alias[]> {
     try {
       const { result } = (await this.#server.get('/aliases')) as AliasesAnswer;
-      return result.aliases.map(({ alias_name: alias, collection_name: collection }) => ({ alias, collection }));
+      return result.aliases.map(({ alias_name: alias, collection_name: collection }) => ({
+        alias,
+        collection,
+      }));
     } catch (error) {
       // A server without aliases has none.
       if (error instanceof KithError && [404, 405, 501].includes(error.status)) return [];

@@ -100,7 +100,8 @@ export class ConfiguredModels implements TextModels {
     if (model === undefined) return [];
     const missing = [...texts].filter(([, { vector }]) => vector === undefined).map(([text]) => text);
     const parts = batches(missing, model.callSize);
-    const ask = (batch: readonly string[]): Promise<void> => this.#ask(name, model, { batch, texts, context });
+    const ask = (batch: readonly string[]): Promise<void> =>
+      this.#ask(name, model, { batch, texts, context });
     if (!model.isOneAtATime) return parts.map(ask);
     const inOrder = async (): Promise<void> => {
       for (const part of parts) await ask(part);
@@ -113,7 +114,9 @@ export class ConfiguredModels implements TextModels {
     try {
       answer = await embedder.vectors(batch, context.signal, context.read);
     } catch (error) {
-      throw error instanceof ModelFailure ? failed(error, texts.get(batch[error.text ?? 0] ?? '')?.place) : error;
+      throw error instanceof ModelFailure
+        ? failed(error, texts.get(batch[error.text ?? 0] ?? '')?.place)
+        : error;
     }
     context.hold(answer.length);
     const bytes = answer.readUInt32LE(0) * 4;

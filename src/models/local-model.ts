@@ -64,7 +64,11 @@ async function openChecked(model: FolderModel, load: ModelLoader): Promise<OpenM
   try {
     open = await load(model);
   } catch (error) {
-    const why = isMissing(error) ? LOCAL_MODELS_ADVICE : error instanceof Error ? error.message : String(error);
+    const why = isMissing(error)
+      ? LOCAL_MODELS_ADVICE
+      : error instanceof Error
+        ? error.message
+        : String(error);
     throw new BadModel(`names the model '${model.name}', which cannot be used: ${why}`);
   }
   const { name, dimension } = model;

@@ -60,7 +60,9 @@ const BUILT_IN: ReadonlySet<string> = new Set(['qdrant/bm25']);
  */
 export function checkModels(list: unknown): readonly TextModel[] {
   if (!Array.isArray(list)) {
-    throw new BadModel('must be a list of {name, url, model, key_file?, dimension?} or {name, path, pooling?, normalize?, dimension?}');
+    throw new BadModel(
+      'must be a list of {name, url, model, key_file?, dimension?} or {name, path, pooling?, normalize?, dimension?}',
+    );
   }
   if (list.length > MOST_MODELS) {
     throw new BadModel(`at most ${MOST_MODELS} models`);
@@ -122,7 +124,9 @@ function endpoint(given: Record<string, unknown>, place: string): Omit<EndpointM
 function folder(given: Record<string, unknown>, place: string): Omit<FolderModel, 'name' | 'dimension'> {
   const { pooling, normalize } = given;
   if (pooling !== undefined && !POOLINGS.includes(pooling as Pooling)) {
-    throw new BadModel(`${place}.pooling: must be ${POOLINGS.slice(0, -1).join(', ')} or ${POOLINGS.at(-1) ?? ''}`);
+    throw new BadModel(
+      `${place}.pooling: must be ${POOLINGS.slice(0, -1).join(', ')} or ${POOLINGS.at(-1) ?? ''}`,
+    );
   }
   if (normalize !== undefined && typeof normalize !== 'boolean') {
     throw new BadModel(`${place}.normalize: must be true or false`);

@@ -82,7 +82,10 @@ export class ParquetFileWriter {
     this.#writer.num_rows += BigInt(rows);
     this.#writer.row_groups.push({
       columns: chunks,
-      total_byte_size: chunks.reduce((sum, { meta_data: of }) => sum + (of?.total_uncompressed_size ?? 0n), 0n),
+      total_byte_size: chunks.reduce(
+        (sum, { meta_data: of }) => sum + (of?.total_uncompressed_size ?? 0n),
+        0n,
+      ),
       num_rows: BigInt(rows),
       total_compressed_size: BigInt(this.#bytes.offset - start),
     });
@@ -117,7 +120,7 @@ export class ParquetFileWriter {
           element: schemaPath.at(-1) as SchemaElement,
           schemaPath,
           codec: isPacked ? 'SNAPPY' : 'UNCOMPRESSED',
-          compressors: this.#writer.compressors,
+          compressors: { SNAPPY: this.#writer.compressors.SNAPPY },
           stats: hasStatistics,
           pageSize: PAGE_BYTES,
           columnIndex: false,

@@ -34,7 +34,11 @@ describe('lists of floats in JSON', () => {
     lists.addAbsent();
     lists.add(Buffer.from('[]'));
     lists.add(Buffer.from(`[${'1.5,'.repeat(100_000)}2]`));
-    expect([lists.lengths, lists.floats.length, lists.floats.at(-1)]).toEqual([[ABSENT, 0, 100_001], 100_001, 2]);
+    expect([lists.lengths, lists.floats.length, lists.floats.at(-1)]).toEqual([
+      [ABSENT, 0, 100_001],
+      100_001,
+      2,
+    ]);
     lists.clear();
     expect([lists.lengths, lists.floats.length]).toEqual([[], 0]);
     for (const broken of ['{"a":1}', '[1,x]', '[1,,2]', '["1"]']) {

@@ -98,8 +98,11 @@ describe('points in Parquet', () => {
       await server.ok('PUT', '/collections/dense/points', { points: part });
     }
     const file = join(folder, 'dense.parquet');
-    expect(await runCommand(['export', ...url(), '--collection', 'dense', '--to', file])).toMatchObject({ code: 0 });
-    const { parquetReadObjects, parquetSchema, parquetMetadataAsync, asyncBufferFromFile } = await import('hyparquet');
+    expect(await runCommand(['export', ...url(), '--collection', 'dense', '--to', file])).toMatchObject({
+      code: 0,
+    });
+    const { parquetReadObjects, parquetSchema, parquetMetadataAsync, asyncBufferFromFile } =
+      await import('hyparquet');
     const buffer = await asyncBufferFromFile(file);
     const rows = await parquetReadObjects({ file: buffer });
     expect(rows).toEqual(

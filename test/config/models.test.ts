@@ -50,7 +50,10 @@ describe('C16 the setting models', () => {
     [[{ ...ENTRY, key_file: '/nowhere/key' }], "key_file of 'small' cannot be read (no such file)"],
     [[{ name: 'local', path: '/nowhere/local' }], "path of 'local' cannot be read (no such file)"],
     [[{ name: 'local', path: keyFile }], "path of 'local' must be a folder"],
-    [[{ name: 'local', path: folder, url: 'http://a/v1' }], '[0].url: unknown key, expected name, path, pooling'],
+    [
+      [{ name: 'local', path: folder, url: 'http://a/v1' }],
+      '[0].url: unknown key, expected name, path, pooling',
+    ],
     [[{ name: 'local', path: folder, pooling: 'sum' }], '[0].pooling: must be mean, cls, max or last'],
     [[{ name: 'local', path: folder, normalize: 1 }], '[0].normalize: must be true or false'],
   ])('C16 names what is wrong with %j', (given, why) => {

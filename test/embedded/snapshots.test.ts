@@ -61,7 +61,9 @@ describe.each(Object.entries(WAYS))('snapshots by %s', (_, connected) => {
     await db.delete('c', { points: [1, 2] });
     const { name, checksum } = made as { name: string; checksum: string };
     const wrong = 'f'.repeat(64);
-    await expect(db.recoverSnapshot('c', { location: name, checksum: wrong })).rejects.toThrow(BadRequestError);
+    await expect(db.recoverSnapshot('c', { location: name, checksum: wrong })).rejects.toThrow(
+      BadRequestError,
+    );
     expect(await db.count('c')).toEqual({ count: 1 });
     expect(await db.recoverSnapshot('c', { location: name, checksum })).toBe(true);
     expect(await db.count('c')).toEqual({ count: 3 });
@@ -98,7 +100,9 @@ describe.each(Object.entries(WAYS))('snapshots by %s', (_, connected) => {
     await expect(db.createSnapshot('none')).rejects.toThrow(NotFoundError);
     await expect(db.createSnapshot('')).rejects.toThrow(BadRequestError);
     await expect(db.recoverSnapshot('c', { location: 'none.snapshot' })).rejects.toThrow(NotFoundError);
-    await expect(db.recoverSnapshot('c', { location: 'https://example.org/a' })).rejects.toThrow('never from a URL');
+    await expect(db.recoverSnapshot('c', { location: 'https://example.org/a' })).rejects.toThrow(
+      'never from a URL',
+    );
     await expect(db.recoverSnapshot('c', {} as { location: string })).rejects.toThrow('location');
     expect(await db.getCollections()).toEqual({ collections: [] });
   });
@@ -142,7 +146,9 @@ it('C18 snapshots and recoveries go on when the owner of the folder is killed', 
   const making = db.createSnapshot('c');
   owner.kill();
   const during = await making;
-  expect((await db.listSnapshots('c')).map(({ name }) => name).sort()).toEqual([before.name, during.name].sort());
+  expect((await db.listSnapshots('c')).map(({ name }) => name).sort()).toEqual(
+    [before.name, during.name].sort(),
+  );
   const second = await Member.open(folder);
   await db.recoverSnapshot('c', { location: before.name });
   expect(await db.count('c')).toEqual({ count: 2000 });

@@ -330,7 +330,10 @@ describe('kithdb migrate qdrant', () => {
         odd: { info: odd, points: [] },
         other: { info: plain, points: [point(2)] },
       });
-      fake.aliases = ['live', 'mine', 'taken'].map((alias) => ({ alias_name: alias, collection_name: 'good' }));
+      fake.aliases = ['live', 'mine', 'taken'].map((alias) => ({
+        alias_name: alias,
+        collection_name: 'good',
+      }));
       fake.aliases.push({ alias_name: 'gone', collection_name: 'odd' });
       fake.aliases.push({ alias_name: 'elsewhere', collection_name: 'other' });
       const db = await open(dataDir());
@@ -357,24 +360,27 @@ describe('kithdb migrate qdrant', () => {
       }
     });
 
-    it.each(['specification', 'qdrant'])('C11.4, C12 aliases go to a server of the dialect %s', async (dialect) => {
-      const url = await from({
-        good: { info: info({ vectors: { size: 2, distance: 'Dot' } }), points: [point(1)] },
-      });
-      fake.aliases = [{ alias_name: 'live', collection_name: 'good' }];
-      const target = await ContractServer.start(['--dialect', dialect]);
-      try {
-        const { code, out } = await migrate(url, '--url', `http://127.0.0.1:${target.port}`);
-        expect(code).toBe(dialect === 'qdrant' ? 0 : 3);
-        expect(out).toContain(
-          dialect === 'qdrant'
-            ? '1 alias made\n'
-            : '0 aliases made, the source has 1\nThe alias live of good is not migrated\n',
-        );
-      } finally {
-        await target.stop();
-      }
-    });
+    it.each(['specification', 'qdrant'])(
+      'C11.4, C12 aliases go to a server of the dialect %s',
+      async (dialect) => {
+        const url = await from({
+          good: { info: info({ vectors: { size: 2, distance: 'Dot' } }), points: [point(1)] },
+        });
+        fake.aliases = [{ alias_name: 'live', collection_name: 'good' }];
+        const target = await ContractServer.start(['--dialect', dialect]);
+        try {
+          const { code, out } = await migrate(url, '--url', `http://127.0.0.1:${target.port}`);
+          expect(code).toBe(dialect === 'qdrant' ? 0 : 3);
+          expect(out).toContain(
+            dialect === 'qdrant'
+              ? '1 alias made\n'
+              : '0 aliases made, the source has 1\nThe alias live of good is not migrated\n',
+          );
+        } finally {
+          await target.stop();
+        }
+      },
+    );
 
     it('an interrupted migration goes on with the page at which it was, and compares all', async () => {
       const points = Array.from({ length: 2500 }, (_, id) => point(id));

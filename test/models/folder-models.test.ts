@@ -55,7 +55,10 @@ describeUnless(isMissing)('C16 models of folders, in a server', () => {
   });
 
   it('C16 are 400 where the field has another dimension, and 502 where the model fails, with the place', async () => {
-    const [ok, bad] = [{ id: 8, vector: text('oak') }, { id: 9, vector: text('poison') }];
+    const [ok, bad] = [
+      { id: 8, vector: text('oak') },
+      { id: 9, vector: text('poison') },
+    ];
     await expect(db.upsert('wide', { points: [ok] })).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining("vectors of the model 'tiny'"),
@@ -100,7 +103,12 @@ describeUnless(isMissing)('C16 models of folders, in a server', () => {
   });
 
   it.each([
-    ['a folder that holds no model', 'empty', (path: string) => path, 'has no model: expected onnx/model.onnx'],
+    [
+      'a folder that holds no model',
+      'empty',
+      (path: string) => path,
+      'has no model: expected onnx/model.onnx',
+    ],
     [
       'a file that is none',
       'broken',

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
+import type * as Tokenizers from '@huggingface/tokenizers' with { 'resolution-mode': 'import' };
 import { EngineError, type TextInput } from '../../src/engine/types';
 import { Encoder, type Session, type TensorLike } from '../../src/local-models/encoder';
 import { readFolder, type GivenFolder } from '../../src/local-models/folder';
@@ -11,6 +12,8 @@ import { ConfiguredModels } from '../../src/models/configured-models';
 import { loadLocalModels } from '../../src/models/local-package';
 import { until } from '../until';
 import { tokenizer, writeTinyModel, type TinyOptions } from './tiny-model';
+
+const { Tokenizer } = createRequire(__filename)('@huggingface/tokenizers') as typeof Tokenizers;
 
 let root: string;
 let made = 0;
@@ -56,10 +59,13 @@ describe('C16 a model of a folder', () => {
     ['max', { pooling_mode_max_tokens: true }, [4, 2], [8, 3]],
     ['last', { pooling_mode_lasttoken: true }, [3, 2], [3, 3]],
     ['mean, by its name', { pooling_mode: 'mean' }, [3, 1], [4.25, 1.5]],
-  ])('C16 takes the pooling %s from its folder, whatever else is in the batch', async (_, pooling, one, two) => {
-    const path = folder({ pooling, normalizes: false });
-    expect([...(await encoder({ path }).encode(['OWL', 'owls', 'owl']))]).toEqual([...one, ...two, ...one]);
-  });
+  ])(
+    'C16 takes the pooling %s from its folder, whatever else is in the batch',
+    async (_, pooling, one, two) => {
+      const path = folder({ pooling, normalizes: false });
+      expect([...(await encoder({ path }).encode(['OWL', 'owls', 'owl']))]).toEqual([...one, ...two, ...one]);
+    },
+  );
 
   it('C16 divides vectors by their length where the folder or the entry says so', async () => {
     const path = folder({ pooling: { pooling_mode: 'cls' } });
@@ -67,7 +73,9 @@ describe('C16 a model of a folder', () => {
     expect([...(await encoder({ path, normalize: false }).encode(['owl']))]).toEqual([2, 0]);
     const plain = { path: folder({ pooling: null }), pooling: 'max' as const };
     expect([...(await encoder(plain).encode(['owl']))]).toEqual([4, 2]);
-    expect([...(await encoder({ ...plain, normalize: true }).encode(['owl']))][0]).toBeCloseTo(4 / Math.sqrt(20));
+    expect([...(await encoder({ ...plain, normalize: true }).encode(['owl']))][0]).toBeCloseTo(
+      4 / Math.sqrt(20),
+    );
   });
 
   it('C16 takes the vector of a text where the model makes one', async () => {
@@ -95,7 +103,11 @@ describe('C16 a model of a folder', () => {
 
   it.each<[string, (path: string) => Partial<GivenFolder> | undefined, string]>([
     ['no folder', () => ({ path: join(__filename) }), 'is not a folder'],
-    ['no model', (path) => (rmSync(join(path, 'onnx', 'model.onnx')), {}), 'has no model: expected onnx/model.onnx'],
+    [
+      'no model',
+      (path) => (rmSync(join(path, 'onnx', 'model.onnx')), {}),
+      'has no model: expected onnx/model.onnx',
+    ],
     ['no tokenizer', (path) => (rmSync(join(path, 'tokenizer.json')), {}), 'has no tokenizer.json'],
     ['no configuration', (path) => (rmSync(join(path, 'config.json')), {}), 'has no config.json'],
     ['JSON that is none', (path) => (writeFileSync(join(path, 'config.json'), '{'), {}), 'is not valid JSON'],

@@ -40,7 +40,12 @@ export function writeTinyModel(folder: string, options: TinyOptions = {}): strin
   json('tokenizer_config.json', { tokenizer_class: 'BertTokenizer', do_lower_case: true });
   json('tokenizer.json', tokenizer());
   if (pooling !== null) {
-    const normalize = { idx: 2, name: '2', path: '2_Normalize', type: 'sentence_transformers.models.Normalize' };
+    const normalize = {
+      idx: 2,
+      name: '2',
+      path: '2_Normalize',
+      type: 'sentence_transformers.models.Normalize',
+    };
     json('modules.json', [
       { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },
       { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
@@ -64,7 +69,13 @@ export function tokenizer(): object {
     truncation: null,
     padding: null,
     added_tokens: special,
-    normalizer: { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: true },
+    normalizer: {
+      type: 'BertNormalizer',
+      clean_text: true,
+      handle_chinese_chars: true,
+      strip_accents: null,
+      lowercase: true,
+    },
     pre_tokenizer: { type: 'BertPreTokenizer' },
     post_processor: {
       type: 'TemplateProcessing',
@@ -105,7 +116,12 @@ const bytes = (field: number, value: Buffer | string): Buffer =>
   Buffer.concat([varint(field * 8 + 2), varint(Buffer.byteLength(value)), Buffer.from(value)]);
 const message = (field: number, ...parts: readonly Buffer[]): Buffer => bytes(field, Buffer.concat(parts));
 
-const node = (operation: string, inputs: readonly string[], output: string, ...attributes: readonly Buffer[]): Buffer =>
+const node = (
+  operation: string,
+  inputs: readonly string[],
+  output: string,
+  ...attributes: readonly Buffer[]
+): Buffer =>
   message(1, ...inputs.map((name) => bytes(1, name)), bytes(2, output), bytes(4, operation), ...attributes);
 const tensor = (field: number, name: string, type: number, dims: readonly number[], data: Buffer): Buffer =>
   message(field, ...dims.map((size) => number(1, size)), number(2, type), bytes(8, name), bytes(9, data));
@@ -114,7 +130,8 @@ const value = (field: number, name: string, type: number, dims: readonly (string
   return message(field, bytes(1, name), message(2, message(1, number(1, type), message(2, ...shape))));
 };
 const floats = (values: readonly number[]): Buffer => Buffer.from(Float32Array.from(values).buffer);
-const integers = (values: readonly number[]): Buffer => Buffer.from(BigInt64Array.from(values, BigInt).buffer);
+const integers = (values: readonly number[]): Buffer =>
+  Buffer.from(BigInt64Array.from(values, BigInt).buffer);
 
 const SIDE = 512;
 
@@ -123,7 +140,13 @@ function onnx({ slowness = 0, output = 'last_hidden_state', input = 'input_ids' 
   const looked = slowness === 0 ? output : 'looked_up';
   const nodes = [node('Gather', ['table', input], looked)];
   const constants = [
-    tensor(5, 'table', FLOAT, [VOCABULARY.length, TINY_DIMENSION], floats(VOCABULARY.flatMap(([, own]) => own))),
+    tensor(
+      5,
+      'table',
+      FLOAT,
+      [VOCABULARY.length, TINY_DIMENSION],
+      floats(VOCABULARY.flatMap(([, own]) => own)),
+    ),
   ];
   if (slowness > 0) {
     // [b, t, 3] × [3, 512] × … × [512, 3] of zeros, added to what was looked up.
