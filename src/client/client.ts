@@ -2,7 +2,7 @@ import type { Operation } from '../engine/types';
 import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
-import type { Snapshot, SnapshotCalls } from './snapshots';
+import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
 import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
@@ -20,11 +20,6 @@ export interface ClientOptions {
 }
 
 const TIMEOUT_MS = 300_000;
-
-/** What Qdrant's client takes when a snapshot is made or removed; on one node it has no effect. */
-export interface SnapshotFlags {
-  readonly wait?: boolean;
-}
 
 type Flags = ChangeFlags & ReadFlags;
 type Update = Schemas['UpdateResult'];
@@ -503,18 +498,18 @@ export class KithClient {
   }
 
   /** Makes a snapshot of a collection. */
-  createSnapshot(collection: string, _args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
-    return this.timed(options, (signal) => this.#snapshots.create(ownerOf(collection), signal));
+  createSnapshot(collection: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
+    return this.timed(options, (signal) => this.#snapshots.create(ownerOf(collection), signal, args));
   }
 
   /** True. A name that is not in the list is a `NotFoundError`. */
   deleteSnapshot(
     collection: string,
     name: string,
-    _args: SnapshotFlags = {},
+    args: SnapshotFlags = {},
     options?: CallOptions,
   ): Promise<boolean> {
-    return this.timed(options, (signal) => this.#snapshots.remove(ownerOf(collection), name, signal));
+    return this.timed(options, (signal) => this.#snapshots.remove(ownerOf(collection), name, signal, args));
   }
 
   /** True: the collection is what the snapshot of that name had, or was made of it. */
@@ -532,13 +527,13 @@ export class KithClient {
   }
 
   /** Makes a snapshot of all collections. */
-  createFullSnapshot(_args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
-    return this.timed(options, (signal) => this.#snapshots.create('all', signal));
+  createFullSnapshot(args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
+    return this.timed(options, (signal) => this.#snapshots.create('all', signal, args));
   }
 
   /** True. A name that is not in the list is a `NotFoundError`. */
-  deleteFullSnapshot(name: string, _args: SnapshotFlags = {}, options?: CallOptions): Promise<boolean> {
-    return this.timed(options, (signal) => this.#snapshots.remove('all', name, signal));
+  deleteFullSnapshot(name: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<boolean> {
+    return this.timed(options, (signal) => this.#snapshots.remove('all', name, signal, args));
   }
 
   /** True: every collection of a snapshot of all is what it was. A server wants the admin's JWT for it. */

@@ -7,11 +7,16 @@ export type Snapshot = Schemas['SnapshotDescription'];
 /** Whose snapshots they are: a collection's by its name, or those of all collections. */
 export type SnapshotOwner = { readonly collection: string } | 'all';
 
+/** What Qdrant's client takes when a snapshot is made or removed; on one node it has no effect. */
+export interface SnapshotFlags {
+  readonly wait?: boolean;
+}
+
 /** Snapshots over what a client stands on (C12). Rejects as the transport of a client does. */
 export interface SnapshotCalls {
   list(owner: SnapshotOwner, signal: AbortSignal): Promise<Snapshot[]>;
-  create(owner: SnapshotOwner, signal: AbortSignal): Promise<Snapshot>;
-  remove(owner: SnapshotOwner, name: string, signal: AbortSignal): Promise<boolean>;
+  create(owner: SnapshotOwner, signal: AbortSignal, flags: SnapshotFlags): Promise<Snapshot>;
+  remove(owner: SnapshotOwner, name: string, signal: AbortSignal, flags: SnapshotFlags): Promise<boolean>;
   recover(owner: SnapshotOwner, args: Schemas['SnapshotRecover'], signal: AbortSignal): Promise<boolean>;
 }
 
@@ -26,12 +31,13 @@ export class RemoteSnapshots implements SnapshotCalls {
     return this.#send('GET', pathOf(owner), undefined, signal);
   }
 
-  create(owner: SnapshotOwner, signal: AbortSignal): Promise<Snapshot> {
-    return this.#send('POST', pathOf(owner), undefined, signal);
+  create(owner: SnapshotOwner, signal: AbortSignal, flags: SnapshotFlags): Promise<Snapshot> {
+    return this.#send('POST', pathOf(owner) + queryOf(flags), undefined, signal);
   }
 
-  remove(owner: SnapshotOwner, name: string, signal: AbortSignal): Promise<boolean> {
-    return this.#send('DELETE', `${pathOf(owner)}/${encodeURIComponent(name)}`, undefined, signal);
+  remove(owner: SnapshotOwner, name: string, signal: AbortSignal, flags: SnapshotFlags): Promise<boolean> {
+    const path = `${pathOf(owner)}/${encodeURIComponent(name)}${queryOf(flags)}`;
+    return this.#send('DELETE', path, undefined, signal);
   }
 
   recover(owner: SnapshotOwner, args: Schemas['SnapshotRecover'], signal: AbortSignal): Promise<boolean> {
@@ -48,4 +54,8 @@ export class RemoteSnapshots implements SnapshotCalls {
 
 function pathOf(owner: SnapshotOwner): string {
   return owner === 'all' ? '/snapshots' : `/collections/${encodeURIComponent(owner.collection)}/snapshots`;
+}
+
+function queryOf({ wait }: SnapshotFlags): string {
+  return wait === undefined ? '' : `?wait=${wait}`;
 }

@@ -2,12 +2,16 @@
 import { createRequire } from 'node:module';
 import { availableParallelism, setPriority, constants } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import type * as Tokenizers from '@huggingface/tokenizers' with { 'resolution-mode': 'import' };
 import type * as Runtime from 'onnxruntime-common';
 import { Encoder, TextFailure, type MakeTensor, type Session } from './encoder';
 import { BadFolder, readFolder, type GivenFolder } from './folder';
 import type { Question, Report } from './messages';
-import { TokenReader } from './tokens';
+import { TokenReader, type Tokenizer } from './tokens';
+
+/** Its types cannot be resolved by a module of Node. */
+interface TokenizerLibrary {
+  readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
+}
 
 const load = createRequire(__filename);
 /** A text of the model's first run, which shows that it works, and the length of its vectors. */
@@ -21,7 +25,7 @@ function say(report: Report): void {
 async function open(given: GivenFolder): Promise<Encoder> {
   const folder = readFolder(given);
   const { InferenceSession, Tensor } = load('onnxruntime-node') as typeof Runtime;
-  const { Tokenizer } = load('@huggingface/tokenizers') as typeof Tokenizers;
+  const { Tokenizer } = load('@huggingface/tokenizers') as TokenizerLibrary;
   let reader: TokenReader;
   try {
     reader = new TokenReader(new Tokenizer(folder.tokenizer, folder.tokenizerConfig), folder.mostTokens);
@@ -32,13 +36,13 @@ async function open(given: GivenFolder): Promise<Encoder> {
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
   let session: Session;
   try {
-    session = (await InferenceSession.create(folder.modelFile, {
+    session = await InferenceSession.create(folder.modelFile, {
       intraOpNumThreads: Math.max(1, Math.floor(availableParallelism() / 2)),
       interOpNumThreads: 1,
       // A thread that waits for work would take the time of searches.
       extra: { session: { intra_op: { allow_spinning: '0' } } },
       logSeverityLevel: 3,
-    })) as unknown as Session;
+    });
   } catch (error) {
     throw new BadFolder(`${folder.modelFile} cannot be loaded (${reason(error)})`);
   }

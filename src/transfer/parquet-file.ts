@@ -117,7 +117,7 @@ export class ParquetFileWriter {
             .slice(1)
             .map(({ name }) => name)
             .join('.'),
-          element: schemaPath.at(-1) as SchemaElement,
+          element: schemaPath.at(-1) ?? { name: column.name },
           schemaPath,
           codec: isPacked ? 'SNAPPY' : 'UNCOMPRESSED',
           compressors: { SNAPPY: this.#writer.compressors.SNAPPY },

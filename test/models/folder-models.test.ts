@@ -78,13 +78,13 @@ describeUnless(isMissing)('C16 models of folders, in a server', () => {
       id: id + 100,
       vector: text(`owl ${String(id)}`, 'slow'),
     }));
-    let isOver = false;
+    const ended: boolean[] = [];
     const late = db.upsert('notes', { points, timeout: 1 }).finally(() => {
-      isOver = true;
+      ended.push(true);
     });
     late.catch(() => undefined);
     let answered = 0;
-    while (!isOver) {
+    while (ended.length === 0) {
       await db.query('notes', { query: [0, 1, 0], limit: 1 });
       answered += 1;
     }

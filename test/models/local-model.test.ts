@@ -2,18 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type * as Tokenizers from '@huggingface/tokenizers' with { 'resolution-mode': 'import' };
 import { EngineError, type TextInput } from '../../src/engine/types';
 import { Encoder, type Session, type TensorLike } from '../../src/local-models/encoder';
 import { readFolder, type GivenFolder } from '../../src/local-models/folder';
-import { TokenReader } from '../../src/local-models/tokens';
+import { TokenReader, type Tokenizer as TokenizerOf } from '../../src/local-models/tokens';
 import type { OpenModel } from '../../src/local-models';
 import { ConfiguredModels } from '../../src/models/configured-models';
 import { loadLocalModels } from '../../src/models/local-package';
 import { until } from '../until';
 import { tokenizer, writeTinyModel, type TinyOptions } from './tiny-model';
 
-const { Tokenizer } = createRequire(__filename)('@huggingface/tokenizers') as typeof Tokenizers;
+const { Tokenizer } = createRequire(__filename)('@huggingface/tokenizers') as {
+  Tokenizer: new (tokenizer: object, config: object) => TokenizerOf;
+};
 
 let root: string;
 let made = 0;

@@ -50,7 +50,7 @@ export function writeTinyModel(folder: string, options: TinyOptions = {}): strin
       { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },
       { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
       ...(options.normalizes === false ? [] : [normalize]),
-    ] as unknown as object);
+    ]);
     json('1_Pooling/config.json', pooling);
   }
   mkdirSync(join(folder, 'onnx'), { recursive: true });

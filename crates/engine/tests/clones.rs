@@ -426,8 +426,14 @@ fn a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12() {
     engine.ok("link_snapshot", "other", json!({"folder": RECOVERED}));
     assert_eq!(engine.disk.list(RECOVERED).expect("a folder").len(), linked.len());
     assert_eq!(engine.refused("link_snapshot", "source", json!({})).0, "missing_field");
-    assert_eq!(engine.refused("link_snapshot", "source", json!({"folder": RECOVERED, "x": 1})).0, "bad_request");
-    assert_eq!(engine.refused("adopt_folders", "", json!({"collections": [{"name": "x"}]})).0, "missing_field");
+    assert_eq!(
+        engine.refused("link_snapshot", "source", json!({"folder": RECOVERED, "x": 1})).0,
+        "bad_request"
+    );
+    assert_eq!(
+        engine.refused("adopt_folders", "", json!({"collections": [{"name": "x"}]})).0,
+        "missing_field"
+    );
 }
 
 /// What an attached process repeats because the owner ended would undo what was written since (C18, C25).

@@ -11,7 +11,8 @@ use super::Collection;
 use super::snapshot::BoundedGraphs;
 use crate::checkpoint::{
     CheckpointError, CheckpointFiles, Extent, Folder, Manifest, MovedPayload, RoomNeeded, Survey, Unsound,
-    WrittenRows, directory, link_checkpoint, link_files, link_folder, remove_links, verify_extent, write_graph, write_view,
+    WrittenRows, directory, link_checkpoint, link_files, link_folder, remove_links, verify_extent,
+    write_graph, write_view,
 };
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
