@@ -5,7 +5,6 @@ import type { Completion, NativeEngine, OpenOptions } from './binding';
 import { collectionFigures } from './collection-figures';
 import {
   EngineError,
-  type AdoptedFolder,
   type Answer,
   type BackgroundPanics,
   type Engine,
@@ -315,19 +314,6 @@ class Facade implements Engine {
   unstage(): Promise<void> {
     return this.order((native, id) => {
       native.unstage(id);
-    });
-  }
-
-  linkSnapshot(collection: string, folder: string): Promise<void> {
-    return this.order((native, id) => {
-      native.linkSnapshot(id, collection, folder);
-    });
-  }
-
-  adopt(collections: readonly AdoptedFolder[]): Promise<void> {
-    return this.order((native, id) => {
-      const [names, folders] = [collections.map(({ name }) => name), collections.map(({ folder }) => folder)];
-      native.adopt(id, names, folders);
     });
   }
 

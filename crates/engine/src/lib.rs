@@ -79,7 +79,7 @@ pub mod wal;
 
 pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
-pub use catalog::{AdoptedFolder, OpenError};
+pub use catalog::OpenError;
 pub use collection::{IndexBacklog, Losses, MemoryReport};
 pub use deadline::Cancellation;
 pub use durations::{DURATION_BOUNDS, DurationCounts};

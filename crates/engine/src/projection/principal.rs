@@ -207,8 +207,9 @@ fn rotate(matrix: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
     for row in matrix.iter_mut().chain(vectors.iter_mut()) {
         (row[p], row[q]) = turn(row[p], row[q]);
     }
-    for at in 0..BLOCK {
-        (matrix[p][at], matrix[q][at]) = turn(matrix[p][at], matrix[q][at]);
+    let (of_p, of_q) = (matrix[p], matrix[q]);
+    for (at, (a, b)) in of_p.into_iter().zip(of_q).enumerate() {
+        (matrix[p][at], matrix[q][at]) = turn(a, b);
     }
 }
 
