@@ -47,6 +47,7 @@ pub use writer::{
 use crate::checkpoint::CheckpointFiles;
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
+use crate::group_keys::GroupKeys;
 use crate::payload::JsonPath;
 use crate::types::Lsn;
 use arc_swap::ArcSwap;
@@ -73,6 +74,7 @@ pub struct Collection {
     vacuum: Vacuum,
     health: Health,
     index_bytes: IndexBytes,
+    group_keys: Arc<GroupKeys>,
     unexpired: Unexpired,
     rates: Rates,
 }
@@ -113,6 +115,7 @@ impl Collection {
             vacuum: Vacuum::default(),
             health: Health::default(),
             index_bytes: IndexBytes::default(),
+            group_keys: Arc::default(),
             unexpired: Unexpired::default(),
             rates: Rates::default(),
             shared,

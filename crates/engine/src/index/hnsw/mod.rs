@@ -19,6 +19,7 @@
 
 mod computer;
 mod duplicates;
+mod explore;
 mod file;
 mod frontier;
 mod insert;
