@@ -2,7 +2,7 @@
 
 use super::graph_search::GraphSearch;
 use super::grouped_ranking::{GroupCounts, GroupRows};
-use crate::index::{Candidate, Codes, Space, Stopped, WalkParams, WalkScratch};
+use crate::index::{Candidate, Codes, Further, Space, Stopped, WalkParams, WalkScratch};
 use crate::types::{Node, Row};
 
 /// Estimates of a group that are re-ranked at most, and for each row that is wanted.
@@ -10,9 +10,9 @@ const LEAST_KEPT: usize = 64;
 const LEAST_KEPT_PER_ROW: usize = 2;
 
 impl GraphSearch<'_> {
-    /// Walks, and on, each time as wide as `pause` returns, until it returns none. `pause` is given the estimate from which
+    /// Walks, and on, each time as `pause` returns, until it returns none. `pause` is given the estimate from which
     /// on rows may not have been met, none where all were, and the rows that were met since its last call, in no order.
-    /// After the first call only rows that are `wanted` are compared. Rows may be dead, or beyond the boundary of the graph.
+    /// Where it says so only rows that are `wanted` are compared from then on. Rows may be dead, or beyond the boundary of the graph.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true, here and below.
@@ -20,7 +20,7 @@ impl GraphSearch<'_> {
         &self,
         params: &WalkParams,
         wanted: &impl Fn(Row) -> bool,
-        pause: &mut impl FnMut(Option<f32>, &[(f32, Row)]) -> Option<usize>,
+        pause: &mut impl FnMut(Option<f32>, &[(f32, Row)]) -> Option<Further>,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
@@ -40,7 +40,7 @@ impl GraphSearch<'_> {
         space: (&S, &S::Query),
         params: &WalkParams,
         wanted: &impl Fn(Row) -> bool,
-        pause: &mut impl FnMut(Option<f32>, &[(f32, Row)]) -> Option<usize>,
+        pause: &mut impl FnMut(Option<f32>, &[(f32, Row)]) -> Option<Further>,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {

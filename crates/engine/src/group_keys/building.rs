@@ -139,7 +139,7 @@ impl KeyColumn {
         }
         let renumber = |&key: &u32| renumbered.get(key as usize).copied().unwrap_or(key);
         let chunk = |chunk: &Chunk| Arc::new(std::array::from_fn(|at| renumber(&chunk[at])));
-        let several = self.several.iter().map(|(&at, keys)| (at, keys.iter().map(renumber).collect()));
+        let several = self.several.iter().map(|(&at, keys)| (at, keys.iter().map(renumber).collect::<Arc<[u32]>>()));
         let mut column = KeyColumn {
             op: self.op,
             chunks: self.chunks.iter().map(chunk).collect(),
@@ -275,7 +275,7 @@ impl Draft {
         let mut column = KeyColumn {
             op: view.op,
             chunks: self.chunks.into_iter().map(Arc::new).collect(),
-            several: self.several.into_iter().map(|(at, keys)| (at, keys.into())).collect(),
+            several: self.several.into_iter().map(|(at, keys)| (at, Arc::<[u32]>::from(keys))).collect(),
             base: Arc::default(),
             changed: PointSet::new(),
             added: OrdMap::new(),

@@ -8,6 +8,15 @@ use super::walk::{HOPS_PER_CHECK, WalkParams, WalkScratch, gather};
 use crate::index::{Space, Stopped};
 use crate::types::Node;
 
+/// How an exploration goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Further {
+    /// How wide it becomes.
+    pub width: usize,
+    /// From now on it compares only nodes that are wanted. It still goes on from others that it had compared before.
+    pub only_wanted: bool,
+}
+
 /// What an exploration has met.
 #[derive(Default)]
 pub(super) struct Explored {
@@ -18,10 +27,9 @@ pub(super) struct Explored {
 }
 
 impl Hnsw {
-    /// Walks as [`Hnsw::walk`] through all nodes, and then, each time as wide as `pause` returns, on from there until it
-    /// returns none. `pause` is given the distance of the worst node within the present width, none where everything was
-    /// met, and what was met since its last call, in no order, duplicates left out. After the first call the walk compares
-    /// only nodes that are `wanted`; it still goes on from others that it had compared before.
+    /// Walks as [`Hnsw::walk`] through all nodes, and then, each time as `pause` returns, on from there until it returns
+    /// none. `pause` is given the distance of the worst node within the present width, none where everything was
+    /// met, and what was met since its last call, in no order, duplicates left out.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true, as in [`Hnsw::walk`].
@@ -30,7 +38,7 @@ impl Hnsw {
         (space, query): (&S, &S::Query),
         params: &WalkParams,
         wanted: &impl Fn(Node) -> bool,
-        pause: &mut impl FnMut(Option<f32>, &[Candidate]) -> Option<usize>,
+        pause: &mut impl FnMut(Option<f32>, &[Candidate]) -> Option<Further>,
         scratch: &mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
@@ -49,7 +57,7 @@ impl Hnsw {
                 nearest.offer(start);
             }
         }
-        let (mut hops, mut told) = (0u32, 0);
+        let (mut hops, mut told, mut only_wanted) = (0u32, 0, false);
         loop {
             while let Some(node) = nearest.expand_next() {
                 if hops.is_multiple_of(HOPS_PER_CHECK) && stop() {
@@ -62,7 +70,7 @@ impl Hnsw {
                 }
                 for words in self.nodes.words(node, 0).chunks(BLOCK) {
                     gather(space, words, &mut marks, fresh);
-                    if told > 0 {
+                    if only_wanted {
                         fresh.retain(wanted);
                     }
                     work.distances += fresh.nodes().len() as u64;
@@ -75,9 +83,10 @@ impl Hnsw {
                 }
             }
             let radius = nearest.is_full().then(|| nearest.entries().last().map(|worst| worst.distance()));
-            let Some(width) = pause(radius.flatten(), &met[told..]) else { return Ok(()) };
+            let Some(further) = pause(radius.flatten(), &met[told..]) else { return Ok(()) };
             told = met.len();
-            nearest.widen(width, met);
+            only_wanted |= further.only_wanted;
+            nearest.widen(further.width, met);
         }
     }
 }

@@ -2,21 +2,51 @@
 
 use crate::field::GroupRows;
 use crate::group_keys::{KeyColumn, Keys};
+use crate::index::Further;
 use crate::types::Row;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Groups beyond the wanted ones that a walk fills too, as a share of them: their estimates may be too great.
 const SPARE_DIVISOR: usize = 8;
 /// Rows that lie within so many ranks hold a row of a group with their expected rank, most times.
 const SPREAD: f64 = 1.3;
 /// What comparing a member of a group costs, in distances of a walk.
-const MEMBER: f64 = 0.9;
-/// What a step of a walk costs that compares wanted rows only, in distances of a walk.
-const STEP: f64 = 5.0;
+const MEMBER: f64 = 1.3;
+/// What a step of a walk costs, in distances.
+const STEP: f64 = 11.0;
+/// What a step costs that compares wanted rows only.
+const NARROW_STEP: f64 = 5.0;
+/// A walk compares all rows until it is so many times as wide as at first. The rows that it has not compared then lead
+/// nowhere, so it needs some beyond its width.
+const ALL_ROWS: usize = 2;
+/// The same while there are too few groups: a better one must not be passed by.
+const ALL_ROWS_FOR_GROUPS: usize = 8;
 /// The widest walk.
 const MAX_WIDTH: usize = 4096;
 /// Bits of the quick look at a group.
 const QUICK: u32 = 1024;
+
+/// The places of groups.
+type Places = HashMap<u32, usize, BuildHasherDefault<GroupHasher>>;
+
+/// A hasher of the numbers of groups, which follow each other.
+#[derive(Default)]
+pub(super) struct GroupHasher(u64);
+
+impl Hasher for GroupHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+}
 
 /// A group that was met.
 pub(super) struct Slot {
@@ -37,7 +67,7 @@ pub(super) struct Slots<'k> {
     /// Live rows.
     rows: u64,
     pub slots: Vec<Slot>,
-    places: HashMap<u32, usize>,
+    places: Places,
     /// Bits of the groups that were met.
     met: [u64; QUICK as usize / 64],
     /// Bits of the groups that the walk goes on for.
@@ -49,7 +79,7 @@ pub(super) struct Slots<'k> {
 impl<'k> Slots<'k> {
     pub fn new(keys: &'k KeyColumn, (limit, size): (usize, usize), rows: u64) -> Slots<'k> {
         let none = [0; QUICK as usize / 64];
-        let (slots, places) = (Vec::new(), HashMap::new());
+        let (slots, places) = (Vec::new(), Places::default());
         Slots { keys, limit, size, rows, slots, places, met: none, open: none, needs_groups: true }
     }
 
@@ -110,20 +140,31 @@ impl<'k> Slots<'k> {
         &mut self.slots[..most]
     }
 
-    /// How wide the walk is to become, if it is to go on. `radius` is the estimate up to which it has met about all rows.
-    pub fn next_width(&mut self, width: usize, radius: f32) -> Option<usize> {
+    /// Notes which groups are settled where a walk has met about all rows up to the estimate `radius`.
+    pub fn settle(&mut self, radius: f32) {
         let size = self.size;
         self.targets().iter_mut().for_each(|slot| slot.settle(size, radius));
         self.needs_groups = !self.are_enough();
+    }
+
+    /// Whether the walk is to go on, for all it is known.
+    pub fn goes_on(&mut self, began: usize, width: usize) -> bool {
+        width < MAX_WIDTH && (self.needs_groups || self.best_width(began, width) > width)
+    }
+
+    /// How the walk is to go on, if it is. It was `began` wide at first.
+    pub fn further(&mut self, began: usize, width: usize) -> Option<Further> {
         let doubled = width.saturating_mul(2).min(MAX_WIDTH);
-        let wanted = self.best_width(width);
-        let next = if self.needs_groups { doubled } else { wanted.min(doubled) };
+        let best = self.best_width(began, width);
+        let next = if self.needs_groups { doubled } else { best.min(doubled) };
         self.note_open();
-        (next > width).then_some(next)
+        let factor = if self.needs_groups { ALL_ROWS_FOR_GROUPS } else { ALL_ROWS };
+        let only_wanted = width >= began.saturating_mul(factor);
+        (next > width).then_some(Further { width: next, only_wanted })
     }
 
     /// The width at which walking on, and then comparing the members of the groups that it may not fill, costs least.
-    fn best_width(&mut self, width: usize) -> usize {
+    fn best_width(&mut self, began: usize, width: usize) -> usize {
         let (size, rows) = (self.size as f64, self.rows.max(1) as f64);
         let open: Vec<(f64, f64)> = self
             .targets()
@@ -131,14 +172,16 @@ impl<'k> Slots<'k> {
             .filter(|slot| !slot.is_settled)
             .map(|slot| (SPREAD * size * rows / slot.members.max(1) as f64, MEMBER * slot.members as f64))
             .collect();
-        let cost = |width_then: f64| {
-            let compared: f64 =
-                open.iter().filter(|(rank, _)| *rank > width_then).map(|(_, cost)| cost).sum();
-            STEP * (width_then - width as f64).max(0.0) + compared
+        let (now, turn) = (width as f64, began.saturating_mul(ALL_ROWS) as f64);
+        let cost = |then: f64| {
+            let compared: f64 = open.iter().filter(|(rank, _)| *rank > then).map(|(_, cost)| cost).sum();
+            let all = (then.min(turn) - now).max(0.0);
+            let narrow = (then - now.max(turn)).max(0.0);
+            STEP * all + NARROW_STEP * narrow + compared
         };
         let widths = open.iter().map(|&(rank, _)| rank).filter(|&rank| rank <= MAX_WIDTH as f64);
-        let best = widths.chain([width as f64]).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
-        best.map_or(width, |best| best.ceil() as usize)
+        let best = widths.chain([now]).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+        best.map_or(width, |best| best.ceil() as usize).max(width)
     }
 
     fn note_open(&mut self) {

@@ -10,7 +10,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::field::{FieldGraph, GraphSearch, GroupRows, best_rows};
 use crate::group_keys::{KeyColumn, Keys};
-use crate::index::{Stopped, WalkParams, WalkScratch};
+use crate::index::{Further, Stopped, WalkParams, WalkScratch};
 use crate::query::bound_search::{BoundSearch, Check};
 use crate::query::matching::Matching;
 use crate::query::plan_runner::PlanRunner;
@@ -19,14 +19,19 @@ use crate::query::prepared::{Goal, Step};
 use crate::query::rows::RowFinder;
 use crate::query::vector_search::VectorSearch;
 use crate::query::{Hit, estimate, nearest, tally};
-use crate::types::{Row, RowRange};
+use crate::types::{PointOffset, Row, RowRange};
 use crate::vectors::VectorValue;
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 
 /// Share of matches from which on a walk fills groups. Where fewer match, most of what it meets is of no use.
 const LEAST_SHARE: f64 = 0.5;
 /// Rows that a walk checks for each unit of its width, roughly.
 const CHECKS_PER_EF: usize = 16;
+
+fn by_estimate(a: &(f32, Row), b: &(f32, Row)) -> Ordering {
+    a.0.total_cmp(&b.0)
+}
 
 thread_local! {
     /// What the walks of this thread have met.
@@ -106,21 +111,27 @@ impl GroupWalk<'_> {
         let slots = RefCell::new(Slots::new(self.keys, self.counts, self.bound.table.live()));
         let (width, is_first, is_complete) = (Cell::new(ef), Cell::new(true), Cell::new(false));
         let wanted = |row: Row| row < self.boundary && slots.borrow().wants(self.keys_of(row));
-        let mut pause = |radius: Option<f32>, met: &[(f32, Row)]| {
+        let mut pause = |radius: Option<f32>, met: &[(f32, Row)]| -> Option<Further> {
             let slots = &mut *slots.borrow_mut();
             // Everything was met: later on that is said of what is wanted only.
             let is_all = radius.is_none() && is_first.get();
+            is_complete.set(is_all || radius.is_some_and(|radius| self.is_beyond(radius)));
+            let is_last = is_complete.get() || radius.is_none();
             if is_first.replace(false) {
-                self.begin(slots, radius, met, &check);
+                let rest = self.begin(slots, radius, met, &check);
+                slots.settle(radius.unwrap_or(f32::INFINITY));
+                // What a walk has met beyond its width is of use where it goes on.
+                if is_last || !slots.goes_on(ef, ef) {
+                    return None;
+                }
+                self.add_rest(slots, rest, &check);
             } else {
                 self.add(slots, met, &check);
             }
-            slots.sort();
-            is_complete.set(is_all || radius.is_some_and(|radius| self.is_beyond(radius)));
-            let next = radius.filter(|_| !is_complete.get() && !met.is_empty());
-            let next = next.and_then(|radius| slots.next_width(width.get(), radius));
-            width.set(next.unwrap_or(width.get()));
-            next
+            slots.settle(radius?);
+            let further = slots.further(ef, width.get()).filter(|_| !is_last && !met.is_empty())?;
+            width.set(further.width);
+            Some(further)
         };
         let params = WalkParams { avoided: None, ..WalkParams::wide(ef) };
         let stop = || check.is_late() || deadline.passed();
@@ -163,31 +174,47 @@ impl GroupWalk<'_> {
         self.bound.search.threshold.is_some_and(|least| metric.is_worse(metric.score(distance), least))
     }
 
-    /// Makes groups of the nearest rows, and of the next ones until there are enough; the rest only fills them.
-    fn begin(&self, slots: &mut Slots<'_>, radius: Option<f32>, met: &[(f32, Row)], check: &Check<'_>) {
+    /// Makes groups of the nearest rows. Returns the others.
+    fn begin(
+        &self,
+        slots: &mut Slots<'_>,
+        radius: Option<f32>,
+        met: &[(f32, Row)],
+        check: &Check<'_>,
+    ) -> Vec<(f32, Row)> {
         let is_near = |&(estimate, _): &(f32, Row)| radius.is_none_or(|radius| estimate <= radius);
-        let (mut near, mut rest): (Vec<_>, Vec<_>) = met.iter().copied().partition(is_near);
-        let order = |a: &(f32, Row), b: &(f32, Row)| a.0.total_cmp(&b.0);
-        near.sort_unstable_by(order);
+        let (mut near, rest): (Vec<_>, Vec<_>) = met.iter().copied().partition(is_near);
+        near.sort_unstable_by(by_estimate);
         for &(estimate, row) in &near {
             if self.is_match(row, check) {
                 slots.add((estimate, row), self.keys_of(row), true);
             }
         }
+        rest
+    }
+
+    /// Makes groups of the next rows until there are enough; the rest only fills them.
+    fn add_rest(&self, slots: &mut Slots<'_>, mut rest: Vec<(f32, Row)>, check: &Check<'_>) {
         if !slots.are_enough() {
-            rest.sort_unstable_by(order);
+            rest.sort_unstable_by(by_estimate);
         }
         self.add(slots, &rest, check);
     }
 
     /// Adds rows to their groups, and groups while there are too few.
     fn add(&self, slots: &mut Slots<'_>, rows: &[(f32, Row)], check: &Check<'_>) {
-        for &(estimate, row) in rows {
-            let keys = self.keys_of(row);
+        let groups = slots.slots.len();
+        // Look-ups that do not wait for each other: first whose each row is, then the groups of all.
+        let owners: Vec<PointOffset> = rows.iter().map(|&(_, row)| self.bound.table.owner(row)).collect();
+        for (&(estimate, row), &owner) in rows.iter().zip(&owners) {
+            let keys = self.keys.keys(owner);
             let adds_groups = !slots.are_enough();
             if (adds_groups || slots.has_any(keys)) && self.is_match(row, check) {
                 slots.add((estimate, row), keys, adds_groups);
             }
+        }
+        if slots.slots.len() > groups {
+            slots.sort();
         }
     }
 

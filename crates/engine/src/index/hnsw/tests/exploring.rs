@@ -18,7 +18,7 @@ fn explored(
             met.iter().map(|one| (one.distance(), graph.hnsw.row_of(one.node()).get())).collect();
         all.extend(&met);
         call += 1;
-        next(call, radius, &met)
+        next(call, radius, &met).map(|width| Further { width, only_wanted: true })
     };
     let wanted = |node| wanted(graph.hnsw.row_of(node).get());
     let (space, query) = (graph.space(rows), query.to_vec());
