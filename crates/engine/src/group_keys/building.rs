@@ -139,7 +139,8 @@ impl KeyColumn {
         }
         let renumber = |&key: &u32| renumbered.get(key as usize).copied().unwrap_or(key);
         let chunk = |chunk: &Chunk| Arc::new(std::array::from_fn(|at| renumber(&chunk[at])));
-        let several = self.several.iter().map(|(&at, keys)| (at, keys.iter().map(renumber).collect::<Arc<[u32]>>()));
+        let several =
+            self.several.iter().map(|(&at, keys)| (at, keys.iter().map(renumber).collect::<Arc<[u32]>>()));
         let mut column = KeyColumn {
             op: self.op,
             chunks: self.chunks.iter().map(chunk).collect(),

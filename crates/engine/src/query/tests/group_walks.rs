@@ -43,7 +43,9 @@ impl Collection {
                 json!({"id": id, "vector": self.vector(), "payload": payload})
             })
             .collect();
-        points.chunks(500).for_each(|part| drop(call(&self.engine, "c", "upsert_points", &json!({"points": part}))));
+        points
+            .chunks(500)
+            .for_each(|part| drop(call(&self.engine, "c", "upsert_points", &json!({"points": part}))));
     }
 
     /// The hits of a query, each with its group where it is grouped, and how many walks it took.
@@ -54,7 +56,9 @@ impl Collection {
         };
         match result["groups"].as_array() {
             None => named(&result["points"], "").into_iter().collect(),
-            Some(groups) => groups.iter().flat_map(|one| named(&one["hits"], &one["id"].to_string())).collect(),
+            Some(groups) => {
+                groups.iter().flat_map(|one| named(&one["hits"], &one["id"].to_string())).collect()
+            }
         }
     }
 
@@ -67,7 +71,10 @@ impl Collection {
             let hits = self.hits(operation, &body);
             body["params"]["exact"] = json!(true);
             let exact = self.hits(operation, &body);
-            assert!(operation != "query_groups" || hits.len() == exact.len(), "filled as far as there are points: {body}");
+            assert!(
+                operation != "query_groups" || hits.len() == exact.len(),
+                "filled as far as there are points: {body}"
+            );
             wanted += exact.len();
             found += exact.intersection(&hits).count();
         }
@@ -84,7 +91,8 @@ fn hits_of_groups_have_the_recall_of_a_plain_search_c12() {
         let plain = collection.recall("query", &queries, &plain);
         for field in ["few", "many", "small", "small[]"] {
             take_tally();
-            let body = json!({"limit": LIMIT, "group_size": SIZE, "group_by": field, "params": {"hnsw_ef": 32}});
+            let body =
+                json!({"limit": LIMIT, "group_size": SIZE, "group_by": field, "params": {"hnsw_ef": 32}});
             let grouped = collection.recall("query_groups", &queries, &body);
             // Less what 1,800 hits vary by.
             assert!(grouped >= plain - 0.01, "{field} {config}: {grouped} beside {plain}");
@@ -130,7 +138,10 @@ fn groups_are_those_of_the_present_points_while_points_change_c12() {
             for group in walked["groups"].as_array().unwrap() {
                 for hit in group["hits"].as_array().unwrap() {
                     let value = &hit["payload"][field];
-                    assert!(*value == group["id"] || value.as_array().is_some_and(|all| all.contains(&group["id"])));
+                    assert!(
+                        *value == group["id"]
+                            || value.as_array().is_some_and(|all| all.contains(&group["id"]))
+                    );
                 }
             }
         }
@@ -142,7 +153,12 @@ fn a_threshold_leaves_out_hits_and_groups_c12() {
     let mut collection = Collection::new(&json!({}));
     for _ in 0..10 {
         let query = collection.vector();
-        let all = call(&collection.engine, "c", "query", &json!({"query": query, "limit": 40, "params": {"exact": true}}));
+        let all = call(
+            &collection.engine,
+            "c",
+            "query",
+            &json!({"query": query, "limit": 40, "params": {"exact": true}}),
+        );
         let least = all["points"][17]["score"].clone();
         for field in ["few", "many", "small"] {
             let body = |params: Value| {
@@ -150,7 +166,11 @@ fn a_threshold_leaves_out_hits_and_groups_c12() {
                     "params": params})
             };
             let walked = call(&collection.engine, "c", "query_groups", &body(json!({"hnsw_ef": 200})));
-            assert_eq!(walked, call(&collection.engine, "c", "query_groups", &body(json!({"exact": true}))), "{field}");
+            assert_eq!(
+                walked,
+                call(&collection.engine, "c", "query_groups", &body(json!({"exact": true}))),
+                "{field}"
+            );
         }
     }
 }
