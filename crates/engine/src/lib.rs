@@ -39,6 +39,8 @@ pub mod filter;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[doc(hidden)]
+pub mod group_keys;
+#[doc(hidden)]
 pub mod index;
 #[doc(hidden)]
 pub mod integrity;

@@ -23,7 +23,8 @@ pub struct MemoryReport {
     pub points: u64,
     /// Payloads that no checkpoint has written yet.
     pub payloads: u64,
-    /// Field indexes, with what they keep for searches, as they were when they were last measured.
+    /// Field indexes, with what they keep for searches, as they were when they were last measured, and the groups of points
+    /// that are kept for grouped queries.
     pub field_indexes: u64,
 }
 
@@ -98,7 +99,7 @@ impl Collection {
         let view = self.view();
         let mut report = MemoryReport {
             payloads: view.state.payload_bytes,
-            field_indexes: self.index_bytes.measured.load(Ordering::Relaxed),
+            field_indexes: self.index_bytes.measured.load(Ordering::Relaxed) + self.group_keys.memory_bytes(),
             ..MemoryReport::default()
         };
         for table in view.fields.iter() {

@@ -50,6 +50,7 @@ pub use writer::{
 use crate::checkpoint::CheckpointFiles;
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
+use crate::group_keys::GroupKeys;
 use crate::payload::JsonPath;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::Lsn;
@@ -79,6 +80,7 @@ pub struct Collection {
     health: Health,
     index_bytes: IndexBytes,
     disk_use: DiskUse,
+    group_keys: Arc<GroupKeys>,
     unexpired: Unexpired,
     rates: Rates,
     /// Requests that searched it since it was opened.
@@ -122,6 +124,7 @@ impl Collection {
             health: Health::default(),
             index_bytes: IndexBytes::default(),
             disk_use: DiskUse::default(),
+            group_keys: Arc::default(),
             unexpired: Unexpired::default(),
             rates: Rates::default(),
             searches: AtomicU64::new(0),

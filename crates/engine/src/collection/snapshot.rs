@@ -2,6 +2,7 @@
 
 use super::Collection;
 use crate::field::{FieldGraph, FieldTable};
+use crate::group_keys::GroupKeys;
 use crate::state::View;
 use crate::sync::atomic::Ordering;
 use crate::types::Row;
@@ -15,6 +16,8 @@ pub struct Snapshot {
     pub view: Arc<View>,
     /// Graph and first row of the tail, for each field that has a graph.
     pub graphs: Vec<Option<BoundedGraph>>,
+    /// What is kept of the groups of its points.
+    pub group_keys: Arc<GroupKeys>,
 }
 
 /// A graph, and the first row of the tail.
@@ -24,8 +27,8 @@ impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
         self.searches.fetch_add(1, Ordering::Relaxed);
-        let Snapshot { id, view, graphs } = self.read_snapshot();
-        let snapshot = Snapshot { id, view: self.without_expired(view), graphs };
+        let snapshot = self.read_snapshot();
+        let snapshot = Snapshot { view: self.without_expired(snapshot.view), ..snapshot };
         for table in snapshot.view.fields.iter() {
             table.graphs.note_search(table.len());
         }
@@ -37,7 +40,8 @@ impl Collection {
         // The graphs' boundaries first, the view after them: see `FieldGraph::indexed`.
         let graphs = BoundedGraphs::of(&self.view.load());
         let view = self.view();
-        Snapshot { id: self.id, graphs: graphs.in_fields_of(&view), view }
+        let group_keys = Arc::clone(&self.group_keys);
+        Snapshot { id: self.id, graphs: graphs.in_fields_of(&view), view, group_keys }
     }
 }
 

@@ -142,7 +142,8 @@ impl GraphSearch<'_> {
         let mut unknown = Vec::new();
         QUERY.with_borrow_mut(|code| {
             codes.encoder.query(self.query, code);
-            self.graph.score_codes(codes, code, rows, &mut best, &mut unknown, stop)
+            let mut offer = |distance, row| best.offer(distance, row);
+            self.graph.score_codes(codes, code, rows, &mut offer, &mut unknown, stop)
         })?;
         let found = best.into_sorted();
         if self.quantization.rescore {
@@ -155,17 +156,25 @@ impl GraphSearch<'_> {
     }
 
     /// The codes of the graph, unless they are to be ignored.
-    fn codes(&self) -> Option<&NodeCodes> {
+    pub(super) fn codes(&self) -> Option<&NodeCodes> {
         self.graph.codes.as_ref().filter(|_| !self.quantization.ignore)
     }
 
+    /// Calls `work` with the code of the query.
+    pub(super) fn with_code<R>(&self, codes: &NodeCodes, work: impl FnOnce(&CodeQuery) -> R) -> R {
+        QUERY.with_borrow_mut(|code| {
+            codes.encoder.query(self.query, code);
+            work(code)
+        })
+    }
+
     /// Candidates to re-rank by their originals, if the request sets their number.
-    fn oversampled(&self) -> Option<usize> {
+    pub(super) fn oversampled(&self) -> Option<usize> {
         let asked = (f64::from(self.quantization.oversampling?) * self.k as f64).ceil() as usize;
         Some((LEAST_OVERSAMPLING * self.k).max(asked.min(MAX_OVERSAMPLED)))
     }
 
-    fn reranking<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> Reranking<'s> {
+    pub(super) fn reranking<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> Reranking<'s> {
         let distance = Distance::of(self.graph.metric, self.table.format);
         Reranking { table: self.table, distance, query: self.query, k: self.k, stop, is_timed: self.is_timed }
     }
@@ -177,13 +186,13 @@ impl FieldGraph {
         self.codes.as_ref().is_some_and(|codes| codes.encoder.params().bits < FINE_BITS)
     }
 
-    /// Scores rows by their codes. The few rows without one go to `unknown`.
-    fn score_codes<T: Fn(Row, Row) -> Ordering>(
+    /// Gives rows with their estimates by codes to `each`. The few rows without a code go to `unknown`.
+    pub(super) fn score_codes(
         &self,
         codes: &NodeCodes,
         query: &CodeQuery,
         rows: impl Iterator<Item = Row>,
-        best: &mut TopK<Row, T>,
+        each: &mut impl FnMut(f32, Row),
         unknown: &mut Vec<Row>,
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
@@ -191,11 +200,11 @@ impl FieldGraph {
         // A ring of the rows that were prefetched and not yet scored.
         let mut ring = [(Node::default(), Row::FIRST); LOOK_AHEAD];
         let (mut head, mut tail) = (0usize, 0usize);
-        let score = |ring: &[(Node, Row); LOOK_AHEAD], from: usize, best: &mut TopK<Row, T>| {
+        let mut score = |ring: &[(Node, Row); LOOK_AHEAD], from: usize| {
             let four: [(Node, Row); 4] = std::array::from_fn(|at| ring[(from + at) % LOOK_AHEAD]);
             let distances = space.four(query, four.map(|(node, _)| node));
             for (distance, (_, row)) in distances.into_iter().zip(four) {
-                best.offer(distance, row);
+                each(distance, row);
             }
         };
         for (count, row) in rows.enumerate() {
@@ -210,17 +219,17 @@ impl FieldGraph {
             ring[head % LOOK_AHEAD] = (node, row);
             head += 1;
             if head - tail == LOOK_AHEAD {
-                score(&ring, tail, best);
+                score(&ring, tail);
                 tail += 4;
             }
         }
         while head - tail >= 4 {
-            score(&ring, tail, best);
+            score(&ring, tail);
             tail += 4;
         }
         for at in tail..head {
             let (node, row) = ring[at % LOOK_AHEAD];
-            best.offer(space.one(query, node), row);
+            each(space.one(query, node), row);
         }
         Ok(())
     }

@@ -121,7 +121,7 @@ impl Reranking<'_> {
     }
 
     /// Calls `each` for each row with its position among the rows, its distance, and the row.
-    fn compare(&self, rows: &[Row], mut each: impl FnMut(usize, f32, Row)) -> Result<(), Stopped> {
+    pub(super) fn compare(&self, rows: &[Row], mut each: impl FnMut(usize, f32, Row)) -> Result<(), Stopped> {
         let row = |row: Row| self.table.row(row);
         rows.iter().take(LOOK_AHEAD).for_each(|&next| prefetch_l2(row(next)));
         let (fours, rest) = rows.as_chunks::<4>();
@@ -142,17 +142,22 @@ impl Reranking<'_> {
 
 /// By how much some estimates of distances are too great.
 #[derive(Default)]
-struct Errors {
+pub(super) struct Errors {
     count: f64,
     sum: f64,
     squares: f64,
 }
 
 impl Errors {
-    fn add(&mut self, error: f64) {
+    pub(super) fn add(&mut self, error: f64) {
         self.count += 1.0;
         self.sum += error;
         self.squares += error * error;
+    }
+
+    /// [`Errors::greatest`], without a bound while too few errors are known.
+    pub(super) fn expected_greatest(&self) -> f64 {
+        if self.count < FEWEST_ERRORS { f64::INFINITY } else { self.greatest() }
     }
 
     /// The greatest expected error: estimate minus distance.

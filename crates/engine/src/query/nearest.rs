@@ -26,7 +26,7 @@ pub fn dense(
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
     let (view, field) = (&*snapshot.view, search.target.field);
-    let mut bound = BoundSearch::new(view, *search, components, deadline);
+    let bound = bound(view, *search, components, deadline);
     let graph = snapshot.graphs[field].as_ref().filter(|_| !search.params.exact);
     let found = match graph {
         Some((graph, boundary)) => {
@@ -34,8 +34,6 @@ pub fn dense(
             if !search.params.scans_codes {
                 bound.table.graphs.calibration.note_query(components);
             }
-            // The estimates of codes that the configuration does not ask for are not shown to clients.
-            bound.search.params.quantization.rescore |= view.state.config.asked_codes(field).is_none();
             PlanRunner::new(&bound, graph, *boundary).run(matching)?
         }
         None => {
@@ -44,6 +42,18 @@ pub fn dense(
         }
     };
     Ok(hits(view, search, found))
+}
+
+/// A search that codes may serve.
+pub fn bound<'a>(
+    view: &'a View,
+    mut search: VectorSearch<'a>,
+    components: &[f32],
+    deadline: &'a Deadline,
+) -> BoundSearch<'a> {
+    // The estimates of codes that the configuration does not ask for are not shown to clients.
+    search.params.quantization.rescore |= view.state.config.asked_codes(search.target.field).is_none();
+    BoundSearch::new(view, search, components, deadline)
 }
 
 /// The points nearest to the vector of each search. All searches are of one field of dense vectors. The results are those of

@@ -82,7 +82,7 @@ impl Hnsw {
     }
 
     /// A node that has links, followed by its duplicates.
-    pub(super) fn with_duplicates(&self, first: Node) -> impl Iterator<Item = Node> + '_ {
+    pub fn with_duplicates(&self, first: Node) -> impl Iterator<Item = Node> + '_ {
         std::iter::once(first).chain(self.nodes.duplicates.of(first))
     }
 }

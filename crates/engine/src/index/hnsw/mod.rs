@@ -19,6 +19,7 @@
 
 mod computer;
 mod duplicates;
+mod explore;
 mod file;
 mod frontier;
 mod insert;
@@ -39,6 +40,7 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) use computer::DistanceComputer;
+pub use explore::Further;
 pub use file::GraphError;
 pub use insert::BuildScratch;
 pub use nodes::Slot;

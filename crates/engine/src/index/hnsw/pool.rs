@@ -99,6 +99,13 @@ impl Pool {
         self.first_unexpanded().map(|next| self.entries[next].node())
     }
 
+    /// Makes room for `ef` candidates, and adds some that are worse than all others, ascending.
+    pub(super) fn extend(&mut self, ef: usize, worse: &[Candidate]) {
+        self.ef = self.ef.max(ef);
+        self.cursor = self.cursor.min(self.entries.len());
+        self.entries.extend_from_slice(worse);
+    }
+
     /// All candidates, best first.
     pub(super) fn entries(&self) -> &[Candidate] {
         &self.entries

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU32;
 
 use super::Hnsw;
 use super::computer::DistanceComputer;
+use super::explore::Explored;
 use super::frontier::Frontier;
 use super::pool::Candidate;
 use super::two_hops::TwoHops;
@@ -61,6 +62,7 @@ pub struct WalkScratch {
     /// What was found, with the duplicates of each node.
     with_duplicates: Vec<Candidate>,
     pub(super) two_hops: TwoHops,
+    pub(super) explored: Explored,
     pub(super) work: Work,
 }
 
@@ -127,7 +129,7 @@ impl Hnsw {
     }
 
     /// Fills `scratch.starts` for a walk of the base layer.
-    fn find_starts<S: Space>(
+    pub(super) fn find_starts<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
         params: &WalkParams,

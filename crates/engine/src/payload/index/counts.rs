@@ -1,8 +1,9 @@
 //! The values of an index, each with how many points hold it.
 
 use super::schema::FieldKind;
-use super::{FieldIndex, Values, postings};
+use super::{FieldIndex, Postings, Values, postings};
 use crate::point_set::{Bits, PointSet};
+use crate::types::PointOffset;
 
 /// A value as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +45,29 @@ impl FieldIndex {
         among: Option<&Bits>,
         mut found: impl FnMut(CountedValue<'a>, u64) -> bool,
     ) {
-        let count = |postings: &super::Postings| match among {
-            None => postings.len(),
-            Some(bits) => postings.count_in(bits),
-        };
+        self.for_each_postings(|value, postings| {
+            let count = match among {
+                None => postings.len(),
+                Some(bits) => postings.count_in(bits),
+            };
+            found(value, count)
+        });
+    }
+
+    /// Every covered value with the points that hold it, ascending. `found` returns false to end it. Nothing where
+    /// [`FieldIndex::has_stored_values`] is false.
+    pub fn for_each_value<'a>(
+        &'a self,
+        mut found: impl FnMut(CountedValue<'a>, &mut dyn Iterator<Item = PointOffset>) -> bool,
+    ) {
+        self.for_each_postings(|value, postings| found(value, &mut postings.iter()));
+    }
+
+    fn for_each_postings<'a>(&'a self, mut found: impl FnMut(CountedValue<'a>, &'a Postings) -> bool) {
         match (&self.values, self.kind()) {
             (Values::Texts { texts, .. }, _) => {
                 for (text, postings) in texts.range::<str>(..) {
-                    if !found(CountedValue::Text(text), count(postings)) {
+                    if !found(CountedValue::Text(text), postings) {
                         return;
                     }
                 }
@@ -62,7 +78,7 @@ impl FieldIndex {
                         FieldKind::Bool => CountedValue::Bool(key != 0),
                         _ => CountedValue::Integer(key),
                     };
-                    if !found(value, count(postings)) {
+                    if !found(value, postings) {
                         return;
                     }
                 }

@@ -1,12 +1,12 @@
 //! The groups of the hits that were found so far.
 
-use super::id::{GroupId, groups_of};
+use super::numbering::Numbering;
 use crate::collection::State;
-use crate::payload::JsonPath;
+use crate::group_keys::GroupId;
 use crate::query::Hit;
 use crate::types::PointOffset;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The order of hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,37 +29,58 @@ pub struct Group<'v> {
     pub hits: Vec<Hit>,
 }
 
+/// A group by its number.
+pub(super) struct Numbered {
+    /// The number.
+    pub number: u32,
+    /// The hits, best first once they were sorted. There is at least one.
+    pub hits: Vec<Hit>,
+}
+
 /// Groups of hits.
 pub(super) struct Found<'v, 'q> {
     state: &'v State,
-    by: &'q JsonPath,
+    numbering: Numbering<'v, 'q>,
     /// The most hits of a group.
     size: usize,
     order: Order,
     /// In the order in which they were found.
-    groups: Vec<Group<'v>>,
-    places: HashMap<GroupId<'v>, usize>,
+    groups: Vec<Numbered>,
+    places: HashMap<u32, usize>,
     /// Points of the hits, those without a group included.
     seen: Vec<PointOffset>,
+    /// Groups of which no more hits are to be found.
+    settled: HashSet<u32>,
 }
 
 impl<'v, 'q> Found<'v, 'q> {
     /// None yet.
-    pub fn new(state: &'v State, by: &'q JsonPath, size: usize, order: Order) -> Found<'v, 'q> {
-        Found { state, by, size, order, groups: Vec::new(), places: HashMap::new(), seen: Vec::new() }
+    pub fn new(state: &'v State, numbering: Numbering<'v, 'q>, size: usize, order: Order) -> Found<'v, 'q> {
+        Found {
+            state,
+            numbering,
+            size,
+            order,
+            groups: Vec::new(),
+            places: HashMap::new(),
+            seen: Vec::new(),
+            settled: HashSet::new(),
+        }
+    }
+
+    /// How the groups are numbered.
+    pub fn numbering(&self) -> &Numbering<'v, 'q> {
+        &self.numbering
     }
 
     /// Adds hits, best first, to the groups of their points.
     pub fn add(&mut self, hits: &[Hit]) {
-        let mut ids = Vec::new();
+        let mut numbers = Vec::new();
         for hit in hits {
             self.seen.push(hit.offset);
-            groups_of(self.state.at(hit.offset).payload.bytes(), self.by, &mut ids);
-            for id in ids.drain(..) {
-                let place = *self.places.entry(id).or_insert_with_key(|id| {
-                    self.groups.push(Group { id: id.clone(), hits: Vec::new() });
-                    self.groups.len() - 1
-                });
+            self.numbering.read(hit.offset, &mut numbers);
+            for &number in &numbers {
+                let place = self.place_of(number);
                 let hits = &mut self.groups[place].hits;
                 // An ordering by a field has a hit for each value of a point.
                 if hits.len() < self.size && hits.iter().all(|known| known.offset != hit.offset) {
@@ -69,14 +90,39 @@ impl<'v, 'q> Found<'v, 'q> {
         }
     }
 
+    /// Adds a group with the best of its hits. If it is settled, no more are to be found.
+    pub fn add_group(&mut self, number: u32, hits: &[Hit], is_settled: bool) {
+        if hits.is_empty() {
+            return;
+        }
+        self.seen.extend(hits.iter().map(|hit| hit.offset));
+        if is_settled {
+            self.settled.insert(number);
+        }
+        let place = self.place_of(number);
+        self.fill(place, hits);
+    }
+
+    fn place_of(&mut self, number: u32) -> usize {
+        *self.places.entry(number).or_insert_with(|| {
+            self.groups.push(Numbered { number, hits: Vec::new() });
+            self.groups.len() - 1
+        })
+    }
+
     /// How many groups there are.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// The ids of the groups that have all the hits that they may have.
-    pub fn full(&self) -> impl Iterator<Item = &GroupId<'v>> {
-        self.groups.iter().filter(|group| group.hits.len() >= self.size).map(|group| &group.id)
+    /// The groups that have all the hits that they may have.
+    pub fn full(&self) -> impl Iterator<Item = &Numbered> {
+        self.groups.iter().filter(|group| group.hits.len() >= self.size)
+    }
+
+    /// The id of a group.
+    pub fn id(&self, group: &Numbered) -> Option<GroupId<'v>> {
+        group.hits.first().and_then(|hit| self.numbering.id(group.number, hit.offset))
     }
 
     /// Places of the best `limit` groups that may get more hits.
@@ -85,12 +131,15 @@ impl<'v, 'q> Found<'v, 'q> {
         self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
         best.sort_by(|&a, &b| compare(self.state, self.order, &self.groups[a], &self.groups[b]));
         best.truncate(limit);
-        best.retain(|&place| self.groups[place].hits.len() < self.size);
+        best.retain(|&place| {
+            let group = &self.groups[place];
+            group.hits.len() < self.size && !self.settled.contains(&group.number)
+        });
         best
     }
 
     /// The group at a place.
-    pub fn group(&self, place: usize) -> &Group<'v> {
+    pub fn group(&self, place: usize) -> &Numbered {
         &self.groups[place]
     }
 
@@ -118,7 +167,8 @@ impl<'v, 'q> Found<'v, 'q> {
         self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
         self.groups.sort_by(|a, b| compare(self.state, self.order, a, b));
         self.groups.truncate(limit);
-        self.groups
+        let groups = std::mem::take(&mut self.groups).into_iter();
+        groups.filter_map(|group| Some(Group { id: self.id(&group)?, hits: group.hits })).collect()
     }
 }
 
@@ -129,7 +179,7 @@ fn sort_hits(state: &State, order: Order, hits: &mut [Hit]) {
 }
 
 /// Which group is before the other. Groups whose best hits are equal stay in the order in which they were found.
-fn compare(state: &State, order: Order, a: &Group<'_>, b: &Group<'_>) -> Ordering {
+fn compare(state: &State, order: Order, a: &Numbered, b: &Numbered) -> Ordering {
     match (order, a.hits.first(), b.hits.first()) {
         (Order::Scores { smaller_is_better }, Some(a), Some(b)) => by_score(state, smaller_is_better, a, b),
         _ => Ordering::Equal,

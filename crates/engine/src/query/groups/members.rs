@@ -1,10 +1,10 @@
 //! Which points belong to given groups.
 
-use super::id::{GroupId, groups_of};
 use crate::collection::State;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::IndexSet as _;
+use crate::group_keys::{GroupId, groups_of};
 use crate::payload::{CountedValue, FieldIndex, JsonPath};
 use crate::point_set::PointSet;
 use crate::query::estimate;

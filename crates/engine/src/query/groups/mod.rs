@@ -6,11 +6,13 @@
 //! what is searched, so what is found fits together. docs/query.md has the reasons.
 
 mod found;
-mod id;
 mod members;
+mod numbering;
+mod slots;
+mod walk;
 
+pub use crate::group_keys::GroupId;
 pub use found::Group;
-pub use id::GroupId;
 
 use super::Hit;
 use super::excluded::Excluded;
@@ -25,7 +27,9 @@ use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::point_set::PointSet;
 use found::{Found, Order};
+use numbering::Numbering;
 use std::sync::Arc;
 
 /// A search that compares every match finds so many times the hits that it would have to: they cost little more.
@@ -71,7 +75,8 @@ pub fn group_hits<'v>(
     hits: &[Hit],
 ) -> Vec<Group<'v>> {
     let state = &snapshot.view.state;
-    let mut found = Found::new(state, &request.by, request.size, order_of(state, &prepared.root.goal));
+    let numbering = Numbering::new(state, &request.by, None);
+    let mut found = Found::new(state, numbering, request.size, order_of(state, &prepared.root.goal));
     found.add(hits);
     found.into_best(request.query.node.limit)
 }
@@ -87,7 +92,9 @@ pub fn search<'v>(
     deadline: &Deadline,
 ) -> Result<Vec<Group<'v>>, Error> {
     let (state, step) = (&snapshot.view.state, &prepared.root);
-    let found = Found::new(state, &request.by, request.size, order_of(state, &step.goal));
+    let kept = snapshot.group_keys.of(&snapshot.view, &request.by, deadline)?;
+    let numbering = Numbering::new(state, &request.by, kept);
+    let found = Found::new(state, numbering, request.size, order_of(state, &step.goal));
     let mut search = GroupSearch { snapshot, step, request, found, is_complete: false, deadline };
     let mut matching = Matching::new(state, step.filter.as_deref());
     search.begin(&mut matching)?;
@@ -119,9 +126,31 @@ impl GroupSearch<'_, '_> {
 
     /// The first search.
     fn begin(&mut self, matching: &mut Matching<'_>) -> Result<(), Error> {
+        if let Some(walked) = self.walk(matching)? {
+            self.is_complete = walked;
+            return Ok(());
+        }
         let window = self.first_window(matching);
         let step = Step { window, ..self.step.clone() };
         self.find(&step, matching)
+    }
+
+    /// The first search as a walk that fills the groups. None where it cannot be one; else whether nothing was left out.
+    fn walk(&mut self, matching: &mut Matching<'_>) -> Result<Option<bool>, Error> {
+        let Some(keys) = self.found.numbering().kept().map(Arc::clone) else { return Ok(None) };
+        let counts = (self.limit(), self.request.size);
+        let walked = walk::walk(self.snapshot, self.step, matching, &keys, counts, self.deadline)?;
+        Ok(walked.map(|walked| {
+            for group in &walked.groups {
+                self.found.add_group(group.key, &group.hits, group.is_settled);
+            }
+            walked.is_complete
+        }))
+    }
+
+    /// Whether there is no group beside those that were found.
+    fn has_all_groups(&self) -> bool {
+        self.found.numbering().kept().is_some_and(|keys| self.found.len() >= keys.groups())
     }
 
     /// How many hits the first search finds: enough to fill all groups, and those that it meets anyway.
@@ -151,9 +180,10 @@ impl GroupSearch<'_, '_> {
     /// followed by a wider one, so that there are few, whatever the values are.
     fn find_further_groups(&mut self) -> Result<(), Error> {
         let mut window = self.step.window;
-        while !self.is_complete && self.found.len() < self.limit() {
+        while !self.is_complete && self.found.len() < self.limit() && !self.has_all_groups() {
             let before = (self.found.len(), self.found.full().count());
-            let full = self.found.full().filter_map(GroupId::indexed);
+            let full: Vec<GroupId<'_>> = self.found.full().filter_map(|group| self.found.id(group)).collect();
+            let full = full.iter().filter_map(GroupId::indexed);
             let others = Arc::new(Filter::holding_others(&self.request.by, full));
             let filter = match &self.step.filter {
                 Some(filter) => Filter::all_of([Arc::clone(filter), others]),
@@ -179,9 +209,7 @@ impl GroupSearch<'_, '_> {
         if unfilled.is_empty() {
             return Ok(());
         }
-        let ids: Vec<&GroupId<'_>> = unfilled.iter().map(|&place| &self.found.group(place).id).collect();
-        let candidates = matching.candidates();
-        let members = members::members(self.state(), &self.request.by, &ids, candidates, self.deadline)?;
+        let members = self.members(&unfilled, matching.candidates())?;
         for (place, members) in unfilled.into_iter().zip(members) {
             if members.len() <= self.found.group(place).hits.len() as u64 {
                 continue;
@@ -190,6 +218,21 @@ impl GroupSearch<'_, '_> {
             self.found.fill(place, &hits);
         }
         Ok(())
+    }
+
+    /// The points of groups among `candidates`.
+    fn members(&self, places: &[usize], candidates: &PointSet) -> Result<Vec<PointSet>, Error> {
+        if let Some(keys) = self.found.numbering().kept() {
+            let members = |&place: &usize| {
+                let members = keys.members(self.found.group(place).number);
+                members.filter(|&offset| candidates.contains(offset)).collect()
+            };
+            return Ok(places.iter().map(members).collect());
+        }
+        let ids = places.iter().map(|&place| self.found.id(self.found.group(place)));
+        let ids: Vec<GroupId<'_>> = ids.map(|id| id.ok_or_else(lost_group)).collect::<Result<_, _>>()?;
+        let ids: Vec<&GroupId<'_>> = ids.iter().collect();
+        members::members(self.state(), &self.request.by, &ids, candidates, self.deadline)
     }
 
     /// The best hits among the points of one group, enough to fill it where there are enough.
@@ -206,6 +249,10 @@ impl GroupSearch<'_, '_> {
             window = window.saturating_mul(WIDENING);
         }
     }
+}
+
+fn lost_group() -> Error {
+    Error::Internal("a point of a group is not in it".into())
 }
 
 /// The order of the hits of a query.

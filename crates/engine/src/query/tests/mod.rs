@@ -1,6 +1,7 @@
 //! Queries through the whole engine, without threads and on a simulated disk.
 
 mod explain;
+mod group_walks;
 mod groups;
 mod plans;
 mod projection;

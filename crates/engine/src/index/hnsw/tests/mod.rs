@@ -1,6 +1,7 @@
 mod clusters;
 mod compared;
 mod duplicates;
+mod exploring;
 mod rewriting;
 
 use std::collections::HashSet;

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 const INTEGERS: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 /// A value of the field that points are grouped by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GroupId<'v> {
     /// An integer of 64 bits, with or without a sign.
     Integer(i128),
@@ -36,8 +36,16 @@ impl<'v> GroupId<'v> {
         }
     }
 
+    /// The same with a text of its own.
+    pub fn into_owned(self) -> GroupId<'static> {
+        match self {
+            GroupId::Integer(integer) => GroupId::Integer(integer),
+            GroupId::Text(text) => GroupId::Text(Cow::Owned(text.into_owned())),
+        }
+    }
+
     /// The value as an index has it; `None` for an integer beyond those that match conditions.
-    pub(super) fn indexed(&self) -> Option<CountedValue<'_>> {
+    pub fn indexed(&self) -> Option<CountedValue<'_>> {
         match self {
             GroupId::Integer(integer) => i64::try_from(*integer).ok().map(CountedValue::Integer),
             GroupId::Text(text) => Some(CountedValue::Text(text)),
@@ -47,7 +55,7 @@ impl<'v> GroupId<'v> {
 
 /// The groups of a payload: each different value at the path, of arrays each element. None where one of the values is
 /// neither an integer nor a string, as in Qdrant.
-pub(super) fn groups_of<'v>(payload: &'v [u8], by: &JsonPath, ids: &mut Vec<GroupId<'v>>) {
+pub fn groups_of<'v>(payload: &'v [u8], by: &JsonPath, ids: &mut Vec<GroupId<'v>>) {
     ids.clear();
     let mut is_whole = true;
     let mut add = |value: Value<'v>| match GroupId::of(value) {
