@@ -6,10 +6,10 @@ const NINE = 0x39;
 const BEGIN = 0x5b;
 const END = 0x5d;
 
-/** Powers of ten, each exact. */
-const POWERS = Float64Array.from({ length: 16 }, (_, exponent) => Number(`1e${exponent}`));
-/** A whole number of so many digits is exact, so its quotient by an exact power is the nearest number to the decimal. */
-const EXACT_DIGITS = 15;
+/** Powers of ten, each exact: the quotient of a whole number by one of them is the nearest number to the decimal. */
+const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+/** A whole number up to this has room for one more digit in 31 bits, which is faster than the multiplication of floats. */
+const MOST_WHOLE = 214_748_363;
 const FIRST_FLOATS = 1 << 16;
 /** The length of a list that is not there. */
 export const ABSENT = -1;
@@ -47,21 +47,27 @@ export class FloatLists {
       let byte = json[at] ?? END;
       const isNegative = byte === MINUS;
       if (isNegative) byte = json[(at += 1)] ?? END;
-      const first = at;
+      let digits = at;
       let whole = 0;
+      for (; isDigit(byte) && whole <= MOST_WHOLE; byte = json[(at += 1)] ?? END) {
+        whole = (Math.imul(whole, 10) + byte - ZERO) | 0;
+      }
+      digits = at - digits;
       let fraction = 0;
-      for (; byte >= ZERO && byte <= NINE; byte = json[(at += 1)] ?? END) whole = whole * 10 + byte - ZERO;
       if (byte === DOT) {
         byte = json[(at += 1)] ?? END;
         const point = at;
-        for (; byte >= ZERO && byte <= NINE; byte = json[(at += 1)] ?? END) whole = whole * 10 + byte - ZERO;
+        for (; isDigit(byte) && whole <= MOST_WHOLE; byte = json[(at += 1)] ?? END) {
+          whole = (Math.imul(whole, 10) + byte - ZERO) | 0;
+        }
         fraction = at - point;
       }
       let value: number;
-      if ((byte === COMMA || byte === END) && at > first && at - first <= EXACT_DIGITS) {
+      if ((byte === COMMA || byte === END) && digits > 0 && fraction < POWERS.length) {
         value = fraction === 0 ? whole : whole / (POWERS[fraction] ?? 1);
         if (isNegative) value = -value;
       } else {
+        // More digits than fit, or an exponent.
         at = endOfNumber(json, at);
         value = numberOf(json.toString('latin1', from, at));
         byte = json[at] ?? END;
@@ -86,6 +92,10 @@ export class FloatLists {
     larger.set(this.floats);
     this.#floats = larger;
   }
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= NINE;
 }
 
 function numberOf(text: string): number {
