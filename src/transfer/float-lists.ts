@@ -2,7 +2,6 @@ const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
-const NINE = 0x39;
 const BEGIN = 0x5b;
 const END = 0x5d;
 
@@ -44,37 +43,36 @@ export class FloatLists {
     if (json[0] !== BEGIN) throw new Error('A vector is no list');
     for (let at = 1; at < json.length && json[at] !== END; at += 1) {
       const from = at;
-      let byte = json[at] ?? END;
-      const isNegative = byte === MINUS;
-      if (isNegative) byte = json[(at += 1)] ?? END;
-      let digits = at;
+      const isNegative = json[at] === MINUS;
+      if (isNegative) at += 1;
+      const first = at;
       let whole = 0;
-      for (; isDigit(byte) && whole <= MOST_WHOLE; byte = json[(at += 1)] ?? END) {
-        whole = (Math.imul(whole, 10) + byte - ZERO) | 0;
+      let digit = digitAt(json, at);
+      for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+        whole = (Math.imul(whole, 10) + digit) | 0;
       }
-      digits = at - digits;
       let fraction = 0;
-      if (byte === DOT) {
-        byte = json[(at += 1)] ?? END;
-        const point = at;
-        for (; isDigit(byte) && whole <= MOST_WHOLE; byte = json[(at += 1)] ?? END) {
-          whole = (Math.imul(whole, 10) + byte - ZERO) | 0;
+      if (json[at] === DOT && at > first) {
+        const point = (at += 1);
+        digit = digitAt(json, at);
+        for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+          whole = (Math.imul(whole, 10) + digit) | 0;
         }
         fraction = at - point;
       }
+      const byte = json[at];
       let value: number;
-      if ((byte === COMMA || byte === END) && digits > 0 && fraction < POWERS.length) {
+      if ((byte === COMMA || byte === END) && at > first && fraction < POWERS.length) {
         value = fraction === 0 ? whole : whole / (POWERS[fraction] ?? 1);
         if (isNegative) value = -value;
       } else {
         // More digits than fit, or an exponent.
         at = endOfNumber(json, at);
         value = numberOf(json.toString('latin1', from, at));
-        byte = json[at] ?? END;
       }
       floats[length] = value;
       length += 1;
-      if (byte === END) break;
+      if (json[at] === END) break;
     }
     this.#length = length;
     this.#lengths.push(length - before);
@@ -94,8 +92,9 @@ export class FloatLists {
   }
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= ZERO && byte <= NINE;
+/** The digit at a place; 10 or more where there is none. */
+function digitAt(json: Buffer, at: number): number {
+  return ((json[at] ?? END) - ZERO) >>> 0;
 }
 
 function numberOf(text: string): number {
