@@ -2,14 +2,13 @@ const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
-const NINE = 0x39;
 const BEGIN = 0x5b;
 const END = 0x5d;
 
-/** Powers of ten, each exact. */
-const POWERS = Float64Array.from({ length: 16 }, (_, exponent) => Number(`1e${exponent}`));
-/** A whole number of so many digits is exact, so its quotient by an exact power is the nearest number to the decimal. */
-const EXACT_DIGITS = 15;
+/** Powers of ten, each exact: the quotient of a whole number by one of them is the nearest number to the decimal. */
+const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+/** A whole number up to this has room for one more digit in 31 bits, which is faster than the multiplication of floats. */
+const MOST_WHOLE = 214_748_363;
 const FIRST_FLOATS = 1 << 16;
 /** The length of a list that is not there. */
 export const ABSENT = -1;
@@ -44,31 +43,36 @@ export class FloatLists {
     if (json[0] !== BEGIN) throw new Error('A vector is no list');
     for (let at = 1; at < json.length && json[at] !== END; at += 1) {
       const from = at;
-      let byte = json[at] ?? END;
-      const isNegative = byte === MINUS;
-      if (isNegative) byte = json[(at += 1)] ?? END;
+      const isNegative = json[at] === MINUS;
+      if (isNegative) at += 1;
       const first = at;
       let whole = 0;
+      let digit = digitAt(json, at);
+      for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+        whole = (Math.imul(whole, 10) + digit) | 0;
+      }
       let fraction = 0;
-      for (; byte >= ZERO && byte <= NINE; byte = json[(at += 1)] ?? END) whole = whole * 10 + byte - ZERO;
-      if (byte === DOT) {
-        byte = json[(at += 1)] ?? END;
-        const point = at;
-        for (; byte >= ZERO && byte <= NINE; byte = json[(at += 1)] ?? END) whole = whole * 10 + byte - ZERO;
+      if (json[at] === DOT && at > first) {
+        const point = (at += 1);
+        digit = digitAt(json, at);
+        for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+          whole = (Math.imul(whole, 10) + digit) | 0;
+        }
         fraction = at - point;
       }
+      const byte = json[at];
       let value: number;
-      if ((byte === COMMA || byte === END) && at > first && at - first <= EXACT_DIGITS) {
+      if ((byte === COMMA || byte === END) && at > first && fraction < POWERS.length) {
         value = fraction === 0 ? whole : whole / (POWERS[fraction] ?? 1);
         if (isNegative) value = -value;
       } else {
+        // More digits than fit, or an exponent.
         at = endOfNumber(json, at);
         value = numberOf(json.toString('latin1', from, at));
-        byte = json[at] ?? END;
       }
       floats[length] = value;
       length += 1;
-      if (byte === END) break;
+      if (json[at] === END) break;
     }
     this.#length = length;
     this.#lengths.push(length - before);
@@ -86,6 +90,11 @@ export class FloatLists {
     larger.set(this.floats);
     this.#floats = larger;
   }
+}
+
+/** The digit at a place; 10 or more where there is none. */
+function digitAt(json: Buffer, at: number): number {
+  return ((json[at] ?? END) - ZERO) >>> 0;
 }
 
 function numberOf(text: string): number {
