@@ -4,9 +4,11 @@ import { axis, colour, Plot } from '../parts/plot';
 import type { Measured } from './measuring';
 
 const HEIGHT = 280;
-/** uPlot declares these as constants that only its own sources can name. */
-const ORDINAL = 2 as uPlot.Scale.Distr;
-const RIGHT = 1 as uPlot.Axis.Side;
+// uPlot declares these as constants of its types, which no module can import.
+/* eslint-disable @typescript-eslint/no-unsafe-enum-assignment */
+const ORDINAL: uPlot.Scale.Distr = 2;
+const RIGHT: uPlot.Axis.Side = 1;
+/* eslint-enable @typescript-eslint/no-unsafe-enum-assignment */
 
 /** Between the least recall that may be and 1, with room for the line. */
 function recallRange(least: number | null): [number, number] {
