@@ -208,10 +208,10 @@ impl Draft {
         }
     }
 
-    /// Takes the values of an index, and reads the documents of the points with others: they may be in no group, and in
-    /// groups that the index does not know.
+    /// Takes the values of an index, and reads the documents of the points with others, which may be in no group and in
+    /// groups that the index does not know, and of those with several, whose order it does not know.
     fn take_index(&mut self, state: &State, index: &FieldIndex, deadline: &Deadline) -> Result<(), Error> {
-        let odd = index.uncovered() | index.null();
+        let odd = &(index.uncovered() | index.null()) | index.multivalued();
         let mut pace = Pace::new(deadline, 1);
         deadline.expect(documents(odd.len()))?;
         for offset in &odd {

@@ -203,6 +203,11 @@ impl FieldIndex {
         &self.uncovered
     }
 
+    /// Points that hold more than one covered value.
+    pub fn multivalued(&self) -> &PointSet {
+        &self.multivalued
+    }
+
     /// Points for which `is_empty` is false: some value is neither null nor an empty array.
     pub fn filled(&self) -> &PointSet {
         &self.filled

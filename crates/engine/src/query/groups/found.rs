@@ -129,7 +129,7 @@ impl<'v, 'q> Found<'v, 'q> {
     pub fn unfilled(&mut self, limit: usize) -> Vec<usize> {
         let mut best: Vec<usize> = (0..self.groups.len()).collect();
         self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
-        best.sort_by(|&a, &b| compare(self.state, self.order, &self.groups[a], &self.groups[b]));
+        best.sort_by(|&a, &b| self.compare(&self.groups[a], &self.groups[b]));
         best.truncate(limit);
         best.retain(|&place| {
             let group = &self.groups[place];
@@ -157,6 +157,17 @@ impl<'v, 'q> Found<'v, 'q> {
         group.hits.truncate(self.size);
     }
 
+    /// Which group is before the other: by their best hits, and of those of one point as they stand in it.
+    fn compare(&self, a: &Numbered, b: &Numbered) -> Ordering {
+        match (self.order, a.hits.first(), b.hits.first()) {
+            (Order::Scores { smaller_is_better }, Some(best), Some(other)) => {
+                by_score(self.state, smaller_is_better, best, other)
+                    .then_with(|| self.numbering.order(best.offset, a.number, b.number))
+            }
+            _ => Ordering::Equal,
+        }
+    }
+
     /// Points that need not be found again.
     pub fn seen(&self) -> &[PointOffset] {
         &self.seen
@@ -165,24 +176,19 @@ impl<'v, 'q> Found<'v, 'q> {
     /// The best `limit` groups, best first: by their best hits.
     pub fn into_best(mut self, limit: usize) -> Vec<Group<'v>> {
         self.groups.iter_mut().for_each(|group| sort_hits(self.state, self.order, &mut group.hits));
-        self.groups.sort_by(|a, b| compare(self.state, self.order, a, b));
-        self.groups.truncate(limit);
-        let groups = std::mem::take(&mut self.groups).into_iter();
-        groups.filter_map(|group| Some(Group { id: self.id(&group)?, hits: group.hits })).collect()
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.sort_by(|a, b| self.compare(a, b));
+        groups.truncate(limit);
+        groups
+            .into_iter()
+            .filter_map(|group| Some(Group { id: self.id(&group)?, hits: group.hits }))
+            .collect()
     }
 }
 
 fn sort_hits(state: &State, order: Order, hits: &mut [Hit]) {
     if let Order::Scores { smaller_is_better } = order {
         hits.sort_by(|a, b| by_score(state, smaller_is_better, a, b));
-    }
-}
-
-/// Which group is before the other. Groups whose best hits are equal stay in the order in which they were found.
-fn compare(state: &State, order: Order, a: &Numbered, b: &Numbered) -> Ordering {
-    match (order, a.hits.first(), b.hits.first()) {
-        (Order::Scores { smaller_is_better }, Some(a), Some(b)) => by_score(state, smaller_is_better, a, b),
-        _ => Ordering::Equal,
     }
 }
 

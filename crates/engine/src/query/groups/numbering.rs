@@ -4,6 +4,7 @@ use crate::collection::State;
 use crate::group_keys::{GroupId, KeyColumn, groups_of};
 use crate::payload::JsonPath;
 use crate::types::PointOffset;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,6 +50,19 @@ impl<'v, 'q> Numbering<'v, 'q> {
                 }));
             }
         }
+    }
+
+    /// Which of two groups stands first in the point at an offset.
+    pub fn order(&self, offset: PointOffset, a: u32, b: u32) -> Ordering {
+        let place = |group: u32| match &self.source {
+            Source::Kept(column) => column.keys(offset).iter().position(|key| key == group),
+            Source::Documents(known) => {
+                let mut ids = Vec::new();
+                groups_of(self.state.at(offset).payload.bytes(), self.by, &mut ids);
+                ids.iter().position(|id| known.get(id) == Some(&group))
+            }
+        };
+        if a == b { Ordering::Equal } else { place(a).cmp(&place(b)) }
     }
 
     /// The id of a group, which the point at an offset is in.
