@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { later } from '../parts/later';
 import { Failure, Waiting } from '../parts/notice';
 import { useInterval, useLoading, type Loading } from '../service/loading';
@@ -65,6 +66,11 @@ interface PageProps {
 export function CollectionPage({ name, tab = 'overview', rest }: PageProps) {
   const collection = useCollection(name);
   useInterval(collection.reload, REFRESH_MS);
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen it may be beyond the edge.
+    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [tab]);
   const { render } = TABS.find((of) => of.tab === tab) ?? TABS[0] ?? {};
   return (
     <>
@@ -73,7 +79,7 @@ export function CollectionPage({ name, tab = 'overview', rest }: PageProps) {
           <a href={linkTo('collections')}>Collections</a>
         </p>
         <h1>{name}</h1>
-        <nav class="tabs" aria-label="Pages of the collection">
+        <nav class="tabs" aria-label="Pages of the collection" ref={tabs}>
           {TABS.filter(({ isThere }) => isThere?.() ?? true).map((of) => (
             <a
               key={of.tab}

@@ -206,8 +206,8 @@ function Results({ name, progress, isRunning, isChosen, changed }: ResultsProps)
       </div>
       {plan !== undefined && !plan.includes('walk') && (
         <Notice kind="plain">
-          The server answers such searches by {plan.replaceAll('_', ' ')}, without a walk: there is no graph
-          yet, or so little matches that it is faster. The width changes nothing then.
+          The plan of such searches is {plan.replaceAll('_', ' ')}, without a walk: there is no graph yet, or
+          so little matches that it is faster. The width changes nothing then.
         </Notice>
       )}
       <RecallChart measured={widths} />
