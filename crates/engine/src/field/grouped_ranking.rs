@@ -132,12 +132,21 @@ fn next_round(
         false => f32::INFINITY,
     };
     let may_be = |estimate: f32, worst: f32| f64::from(estimate) <= f64::from(worst) + greatest;
-    for (at, group) in all.iter().enumerate().filter(|(_, group)| may_be(group.best(), worst_group)) {
-        let known = group.distances.len();
+    for (at, group) in all.iter().enumerate() {
+        let (known, next) = (group.distances.first(), group.rows.estimates.get(group.next));
+        let Some(&(next, _)) = next else { continue };
+        // A group whose best row is not known, or not good enough, has only its next row compared.
+        let is_among = known.is_some_and(|&best| best <= worst_group);
+        if !is_among && !may_be(next, worst_group) {
+            continue;
+        }
         // As many as are missing, and all that may be better than the last.
-        let missing = counts.rows.saturating_sub(known);
-        let last = if missing > 0 { f32::INFINITY } else { group.distances[known - 1] };
-        let most = if missing > 0 { missing } else { usize::MAX };
+        let missing = counts.rows.saturating_sub(group.distances.len());
+        let (most, last) = match (is_among, group.distances.last()) {
+            (true, Some(&last)) if missing == 0 => (usize::MAX, last),
+            (true, _) => (missing, f32::INFINITY),
+            (false, _) => (1, f32::INFINITY),
+        };
         let rest = group.rows.estimates.iter().skip(group.next).take(most);
         round.extend(
             rest.take_while(|&&(estimate, _)| may_be(estimate, last))

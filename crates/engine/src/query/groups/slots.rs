@@ -83,9 +83,10 @@ impl<'k> Slots<'k> {
         Slots { keys, limit, size, rows, slots, places, met: none, open: none, needs_groups: true }
     }
 
-    /// Whether there are as many groups as are wanted, or all that there are.
-    pub fn are_enough(&self) -> bool {
-        self.slots.len() >= self.limit.min(self.keys.groups())
+    /// Whether further groups are wanted: those that were met within the width of the walk are too few. A group beyond it may
+    /// not be the next best.
+    pub fn needs_groups(&self) -> bool {
+        self.needs_groups
     }
 
     /// Adds a row to its groups, which are added where they are new and `adds_groups` says so.
@@ -144,7 +145,8 @@ impl<'k> Slots<'k> {
     pub fn settle(&mut self, radius: f32) {
         let size = self.size;
         self.targets().iter_mut().for_each(|slot| slot.settle(size, radius));
-        self.needs_groups = !self.are_enough();
+        let within = self.slots.iter().filter(|slot| slot.rows.best() <= radius).count();
+        self.needs_groups = within < self.limit.min(self.keys.groups());
     }
 
     /// Whether the walk is to go on, for all it is known.

@@ -124,7 +124,7 @@ impl GroupWalk<'_> {
                 if is_last || !slots.goes_on(ef, ef) {
                     return None;
                 }
-                self.add_rest(slots, rest, &check);
+                self.add(slots, &rest, &check);
             } else {
                 self.add(slots, met, &check);
             }
@@ -193,22 +193,13 @@ impl GroupWalk<'_> {
         rest
     }
 
-    /// Makes groups of the next rows until there are enough; the rest only fills them.
-    fn add_rest(&self, slots: &mut Slots<'_>, mut rest: Vec<(f32, Row)>, check: &Check<'_>) {
-        if !slots.are_enough() {
-            rest.sort_unstable_by(by_estimate);
-        }
-        self.add(slots, &rest, check);
-    }
-
     /// Adds rows to their groups, and groups while there are too few.
     fn add(&self, slots: &mut Slots<'_>, rows: &[(f32, Row)], check: &Check<'_>) {
-        let groups = slots.slots.len();
+        let (groups, adds_groups) = (slots.slots.len(), slots.needs_groups());
         // Look-ups that do not wait for each other: first whose each row is, then the groups of all.
         let owners: Vec<PointOffset> = rows.iter().map(|&(_, row)| self.bound.table.owner(row)).collect();
         for (&(estimate, row), &owner) in rows.iter().zip(&owners) {
             let keys = self.keys.keys(owner);
-            let adds_groups = !slots.are_enough();
             if (adds_groups || slots.has_any(keys)) && self.is_match(row, check) {
                 slots.add((estimate, row), keys, adds_groups);
             }
