@@ -117,7 +117,9 @@ function seconds(since) {
 async function load({ base, distance }, dataDir) {
   const db = await open(dataDir, { calibrationPercent: 0 });
   const uniform = random(2);
-  await db.createCollection('c', { vectors: { size: base[0].length, distance } });
+  // Small sets have a graph too.
+  const hnsw_config = { full_scan_threshold: 10 };
+  await db.createCollection('c', { vectors: { size: base[0].length, distance }, hnsw_config });
   await db.createPayloadIndex('c', { field_name: 'u', field_schema: 'integer' });
   for (let from = 0; from < base.length; from += UPSERTED) {
     const points = base.slice(from, from + UPSERTED).map((vector, at) => ({
