@@ -64,12 +64,6 @@ const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-console-'));
 let server;
 let browser;
 
-await untilInterrupted(run, async () => {
-  await browser?.close();
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
 async function run() {
   const args = ['--port', '0', '--data-dir', join(folder, 'data'), '--log-level', 'warn'];
   server = await startServer(join(root, 'bin', 'kithdb.js'), args);
@@ -231,10 +225,10 @@ async function scriptOf(page, gesture) {
   return { frames: frames.length, median: rounded(median(frames)), most: rounded(Math.max(...frames, 0)) };
 }
 
-/** Milliseconds of script between the beginnings of frames; events within others count once. */
+/** Milliseconds of script by frame, up to what is painted of it; events within others count once. */
 function framesOf(events) {
   const begins = events
-    .filter(({ name }) => name === 'BeginMainThreadFrame')
+    .filter(({ name }) => name === 'PrePaint')
     .map(({ ts }) => ts)
     .sort((a, b) => a - b);
   const spans = events
@@ -268,3 +262,9 @@ async function call(method, path, body) {
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${status.error}`);
   return result;
 }
+
+await untilInterrupted(run, async () => {
+  await browser?.close();
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});

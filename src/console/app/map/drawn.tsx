@@ -147,10 +147,18 @@ interface Chosen {
   readonly place: number | undefined;
 }
 
+/** Where each point is in the list; looked up for the first time when the first is asked for. */
+function usePlaces(ids: readonly PointId[]): (id: PointId) => number | undefined {
+  return useMemo(() => {
+    let places: ReadonlyMap<string, number> | undefined;
+    return (id: PointId) => (places ??= new Map(ids.map((of, at) => [idText(of), at]))).get(idText(id));
+  }, [ids]);
+}
+
 function useMarking({ name, field, projection: { ids } }: Props) {
   const [chosen, setChosen] = useState<Chosen>();
   const [marking, setMarking] = useState<Marking>();
-  const places = useMemo(() => new Map(ids.map((id, at) => [idText(id), at])), [ids]);
+  const placeOf = usePlaces(ids);
   const wanted = useRef<(() => Promise<Marking | undefined>) | undefined>(undefined);
   const finding = useAction(async () => {
     // What is chosen meanwhile has its turn.
@@ -171,8 +179,8 @@ function useMarking({ name, field, projection: { ids } }: Props) {
     marking,
     finding,
     choose: (id: PointId) => {
-      setChosen({ id, place: places.get(idText(id)) });
-      find(() => neighboursOf(name, field, id, places));
+      setChosen({ id, place: placeOf(id) });
+      find(() => neighboursOf(name, field, id, placeOf));
     },
     lasso: (found: readonly number[]) => {
       setChosen(undefined);
@@ -185,7 +193,7 @@ async function neighboursOf(
   name: string,
   { name: using }: VectorField,
   id: PointId,
-  places: ReadonlyMap<string, number>,
+  placeOf: (id: PointId) => number | undefined,
 ): Promise<Marking> {
   const body = { query: id, limit: NEIGHBOURS, with_payload: true, ...(using !== '' && { using }) };
   const { points } = await result<{ points: Point[] }>('POST', pointsPath(name, 'query'), body, {
@@ -195,7 +203,7 @@ async function neighboursOf(
     title: `Neighbours of ${idText(id)}`,
     points,
     all: points.length,
-    places: points.flatMap((point) => places.get(idText(point.id)) ?? []),
+    places: points.flatMap((point) => placeOf(point.id) ?? []),
   };
 }
 

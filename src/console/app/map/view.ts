@@ -116,10 +116,12 @@ export function inside(view: View, places: Float32Array, path: readonly Pixel[])
   context.fill('evenodd');
   const { data } = context.getImageData(0, 0, width, height);
   const found: number[] = [];
-  for (let at = 0; at < places.length / 2; at += 1) {
-    const [x, y] = pixelOf(view, places, at).map(Math.floor) as unknown as Pixel;
+  // Written out: a pair for each of a hundred thousand points would take most of the time.
+  for (let at = 0; at < places.length; at += 2) {
+    const x = Math.floor(view.width / 2 + ((places[at] ?? 0) - view.x) * view.scale);
+    const y = Math.floor(view.height / 2 - ((places[at + 1] ?? 0) - view.y) * view.scale);
     const isSeen = x >= 0 && y >= 0 && x < width && y < height;
-    if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) found.push(at);
+    if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) found.push(at / 2);
   }
   return found;
 }
