@@ -2,6 +2,7 @@ import type { Operation } from '../engine/types';
 import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
+import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
 import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
@@ -37,16 +38,19 @@ interface Address {
  */
 export class KithClient {
   readonly #transport: Transport;
+  readonly #snapshots: SnapshotCalls;
   readonly #timeoutMs: number;
   readonly #batch: BatchLimits;
   readonly #float32Vectors: boolean;
 
   constructor(
     transport: Transport,
+    snapshots: SnapshotCalls,
     { timeoutMs = TIMEOUT_MS, batch, float32Vectors = false }: ClientOptions = {},
   ) {
     this.#float32Vectors = float32Vectors;
     this.#transport = transport;
+    this.#snapshots = snapshots;
     this.#timeoutMs = timeoutMs;
     this.#batch = { ...DEFAULT_BATCH_LIMITS, ...batch };
   }
@@ -485,6 +489,58 @@ export class KithClient {
     return this.#run('change_aliases', {}, args, options);
   }
 
+  // Snapshots (C12). Of a server that answers in the dialect `qdrant`; otherwise each rejects with a `NotImplementedError`.
+  // Making and recovering one may take as long as its disk does: `timeoutMs` says how long a call waits.
+
+  /** The snapshots of a collection. */
+  listSnapshots(collection: string, options?: CallOptions): Promise<Snapshot[]> {
+    return this.timed(options, (signal) => this.#snapshots.list(ownerOf(collection), signal));
+  }
+
+  /** Makes a snapshot of a collection. */
+  createSnapshot(collection: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
+    return this.timed(options, (signal) => this.#snapshots.create(ownerOf(collection), signal, args));
+  }
+
+  /** True. A name that is not in the list is a `NotFoundError`. */
+  deleteSnapshot(
+    collection: string,
+    name: string,
+    args: SnapshotFlags = {},
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.timed(options, (signal) => this.#snapshots.remove(ownerOf(collection), name, signal, args));
+  }
+
+  /** True: the collection is what the snapshot of that name had, or was made of it. */
+  recoverSnapshot(
+    collection: string,
+    args: Schemas['SnapshotRecover'],
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.timed(options, (signal) => this.#snapshots.recover(ownerOf(collection), args, signal));
+  }
+
+  /** The snapshots of all collections. */
+  listFullSnapshots(options?: CallOptions): Promise<Snapshot[]> {
+    return this.timed(options, (signal) => this.#snapshots.list('all', signal));
+  }
+
+  /** Makes a snapshot of all collections. */
+  createFullSnapshot(args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
+    return this.timed(options, (signal) => this.#snapshots.create('all', signal, args));
+  }
+
+  /** True. A name that is not in the list is a `NotFoundError`. */
+  deleteFullSnapshot(name: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<boolean> {
+    return this.timed(options, (signal) => this.#snapshots.remove('all', name, signal, args));
+  }
+
+  /** True: every collection of a snapshot of all is what it was. A server wants the admin's JWT for it. */
+  recoverFullSnapshot(args: Schemas['SnapshotRecover'], options?: CallOptions): Promise<boolean> {
+    return this.timed(options, (signal) => this.#snapshots.recover('all', args, signal));
+  }
+
   /** Runs work under the deadline and the signal of a call. */
   protected timed<T>(
     options: CallOptions | undefined,
@@ -508,14 +564,22 @@ export class KithClient {
     args: object,
     signal: AbortSignal,
   ): Promise<Envelope> {
-    for (const [what, name] of Object.entries(address)) {
-      if (typeof name !== 'string' || name === '') {
-        throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
-      }
-    }
+    for (const [what, name] of Object.entries(address)) mustBeName(what, name);
     const { wait, ordering, consistency, timeout, ...body } = args as Flags;
     const flags: CallFlags = { wait, ordering, consistency, timeout };
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
     return this.#transport.execute({ operation, ...address, flags, body, signal, ...vectors });
+  }
+}
+
+function ownerOf(collection: string): { readonly collection: string } {
+  mustBeName('collection', collection);
+  return { collection };
+}
+
+/** @throws BadRequestError for what no path can have. */
+function mustBeName(what: string, name: unknown): void {
+  if (typeof name !== 'string' || name === '') {
+    throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
   }
 }

@@ -2,6 +2,7 @@ import type { Float32Client } from './answered-vectors';
 import { KithClient, type ClientOptions } from './client';
 import { HttpTransport, type RetryingHttpOptions } from './http-transport';
 import { DEFAULT_RETRIES, Retries, retrying } from './retries';
+import { RemoteSnapshots } from './snapshots';
 import type { CallOptions, Schemas } from './types';
 
 /** How to reach a server and how the client behaves. */
@@ -9,21 +10,6 @@ export type ConnectOptions = RetryingHttpOptions & ClientOptions;
 
 /** What a new access token may do and how long it lives. */
 export type NewAccessToken = Schemas['NewAccessToken'] & { readonly expires_in_seconds?: number };
-
-/** What Qdrant's client takes when a snapshot is made or removed; on one node it has no effect. */
-export interface SnapshotFlags {
-  readonly wait?: boolean;
-}
-
-type Snapshot = Schemas['SnapshotDescription'];
-
-function snapshotsOf(collection: string): string {
-  return `/collections/${encodeURIComponent(collection)}/snapshots`;
-}
-
-function flagsOf({ wait }: SnapshotFlags): string {
-  return wait === undefined ? '' : `?wait=${wait}`;
-}
 
 interface Done {
   readonly status: 'success';
@@ -49,9 +35,10 @@ export class RemoteClient extends KithClient {
   constructor(url: string, { retry, ...options }: ConnectOptions = {}) {
     const policy = { ...DEFAULT_RETRIES, ...retry };
     const transport = new HttpTransport(url, options);
-    super(retrying(transport, policy), options);
+    const retries = new Retries(policy);
+    super(retrying(transport, policy), new RemoteSnapshots(transport, retries), options);
     this.#http = transport;
-    this.#retries = new Retries(policy);
+    this.#retries = retries;
   }
 
   override async close(): Promise<void> {
@@ -103,71 +90,6 @@ export class RemoteClient extends KithClient {
 
   deleteAccessToken(id: number, options?: CallOptions): Promise<Done> {
     return this.#auth('DELETE', `access_token/${encodeURIComponent(id)}`, undefined, options);
-  }
-
-  // Snapshots (C12), which a server answers in the dialect `qdrant`; otherwise each rejects with a `NotImplementedError`.
-  // Making and recovering one may take as long as its disk does: `timeoutMs` says how long a call waits.
-
-  /** The snapshots of a collection. */
-  listSnapshots(collection: string, options?: CallOptions): Promise<Snapshot[]> {
-    return this.#snapshots('GET', snapshotsOf(collection), undefined, options);
-  }
-
-  /** Makes a snapshot of a collection. */
-  createSnapshot(collection: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
-    return this.#snapshots('POST', snapshotsOf(collection) + flagsOf(args), undefined, options);
-  }
-
-  /** True. A name that is not in the list is a `NotFoundError`. */
-  deleteSnapshot(
-    collection: string,
-    name: string,
-    args: SnapshotFlags = {},
-    options?: CallOptions,
-  ): Promise<boolean> {
-    const path = `${snapshotsOf(collection)}/${encodeURIComponent(name)}${flagsOf(args)}`;
-    return this.#snapshots('DELETE', path, undefined, options);
-  }
-
-  /** True: the collection is what the snapshot of that name had, or was made of it. */
-  recoverSnapshot(
-    collection: string,
-    args: Schemas['SnapshotRecover'],
-    options?: CallOptions,
-  ): Promise<boolean> {
-    return this.#snapshots('PUT', `${snapshotsOf(collection)}/recover`, args, options);
-  }
-
-  /** The snapshots of all collections. */
-  listFullSnapshots(options?: CallOptions): Promise<Snapshot[]> {
-    return this.#snapshots('GET', '/snapshots', undefined, options);
-  }
-
-  /** Makes a snapshot of all collections. */
-  createFullSnapshot(args: SnapshotFlags = {}, options?: CallOptions): Promise<Snapshot> {
-    return this.#snapshots('POST', `/snapshots${flagsOf(args)}`, undefined, options);
-  }
-
-  /** True. A name that is not in the list is a `NotFoundError`. */
-  deleteFullSnapshot(name: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<boolean> {
-    return this.#snapshots(
-      'DELETE',
-      `/snapshots/${encodeURIComponent(name)}${flagsOf(args)}`,
-      undefined,
-      options,
-    );
-  }
-
-  /** True: every collection of a snapshot of all is what it was; needs the admin's JWT. */
-  recoverFullSnapshot(args: Schemas['SnapshotRecover'], options?: CallOptions): Promise<boolean> {
-    return this.#snapshots('PUT', '/snapshots/recover', args, options);
-  }
-
-  async #snapshots<T>(method: string, path: string, body: unknown, options?: CallOptions): Promise<T> {
-    const answer = await this.timed(options, (signal) =>
-      this.#retries.run(method === 'GET', signal, () => this.#http.request({ method, path, body, signal })),
-    );
-    return (answer as { readonly result: T }).result;
   }
 
   async #auth<T>(method: string, path: string, body: unknown, options?: CallOptions): Promise<T> {

@@ -57,6 +57,9 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   // A renaming that is repeated does not find the alias.
   change_aliases: false,
   rebuild_index: true,
+  link_snapshot: true,
+  // A repeat would undo what was written meanwhile.
+  adopt_folders: false,
 };
 
 export function isRepeatable(operation: Operation): boolean {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
+import { DEFAULT_SNAPSHOT_LIMITS } from '../snapshots/limits';
 import {
   oneOf,
   parseAccessToken,
@@ -133,7 +134,7 @@ export const SETTINGS = {
     fallbackText: 'none',
     placeholder: 'LIST',
     about:
-      "The models that make vectors of texts: a YAML list of {name, url, model, key_file, dimension}, or the path of a file with it. The URL is the base of an endpoint that speaks OpenAI's embeddings API, and the last two may be absent.",
+      "The models that make vectors of texts: a YAML list, or the path of a file with it. {name, url, model, key_file, dimension} is an endpoint that speaks OpenAI's embeddings API under that URL; the last two may be absent. {name, path, pooling, normalize, dimension} is a folder with a model, for which the package @kithdb/models has to be installed; the last three may be absent.",
     isStructured: true,
   }),
   console: setting({
@@ -355,9 +356,13 @@ export const SETTINGS = {
   maxNamedVectors: limit(64, 65_536, 'Named vectors of one collection.'),
   maxFieldIndexes: limit(256, 65_536, 'Field indexes of one collection.'),
   maxCollections: limit(65_536, 10_000_000, 'Collections of one server.'),
-  maxSnapshots: limit(64, 100_000, 'Snapshots that a server keeps, all collections together.'),
+  maxSnapshots: limit(
+    DEFAULT_SNAPSHOT_LIMITS.maxSnapshots,
+    100_000,
+    'Snapshots that a server keeps, all collections together.',
+  ),
   maxSnapshotBytes: limit(
-    1024 * GIB,
+    DEFAULT_SNAPSHOT_LIMITS.maxSnapshotBytes,
     1024 * 1024 * GIB,
     'The bytes of one snapshot, also of one that is uploaded.',
   ),

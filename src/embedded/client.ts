@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import type { Float32Client } from '../client/answered-vectors';
 import { KithClient, type ClientOptions } from '../client/client';
+import type { SnapshotCalls } from '../client/snapshots';
 import { openFolder, type OpenOptions } from './open';
 import type { EmbeddedTransport } from './transport';
 
@@ -10,8 +12,8 @@ export interface EmbeddedOptions extends OpenOptions, ClientOptions {}
 export class EmbeddedClient extends KithClient {
   readonly #transport: EmbeddedTransport;
 
-  constructor(transport: EmbeddedTransport, options: ClientOptions) {
-    super(transport, options);
+  constructor(transport: EmbeddedTransport, snapshots: SnapshotCalls, options: ClientOptions) {
+    super(transport, snapshots, options);
     this.#transport = transport;
   }
 
@@ -35,5 +37,9 @@ export function open(
 ): Promise<Float32Client<EmbeddedClient>>;
 export function open(folder: string, options?: EmbeddedOptions): Promise<EmbeddedClient>;
 export async function open(folder: string, options: EmbeddedOptions = {}): Promise<unknown> {
-  return new EmbeddedClient(await openFolder(folder, options), options);
+  const { readOnly = false } = options;
+  const dataDir = resolve(folder);
+  const { EmbeddedSnapshots } = await import('./snapshots.js');
+  const transport = await openFolder(dataDir, options);
+  return new EmbeddedClient(transport, new EmbeddedSnapshots(transport, { dataDir, readOnly }), options);
 }

@@ -21,8 +21,11 @@ export class EmbeddedTransport implements ByteTransport {
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
-  /** `engine` is open; it is closed with the transport. */
-  constructor(engine: Engine) {
+  /** `engine` is open; it is closed with the transport, and so are the models that it has. */
+  constructor(
+    engine: Engine,
+    private readonly models?: { close(): Promise<void> },
+  ) {
     this.#engine = engine;
   }
 
@@ -39,9 +42,7 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   async #execute(call: Call, packsAnswer: boolean): Promise<Buffer> {
-    if (this.#closed !== undefined) {
-      throw new ConnectionError('The database is closed', false, { isPermanent: true });
-    }
+    this.#refuseClosed();
     call.signal?.throwIfAborted();
     // Written before anything is counted: a value that cannot be sent throws.
     const packed = packBody(call.operation, call.body);
@@ -55,7 +56,7 @@ export class EmbeddedTransport implements ByteTransport {
       });
       return bytesOf(await answer);
     } catch (error) {
-      throw this.#translate(call, error);
+      throw this.#translate(failurePrefix(call.operation), call.signal, error);
     } finally {
       this.#end();
     }
@@ -82,7 +83,30 @@ export class EmbeddedTransport implements ByteTransport {
     });
   }
 
-  #translate({ operation, signal }: Call, error: unknown): unknown {
+  /** Runs work with the engine; `prefix` begins the message of an internal failure. */
+  async withEngine<T>(
+    work: (engine: Engine) => Promise<T>,
+    { prefix, signal }: { readonly prefix: string; readonly signal: AbortSignal },
+  ): Promise<T> {
+    this.#refuseClosed();
+    signal.throwIfAborted();
+    this.#begin();
+    try {
+      return await work(this.#engine);
+    } catch (error) {
+      throw this.#translate(prefix, signal, error);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed !== undefined) {
+      throw new ConnectionError('The database is closed', false, { isPermanent: true });
+    }
+  }
+
+  #translate(prefix: string, signal: AbortSignal | undefined, error: unknown): unknown {
     if (signal?.aborted === true) {
       return signal.reason;
     }
@@ -95,11 +119,7 @@ export class EmbeddedTransport implements ByteTransport {
         cause: error,
       });
     }
-    const { status, message, retryAfterSeconds } = engineFailure(
-      error.code,
-      error.details,
-      failurePrefix(operation),
-    );
+    const { status, message, retryAfterSeconds } = engineFailure(error.code, error.details, prefix);
     return answerError(status, message, { retryAfterSeconds, cause: error });
   }
 
@@ -117,8 +137,16 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#engine.close(CLOSE_MS);
+    this.#closed ??= this.#closeAll();
     return this.#closed;
+  }
+
+  async #closeAll(): Promise<void> {
+    try {
+      await this.#engine.close(CLOSE_MS);
+    } finally {
+      await this.models?.close();
+    }
   }
 
   /** The native binding does not keep the event loop alive; a call whose answer is awaited does. */

@@ -107,16 +107,6 @@ export declare class NativeEngine {
   stage(id: number): void
   /** Removes the folder `staging`; completes `id` when it is gone. */
   unstage(id: number): void
-  /**
-   * Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there; completes
-   * `id` then. They do not change any more.
-   */
-  linkSnapshot(id: number, collection: string, folder: string): void
-  /**
-   * Makes collections of folders that `linkSnapshot` has filled somewhere, each in the place of one that has its name: all
-   * at once or none; completes `id` when it is durable. `names` and `folders` have the same order.
-   */
-  adopt(id: number, names: Array<string>, folders: Array<string>): void
   /** Cancels running requests that have not been written to the log. Further ones are refused. */
   giveUpRequests(): void
   /**

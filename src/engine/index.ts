@@ -4,7 +4,6 @@ import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine } from './binding';
 import {
   EngineError,
-  type AdoptedFolder,
   type Answer,
   type BackgroundPanics,
   type Engine,
@@ -312,19 +311,6 @@ class Facade implements Engine {
   unstage(): Promise<void> {
     return this.order((native, id) => {
       native.unstage(id);
-    });
-  }
-
-  linkSnapshot(collection: string, folder: string): Promise<void> {
-    return this.order((native, id) => {
-      native.linkSnapshot(id, collection, folder);
-    });
-  }
-
-  adopt(collections: readonly AdoptedFolder[]): Promise<void> {
-    return this.order((native, id) => {
-      const [names, folders] = [collections.map(({ name }) => name), collections.map(({ folder }) => folder)];
-      native.adopt(id, names, folders);
     });
   }
 

@@ -52,6 +52,9 @@ export const OPERATIONS = [
   'collection_aliases',
   'change_aliases',
   'rebuild_index',
+  // Of no endpoint: what snapshots are made of (`src/snapshots`).
+  'link_snapshot',
+  'adopt_folders',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -397,12 +400,6 @@ export interface IncomingBody {
   discard(): void;
 }
 
-/** A collection that is to be made of the files in a folder, relative to the data directory. */
-export interface AdoptedFolder {
-  readonly name: string;
-  readonly folder: string;
-}
-
 /** The engine as the server uses it. */
 export interface Engine {
   /**
@@ -443,17 +440,6 @@ export interface Engine {
   stage(): Promise<void>;
   /** Removes the hard links. */
   unstage(): Promise<void>;
-  /**
-   * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
-   * directory: for a snapshot. Rejects with an {@link EngineError}.
-   */
-  linkSnapshot(collection: string, folder: string): Promise<void>;
-  /**
-   * Makes collections of what {@link linkSnapshot} has linked somewhere, each in the place of one that has its name: all of
-   * them at once or none, durable when it resolves. The folders, relative to the data directory, stay. Rejects with an
-   * {@link EngineError}: `bad_request` where a folder holds something else.
-   */
-  adopt(collections: readonly AdoptedFolder[]): Promise<void>;
   /** Gives up what runs and is not written yet (`shutting_down`), and refuses what comes. */
   giveUpRequests(): void;
   /**

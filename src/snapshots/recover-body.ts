@@ -41,6 +41,14 @@ export async function readRecoverBody(
   } catch {
     throw malformed('Body is not valid JSON');
   }
+  return recoverBodyOf(value);
+}
+
+/** The same of a value. @throws SnapshotRefusal */
+export function recoverBodyOf(value: unknown): {
+  readonly body: RecoverBody;
+  readonly warnings: readonly Warning[];
+} {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw malformed('body: expected an object');
   }

@@ -1,4 +1,3 @@
-import { EngineError, type Engine } from '../engine/types';
 import { COLLECTION_PARAMETER, type ServiceRoute } from '../http/route-table';
 import type { ServiceAnswer, ServiceCall } from '../http/service-route';
 import { SnapshotRefusal } from './failure';
@@ -19,7 +18,7 @@ export function snapshotRoutes(service: SnapshotService): readonly ServiceRoute[
     serve: (call: ServiceCall) => Promise<ServiceAnswer>,
   ): ServiceRoute => ({ kind: 'service', method, path, permission, failed, serve: refusing(serve) });
   return [
-    route(['GET', '/snapshots', 'read'], async () => ({ result: await service.store.list('all') })),
+    route(['GET', '/snapshots', 'read'], list(service)),
     route(['POST', '/snapshots', 'write'], create(service)),
     route(['PUT', '/snapshots/recover', 'admin-jwt'], recoverAll(service)),
     route(['GET', `/snapshots/${ONE}`, 'admin-jwt'], download(service)),
@@ -60,21 +59,8 @@ function nameOf({ params }: ServiceCall): string {
   return params['snapshot_name'] ?? '';
 }
 
-function list({ store }: SnapshotService): Serve {
-  return async (call) => {
-    const owner = { collection: collectionOf(call) };
-    const found = await store.list(owner);
-    // Those of a collection that was deleted stay, and can be recovered.
-    if (found.length === 0) await mustExist(call.engine, owner.collection);
-    return { result: found };
-  };
-}
-
-/** @throws EngineError when there is no such collection. */
-async function mustExist(engine: Engine, collection: string): Promise<void> {
-  const answer = await engine.execute({ operation: 'collection_exists', collection });
-  const { result } = JSON.parse(answer.toString()) as { readonly result: { readonly exists: boolean } };
-  if (!result.exists) throw new EngineError('collection_not_found', { name: collection });
+function list(service: SnapshotService): Serve {
+  return async (call) => ({ result: await service.list(call.engine, ownerOf(call)) });
 }
 
 function create(service: SnapshotService): Serve {

@@ -14,6 +14,7 @@ import {
   type SnapshotKind,
 } from './archive';
 import { busy, malformed, noRoom } from './failure';
+import { adoptFolders, collectionExists, collectionNames, linkFiles } from './files-of-collections';
 import type { Owner, SnapshotDescription, SnapshotStore, WorkFolder } from './store';
 
 /** How many are made or recovered at a time: each reads or writes all of a collection. */
@@ -37,6 +38,16 @@ export class SnapshotService {
   #running = 0;
 
   constructor(readonly store: SnapshotStore) {}
+
+  /** The snapshots of a collection, or of all of them. @throws EngineError when there is neither collection nor snapshot. */
+  async list(engine: Engine, owner: Owner): Promise<readonly SnapshotDescription[]> {
+    const found = await this.store.list(owner);
+    // Those of a collection that was deleted stay, and can be recovered.
+    if (found.length === 0 && owner !== 'all' && !(await collectionExists(engine, owner.collection))) {
+      throw new EngineError('collection_not_found', { name: owner.collection });
+    }
+    return found;
+  }
 
   /** Makes a snapshot of a collection, or of all of them, each at one operation. Durable when it resolves. */
   create(engine: Engine, owner: Owner, signal: AbortSignal): Promise<SnapshotDescription> {
@@ -94,7 +105,8 @@ export class SnapshotService {
           throw malformed(`The snapshot has the checksum ${digest.sha256}, not ${checksum}`);
         }
         options.signal.throwIfAborted();
-        await engine.adopt(
+        await adoptFolders(
+          engine,
           index.collections.map((one) => ({
             name: owner === 'all' ? one.name : owner.collection,
             folder: `${folder}/${one.folder}`,
@@ -123,14 +135,6 @@ function open(path: string): Readable {
   return createReadStream(path, { highWaterMark: READ_BYTES });
 }
 
-async function collectionNames(engine: Engine): Promise<readonly string[]> {
-  const answer = await engine.execute({ operation: 'list_collections' });
-  const { result } = JSON.parse(answer.toString()) as {
-    readonly result: { readonly collections: readonly { readonly name: string }[] };
-  };
-  return result.collections.map(({ name }) => name);
-}
-
 /** Has the engine link the files of collections, each into a folder of its own. */
 async function link(
   engine: Engine,
@@ -144,7 +148,7 @@ async function link(
     signal.throwIfAborted();
     const folder = String(at + 1);
     try {
-      await engine.linkSnapshot(name, await work.below(folder));
+      await linkFiles(engine, name, await work.below(folder));
     } catch (error) {
       const isGone = error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
       if (!(isGone && passesDeleted)) throw error;

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import type { ArchiveDigest } from './archive';
 import { malformed, noRoom, notFound } from './failure';
+import type { SnapshotLimits } from './limits';
 
 /** Folder of the snapshots in a data directory. */
 export const SNAPSHOTS = 'snapshots';
@@ -35,10 +36,21 @@ export interface SnapshotDescription {
 /** Whose snapshots they are: a collection's by its name, or those of all. */
 export type Owner = { readonly collection: string } | 'all';
 
-/** The limits of the snapshots of a server. */
-export interface SnapshotLimits {
-  readonly maxSnapshots: number;
-  readonly maxSnapshotBytes: number;
+/** The names of the folders in which this process works. Each begins with the number of its process. */
+const WORK_OF_THIS_PROCESS = new Set<string>();
+
+/** Whether a folder for work is one that a process of this machine may be using: many may have the data directory (C18). */
+function isOfRunningProcess(name: string): boolean {
+  const pid = Number(/^(\d{1,10})-/.exec(name)?.[1]);
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
+  // A number may have been that of an earlier process.
+  if (pid === process.pid) return WORK_OF_THIS_PROCESS.has(name);
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /**
@@ -55,9 +67,12 @@ export class SnapshotStore {
     this.#root = join(dataDir, SNAPSHOTS);
   }
 
-  /** Removes what a process that ended has left. */
+  /** Removes what processes that ended have left. */
   async removeUnfinished(): Promise<void> {
-    await rm(join(this.#root, UNFINISHED), { recursive: true, force: true });
+    const folder = join(this.#root, UNFINISHED);
+    for (const name of await namesIn(folder)) {
+      if (!isOfRunningProcess(name)) await rm(join(folder, name), { recursive: true, force: true });
+    }
   }
 
   /** The snapshots of an owner, by name. */
@@ -138,9 +153,12 @@ export class SnapshotStore {
 
   /** Runs work with a new empty folder, which is removed afterwards with all that is in it. */
   async withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
-    const path = join(this.#root, UNFINISHED, randomUUID());
+    const own = `${process.pid}-${randomUUID()}`;
+    const path = join(this.#root, UNFINISHED, own);
+    await this.removeUnfinished();
     await makeFolder(join(this.#root, UNFINISHED));
     await mkdir(path, { mode: 0o700 });
+    WORK_OF_THIS_PROCESS.add(own);
     try {
       return await work({
         path,
@@ -150,6 +168,7 @@ export class SnapshotStore {
         },
       });
     } finally {
+      WORK_OF_THIS_PROCESS.delete(own);
       await rm(path, { recursive: true, force: true });
     }
   }

@@ -168,14 +168,6 @@ export class FakeEngine implements Engine {
     return Promise.resolve();
   }
 
-  linkSnapshot(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  adopt(): Promise<void> {
-    return Promise.resolve();
-  }
-
   giveUpRequests(): void {
     this.gaveUp = true;
     this.onGiveUp();

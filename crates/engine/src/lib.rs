@@ -75,7 +75,7 @@ pub mod wal;
 
 pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
-pub use catalog::{AdoptedFolder, OpenError};
+pub use catalog::OpenError;
 pub use collection::{Losses, MemoryReport};
 pub use deadline::Cancellation;
 pub use embedding::{insert_vectors, read_endpoint_answer};

@@ -3,7 +3,6 @@
 mod common;
 
 use common::{SHORT_FILES, TestEngine};
-use kithdb_engine::AdoptedFolder;
 use kithdb_engine::collection::OpeningOptions;
 use kithdb_engine::error::Error;
 use kithdb_engine::integrity::{LogEnd, Severity, check, repair, verify_files};
@@ -307,7 +306,7 @@ const RECOVERED: &str = "snapshots/unfinished/1";
 fn with_snapshot() -> (TestEngine, Value) {
     let engine = prepared();
     engine.disk.create_dir_all(RECOVERED).expect("a folder");
-    engine.engine().link_snapshot("source", RECOVERED).expect("the disk is sound");
+    engine.ok("link_snapshot", "source", json!({"folder": RECOVERED}));
     let before = shown(&engine, "source");
     engine.ok("delete_points", "source", json!({"filter": {"must": [{"key": "n", "range": {"gte": 10}}]}}));
     engine.ok("upsert_points", "source", points(300..310));
@@ -318,8 +317,9 @@ fn with_snapshot() -> (TestEngine, Value) {
     (engine, before)
 }
 
-fn folders_of(names: &[&str]) -> Vec<AdoptedFolder> {
-    names.iter().map(|name| AdoptedFolder { name: (*name).into(), folder: RECOVERED.into() }).collect()
+fn recover(engine: &TestEngine, names: &[&str], folder: &str) -> Result<Value, Error> {
+    let collections: Vec<Value> = names.iter().map(|name| json!({"name": name, "folder": folder})).collect();
+    engine.call("adopt_folders", "", json!({"collections": collections}))
 }
 
 /// A crash at each call of a recovery of two collections, of which one is replaced, and then a power cut.
@@ -333,7 +333,7 @@ fn a_crash_during_a_recovery_leaves_what_was_or_what_is_to_be_c12() {
         copy.open().expect("the prepared disk opens");
         let calls = copy.disk.calls();
         copy.disk.crash_after(n);
-        let adopted = copy.engine().adopt(&folders_of(&["source", "new"]));
+        let adopted = recover(&copy, &["source", "new"], RECOVERED);
         let was_cut = copy.disk.calls() - calls > n;
         for seed in 0..3 {
             let mut left = copy.duplicate();
@@ -375,7 +375,7 @@ fn a_recovery_of_what_is_none_changes_nothing_and_one_replaces_a_quarantined_col
                     bytes[at] ^= 1;
                 })
                 .expect("it is there");
-            let outcome = engine.engine().adopt(&folders_of(&["source"]));
+            let outcome = recover(&engine, &["source"], RECOVERED);
             let is_graph = outcome.is_ok();
             // A graph that does not verify is built again; everything else is refused.
             assert!(
@@ -397,18 +397,60 @@ fn a_recovery_of_what_is_none_changes_nothing_and_one_replaces_a_quarantined_col
                 .expect("it is there");
         }
     }
-    let absent =
-        engine.engine().adopt(&[AdoptedFolder { name: "x".into(), folder: "snapshots/none".into() }]);
+    let absent = recover(&engine, &["x"], "snapshots/none");
     assert!(matches!(absent, Err(Error::BadRequest(_))), "{absent:?}");
-    let unnamed = engine.engine().adopt(&folders_of(&["a/b"]));
+    let unnamed = recover(&engine, &["a/b"], RECOVERED);
     assert!(matches!(unnamed, Err(Error::BadRequest(_))), "{unnamed:?}");
     engine.close();
     let path = "collections/0000000000000001/MANIFEST";
     engine.disk.decay(path, |bytes| bytes[30] ^= 1).expect("it is there");
     engine.open().expect("the others are served");
     assert_eq!(engine.refused("count", "source", json!({})).0, "collection_fault");
-    engine.engine().adopt(&folders_of(&["source"])).expect("it replaces the damaged one");
+    recover(&engine, &["source"], RECOVERED).expect("it replaces the damaged one");
     assert_eq!(shown(&engine, "source"), recovered);
     engine.restart();
     assert_eq!(shown(&engine, "source"), recovered);
+}
+
+/// An owner of the folder may end while it links, and the next one does it again (C18).
+#[test]
+fn a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12() {
+    let (engine, _) = with_snapshot();
+    engine.ok("link_snapshot", "source", json!({"folder": RECOVERED}));
+    let before = shown(&engine, "source");
+    engine.ok("delete_points", "source", json!({"points": [11, 12]}));
+    recover(&engine, &["source"], RECOVERED).expect("the disk is sound");
+    assert_eq!(shown(&engine, "source"), before);
+    let linked = engine.disk.list(RECOVERED).expect("a folder");
+    recover(&engine, &["other"], RECOVERED).expect("the disk is sound");
+    engine.ok("link_snapshot", "other", json!({"folder": RECOVERED}));
+    assert_eq!(engine.disk.list(RECOVERED).expect("a folder").len(), linked.len());
+    assert_eq!(engine.refused("link_snapshot", "source", json!({})).0, "missing_field");
+    assert_eq!(
+        engine.refused("link_snapshot", "source", json!({"folder": RECOVERED, "x": 1})).0,
+        "bad_request"
+    );
+    assert_eq!(
+        engine.refused("adopt_folders", "", json!({"collections": [{"name": "x"}]})).0,
+        "missing_field"
+    );
+}
+
+/// What an attached process repeats because the owner ended would undo what was written since (C18, C25).
+#[test]
+fn a_recovery_with_an_operation_id_happens_once_c25() {
+    let (mut engine, recovered) = with_snapshot();
+    let body = json!({"collections": [{"name": "source", "folder": RECOVERED}]}).to_string().into_bytes();
+    let recover = |engine: &TestEngine| {
+        engine.client().answer_named(Some(7), "adopt_folders", "", None, true, body.clone()).map(|_| ())
+    };
+    recover(&engine).expect("the disk is sound");
+    assert_eq!(shown(&engine, "source"), recovered);
+    engine.ok("upsert_points", "source", points(500..501));
+    let written = shown(&engine, "source");
+    recover(&engine).expect("it was applied");
+    assert_eq!(shown(&engine, "source"), written);
+    engine.restart();
+    recover(&engine).expect("it was applied");
+    assert_eq!(shown(&engine, "source"), written);
 }

@@ -21,8 +21,8 @@ use calls::Calls;
 use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
-    Access, AdoptedFolder, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
-    OperationId, Packing, Report, Request, SharedFolder, Strictness, decide_for,
+    Access, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Packing,
+    Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -308,22 +308,6 @@ impl NativeEngine {
     #[napi(catch_unwind)]
     pub fn unstage(&self, id: u32) -> napi::Result<()> {
         self.on_engine("kith-unstage", id, Engine::unstage)
-    }
-
-    /// Writes a checkpoint of a collection, and links its files into a folder of the data directory that is there; completes
-    /// `id` then. They do not change any more.
-    #[napi(catch_unwind)]
-    pub fn link_snapshot(&self, id: u32, collection: String, folder: String) -> napi::Result<()> {
-        self.on_engine("kith-snapshot", id, move |engine| engine.link_snapshot(&collection, &folder))
-    }
-
-    /// Makes collections of folders that `linkSnapshot` has filled somewhere, each in the place of one that has its name: all
-    /// at once or none; completes `id` when it is durable. `names` and `folders` have the same order.
-    #[napi(catch_unwind)]
-    pub fn adopt(&self, id: u32, names: Vec<String>, folders: Vec<String>) -> napi::Result<()> {
-        let adopted: Vec<AdoptedFolder> =
-            names.into_iter().zip(folders).map(|(name, folder)| AdoptedFolder { name, folder }).collect();
-        self.on_engine("kith-adopt", id, move |engine| engine.adopt(&adopted))
     }
 
     /// Cancels running requests that have not been written to the log. Further ones are refused.

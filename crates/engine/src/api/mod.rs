@@ -31,7 +31,7 @@ mod vector;
 pub use id::{path_field, path_id};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
-use crate::catalog::AliasAction;
+use crate::catalog::{AdoptedFolder, AliasAction};
 use crate::collection::update::Update;
 use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
@@ -86,6 +86,61 @@ pub fn clone_collection(body: &(impl RequestBody + ?Sized)) -> Result<String> {
             Ok(())
         })?;
         name.ok_or_else(|| reader.missing("name"))
+    })
+}
+
+/// A snapshot of a collection that a process makes: the folder of the data directory that gets its files.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn link_snapshot(body: &(impl RequestBody + ?Sized)) -> Result<String> {
+    body::parse(body, |reader| {
+        let mut folder = None;
+        reader.object(|r, key| {
+            match key {
+                "folder" => folder = r.optional(|r| r.string().map(Cow::into_owned))?,
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        folder.ok_or_else(|| reader.missing("folder"))
+    })
+}
+
+/// The collections that a process makes of folders of the data directory.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn adopt_folders(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<AdoptedFolder>> {
+    body::parse(body, |reader| {
+        let mut folders = None;
+        reader.object(|r, key| {
+            match key {
+                "collections" => {
+                    let what = "collections a request (max_collections)";
+                    folders = r.optional(|r| body::list(r, limits.max_collections, what, read_adopted))?;
+                }
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        folders.ok_or_else(|| reader.missing("collections"))
+    })
+}
+
+fn read_adopted(reader: &mut Reader<'_>) -> Result<AdoptedFolder> {
+    let (mut name, mut folder) = (None, None);
+    reader.object(|r, key| {
+        match key {
+            "name" => name = r.optional(|r| r.string().map(Cow::into_owned))?,
+            "folder" => folder = r.optional(|r| r.string().map(Cow::into_owned))?,
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(AdoptedFolder {
+        name: name.ok_or_else(|| reader.missing("name"))?,
+        folder: folder.ok_or_else(|| reader.missing("folder"))?,
     })
 }
 

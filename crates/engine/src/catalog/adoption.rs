@@ -20,6 +20,7 @@ use std::sync::Arc;
 const POINT_BYTES: u64 = 160;
 
 /// A collection that is to come from a folder of the data directory.
+#[derive(Debug)]
 pub struct AdoptedFolder {
     /// Its name. A collection that has it is replaced.
     pub name: String,
@@ -67,7 +68,8 @@ impl Catalog {
         self.settle(&candidates, outcome)
     }
 
-    /// Makes a checkpoint of a collection, and links its files into a folder.
+    /// Makes a checkpoint of a collection, and links its files into a folder that is there: the collection at one operation,
+    /// with every write that was acknowledged before the call. The files do not change any more.
     ///
     /// # Errors
     /// `CollectionNotFound` and the like; `CollectionFault`, `StorageFull`, `Internal`.
@@ -77,11 +79,19 @@ impl Catalog {
     }
 
     /// Makes collections of folders, each in the place of one that has its name: all of them at once, or none. Durable
-    /// when it returns.
+    /// when it returns. A call that was applied before changes nothing.
     ///
     /// # Errors
     /// `BadRequest` when a folder does not hold what a server has written; otherwise as [`Catalog::create`].
-    pub fn adopt(&self, folders: &[AdoptedFolder], deadline: &Deadline) -> Result<(), Error> {
+    pub fn adopt(
+        &self,
+        folders: &[AdoptedFolder],
+        identity: Option<CallIdentity>,
+        deadline: &Deadline,
+    ) -> Result<(), Error> {
+        if folders.is_empty() || self.was_applied(&self.ledger.lock(), identity)? {
+            return Ok(());
+        }
         let mut candidates = Vec::new();
         let mut failed = None;
         for AdoptedFolder { name, folder } in folders {
@@ -104,7 +114,7 @@ impl Catalog {
             None => deadline
                 .check()
                 .map_err(NotRecorded::from)
-                .and_then(|()| self.commit(&candidates, Taken::IsReplaced, None)),
+                .and_then(|()| self.commit(&candidates, Taken::IsReplaced, identity)),
         };
         self.settle(&candidates, outcome)
     }

@@ -57,6 +57,18 @@ pub(crate) fn link_files(
     manifest.store(storage, into)
 }
 
+/// Removes the files of a checkpoint from a folder that they were linked into.
+///
+/// # Errors
+/// The disk's.
+pub(crate) fn remove_links(storage: &dyn Storage, folder: &str) -> Result<(), StorageError> {
+    let is_of_checkpoint = |name: &&String| *name == "MANIFEST" || name.ends_with(".data");
+    for name in storage.list(folder)?.iter().filter(is_of_checkpoint) {
+        storage.remove(&format!("{folder}/{name}"))?;
+    }
+    Ok(())
+}
+
 /// Makes the folder of the collection `number` of a checkpoint in the folder `from`, which another server may have
 /// written. `lsn` is one that is durable. Durable when it returns.
 ///

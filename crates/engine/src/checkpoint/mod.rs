@@ -27,7 +27,7 @@ mod verification;
 
 pub use cause::{Cause, Unopened};
 pub use copy::{NotAdopted, UNFINISHED, adopt_folder, discard_unfinished, is_unfinished};
-pub(crate) use copy::{link_checkpoint, link_files};
+pub(crate) use copy::{link_checkpoint, link_files, remove_links};
 pub use error::CheckpointError;
 pub(crate) use extents::Extent;
 #[cfg(feature = "fuzzing")]

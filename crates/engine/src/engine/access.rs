@@ -161,7 +161,7 @@ fn reach_of(operation: Operation) -> Reach {
         }
         CollectionStatus | Optimizations | CollectionAliases => Reach::Collection(Right::Read),
         // An alias may stand for any collection.
-        CollectionClusterInfo | ChangeAliases => Reach::Server,
+        CollectionClusterInfo | ChangeAliases | LinkSnapshot | AdoptFolders => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
         | DeletePayload | ClearPayload | BatchUpdate => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count

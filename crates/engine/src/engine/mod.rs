@@ -24,7 +24,6 @@ mod report;
 mod scrub;
 mod search;
 mod shared_work;
-mod snapshots;
 mod status;
 mod strict;
 mod tuning;
@@ -367,7 +366,7 @@ impl Engine {
         let (pool, read) = match request.operation {
             Operation::CreateCollection | Operation::DeleteCollection => (&self.catalog_changes, None),
             // It copies files where the file system has no links, and verifies all of them.
-            Operation::CloneCollection => (&self.large_writes, None),
+            Operation::CloneCollection | Operation::AdoptFolders => (&self.large_writes, None),
             operation if operation.is_write() => {
                 let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
                 (if is_large { &self.large_writes } else { &self.writes }, None)

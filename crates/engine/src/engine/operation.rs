@@ -51,10 +51,14 @@ pub enum Operation {
     CollectionAliases,
     ChangeAliases,
     RebuildIndex,
+    /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
+    LinkSnapshot,
+    /// The same for collections that are made of such folders.
+    AdoptFolders,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 47] = [
+const NAMES: [(Operation, &str, &str); 49] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -102,6 +106,8 @@ const NAMES: [(Operation, &str, &str); 47] = [
     (Operation::CollectionAliases, "collection_aliases", "Collection aliases"),
     (Operation::ChangeAliases, "change_aliases", "Change aliases"),
     (Operation::RebuildIndex, "rebuild_index", "Rebuild index"),
+    (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
+    (Operation::AdoptFolders, "adopt_folders", "Recovery"),
 ];
 
 impl Operation {
@@ -153,12 +159,14 @@ impl Operation {
                 | CloneCollection
                 | CreateVectorName
                 | DeleteVectorName
+                | AdoptFolders
         )
     }
 
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
     pub fn is_upkeep(self) -> bool {
-        matches!(self, Operation::Flush | Operation::Optimize | Operation::RebuildIndex)
+        use Operation::*;
+        matches!(self, Flush | Optimize | RebuildIndex | LinkSnapshot)
     }
 
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.

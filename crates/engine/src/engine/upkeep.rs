@@ -3,7 +3,7 @@
 use super::access::Right;
 use super::housekeeping;
 use super::{Core, Operation, Reply, Request, index_everything};
-use crate::api::response;
+use crate::api::{self, BodyWithWarnings, response};
 use crate::collection::{Collection, GraphPolicy};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -39,6 +39,14 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
     };
     if request.operation == Operation::Flush {
         return answer(flush(core, &collection));
+    }
+    if request.operation == Operation::LinkSnapshot {
+        let body = BodyWithWarnings::new;
+        let linked = request
+            .json()
+            .and_then(|json| api::link_snapshot(&body(json, request.strictness)))
+            .and_then(|folder| core.catalog.link_snapshot(&request.collection, &folder));
+        return answer(linked);
     }
     if request.operation == Operation::RebuildIndex
         && let Err(refused) = collection.rebuild_graphs()

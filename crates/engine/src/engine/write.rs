@@ -8,7 +8,7 @@ use crate::api::{
     self, BodyWithWarnings,
     response::{self, UpdateStatus},
 };
-use crate::catalog::{AliasAction, Use};
+use crate::catalog::{AdoptedFolder, AliasAction, Use};
 use crate::collection::update::Update;
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
@@ -82,6 +82,12 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
                 .and_then(|()| core.catalog.clone_collection(&source, &name, request.identity, &deadline));
             reply(cloned.map(|()| bool_envelope(true, &warnings, start)));
         }
+        Ok((Prepared::Adoption(folders), warnings)) => {
+            // Opening what was copied allocates as much as a start does.
+            let adopted = catch(|| core.catalog.adopt(&folders, request.identity, &deadline));
+            let adopted = adopted.unwrap_or(Err(Error::MemoryLimit));
+            reply(adopted.map(|()| bool_envelope(true, &warnings, start)));
+        }
         Ok((Prepared::Deletion, _)) => {
             let answer = move |result: Result<bool, Error>| {
                 reply(result.map(|found| bool_envelope(found, &[], start)))
@@ -118,6 +124,8 @@ enum Prepared {
     Clone(String),
     /// Of a collection.
     Deletion,
+    /// Of collections, of what folders hold.
+    Adoption(Vec<AdoptedFolder>),
     /// Changes of aliases.
     Aliases(Vec<AliasAction>),
     Collection(Write, Shape),
@@ -141,6 +149,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
         }
         Operation::DeleteCollection => Prepared::Deletion,
         Operation::ChangeAliases => Prepared::Aliases(api::change_aliases(sent, limits)?),
+        Operation::AdoptFolders => Prepared::Adoption(adopted(api::adopt_folders(sent, limits)?)?),
         Operation::CloneCollection => Prepared::Clone(name_of_clone(request, api::clone_collection(sent)?)?),
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
@@ -187,6 +196,12 @@ fn name_of_clone(request: &Request, name: String) -> Result<String, Error> {
     }
     check_collection_name(&name)?;
     Ok(name)
+}
+
+/// Folders whose collections have names that they may have.
+fn adopted(folders: Vec<AdoptedFolder>) -> Result<Vec<AdoptedFolder>, Error> {
+    folders.iter().try_for_each(|one| check_collection_name(&one.name))?;
+    Ok(folders)
 }
 
 /// The name of a vector field in the path.

@@ -37,6 +37,8 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
             crate::name::check_collection_name(&name)?;
             shown(Ok(name))
         }
+        "link_snapshot" => shown(super::link_snapshot(body)),
+        "adopt_folders" => shown(super::adopt_folders(body, limits)),
         "retrieve_points" => shown(super::retrieve(body, limits)),
         "search" => shown(super::search(body, limits)),
         "search_batch" => shown(super::search_batch(body, limits)),

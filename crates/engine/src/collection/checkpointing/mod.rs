@@ -11,7 +11,8 @@ use super::Collection;
 use super::snapshot::BoundedGraphs;
 use crate::checkpoint::{
     CheckpointError, CheckpointFiles, Extent, Folder, Manifest, MovedPayload, RoomNeeded, Survey, Unsound,
-    WrittenRows, directory, link_checkpoint, link_files, link_folder, verify_extent, write_graph, write_view,
+    WrittenRows, directory, link_checkpoint, link_files, link_folder, remove_links, verify_extent,
+    write_graph, write_view,
 };
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
@@ -317,12 +318,16 @@ impl Collection {
     }
 
     /// Makes a checkpoint with all graphs, and links its files into a folder that is there: for a snapshot. They do not
-    /// change any more.
+    /// change any more. What an owner of the folder has linked there that ended meanwhile is removed.
     ///
     /// # Errors
     /// As [`Collection::checkpoint`].
     pub fn link_snapshot(&self, into: &str) -> Result<(), CheckpointError> {
-        self.with_checkpoint(|manifest, from| link_files(&*self.shared.storage, from, manifest, into))
+        self.with_checkpoint(|manifest, from| {
+            let storage = &*self.shared.storage;
+            remove_links(storage, into)?;
+            link_files(storage, from, manifest, into)
+        })
     }
 
     /// Makes a checkpoint, and calls `link` with the manifest and its folder while no other is made.

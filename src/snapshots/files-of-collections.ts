@@ -1,0 +1,49 @@
+import type { Engine, EngineRequest } from '../engine/types';
+
+/** A collection that is to be made of the files in a folder, relative to the data directory. */
+export interface AdoptedFolder {
+  readonly name: string;
+  readonly folder: string;
+}
+
+/** A large collection takes a while, and nothing else of it waits meanwhile. */
+const MOST_SECONDS = 3600;
+
+/**
+ * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
+ * directory. Rejects with an `EngineError`.
+ */
+export async function linkFiles(engine: Engine, collection: string, folder: string): Promise<void> {
+  await execute(engine, { operation: 'link_snapshot', collection }, { folder });
+}
+
+/**
+ * Makes collections of what {@link linkFiles} has linked somewhere, each in the place of one that has its name: all of them at
+ * once or none, durable when it resolves. The folders stay. Rejects with an `EngineError`: `bad_request` where a folder
+ * holds something else.
+ */
+export async function adoptFolders(engine: Engine, collections: readonly AdoptedFolder[]): Promise<void> {
+  await execute(engine, { operation: 'adopt_folders' }, { collections });
+}
+
+/** The names of all collections. */
+export async function collectionNames(engine: Engine): Promise<readonly string[]> {
+  const { collections } = (await execute(engine, { operation: 'list_collections' })) as {
+    readonly collections: readonly { readonly name: string }[];
+  };
+  return collections.map(({ name }) => name);
+}
+
+export async function collectionExists(engine: Engine, collection: string): Promise<boolean> {
+  const found = await execute(engine, { operation: 'collection_exists', collection });
+  return (found as { readonly exists: boolean }).exists;
+}
+
+/** The result of a request. */
+async function execute(engine: Engine, request: EngineRequest, json?: object): Promise<unknown> {
+  const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
+  const body = bytes && engine.receive();
+  if (bytes !== undefined) body?.append(bytes, bytes.length);
+  const answer = await engine.execute({ ...request, timeoutSeconds: MOST_SECONDS, body });
+  return (JSON.parse(answer.toString()) as { readonly result: unknown }).result;
+}
