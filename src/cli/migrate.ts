@@ -239,13 +239,14 @@ const NAMED_IDS = 10;
 
 function report(
   { stdout }: Console,
-  { source, collections, leftBehind }: MigrationOutcome,
+  { source, collections, aliases, leftBehind }: MigrationOutcome,
   isDry: boolean,
 ): void {
   for (const outcome of collections) {
     stdout.write(`${outcome.name}: ${summaryOf(outcome, isDry)}\n`);
     for (const remark of outcome.remarks) stdout.write(`  ${remark}\n`);
   }
+  if (aliases.source > 0) stdout.write(`${aliasSummary(aliases, isDry)}\n`);
   for (const sentence of leftBehind) stdout.write(`${sentence}\n`);
   stdout.write(
     `${counted(collections.length, 'collection')} of ${source}. Tokens and users are not migrated.\n`,
@@ -270,7 +271,12 @@ function summaryOf(outcome: CollectionOutcome, isDry: boolean): string {
   return parts.join(', ');
 }
 
-function exitCodeOf({ collections }: MigrationOutcome, isDry: boolean): ExitCode {
+function aliasSummary({ source, target }: MigrationOutcome['aliases'], isDry: boolean): string {
+  const counts = target === source ? '' : `, the source has ${source}`;
+  return `${counted(target, 'alias').replace(/aliass$/, 'aliases')} ${isDry ? 'to make' : 'made'}${counts}`;
+}
+
+function exitCodeOf({ collections, aliases }: MigrationOutcome, isDry: boolean): ExitCode {
   const isDone = isDry ? ({ failure }: CollectionOutcome) => failure === undefined : isWhole;
-  return collections.every(isDone) ? EXIT.success : EXIT.reservations;
+  return collections.every(isDone) && aliases.target === aliases.source ? EXIT.success : EXIT.reservations;
 }

@@ -81,7 +81,7 @@ export class ChromaSource implements MigrationSource {
     };
   }
 
-  leftBehind(): Promise<readonly string[]> {
+  aliases(): Promise<readonly []> {
     return Promise.resolve([]);
   }
 

@@ -1,6 +1,7 @@
 import { BadRequestError } from '../client/errors';
 import type { Transport } from '../client/transport';
 import { SourceError } from '../transfer/row';
+import { migrateAliases, type Alias, type AliasOutcome } from './aliases';
 import { copyCollection, type CopyObserver } from './copy';
 import { createCollection, createIndex } from './create';
 import type { CollectionOutcome } from './outcome';
@@ -17,6 +18,8 @@ export interface MigrationOutcome {
   /** What the source says it is. */
   readonly source: string;
   readonly collections: readonly CollectionOutcome[];
+  /** Of the collections that were to be migrated. */
+  readonly aliases: AliasOutcome;
   /** What is not migrated beside the collections, one sentence each. */
   readonly leftBehind: readonly string[];
 }
@@ -58,7 +61,20 @@ export async function migrate(
     observer.finished(outcome);
     collections.push(outcome);
   }
-  return { source: description, collections, leftBehind: await source.leftBehind() };
+  // Behind the points: a name means a whole collection.
+  const migrated = collections.filter(({ failure }) => failure === undefined).map(({ name }) => name);
+  const { outcome: aliases, leftBehind } = await migrateAliases(
+    await aliasesOf(source, names),
+    new Set(migrated),
+    target,
+  );
+  return { source: description, collections, aliases, leftBehind };
+}
+
+/** The aliases of collections. */
+async function aliasesOf(source: MigrationSource, names: readonly string[]): Promise<readonly Alias[]> {
+  const all = await source.aliases();
+  return all.filter(({ collection }) => names.includes(collection));
 }
 
 /** What a migration would do, tried with empty collections in `scratch`. */
@@ -72,7 +88,13 @@ export async function rehearse(
   for (const name of names) {
     collections.push(await rehearsed(await source.collection(name), scratch));
   }
-  return { source: description, collections, leftBehind: await source.leftBehind() };
+  const migrated = collections.filter(({ failure }) => failure === undefined).map(({ name }) => name);
+  const { outcome: aliases, leftBehind } = await migrateAliases(
+    await aliasesOf(source, names),
+    new Set(migrated),
+    scratch,
+  );
+  return { source: description, collections, aliases, leftBehind };
 }
 
 async function rehearsed(source: SourceCollection, scratch: Transport): Promise<CollectionOutcome> {

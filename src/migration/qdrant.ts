@@ -2,6 +2,7 @@ import { KithError, NotFoundError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import { splitPage } from '../transfer/page';
 import { SourceError } from '../transfer/row';
+import type { Alias } from './aliases';
 import { PageSize } from './page-size';
 import { bodyOfConfig, indexesOf, usesShardKeys, type QdrantInfo } from './qdrant-config';
 import type {
@@ -49,12 +50,13 @@ export class QdrantSource implements MigrationSource {
     return new QdrantCollection(this.#server, name, path, result, await countOf(this.#server, path));
   }
 
-  async leftBehind(): Promise<readonly string[]> {
+  async aliases(): Promise<readonly Alias[]> {
     try {
       const { result } = (await this.#server.get('/aliases')) as AliasesAnswer;
-      return result.aliases.map(
-        ({ alias_name: alias, collection_name: of }) => `The alias ${alias} of ${of} is not migrated`,
-      );
+      return result.aliases.map(({ alias_name: alias, collection_name: collection }) => ({
+        alias,
+        collection,
+      }));
     } catch (error) {
       // A server without aliases has none.
       if (error instanceof KithError && [404, 405, 501].includes(error.status)) return [];

@@ -1,5 +1,7 @@
 /** A server whose collections are migrated, and what they are in KithDB's terms. */
 
+import type { Alias } from './aliases';
+
 /** A running server of another product, or of this one. */
 export interface MigrationSource {
   /** What it says it is, such as `Qdrant 1.19.1`. @throws SourceError when it is no such server */
@@ -8,8 +10,8 @@ export interface MigrationSource {
   collectionNames(): Promise<readonly string[]>;
   /** One of them, as it is now. */
   collection(name: string): Promise<SourceCollection>;
-  /** What the server has beside its collections and is not migrated, one sentence each. */
-  leftBehind(): Promise<readonly string[]>;
+  /** The further names that its collections have. */
+  aliases(): Promise<readonly Alias[]>;
   close(): Promise<void>;
 }
 

@@ -257,9 +257,9 @@ describe('kithdb migrate qdrant', () => {
       fake.aliases = [{ alias_name: 'live', collection_name: 'cluster' }];
       const { code, out, err } = await migrate(url, '--json');
       expect([code, err]).toEqual([0, '']);
-      const { source, collections, leftBehind } = JSON.parse(out);
+      const { source, collections, aliases, leftBehind } = JSON.parse(out);
       expect(source).toBe('Qdrant 1.19.1');
-      expect(leftBehind).toEqual(['The alias live of cluster is not migrated']);
+      expect([aliases, leftBehind]).toEqual([{ source: 1, target: 1 }, []]);
       expect(fake.keys).toEqual(new Set(['secret']));
       const [outcome] = collections;
       expect(outcome).toMatchObject({
@@ -321,6 +321,66 @@ describe('kithdb migrate qdrant', () => {
       expect(out).toMatch(/^odd: not migrated: vectors\.multivector_config\.comparator: /m);
       expect(await migrate(url, '--dry-run', '--collections', 'odd')).toMatchObject({ code: 3 });
     });
+
+    it('C11.4, C12 aliases come along and are counted; one that cannot be made is named', async () => {
+      const plain = info({ vectors: { size: 2, distance: 'Dot' } });
+      const odd = info({ vectors: { size: 2, distance: 'Dot', multivector_config: { comparator: 'min' } } });
+      const url = await from({
+        good: { info: plain, points: [point(1)] },
+        odd: { info: odd, points: [] },
+        other: { info: plain, points: [point(2)] },
+      });
+      fake.aliases = ['live', 'mine', 'taken'].map((alias) => ({
+        alias_name: alias,
+        collection_name: 'good',
+      }));
+      fake.aliases.push({ alias_name: 'gone', collection_name: 'odd' });
+      fake.aliases.push({ alias_name: 'elsewhere', collection_name: 'other' });
+      const db = await open(dataDir());
+      try {
+        await db.createCollection('taken', { vectors: { size: 2, distance: 'Dot' } });
+        const action = { alias_name: 'mine', collection_name: 'taken' };
+        await db.updateCollectionAliases({ actions: [{ create_alias: action }] });
+        const chosen = ['--collections', 'good,odd'];
+        const rehearsed = await migrate(url, '--dry-run', ...chosen);
+        expect(rehearsed.out).toContain('3 aliases to make, the source has 4\n');
+        const { code, out } = await migrate(url, '--json', ...chosen);
+        const { aliases, leftBehind } = JSON.parse(out);
+        expect([code, aliases]).toEqual([3, { source: 4, target: 1 }]);
+        expect(leftBehind).toEqual([
+          'The alias mine of good is not migrated: the name is an alias of taken already',
+          expect.stringContaining('The alias taken of good is not migrated: '),
+          'The alias gone of odd is not migrated: the collection is not',
+        ]);
+        const { aliases: made } = await db.getAliases();
+        expect(made.map(({ alias_name: alias }) => alias).sort()).toEqual(['live', 'mine']);
+        expect(await db.count('live')).toEqual({ count: 1 });
+      } finally {
+        await db.close();
+      }
+    });
+
+    it.each(['specification', 'qdrant'])(
+      'C11.4, C12 aliases go to a server of the dialect %s',
+      async (dialect) => {
+        const url = await from({
+          good: { info: info({ vectors: { size: 2, distance: 'Dot' } }), points: [point(1)] },
+        });
+        fake.aliases = [{ alias_name: 'live', collection_name: 'good' }];
+        const target = await ContractServer.start(['--dialect', dialect]);
+        try {
+          const { code, out } = await migrate(url, '--url', `http://127.0.0.1:${target.port}`);
+          expect(code).toBe(dialect === 'qdrant' ? 0 : 3);
+          expect(out).toContain(
+            dialect === 'qdrant'
+              ? '1 alias made\n'
+              : '0 aliases made, the source has 1\nThe alias live of good is not migrated\n',
+          );
+        } finally {
+          await target.stop();
+        }
+      },
+    );
 
     it('an interrupted migration goes on with the page at which it was, and compares all', async () => {
       const points = Array.from({ length: 2500 }, (_, id) => point(id));
