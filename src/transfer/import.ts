@@ -1,7 +1,7 @@
 import { BadRequestError } from '../client/errors';
 import type { Transport } from '../client/transport';
 import { RequestBodies, type RequestBody } from './request-body';
-import { isRejected, type Point, type Rejected, type Source } from './row';
+import { isRejected, rowsAtOnce, type Point, type Rejected, type Source } from './row';
 
 /** How an import sends points. */
 export interface ImportOptions {
@@ -54,14 +54,16 @@ class Import {
     const { source, from, reject } = this.options;
     let next = from;
     try {
-      for await (const row of source.rows(from)) {
-        next = row.ordinal + 1;
-        if (isRejected(row)) {
-          reject(row);
-          continue;
+      for await (const rows of rowsAtOnce(source, from)) {
+        for (const row of rows) {
+          next = row.ordinal + 1;
+          if (isRejected(row)) {
+            reject(row);
+            continue;
+          }
+          if (!this.#body.hasRoomFor(row)) await this.#send(row.ordinal);
+          this.#body.add(row);
         }
-        if (!this.#body.hasRoomFor(row)) await this.#send(row.ordinal);
-        this.#body.add(row);
       }
       await this.#send(next);
     } finally {

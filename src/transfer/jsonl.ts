@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
-import { byteLinesOf, openPieces, type OpenPieces } from './lines';
+import { linesAtOnce, openPieces, type OpenPieces } from './lines';
 import { pointOf, type Columns, type Mapping } from './mapping';
 import type { Row, Source } from './row';
 
@@ -24,15 +24,24 @@ export class JsonLines implements Source {
   }
 
   async *rows(from: number): AsyncGenerator<Row> {
-    let line = 0;
-    let ordinal = -1;
+    for await (const rows of this.rowsAtOnce(from)) yield* rows;
+  }
+
+  async *rowsAtOnce(from: number): AsyncGenerator<Iterable<Row>> {
+    const count = { line: 0, ordinal: -1 };
     this.#file = openPieces(this.path);
-    for await (const bytes of byteLinesOf(this.#file.pieces)) {
-      line += 1;
+    for await (const lines of linesAtOnce(this.#file.pieces)) yield this.#rowsOf(lines, from, count);
+  }
+
+  /** The rows of some lines. `count` has how many lines and rows there were. */
+  *#rowsOf(lines: Iterable<Buffer>, from: number, count: { line: number; ordinal: number }): Generator<Row> {
+    for (const bytes of lines) {
+      count.line += 1;
       if (isBlank(bytes)) continue;
-      ordinal += 1;
+      count.ordinal += 1;
+      const { ordinal } = count;
       if (ordinal < from) continue;
-      const place = `line ${line}`;
+      const place = `line ${count.line}`;
       if (this.mapping === undefined && isOneObject(bytes)) {
         yield { ordinal, place, json: bytes };
         continue;

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { SourceError } from './row';
 
+const LINE_BREAK = 10;
 /** A longer line is no row: no request may be as long (C2.7). */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
@@ -63,35 +64,48 @@ export function openPieces(path: string): OpenPieces {
 
 /** The lines of a stream without their ends, as text. @throws SourceError for one that is too long */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
-  for await (const line of byteLinesOf(stream as AsyncIterable<Buffer>)) yield line.toString();
+  for await (const lines of linesAtOnce(stream as AsyncIterable<Buffer>)) {
+    for (const line of lines) yield line.toString();
+  }
 }
 
 /**
- * The lines of bytes that come in pieces, without their ends. A line is there until the next one is asked for.
+ * The lines of bytes that come in pieces, without their ends: for each piece those that end in it. They are there until the
+ * next ones are asked for.
  * @throws SourceError for one that is too long
  */
-export async function* byteLinesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* linesAtOnce(pieces: AsyncIterable<Buffer>): AsyncGenerator<Iterable<Buffer>> {
   let rest: Buffer[] = [];
   let restBytes = 0;
-  for await (const chunk of pieces) {
-    let from = 0;
-    for (let end = chunk.indexOf(10, from); end >= 0; end = chunk.indexOf(10, from)) {
-      const last = chunk.subarray(from, end);
-      yield lineOf(restBytes === 0 ? last : Buffer.concat([...rest, last]));
+  for await (const piece of pieces) {
+    const last = piece.lastIndexOf(LINE_BREAK);
+    if (last >= 0) {
+      yield linesIn(piece, last, rest);
       rest = [];
       restBytes = 0;
-      from = end + 1;
     }
-    if (from < chunk.length) {
-      rest.push(Buffer.from(chunk.subarray(from)));
-      restBytes += chunk.length - from;
+    if (last + 1 < piece.length) {
+      rest.push(Buffer.from(piece.subarray(last + 1)));
+      restBytes += piece.length - last - 1;
       if (restBytes > MAX_LINE_BYTES) {
         throw new SourceError(`A line has more than ${MAX_LINE_BYTES} bytes: is it one point a line?`);
       }
     }
   }
-  if (restBytes > 0) {
-    yield lineOf(Buffer.concat(rest));
+  if (restBytes > 0) yield [lineOf(Buffer.concat(rest))];
+}
+
+/** The lines of a piece up to its last end of a line. `before` has what the first one begins with. */
+function* linesIn(piece: Buffer, last: number, before: readonly Buffer[]): Generator<Buffer> {
+  let from = 0;
+  if (before.length > 0) {
+    from = piece.indexOf(LINE_BREAK) + 1;
+    yield lineOf(Buffer.concat([...before, piece.subarray(0, from - 1)]));
+  }
+  while (from <= last) {
+    const end = piece.indexOf(LINE_BREAK, from);
+    yield lineOf(piece.subarray(from, end));
+    from = end + 1;
   }
 }
 

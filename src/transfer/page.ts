@@ -94,14 +94,14 @@ export function linesOfPage(envelope: Uint8Array): PageLines {
   return { lines: bytes.subarray(start, at), points };
 }
 
-/** The fields of an object as their bytes, by the names that no escape is in. */
-export function fieldsOf(object: Buffer): ReadonlyMap<string, Buffer> {
+/** The fields of a point, or with `ofVectors` of its vectors, as their bytes, by their names as JSON writes them. */
+export function fieldsOf(object: Buffer, ofVectors = false): ReadonlyMap<string, Buffer> {
   const fields = new Map<string, Buffer>();
   for (let at = object.indexOf(QUOTE); at >= 0 && at < object.length;) {
     const nameEnd = endOfString(object, at + 1);
     const name = object.toString('utf8', at + 1, nameEnd);
     const from = object.indexOf(COLON, nameEnd) + 1;
-    const to = endOfValue(object, from, name === 'vector');
+    const to = endOfValue(object, from, ofVectors || name === 'vector');
     fields.set(name, object.subarray(from, to));
     at = object.indexOf(QUOTE, to);
   }

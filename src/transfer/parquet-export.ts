@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { SchemaElement } from 'hyparquet' with { 'resolution-mode': 'import' };
-import type { ColumnSource } from 'hyparquet-writer' with { 'resolution-mode': 'import' };
 import { pagesOf, type ExportOptions } from './export';
+import { FloatLists } from './float-lists';
 import { fieldsOf } from './page';
+import { ParquetFileWriter, type GroupColumn } from './parquet-file';
 import {
   columnsOf,
   ID_COLUMN,
@@ -20,30 +20,23 @@ const GROUP_BYTES = 32 * 1024 * 1024;
 
 /** Writes one point a row, as an import reads it. Resolves with their number. */
 export async function exportParquet(options: ExportOptions, output: Writable): Promise<number> {
-  const { ByteWriter, ParquetWriter } = await import('hyparquet-writer');
   const columns = await columnsOfCollection(options);
-  const bytes = new ByteWriter(1 << 20);
-  const flush = async (): Promise<void> => {
-    const written = Buffer.from(bytes.getBytes());
-    bytes.index = 0;
-    if (!output.write(written)) await once(output, 'drain');
-  };
-  const writer = new ParquetWriter({
-    writer: Object.assign(bytes, { flush, finish: flush }),
-    schema: schemaOf(columns),
-    kvMetadata: [{ key: METADATA_KEY, value: JSON.stringify(columns) }],
-    createdBy: 'kithdb',
-  });
+  const metadata = { key: METADATA_KEY, value: JSON.stringify(columns) };
+  const writer = await ParquetFileWriter.begin(output, schemaOf(columns), metadata);
   const group = new RowGroup(columns);
+  const write = async (): Promise<void> => {
+    await writer.writeGroup(group.rows, group.columnData());
+    group.clear();
+  };
   let points = 0;
   for await (const page of pagesOf(options)) {
     for (const point of page) {
       group.add(point);
-      if (group.isFull) await writer.write(group.take());
+      if (group.isFull) await write();
     }
     points += page.length;
   }
-  if (!group.isEmpty) await writer.write(group.take());
+  if (group.rows > 0) await write();
   await writer.finish();
   return points;
 }
@@ -100,83 +93,108 @@ interface SparseVector {
   readonly values: readonly number[];
 }
 
-type Vector = number[] | number[][] | SparseVector;
+/** The values of a column, and how one is added from its JSON. */
+class VectorColumn {
+  readonly #lists = new FloatLists();
+  #values: unknown[] = [];
+
+  constructor(private readonly kind: VectorKind) {}
+
+  /** Adds a vector; undefined for a point without one. Its components, for the size of the group. */
+  add(json: Buffer | undefined): number {
+    if (this.kind === 'dense') {
+      if (json === undefined) this.#lists.addAbsent();
+      else this.#lists.add(json);
+      return Math.max(this.#lists.lengths.at(-1) ?? 0, 0);
+    }
+    if (json === undefined) {
+      this.#values.push(null);
+      return 0;
+    }
+    const value = JSON.parse(json.toString()) as readonly (readonly number[])[] | SparseVector;
+    if ('indices' in value) {
+      this.#values.push({ indices: value.indices.map(BigInt), values: value.values });
+      return 2 * value.indices.length;
+    }
+    this.#values.push(value);
+    return value.reduce((sum, row) => sum + row.length, 0);
+  }
+
+  data(): { readonly lists: FloatLists } | { readonly values: readonly unknown[] } {
+    return this.kind === 'dense' ? { lists: this.#lists } : { values: this.#values };
+  }
+
+  clear(): void {
+    this.#lists.clear();
+    this.#values = [];
+  }
+}
 
 /** Points that are written together. */
 class RowGroup {
   #ids: string[] = [];
-  #payloads: string[] = [];
-  #vectors: unknown[][];
+  #payloads: Buffer[] = [];
+  readonly #vectors: readonly VectorColumn[];
+  /** The names of the fields as JSON writes them. */
+  readonly #names: readonly string[];
   #components = 0;
   #bytes = 0;
 
   constructor(private readonly columns: PointColumns) {
-    this.#vectors = columns.vectors.map(() => []);
+    this.#vectors = columns.vectors.map(({ kind }) => new VectorColumn(kind));
+    this.#names = columns.vectors.map(({ field }) => JSON.stringify(field).slice(1, -1));
   }
 
-  get isEmpty(): boolean {
-    return this.#ids.length === 0;
+  get rows(): number {
+    return this.#ids.length;
   }
 
   get isFull(): boolean {
-    return (
-      this.#ids.length >= GROUP_ROWS || this.#components >= GROUP_COMPONENTS || this.#bytes >= GROUP_BYTES
-    );
+    return this.rows >= GROUP_ROWS || this.#components >= GROUP_COMPONENTS || this.#bytes >= GROUP_BYTES;
   }
 
   add(point: Buffer): void {
     const fields = fieldsOf(point);
-    const id = fields.get('id')?.toString() ?? '';
-    this.#ids.push(id.startsWith('"') ? (JSON.parse(id) as string) : id);
-    const payload = fields.get('payload')?.toString() ?? 'null';
-    this.#payloads.push(payload === 'null' ? '{}' : payload);
-    this.#bytes += payload.length;
-    const text = fields.get('vector')?.toString() ?? '{}';
-    const vector = JSON.parse(text) as Vector | Readonly<Record<string, Vector | undefined>>;
-    for (const [at, { field, kind }] of this.columns.vectors.entries()) {
-      const one = field === '' && Array.isArray(vector) ? vector : byName(vector, field);
-      this.#vectors[at]?.push(one === undefined ? null : this.#valueOf(one, kind));
+    const id = fields.get('id')?.toString('latin1') ?? '';
+    this.#ids.push(id.startsWith('"') ? id.slice(1, -1) : id);
+    const payload = fields.get('payload');
+    // A copy, which does not keep the page.
+    const kept = payload === undefined || payload.equals(NULL) ? EMPTY : Buffer.from(payload);
+    this.#payloads.push(kept);
+    this.#bytes += kept.length;
+    const vector = fields.get('vector');
+    const isObject = vector?.[0] === OPEN;
+    const named = isObject ? fieldsOf(vector, true) : undefined;
+    for (const [at, column] of this.#vectors.entries()) {
+      const name = this.#names[at] ?? '';
+      const json = isObject ? named?.get(name) : name === '' ? vector : undefined;
+      this.#components += column.add(json);
     }
   }
 
-  #valueOf(vector: Vector, kind: VectorKind): unknown {
-    if (kind === 'sparse') {
-      const { indices, values } = vector as SparseVector;
-      this.#components += 2 * indices.length;
-      return { indices: indices.map(BigInt), values };
-    }
-    const rows = vector as readonly (number | readonly number[])[];
-    this.#components += rows.reduce<number>(
-      (sum, row) => sum + (typeof row === 'number' ? 1 : row.length),
-      0,
-    );
-    return vector;
-  }
-
-  /** The points as columns, which are new ones from then on. */
-  take(): { readonly columnData: ColumnSource[]; readonly rowGroupSize: number } {
-    const rows = this.#ids.length;
-    const columnData = [
-      { name: ID_COLUMN, data: this.#ids, encoding: 'PLAIN' as const },
-      // Components hardly repeat: neither a dictionary nor packing makes them shorter.
+  columnData(): readonly GroupColumn[] {
+    return [
+      { name: ID_COLUMN, values: this.#ids, isPacked: true, hasStatistics: true },
+      // Components hardly repeat: packing does not make them shorter.
       ...this.columns.vectors.map(({ column }, at) => ({
-        name: column,
-        data: this.#vectors[at] ?? [],
-        encoding: 'PLAIN' as const,
-        codec: 'UNCOMPRESSED' as const,
-        statistics: false,
+        ...{ name: column, isPacked: false, hasStatistics: false },
+        ...(this.#vectors[at]?.data() ?? { values: [] }),
       })),
-      { name: PAYLOAD_COLUMN, data: this.#payloads, encoding: 'PLAIN' as const, statistics: false },
+      { name: PAYLOAD_COLUMN, values: this.#payloads, isPacked: true, hasStatistics: false },
     ];
+  }
+
+  clear(): void {
     this.#ids = [];
     this.#payloads = [];
-    this.#vectors = this.columns.vectors.map(() => []);
+    this.#vectors.forEach((column) => {
+      column.clear();
+    });
     this.#components = 0;
     this.#bytes = 0;
-    return { columnData, rowGroupSize: rows };
   }
 }
 
-function byName(vector: unknown, field: string): Vector | undefined {
-  return Array.isArray(vector) ? undefined : (vector as Readonly<Record<string, Vector | undefined>>)[field];
-}
+const OPEN = 0x7b;
+const NULL = Buffer.from('null');
+const EMPTY = Buffer.from('{}');

@@ -1,7 +1,8 @@
-import type { Point } from './row';
+import type { Point, PointJson } from './row';
 
 const BEFORE = Buffer.from('{"points":[');
-const BETWEEN = Buffer.from(',\n');
+const COMMA = 0x2c;
+const LINE_BREAK = 0x0a;
 const BEHIND = Buffer.from(']}');
 
 /** A point of a body: where its text is. */
@@ -31,17 +32,23 @@ export class RequestBody {
 
   /** The first point has room, however long it is. */
   hasRoomFor({ json }: Point): boolean {
-    const bytes = this.#length - BEFORE.length + Buffer.byteLength(json);
+    const bytes = this.#length - BEFORE.length + byteLength(json);
     return this.points === 0 || (this.points < this.mostPoints && bytes <= this.mostBytes);
   }
 
   /** Copies the text of a point. */
   add({ ordinal, place, json }: Point): void {
-    const bytes = Buffer.byteLength(json);
-    this.#reserve(BETWEEN.length + bytes + BEHIND.length);
-    if (this.points > 0) this.#length += BETWEEN.copy(this.memory, this.#length);
+    const bytes = byteLength(json);
+    this.#reserve(2 + bytes + BEHIND.length);
+    if (this.points > 0) {
+      this.memory[this.#length] = COMMA;
+      this.memory[this.#length + 1] = LINE_BREAK;
+      this.#length += 2;
+    }
     const start = this.#length;
-    this.#length += typeof json === 'string' ? this.memory.write(json, start) : json.copy(this.memory, start);
+    if (typeof json === 'string') this.memory.write(json, start);
+    else this.memory.set(json, start);
+    this.#length += bytes;
     this.#places.push({ ordinal, place, start, end: this.#length });
   }
 
@@ -72,6 +79,10 @@ export class RequestBody {
     this.memory.copy(larger, 0, 0, this.#length);
     this.memory = larger;
   }
+}
+
+function byteLength(json: PointJson): number {
+  return typeof json === 'string' ? Buffer.byteLength(json) : json.length;
 }
 
 /** Memory of a body before it grows. */

@@ -43,4 +43,15 @@ export interface Source {
   bytesRead(): number;
   /** The rows in their order, from the one with this ordinal on. @throws SourceError */
   rows(from: number): AsyncIterable<Row>;
+  /** The same rows, those that are there together without a wait between them. Absent where each has to be waited for. */
+  rowsAtOnce?(from: number): AsyncIterable<Iterable<Row>>;
+}
+
+/** The rows of a source, those that are there together in one. */
+export function rowsAtOnce(source: Source, from: number): AsyncIterable<Iterable<Row>> {
+  return source.rowsAtOnce?.(from) ?? eachAlone(source.rows(from));
+}
+
+async function* eachAlone(rows: AsyncIterable<Row>): AsyncGenerator<Iterable<Row>> {
+  for await (const row of rows) yield [row];
 }

@@ -82,6 +82,48 @@ describe('points in Parquet', () => {
     expect(ordinals).toEqual(Array.from({ length: 600 }, (_, at) => 19_900 + at));
   });
 
+  it('dense vectors are lists of floats in pages of their own, and absent ones are nulls', async () => {
+    const size = 500;
+    const vectors = { d: { size, distance: 'Dot' }, e: { size: 2, distance: 'Dot' } };
+    await server.ok('PUT', '/collections/dense', { vectors });
+    const component = (id: number, at: number): number => Math.fround(((id * 31 + at * 7) % 997) / 7 - 60);
+    const points = Array.from({ length: 1500 }, (_, id) => ({
+      id,
+      vector: {
+        ...(id % 5 !== 3 && { d: Array.from({ length: size }, (__, at) => component(id, at)) }),
+        ...(id % 2 === 0 && { e: [id, -0.25] }),
+      },
+    }));
+    for (const part of [points.slice(0, 750), points.slice(750)]) {
+      await server.ok('PUT', '/collections/dense/points', { points: part });
+    }
+    const file = join(folder, 'dense.parquet');
+    expect(await runCommand(['export', ...url(), '--collection', 'dense', '--to', file])).toMatchObject({
+      code: 0,
+    });
+    const { parquetReadObjects, parquetSchema, parquetMetadataAsync, asyncBufferFromFile } =
+      await import('hyparquet');
+    const buffer = await asyncBufferFromFile(file);
+    const rows = await parquetReadObjects({ file: buffer });
+    const nulls = rows.map((row) => ({
+      ...row,
+      vector_d: row['vector_d'] ?? null,
+      vector_e: row['vector_e'] ?? null,
+    }));
+    expect(nulls).toEqual(
+      points.map(({ id, vector }) => ({
+        ...{ id: String(id), payload: '{}' },
+        ...{ vector_d: vector.d ?? null, vector_e: vector.e ?? null },
+      })),
+    );
+    const { children } = parquetSchema(await parquetMetadataAsync(buffer));
+    expect(children.map(({ element }) => element.name)).toEqual(['id', 'vector_d', 'vector_e', 'payload']);
+    await server.ok('PUT', '/collections/dense-again', { vectors });
+    const read = await runCommand(['import', ...url(), '--collection', 'dense-again', '--file', file]);
+    expect([read.code, read.err]).toEqual([0, '']);
+    expect(await all('dense-again')).toBe(await all('dense'));
+  });
+
   it('without vectors there are no columns of them; --format beats the ending; other formats are an error', async () => {
     const file = join(folder, 'payloads');
     const flags = ['--collection', 'mixed', '--to', file, '--without-vectors', '--format', 'parquet'];
