@@ -32,12 +32,12 @@ try {
 async function packRequested({ out, folder, isRelease }) {
   const engines = folder === undefined ? [await ownEngine()] : await givenEngines(folder);
   if (isRelease) requireAll(engines);
-  const { kithdb, engines: packed, mcp } = await packAll({ out, engines, namesEngines: isRelease });
-  for (const { file, bytes } of [kithdb, ...packed, mcp])
+  const { kithdb, engines: packed, optional } = await packAll({ out, engines, namesEngines: isRelease });
+  for (const { file, bytes } of [kithdb, ...packed, ...optional])
     console.log(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MB`);
   if (isRelease) return;
   console.log(
-    `\nInstall both in one command: npm install ${[kithdb, packed[0]].map(({ file }) => file).join(' ')}\nFor kithdb mcp and /mcp also: ${mcp.file}`,
+    `\nInstall both in one command: npm install ${[kithdb, packed[0]].map(({ file }) => file).join(' ')}\nBeside them, for who needs it (--ignore-scripts): ${optional.map(({ file }) => file).join(' ')}`,
   );
 }
 

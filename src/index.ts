@@ -3,7 +3,7 @@ export { KithClient, type ClientOptions } from './client/client';
 export * from './client/errors';
 export { connect, RemoteClient, type ConnectOptions, type NewAccessToken } from './client/remote-client';
 export { EmbeddedClient, open, type EmbeddedOptions } from './embedded/client';
-export type { EndpointModel } from './models/model';
+export type { EndpointModel, FolderModel, TextModel } from './models/model';
 export type { Float32Client, Float32Result } from './client/answered-vectors';
 export type { BatchLimits } from './client/batches';
 export type { RetryPolicy } from './client/retries';

@@ -29,7 +29,8 @@ import { openControl } from './operations/control';
 import { whyUnusable } from './operations/data-dir';
 import type { OwnAddress } from './mcp-host/own-server';
 import { mcpRoutes } from './mcp-host/route';
-import { EndpointModels } from './models/endpoint-models';
+import { BadModel } from './models/bad-model';
+import { ConfiguredModels } from './models/configured-models';
 import { reportScrub } from './operations/scrub-report';
 import { reportStart } from './operations/start-report';
 import { reportHealthIssues } from './operations/health-report';
@@ -262,18 +263,38 @@ async function nativeEngine(options: EngineOptions): Promise<Engine> {
   return openNativeEngine(options);
 }
 
+/**
+ * Loads the models of folders; undefined where there are no models.
+ * @throws StartError that names a model that cannot be used.
+ */
+async function openModels({ config, cleanUp }: Start): Promise<ConfiguredModels | undefined> {
+  if (config.models.length === 0) return undefined;
+  try {
+    const models = await ConfiguredModels.open(config.models);
+    cleanUp.add('models', () => models.close());
+    return models;
+  } catch (error) {
+    throw error instanceof BadModel
+      ? new StartError(`KITHDB_MODELS ${error.message}`, { cause: error })
+      : error;
+  }
+}
+
 /** Makes the engine without opening it. */
-function makeEngine({ config, log, lifecycle, cleanUp }: Start, factory: EngineFactory): Promise<Engine> {
+function makeEngine(start: Start, factory: EngineFactory): Promise<Engine> {
+  const { config, log, lifecycle, cleanUp } = start;
   const { dataDir, searchThreads, memoryLimit, limits, scrubMbPerSecond, scrubIntervalHours } = config;
-  const { allowFilesystem: allowedFileSystems, models } = config;
+  const { allowFilesystem: allowedFileSystems } = config;
   const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
-  const make = async (): Promise<Engine> =>
-    factory({
+  const make = async (): Promise<Engine> => {
+    const models = await openModels(start);
+    return factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
       ...(scrubMbPerSecond > 0 && { scrub }),
-      ...(models.length > 0 && { models: new EndpointModels(models) }),
+      ...(models !== undefined && { models }),
     });
+  };
   const engine = make();
   engine.catch(() => undefined);
   cleanUp.add('engine', () => {

@@ -11,6 +11,7 @@ import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
+import { runLocalModels } from './local-models.mjs';
 import { runPrograms } from './programs.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
 
@@ -239,6 +240,8 @@ const standard = {
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
+  // Libraries of 200 MB are installed: in full only.
+  'local-models': { full: 1, isNumbered: false, run: check('local-models-suite', runLocalModels) },
   console: { full: 1, slice: 1, isNumbered: false, run: runConsole },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
   site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },

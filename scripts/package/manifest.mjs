@@ -31,25 +31,65 @@ export function publishedManifest(tree) {
   };
 }
 
-/** What the package of the MCP server needs; kithdb loads it, and has no part of it. */
-const MCP_DEPENDENCIES = ['@modelcontextprotocol/sdk', 'zod'];
+/**
+ * A package of its own, whose sources are a folder of the tree that nothing of kithdb has a part of: kithdb loads it.
+ *
+ * @typedef {object} OptionalPackage
+ * @property {string} name
+ * @property {string} folder below `src` and `dist`
+ * @property {string} description
+ * @property {string[]} keywords
+ * @property {string} readme what it is for
+ * @property {(development: Record<string, string>) => Record<string, string>} dependencies from those of the tree
+ */
+
+/** @type {OptionalPackage[]} */
+export const OPTIONAL_PACKAGES = [
+  {
+    name: '@kithdb/mcp',
+    folder: 'mcp',
+    description: 'The MCP server of kithdb',
+    keywords: ['mcp', 'kithdb', 'vector-database'],
+    readme:
+      'The MCP server of kithdb, which loads it: for `kithdb mcp`, and for `/mcp` of a server. Install it beside kithdb.',
+    dependencies: (tree) => of(tree, ['@modelcontextprotocol/sdk', 'zod']),
+  },
+  {
+    name: '@kithdb/models',
+    folder: 'local-models',
+    description: 'Models of texts for kithdb, from folders, in its own process',
+    keywords: ['embeddings', 'onnx', 'kithdb', 'vector-database'],
+    readme:
+      'Models of texts for kithdb, which loads it where its setting `models` names a folder. Install it beside kithdb. No install script is needed: that of onnxruntime-node fetches libraries for graphics cards, which kithdb does not use.',
+    // The tree has the types of the runtime, which are of the same version; its libraries are 200 MB.
+    dependencies: (tree) => ({
+      ...of(tree, ['@huggingface/tokenizers']),
+      'onnxruntime-node': tree['onnxruntime-common'],
+    }),
+  },
+];
+
+function of(tree, names) {
+  return Object.fromEntries(names.map((name) => [name, tree[name]]));
+}
 
 /**
+ * @param {OptionalPackage} optional
  * @param {Record<string, any>} tree package.json of the source tree
  * @returns {Record<string, any>}
  */
-export function mcpManifest(tree) {
+export function optionalManifest({ name, description, keywords, dependencies }, tree) {
   const { version, license, repository, engines } = tree;
   return {
-    name: '@kithdb/mcp',
+    name,
     ...{ version, license, repository },
-    description: 'The MCP server of kithdb',
-    keywords: ['mcp', 'kithdb', 'vector-database'],
+    description,
+    keywords,
     type: 'commonjs',
     main: './dist/index.js',
     types: './dist/index.d.ts',
     files: ['dist', 'LICENSE', 'README.md'],
     engines,
-    dependencies: Object.fromEntries(MCP_DEPENDENCIES.map((name) => [name, tree.devDependencies[name]])),
+    dependencies: dependencies(tree.devDependencies),
   };
 }

@@ -12,14 +12,13 @@ import {
 import { join } from 'node:path';
 import { BuildError, mustRun, npm, output } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
-import { mcpManifest, publishedManifest } from './manifest.mjs';
+import { OPTIONAL_PACKAGES, optionalManifest, publishedManifest } from './manifest.mjs';
 import { addonOf, packageOf } from './platforms.mjs';
 
 /** @typedef {{name: string, version: string, file: string, bytes: number, unpackedBytes: number, contents: string[]}} Tarball */
 
 /** A larger package holds something that does not belong to it, such as a data set or a debug build. */
 const MAX_PACKED_BYTES = 10 * 1024 * 1024;
-const MCP_SOURCES = join('dist', 'mcp');
 
 /**
  * @param {object} request
@@ -28,7 +27,7 @@ const MCP_SOURCES = join('dist', 'mcp');
  * @param {boolean} request.namesEngines whether kithdb names these engines as optional dependencies: a package manager
  *   then asks a registry for them
  * @param {string} [request.stage] the folder to work in; two calls must not share one
- * @returns {Promise<{kithdb: Tarball, engines: Tarball[], mcp: Tarball}>}
+ * @returns {Promise<{kithdb: Tarball, engines: Tarball[], optional: Tarball[]}>} the optional ones in the order of their table
  */
 export async function packAll({ out, engines, namesEngines, stage = join(root, '.build', 'package') }) {
   rmSync(stage, { recursive: true, force: true });
@@ -37,10 +36,11 @@ export async function packAll({ out, engines, namesEngines, stage = join(root, '
   await stageEngines(stage, engines);
   if (namesEngines) await napi(stage, 'pre-publish', '--skip-optional-publish', '--no-gh-release');
   const kithdb = await pack(stage, out);
-  const mcp = await pack(stageMcp(stage), out);
+  const optional = [];
+  for (const one of OPTIONAL_PACKAGES) optional.push(await pack(stageOptional(stage, one), out));
   const packed = [];
   for (const { platform } of engines) packed.push(await pack(join(stage, 'npm', platform.name), out));
-  return { kithdb, engines: packed, mcp };
+  return { kithdb, engines: packed, optional };
 }
 
 /** What `files` of package.json lists. The folders of engines beside it are not listed, and so not packed with it. */
@@ -51,23 +51,20 @@ function stageKithdb(folder) {
     if (!existsSync(join(root, path))) throw new BuildError(`${path} is to be packed and is not there.`);
     cpSync(join(root, path), join(folder, path), { recursive: true });
   }
-  // The sources of a package of its own.
-  rmSync(join(folder, MCP_SOURCES), { recursive: true, force: true });
+  for (const { folder: sources } of OPTIONAL_PACKAGES)
+    rmSync(join(folder, 'dist', sources), { recursive: true, force: true });
   writeJson(join(folder, 'package.json'), publishedManifest(tree));
 }
 
-/** The package of the MCP server, beside kithdb's: see `src/mcp`. */
-function stageMcp(stage) {
-  const folder = join(stage, 'mcp');
+/** A package of its own, beside kithdb's. */
+function stageOptional(stage, optional) {
+  const folder = join(stage, optional.folder);
   mkdirSync(folder);
   const tree = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  cpSync(join(root, MCP_SOURCES), join(folder, 'dist'), { recursive: true });
+  cpSync(join(root, 'dist', optional.folder), join(folder, 'dist'), { recursive: true });
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
-  writeJson(join(folder, 'package.json'), mcpManifest(tree));
-  writeFileSync(
-    join(folder, 'README.md'),
-    '# @kithdb/mcp\n\nThe MCP server of kithdb, which loads it: for `kithdb mcp`, and for `/mcp` of a server. Install it beside kithdb.\n',
-  );
+  writeJson(join(folder, 'package.json'), optionalManifest(optional, tree));
+  writeFileSync(join(folder, 'README.md'), `# ${optional.name}\n\n${optional.readme}\n`);
   return folder;
 }
 

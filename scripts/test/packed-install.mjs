@@ -3,7 +3,7 @@
  * install scripts, must be small and serve. From a registry, and on other platforms: see the suites of test:long.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { takeEnginePackage } from '../build/engine-package.mjs';
@@ -25,7 +25,7 @@ export async function checkPackedInstall() {
   if (platform === undefined) return `skipped: there is no package for ${process.platform}-${process.arch}`;
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-packed-'));
   try {
-    const { kithdb, engines, mcp } = await packAll({
+    const { kithdb, engines, optional } = await packAll({
       out: join(folder, 'tarballs'),
       engines: enginesIn(join(root, 'native'), [platform]),
       namesEngines: false,
@@ -35,8 +35,9 @@ export async function checkPackedInstall() {
     const installed = join(folder, 'installed');
     const bytes = await install(installed, [kithdb.file, engines[0].file]);
     requireExports(installed, kithdb);
-    requireOptional(installed, mcp);
+    requireOptional(installed, optional);
     await requireServing(installed);
+    await requireMcp(installed, optional[0].file);
     const packed = kithdb.bytes + engines[0].bytes;
     return `${(packed / 1e6).toFixed(1)} MB packed, ${(bytes / 1e6).toFixed(1)} MB installed`;
   } finally {
@@ -71,19 +72,59 @@ async function requireEnginePackage(kithdb, engine, platform, folder) {
 }
 
 /** What is a package of its own is not in kithdb, which says how to get it. */
-function requireOptional(installed, mcp) {
-  if (
-    !mcp.contents.includes('dist/index.js') ||
-    mcp.contents.some((path) => !/^(?:dist\/|[A-Z])|^package\.json$/.test(path))
-  )
-    throw new BuildError(`The package of MCP has ${mcp.contents.join(', ')}.`);
-  const command = join(installed, 'node_modules', 'kithdb', 'bin', 'kithdb.js');
-  const { status, stderr } = spawnSync(process.execPath, [command, 'mcp', '--data-dir', installed], {
-    encoding: 'utf8',
-  });
-  if (status !== 1 || !stderr.includes('npm install ./kithdb-mcp-'))
-    throw new BuildError(`kithdb mcp without its package ended with ${status}: ${stderr}`);
+function requireOptional(installed, optional) {
+  for (const { name, contents } of optional) {
+    const isExpected = (path) => /^(?:dist\/|[A-Z])|^package\.json$/.test(path);
+    if (!contents.includes('dist/index.js') || !contents.every(isExpected))
+      throw new BuildError(`The package ${name} has ${contents.join(', ')}.`);
+  }
+  const [mcp, models] = [
+    run(installed, ['mcp', '--data-dir', installed]),
+    run(installed, ['--port', '0', '--data-dir', join(installed, 'none'), '--models', MODEL_IN_A_FOLDER]),
+  ];
+  if (mcp.status !== 1 || !mcp.stderr.includes('npm install ./kithdb-mcp-'))
+    throw new BuildError(`kithdb mcp without its package ended with ${mcp.status}: ${mcp.stderr}`);
+  if (models.status !== 1 || !models.stderr.includes('./kithdb-models-VERSION.tgz'))
+    throw new BuildError(`A model without its package ended with ${models.status}: ${models.stderr}`);
 }
+
+const MODEL_IN_A_FOLDER = JSON.stringify([{ name: 'local', path: root }]);
+
+/** Runs the installed command to its end. */
+function run(installed, args, input) {
+  const command = join(installed, 'node_modules', 'kithdb', 'bin', 'kithdb.js');
+  return spawnSync(process.execPath, [command, ...args], { encoding: 'utf8', input });
+}
+
+/** Installed beside kithdb, the package of MCP is found, and answers what a client asks first. */
+async function requireMcp(installed, tarball) {
+  const [command, leading] = npm();
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  await mustRun('packed-mcp', command, [...leading, 'install', ...quiet, tarball], {
+    cwd: installed,
+    env: bareEnvironment(mkdtempSync(join(installed, 'home-'))),
+    bare: true,
+  });
+  const ask = (id, method, params) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+  const client = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  };
+  const input = [ask(1, 'initialize', client), ask(2, 'tools/list', {})].join('\n');
+  const data = join(installed, 'mcp-data');
+  mkdirSync(data);
+  const { status, stdout, stderr } = run(installed, ['mcp', '--data-dir', data], `${input}\n`);
+  const answers = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line).result);
+  const tools = answers[1]?.tools?.map(({ name }) => name).sort();
+  if (status !== 0 || answers[0]?.serverInfo?.name !== 'kithdb' || tools?.join() !== MCP_TOOLS.join())
+    throw new BuildError(`kithdb mcp ended with ${status} and said ${stdout}${stderr}`);
+}
+
+const MCP_TOOLS = ['count', 'describe_collection', 'list_collections', 'query'];
 
 async function install(folder, tarballs) {
   const env = bareEnvironment(folder);

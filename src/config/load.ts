@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { EngineLimits } from '../engine/types';
 import type { DialectName } from '../http/dialect';
 import type { McpMode } from '../mcp-host/mode';
-import type { EndpointModel } from '../models/model';
+import type { TextModel } from '../models/model';
 import { readModels } from './models';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
@@ -31,7 +31,7 @@ export interface Config {
   readonly dialect: DialectName;
   readonly mcp: McpMode;
   /** The models that make vectors of texts, beside those that are built in. */
-  readonly models: readonly EndpointModel[];
+  readonly models: readonly TextModel[];
   /** Whether the web console is served. */
   readonly console: boolean;
   readonly searchThreads: number;
@@ -235,7 +235,7 @@ function readPem(setting: string, path: string, problems: string[]): string {
 /** What a configuration holds beside the values of its settings. */
 interface Surroundings {
   readonly tls: Config['tls'] | undefined;
-  readonly models: readonly EndpointModel[];
+  readonly models: readonly TextModel[];
   readonly terminal: boolean;
   readonly adminPasswordProblem: string | undefined;
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import { BadModel } from '../models/bad-model';
-import { checkModels, type EndpointModel } from '../models/model';
+import { checkModels, type TextModel } from '../models/model';
 import { reason } from './sources';
 
 /** The package is loaded where there are models, which most commands lack. */
@@ -15,7 +15,7 @@ const LIST = /^\s*(?:\[|-\s)/;
  * The models of the setting: a YAML list, or the path of a file with it. What is wrong is added to `problems`, without what
  * a list holds: an endpoint may be no one's business.
  */
-export function readModels(given: string | undefined, problems: string[]): readonly EndpointModel[] {
+export function readModels(given: string | undefined, problems: string[]): readonly TextModel[] {
   if (given === undefined) return [];
   const isList = LIST.test(given);
   const origin = isList ? 'KITHDB_MODELS' : `KITHDB_MODELS: ${given.trim()}`;
@@ -28,7 +28,7 @@ export function readModels(given: string | undefined, problems: string[]): reado
       throw new BadModel(`is not valid YAML: ${broken.message.split('\n')[0] ?? ''}`);
     }
     const models = checkModels(document.toJS({ maxAliasCount: 0 }));
-    for (const { name, keyFile } of models) requireFile(name, keyFile);
+    for (const model of models) requireFiles(model);
     return models;
   } catch (error) {
     problems.push(
@@ -40,12 +40,18 @@ export function readModels(given: string | undefined, problems: string[]): reado
   }
 }
 
-/** A key that cannot be read is found at the start, and not with the first text. */
-function requireFile(name: string, keyFile: string | undefined): void {
-  if (keyFile === undefined) return;
+/** What cannot be read is found at the start, and not with the first text. */
+function requireFiles(model: TextModel): void {
+  const [key, path] = 'path' in model ? ['path', model.path] : ['key_file', model.keyFile];
+  if (path === undefined) return;
+  let isFolder: boolean;
   try {
-    readFileSync(keyFile);
+    isFolder = statSync(path).isDirectory();
+    if (key === 'key_file') readFileSync(path);
   } catch (error) {
-    throw new BadModel(`key_file of '${name}' cannot be read (${reason(error)})`);
+    throw new BadModel(`${key} of '${model.name}' cannot be read (${reason(error)})`);
+  }
+  if (key === 'path' && !isFolder) {
+    throw new BadModel(`path of '${model.name}' must be a folder`);
   }
 }

@@ -3,8 +3,8 @@ import { totalmem } from 'node:os';
 import type { EngineOptions } from '../engine/types';
 import { openNativeEngine } from '../engine';
 import { BadModel } from '../models/bad-model';
-import { EndpointModels } from '../models/endpoint-models';
-import { checkModels, type EndpointModel } from '../models/model';
+import { ConfiguredModels } from '../models/configured-models';
+import { checkModels, type TextModel } from '../models/model';
 import { EmbeddedTransport } from './transport';
 
 /** How to open a folder (C18). */
@@ -22,7 +22,7 @@ export interface OpenOptions {
   /** Names of file systems on which a new folder may be made although they do not keep the promises of one. */
   readonly allowFilesystem?: readonly string[];
   /** The models that make vectors of texts in this process (C16), beside those that are built in. */
-  readonly models?: readonly EndpointModel[];
+  readonly models?: readonly TextModel[];
 }
 
 const TIMEOUT_MS = 60_000;
@@ -33,34 +33,49 @@ const TIMEOUT_MS = 60_000;
  * @throws TypeError for options that exclude each other, and for models that cannot be used.
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
-  const engine = openNativeEngine(engineOptions(folder, options));
-  const warning = await engine.open();
-  if (warning !== undefined) {
-    process.emitWarning(warning, { code: 'KITHDB_FILE_SYSTEM' });
+  refuseContradiction(options);
+  const models = await openModels(options.models);
+  try {
+    const engine = openNativeEngine(engineOptions(folder, options, models));
+    const warning = await engine.open();
+    if (warning !== undefined) {
+      process.emitWarning(warning, { code: 'KITHDB_FILE_SYSTEM' });
+    }
+    return new EmbeddedTransport(engine, models);
+  } catch (error) {
+    await models?.close();
+    throw error;
   }
-  return new EmbeddedTransport(engine);
 }
 
-function engineOptions(folder: string, options: OpenOptions): EngineOptions {
-  const { exclusive = false, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
-  const { searchThreads, memoryLimit, allowFilesystem, models } = options;
+function refuseContradiction({ exclusive = false, readOnly = false }: OpenOptions): void {
   if (exclusive && readOnly) {
     throw new TypeError('exclusive and readOnly exclude each other');
   }
+}
+
+function engineOptions(
+  folder: string,
+  options: OpenOptions,
+  models: ConfiguredModels | undefined,
+): EngineOptions {
+  const { exclusive = false, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
+  const { searchThreads, memoryLimit, allowFilesystem } = options;
   return {
     dataDir: resolve(folder),
     ...(searchThreads !== undefined && { searchThreads }),
     memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
     sharing: { exclusive, readOnly, patienceMs: timeoutMs },
     ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
-    ...(models !== undefined && models.length > 0 && { models: new EndpointModels(checked(models)) }),
+    ...(models !== undefined && { models }),
   };
 }
 
-function checked(models: readonly EndpointModel[]): readonly EndpointModel[] {
+async function openModels(models: readonly TextModel[] | undefined): Promise<ConfiguredModels | undefined> {
+  if (models === undefined || models.length === 0) return undefined;
   try {
-    return checkModels(models);
+    return await ConfiguredModels.open(checkModels(models));
   } catch (error) {
-    throw error instanceof BadModel ? new TypeError(`models ${error.message}`) : error;
+    throw error instanceof BadModel ? new TypeError(`models ${error.message}`, { cause: error }) : error;
   }
 }

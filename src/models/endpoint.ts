@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { AnswerReader, Embedder } from './embedder';
 import type { EndpointModel } from './model';
 import { ModelFailure } from './model-failure';
 import { Turns } from './turns';
@@ -18,9 +19,6 @@ const ANSWER_BYTES = 64 * 1024;
 const ANSWER_BYTES_A_TEXT = 256 * 1024;
 const MOST_KEY_BYTES = 64 * 1024;
 
-/** How the vectors of an answer are read: in the engine, on a thread of its own. */
-export type AnswerReader = (answer: Buffer, texts: number) => Promise<Buffer>;
-
 /** What went wrong with one call, and whether and when it may be repeated. */
 class CallFailure extends Error {
   constructor(
@@ -33,7 +31,9 @@ class CallFailure extends Error {
 }
 
 /** The endpoint of one model. */
-export class Endpoint {
+export class Endpoint implements Embedder {
+  readonly callSize = { texts: 64, bytes: 256 * 1024 };
+  readonly isOneAtATime = false;
   readonly #turns = new Turns(CALLS_AT_A_TIME, MOST_WAITING);
 
   constructor(
@@ -41,14 +41,13 @@ export class Endpoint {
     private readonly pausesMs: readonly number[] = PAUSES_MS,
   ) {}
 
-  /**
-   * The vectors of some texts, one after the other: first the number of components (32 bits), then the components of all (32
-   * bits each, little-endian).
-   * @throws ModelFailure when the endpoint fails, also after repetitions.
-   * @throws EngineError `overloaded` when too many calls wait.
-   */
+  /** @throws ModelFailure when the endpoint fails, also after repetitions. */
   vectors(texts: readonly string[], signal: AbortSignal, read: AnswerReader): Promise<Buffer> {
     return this.#turns.run(signal, () => this.#withRepetitions(texts, signal, read));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 
   async #withRepetitions(texts: readonly string[], signal: AbortSignal, read: AnswerReader): Promise<Buffer> {

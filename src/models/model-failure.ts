@@ -5,6 +5,8 @@ export class ModelFailure extends Error {
   constructor(
     readonly model: string,
     readonly why: string,
+    /** The place of the text among those of the call, where it is known. */
+    readonly text?: number,
   ) {
     super(`${model}: ${why}`);
   }

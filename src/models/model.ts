@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { BadModel } from './bad-model';
 
 /** A model that an endpoint runs which speaks OpenAI's embeddings API (C16). */
@@ -14,8 +15,27 @@ export interface EndpointModel {
   readonly dimension?: number;
 }
 
-/** What one entry of the list may have, and the key of {@link EndpointModel} for each. */
-const KEYS: ReadonlyMap<string, keyof EndpointModel> = new Map<string, keyof EndpointModel>([
+/** A model that runs in this process, from a folder in the layout of sentence-transformers (C16). */
+export interface FolderModel {
+  /** The name by which requests ask for it. */
+  readonly name: string;
+  /** The folder, absolute. */
+  readonly path: string;
+  /** How the vectors of a text's tokens become one vector, where the folder does not say it or says otherwise. */
+  readonly pooling?: Pooling;
+  /** Whether vectors are divided by their length, in place of what the folder says. */
+  readonly normalize?: boolean;
+  /** The number of components of its vectors; one that makes others is an error at the start. */
+  readonly dimension?: number;
+}
+
+export type TextModel = EndpointModel | FolderModel;
+
+const POOLINGS = ['mean', 'cls', 'max', 'last'] as const;
+type Pooling = (typeof POOLINGS)[number];
+
+/** What one entry of the list may have, and the key of the model for each. */
+const ENDPOINT_KEYS: ReadonlyMap<string, string> = new Map([
   ['name', 'name'],
   ['url', 'url'],
   ['model', 'model'],
@@ -23,6 +43,9 @@ const KEYS: ReadonlyMap<string, keyof EndpointModel> = new Map<string, keyof End
   ['keyFile', 'keyFile'],
   ['dimension', 'dimension'],
 ]);
+const FOLDER_KEYS: ReadonlyMap<string, string> = new Map(
+  ['name', 'path', 'pooling', 'normalize', 'dimension'].map((key) => [key, key]),
+);
 
 /** Models in one list. */
 const MOST_MODELS = 256;
@@ -35,9 +58,11 @@ const BUILT_IN: ReadonlySet<string> = new Set(['qdrant/bm25']);
  * Checks a list of models.
  * @throws BadModel that names the entry and what is wrong.
  */
-export function checkModels(list: unknown): readonly EndpointModel[] {
+export function checkModels(list: unknown): readonly TextModel[] {
   if (!Array.isArray(list)) {
-    throw new BadModel('must be a list of {name, url, model, key_file?, dimension?}');
+    throw new BadModel(
+      'must be a list of {name, url, model, key_file?, dimension?} or {name, path, pooling?, normalize?, dimension?}',
+    );
   }
   if (list.length > MOST_MODELS) {
     throw new BadModel(`at most ${MOST_MODELS} models`);
@@ -53,33 +78,63 @@ export function checkModels(list: unknown): readonly EndpointModel[] {
   return models;
 }
 
-function checkModel(entry: unknown, place: string): EndpointModel {
+function checkModel(entry: unknown, place: string): TextModel {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     throw new BadModel(`${place}: must be an object`);
   }
-  if ('path' in entry) {
-    throw new BadModel(
-      `${place}.path: a model in a folder cannot be run by this release: give the url of an endpoint that runs it`,
-    );
-  }
-  const given: { -readonly [K in keyof EndpointModel]?: unknown } = {};
-  for (const [key, value] of Object.entries(entry)) {
-    const known = KEYS.get(key);
-    if (known === undefined) {
-      throw new BadModel(`${place}.${key}: unknown key, expected name, url, model, key_file or dimension`);
-    }
-    if (value !== null && value !== undefined) given[known] = value;
-  }
-  const name = text(given.name, `${place}.name`);
+  const isFolder = 'path' in entry;
+  const given = known(entry, isFolder ? FOLDER_KEYS : ENDPOINT_KEYS, place);
+  const name = text(given['name'], `${place}.name`);
   if (BUILT_IN.has(name.toLowerCase())) {
     throw new BadModel(`${place}.name: ${name} is built in`);
   }
+  const size = given['dimension'];
   return {
     name,
-    url: baseUrl(text(given.url, `${place}.url`), `${place}.url`),
-    model: text(given.model, `${place}.model`),
-    ...(given.keyFile !== undefined && { keyFile: text(given.keyFile, `${place}.key_file`, Infinity) }),
-    ...(given.dimension !== undefined && { dimension: dimension(given.dimension, `${place}.dimension`) }),
+    ...(isFolder ? folder(given, place) : endpoint(given, place)),
+    ...(size !== undefined && { dimension: dimension(size, `${place}.dimension`) }),
+  };
+}
+
+/** What an entry has, by the keys of the model. A null counts as absent. */
+function known(entry: object, keys: ReadonlyMap<string, string>, place: string): Record<string, unknown> {
+  const given: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(entry)) {
+    const own = keys.get(key);
+    if (own === undefined) {
+      const names = [...keys.keys()].filter((name) => name !== 'keyFile');
+      throw new BadModel(
+        `${place}.${key}: unknown key, expected ${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`,
+      );
+    }
+    if (value !== null && value !== undefined) given[own] = value;
+  }
+  return given;
+}
+
+function endpoint(given: Record<string, unknown>, place: string): Omit<EndpointModel, 'name' | 'dimension'> {
+  const keyFile = given['keyFile'];
+  return {
+    url: baseUrl(text(given['url'], `${place}.url`), `${place}.url`),
+    model: text(given['model'], `${place}.model`),
+    ...(keyFile !== undefined && { keyFile: text(keyFile, `${place}.key_file`, Infinity) }),
+  };
+}
+
+function folder(given: Record<string, unknown>, place: string): Omit<FolderModel, 'name' | 'dimension'> {
+  const { pooling, normalize } = given;
+  if (pooling !== undefined && !POOLINGS.includes(pooling as Pooling)) {
+    throw new BadModel(
+      `${place}.pooling: must be ${POOLINGS.slice(0, -1).join(', ')} or ${POOLINGS.at(-1) ?? ''}`,
+    );
+  }
+  if (normalize !== undefined && typeof normalize !== 'boolean') {
+    throw new BadModel(`${place}.normalize: must be true or false`);
+  }
+  return {
+    path: resolve(text(given['path'], `${place}.path`, Infinity)),
+    ...(pooling !== undefined && { pooling: pooling as Pooling }),
+    ...(normalize !== undefined && { normalize }),
   };
 }
 

@@ -32,7 +32,7 @@ export class Turns {
       return Promise.resolve();
     }
     if (this.#waiting.size >= this.mostWaiting) {
-      throw new EngineError('overloaded', { message: 'Too many requests wait for the endpoint of a model' });
+      throw new EngineError('overloaded', { message: 'Too many requests wait for a model' });
     }
     return new Promise((resolve, reject) => {
       const begin = (): void => {

@@ -19,11 +19,15 @@ export interface GuardedServer extends BuiltServer {
 }
 
 /** Starts a server on a free port, with further `flags`; resolves when it is ready. */
-export async function startBuiltServer(dataDir: string, flags: readonly string[] = []): Promise<BuiltServer> {
+export async function startBuiltServer(
+  dataDir: string,
+  flags: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<BuiltServer> {
   const server = spawn(
     process.execPath,
     [launcher, '--port', '0', '--data-dir', dataDir, '--log-level', 'warn', '--log-format', 'json', ...flags],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } },
   );
   const exited = new Promise<number | null>((resolve) => server.once('close', resolve));
   const url = await new Promise<string>((resolve, reject) => {

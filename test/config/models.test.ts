@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, readFlags } from '../../src/config';
-import type { EndpointModel } from '../../src/models/model';
+import type { TextModel } from '../../src/models/model';
 
 const folder = mkdtempSync(join(tmpdir(), 'kithdb-models-config-'));
 const keyFile = join(folder, 'key');
@@ -11,7 +11,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const load = (env: Record<string, string>): readonly EndpointModel[] =>
+const load = (env: Record<string, string>): readonly TextModel[] =>
   loadConfig({ commandLine: readFlags([]), env, terminal: false }).models;
 
 const ENTRY = { name: 'small', url: 'http://127.0.0.1:11434/v1/', model: 'e' };
@@ -31,6 +31,8 @@ describe('C16 the setting models', () => {
     writeFileSync(settings, `models:\n${yaml.replaceAll(/^/gm, '  ').trimEnd()}\n`);
     expect(load({ KITHDB_CONFIG: settings })).toEqual([whole]);
     expect(load({})).toEqual([]);
+    const local = { name: 'local', path: folder, pooling: 'cls', normalize: true, dimension: 3 };
+    expect(load({ KITHDB_MODELS: JSON.stringify([local]) })).toEqual([local]);
   });
 
   it.each([
@@ -46,10 +48,14 @@ describe('C16 the setting models', () => {
     [[{ ...ENTRY, url: 'http://a/v1?key=1' }], '[0].url: must have no query'],
     [[{ ...ENTRY, dimension: 0 }], '[0].dimension: must be a whole number from 1 to 65536'],
     [[{ ...ENTRY, key_file: '/nowhere/key' }], "key_file of 'small' cannot be read (no such file)"],
+    [[{ name: 'local', path: '/nowhere/local' }], "path of 'local' cannot be read (no such file)"],
+    [[{ name: 'local', path: keyFile }], "path of 'local' must be a folder"],
     [
-      [{ name: 'local', path: '/models/local' }],
-      '[0].path: a model in a folder cannot be run by this release',
+      [{ name: 'local', path: folder, url: 'http://a/v1' }],
+      '[0].url: unknown key, expected name, path, pooling',
     ],
+    [[{ name: 'local', path: folder, pooling: 'sum' }], '[0].pooling: must be mean, cls, max or last'],
+    [[{ name: 'local', path: folder, normalize: 1 }], '[0].normalize: must be true or false'],
   ])('C16 names what is wrong with %j', (given, why) => {
     const text = typeof given === 'string' ? given : JSON.stringify(given);
     expect(() => load({ KITHDB_MODELS: text })).toThrow(why);

@@ -1,12 +1,11 @@
 import { EngineError, type TextInput, type TextModels, type VectorsContext } from '../engine/types';
+import type { CallSize, Embedder } from './embedder';
 import { Endpoint } from './endpoint';
-import type { EndpointModel } from './model';
+import { LocalModel, type ModelLoader } from './local-model';
+import type { TextModel } from './model';
 import { ModelFailure } from './model-failure';
 import { VectorCache } from './vector-cache';
 
-/** Texts of one call, and bytes of these: a longer text has a call of its own. */
-const MOST_TEXTS = 64;
-const MOST_TEXT_BYTES = 256 * 1024;
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Characters of an unknown name that a message repeats. */
 const MOST_ECHOED = 100;
@@ -14,32 +13,52 @@ const MOST_ECHOED = 100;
 const MOST_LISTED = 10;
 
 /** What changes for tests. */
-export interface EndpointOptions {
+export interface ModelsOptions {
   readonly pausesMs?: readonly number[];
   readonly cacheBytes?: number;
+  readonly load?: ModelLoader;
 }
 
-/** The models of a configuration, each with an endpoint. */
-export class EndpointModels implements TextModels {
-  readonly #endpoints: ReadonlyMap<string, Endpoint>;
+/** The models of a configuration: each has an endpoint, or is loaded from a folder. */
+export class ConfiguredModels implements TextModels {
   readonly #cache: VectorCache;
 
-  constructor(
-    models: readonly EndpointModel[],
-    { pausesMs, cacheBytes = CACHE_BYTES }: EndpointOptions = {},
+  private constructor(
+    private readonly models: ReadonlyMap<string, Embedder>,
+    cacheBytes: number,
   ) {
-    this.#endpoints = new Map(models.map((model) => [model.name, new Endpoint(model, pausesMs)]));
     this.#cache = new VectorCache(cacheBytes);
+  }
+
+  /** @throws BadModel for a folder whose model cannot be loaded. */
+  static async open(models: readonly TextModel[], options: ModelsOptions = {}): Promise<ConfiguredModels> {
+    const opened = new Map<string, Embedder>();
+    try {
+      // One after the other: each takes the memory of its file twice while it is loaded.
+      for (const model of models) {
+        const embedder =
+          'path' in model
+            ? await LocalModel.open(model, options.load)
+            : new Endpoint(model, options.pausesMs);
+        opened.set(model.name, embedder);
+      }
+    } catch (error) {
+      await closeAll(opened);
+      throw error;
+    }
+    return new ConfiguredModels(opened, options.cacheBytes ?? CACHE_BYTES);
+  }
+
+  /** Ends the threads of models that have one. */
+  close(): Promise<void> {
+    return closeAll(this.models);
   }
 
   async vectors(inputs: readonly TextInput[], context: VectorsContext): Promise<readonly Buffer[]> {
     const wanted = this.#byModel(inputs);
     const stop = new AbortController();
     const each = { ...context, signal: AbortSignal.any([context.signal, stop.signal]) };
-    const calls = [...wanted].flatMap(([model, texts]) => {
-      const missing = [...texts].filter(([, { vector }]) => vector === undefined).map(([text]) => text);
-      return batches(missing).map((batch) => this.#ask(model, batch, texts, each));
-    });
+    const calls = [...wanted].flatMap(([model, texts]) => this.#askAll(model, texts, each));
     try {
       await Promise.all(calls);
     } catch (error) {
@@ -58,7 +77,7 @@ export class EndpointModels implements TextModels {
   #byModel(inputs: readonly TextInput[]): Map<string, Texts> {
     const wanted = new Map<string, Texts>();
     for (const { place, model } of inputs) {
-      if (!this.#endpoints.has(model)) throw this.#unknown(place, model);
+      if (!this.models.has(model)) throw this.#unknown(place, model);
     }
     for (const { place, model, text } of inputs) {
       const texts = wanted.get(model) ?? new Map<string, Wanted>();
@@ -69,20 +88,35 @@ export class EndpointModels implements TextModels {
   }
 
   #unknown(place: string, model: string): EngineError {
-    const names = ['qdrant/bm25', ...this.#endpoints.keys()];
+    const names = ['qdrant/bm25', ...this.models.keys()];
     const listed = names.slice(0, MOST_LISTED).join(', ') + (names.length > MOST_LISTED ? ', …' : '');
     const message = `${place}.model: unknown model '${model.slice(0, MOST_ECHOED)}', expected ${listed}`;
     return new EngineError('bad_request', { message });
   }
 
-  async #ask(model: string, batch: readonly string[], texts: Texts, context: VectorsContext): Promise<void> {
-    const endpoint = this.#endpoints.get(model);
-    if (endpoint === undefined) return;
+  /** What ends when a model has made the vectors that are not known: side by side, or all in one. */
+  #askAll(name: string, texts: Texts, context: VectorsContext): readonly Promise<void>[] {
+    const model = this.models.get(name);
+    if (model === undefined) return [];
+    const missing = [...texts].filter(([, { vector }]) => vector === undefined).map(([text]) => text);
+    const parts = batches(missing, model.callSize);
+    const ask = (batch: readonly string[]): Promise<void> =>
+      this.#ask(name, model, { batch, texts, context });
+    if (!model.isOneAtATime) return parts.map(ask);
+    const inOrder = async (): Promise<void> => {
+      for (const part of parts) await ask(part);
+    };
+    return [inOrder()];
+  }
+
+  async #ask(model: string, embedder: Embedder, { batch, texts, context }: Asked): Promise<void> {
     let answer: Buffer;
     try {
-      answer = await endpoint.vectors(batch, context.signal, context.read);
+      answer = await embedder.vectors(batch, context.signal, context.read);
     } catch (error) {
-      throw error instanceof ModelFailure ? failed(error, texts.get(batch[0] ?? '')?.place) : error;
+      throw error instanceof ModelFailure
+        ? failed(error, texts.get(batch[error.text ?? 0] ?? '')?.place)
+        : error;
     }
     context.hold(answer.length);
     const bytes = answer.readUInt32LE(0) * 4;
@@ -103,14 +137,25 @@ interface Wanted {
 
 type Texts = Map<string, Wanted>;
 
+/** Some texts of a request that one call makes the vectors of. */
+interface Asked {
+  readonly batch: readonly string[];
+  readonly texts: Texts;
+  readonly context: VectorsContext;
+}
+
+async function closeAll(models: ReadonlyMap<string, Embedder>): Promise<void> {
+  await Promise.all([...models.values()].map((model) => model.close()));
+}
+
 /** The texts in parts that one call may have. */
-function batches(texts: readonly string[]): string[][] {
+function batches(texts: readonly string[], most: CallSize): string[][] {
   const parts: string[][] = [];
   let bytes = Infinity;
   for (const text of texts) {
     const length = Buffer.byteLength(text);
     const last = parts.at(-1);
-    if (last === undefined || last.length >= MOST_TEXTS || bytes + length > MOST_TEXT_BYTES) {
+    if (last === undefined || last.length >= most.texts || bytes + length > most.bytes) {
       parts.push([text]);
       bytes = length;
     } else {

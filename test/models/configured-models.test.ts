@@ -1,5 +1,5 @@
 import { EngineError, type TextInput } from '../../src/engine/types';
-import { EndpointModels } from '../../src/models/endpoint-models';
+import { ConfiguredModels } from '../../src/models/configured-models';
 import { Turns } from '../../src/models/turns';
 import { VectorCache } from '../../src/models/vector-cache';
 import { FakeEndpoint, sendJson } from './fake-endpoint';
@@ -33,11 +33,11 @@ describe('C16 the models of a configuration', () => {
   });
 
   const context = (signal = new AbortController().signal) => ({ signal, read, hold: () => undefined });
-  const models = (options: object = {}): EndpointModels =>
-    new EndpointModels([{ name: 'm', url: endpoint.url, model: 'x' }], { pausesMs: [1, 1], ...options });
+  const models = (options: object = {}): Promise<ConfiguredModels> =>
+    ConfiguredModels.open([{ name: 'm', url: endpoint.url, model: 'x' }], { pausesMs: [1, 1], ...options });
 
   it('C16 answer in the order of the texts, and ask for a text once', async () => {
-    const found = await models().vectors(inputs('a', 'bb', 'a'), context());
+    const found = await (await models()).vectors(inputs('a', 'bb', 'a'), context());
     expect(found.map(floats)).toEqual([
       [1, 0, 1],
       [0, 2, 2],
@@ -48,7 +48,7 @@ describe('C16 the models of a configuration', () => {
 
   it('C16 send a long text alone', async () => {
     const long = 'x'.repeat(300_000);
-    await models().vectors(inputs('a', long, 'b'), context());
+    await (await models()).vectors(inputs('a', long, 'b'), context());
     expect(endpoint.calls.map(({ input }) => input.length).sort()).toEqual([1, 1, 1]);
   });
 
@@ -56,7 +56,7 @@ describe('C16 the models of a configuration', () => {
     endpoint.answer = (response) => {
       sendJson(response, 500, {});
     };
-    const failed = models().vectors(inputs('a'), context());
+    const failed = (await models()).vectors(inputs('a'), context());
     await expect(failed).rejects.toMatchObject({
       code: 'model_failed',
       details: { name: 'm', message: 'it answered 500', place: 'points[0].vector' },
@@ -68,14 +68,14 @@ describe('C16 the models of a configuration', () => {
     endpoint.answer = (response) => {
       sendJson(response, 429, {}, { 'retry-after': '3600' });
     };
-    await expect(models().vectors(inputs('a'), context())).rejects.toThrow('it answered 429');
+    await expect((await models()).vectors(inputs('a'), context())).rejects.toThrow('it answered 429');
     expect(endpoint.calls).toHaveLength(1);
   });
 
   it('C16 end with the reason of the request', async () => {
     endpoint.answer = () => undefined;
     const over = new AbortController();
-    const waiting = models().vectors(inputs('a'), context(over.signal));
+    const waiting = (await models()).vectors(inputs('a'), context(over.signal));
     over.abort(new EngineError('cancelled'));
     await expect(waiting).rejects.toMatchObject({ code: 'cancelled' });
   });
@@ -86,13 +86,13 @@ describe('C16 the models of a configuration', () => {
       held.push(bytes);
       throw new EngineError('overloaded');
     };
-    const refused = models().vectors(inputs('a'), { ...context(), hold });
+    const refused = (await models()).vectors(inputs('a'), { ...context(), hold });
     await expect(refused).rejects.toMatchObject({ code: 'overloaded' });
     expect(held).toEqual([16]);
   });
 
   it('C16 keep vectors up to a number of bytes', async () => {
-    const bounded = models({ cacheBytes: 2 * (200 + 12) });
+    const bounded = await models({ cacheBytes: 2 * (200 + 12) });
     for (const text of ['a', 'b', 'a', 'c', 'a', 'b']) await bounded.vectors(inputs(text), context());
     expect(endpoint.texts).toEqual(['a', 'b', 'c', 'b']);
   });
