@@ -599,12 +599,12 @@ export class KithClient {
   }
 
   /** The pages of a read, one after the other. */
-  async *#pages<R, T>(
+  async *#pages<T>(
     operation: 'scroll' | 'search' | 'query',
     collection: string,
     args: ReadFlags & { readonly cursor?: { readonly ttl: number } | null | undefined },
     options: CallOptions | undefined,
-    pointsOf: (result: R) => T,
+    pointsOf: (result: never) => T,
   ): AsyncGenerator<T> {
     const { timeout, consistency } = args;
     const flags = {
@@ -617,7 +617,7 @@ export class KithClient {
       const envelope = await this.timed(options, (signal) =>
         this.#envelope(operation, { collection }, asked, signal),
       );
-      yield pointsOf(envelope.result as R);
+      yield pointsOf(envelope.result as never);
       const { next_cursor: cursor } = envelope as Envelope & { readonly next_cursor?: string | null };
       if (typeof cursor !== 'string') return;
       body = { ...flags, cursor };

@@ -133,7 +133,7 @@ function cutCounter(requests: RequestCounts, log: Logger): () => void {
  * @throws Error when the route table is wrong.
  */
 export function httpListeners(services: HttpServices): HttpListeners {
-  const { routes, requests, lifecycle, log, addresses, tracing } = services;
+  const { routes, requests, lifecycle, log, addresses, tracing, hotLane = true } = services;
   checkRouteTable(routes);
   const matcher = new RouteMatcher(routes);
   const chain = new Chain(services);
@@ -141,7 +141,6 @@ export function httpListeners(services: HttpServices): HttpListeners {
   const crossOrigin = new CrossOrigin(services.corsOrigins);
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const express = expressLane(routes, matcher, chain, (request) => madeExchange(exchanges, request));
-  const hotLane = services.hotLane ?? true;
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
 
   const serve = (request: IncomingMessage, response: ServerResponse, expects: Expects): void => {

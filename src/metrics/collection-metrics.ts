@@ -1,20 +1,24 @@
 import type { CollectionFigures } from '../engine/types';
 import { labelled, type Family, type Sample } from './family';
 
+type SamplesOfOne = (collection: CollectionFigures) => readonly Sample[];
+
+/** The samples of all collections, each with the label of its own. */
+function samplesOf(collections: readonly CollectionFigures[], samples: SamplesOfOne): readonly Sample[] {
+  return collections.flatMap((collection) =>
+    samples(collection).map(({ labels, value }) => ({
+      labels: { collection: collection.name, ...labels },
+      value,
+    })),
+  );
+}
+
 /** Metrics with a label for each collection: of as many as the setting `metrics_collections` says. */
 export function collectionFamilies(collections: readonly CollectionFigures[]): readonly Family[] {
   if (collections.length === 0) {
     return [];
   }
-  const each =
-    (samples: (collection: CollectionFigures) => readonly Sample[]): (() => readonly Sample[]) =>
-    () =>
-      collections.flatMap((collection) =>
-        samples(collection).map(({ labels, value }) => ({
-          labels: { collection: collection.name, ...labels },
-          value,
-        })),
-      );
+  const each = (samples: SamplesOfOne) => () => samplesOf(collections, samples);
   return [
     {
       type: 'gauge',

@@ -1,4 +1,4 @@
-import { AggregatorRegistry, type PrometheusContentType, type Registry } from 'prom-client';
+import { AggregatorRegistry, type Registry } from 'prom-client';
 
 /** The labels of a sample, by their names. */
 export type Labels = Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ export interface DurationFamily extends FamilyLine {
  * A registry with these metrics as they are now. The library's own counters and histograms take one value at a time, which
  * would cost a request ten times as much as counting it; what it makes of the metrics of another process, it takes whole.
  */
-export function registryOf(families: readonly Family[]): Registry<PrometheusContentType> {
+export function registryOf(families: readonly Family[]): Registry {
   const metrics = families.map((family) => ({
     name: family.name,
     help: family.help,

@@ -225,7 +225,7 @@ it('without an SDK no header of a trace is read, no span made, and the API not e
   const service = await startService();
   await send(service, 'POST', '/collections/c/points/search', { json: {}, headers: caller() });
   await until(() => service.requests.inProgress === 0);
-  expect(service.logged.filter(({ msg }) => msg === 'request')[0]).not.toHaveProperty('trace_id');
+  expect(service.logged.find(({ msg }) => msg === 'request')).not.toHaveProperty('trace_id');
   expect(exporter.getFinishedSpans()).toEqual([]);
   await service.close();
 });
