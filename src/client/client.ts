@@ -308,7 +308,7 @@ export class KithClient {
    */
   scrollPages(
     collection: string,
-    args: Schemas['PagedScrollRequest'] & ReadFlags = {},
+    args: Schemas['ScrollRequest'] & ReadFlags = {},
     options?: CallOptions,
   ): AsyncGenerator<Result<'PageAnswer'>['points']> {
     return this.#pages('scroll', collection, args, options, (result: Result<'PageAnswer'>) => result.points);

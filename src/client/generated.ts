@@ -1670,26 +1670,8 @@ export interface components {
       with_vector?: components['schemas']['WithVector'];
       /** @deprecated */
       with_vectors?: components['schemas']['WithVector'];
-      shard_key?: components['schemas']['ShardKey'];
-    };
-    /** @description A scroll that may have further pages. */
-    PagedScrollRequest: {
-      filter?: components['schemas']['MaybeFilter'];
-      /**
-       * @description Beyond 100000 a page by id has 100000 points, and the offset of the next page; with `order_by` it is refused.
-       * @default 10
-       */
-      limit?: number | null;
-      /** @description The first id of the page. Not together with `order_by`. */
-      offset?: components['schemas']['PointId'] | null;
-      /** @description Orders by a field instead of the id. */
-      order_by?: components['schemas']['OrderBy'] | null;
-      with_payload?: components['schemas']['WithPayload'];
-      with_vector?: components['schemas']['WithVector'];
-      /** @deprecated */
-      with_vectors?: components['schemas']['WithVector'];
-      shard_key?: components['schemas']['ShardKey'];
       cursor?: components['schemas']['CursorRequest'];
+      shard_key?: components['schemas']['ShardKey'];
     };
     /** @description Which points are counted. */
     CountRequest: {
