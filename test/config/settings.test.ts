@@ -80,6 +80,7 @@ describe('C11.2 defaults', () => {
       maxNamedVectors: 64,
       maxFieldIndexes: 256,
       maxCollections: 65_536,
+      maxCursors: 1000,
     });
   });
 
@@ -115,27 +116,34 @@ describe('C11.2 sources', () => {
     expect(load(['--port', '7000'], { KITHDB_PORT: 'seven' }).port).toBe(7000);
   });
 
+  /** What is in force, without where it comes from. */
+  const loaded = (...from: Parameters<typeof load>): Omit<Config, 'settings'> => {
+    const { settings, ...values } = load(...from);
+    expect(settings).not.toEqual([]);
+    return values;
+  };
+
   it.each(SETTING_KEYS.filter((key) => lineOf(key).notInFile !== true))(
     '%s has an environment variable, a key of the file, and a flag unless it is a secret',
     (key) => {
       const value = exampleOf(key);
       const others = { tlsCert: ['--tls-key', pem()], tlsKey: ['--tls-cert', pem()] }[key as string] ?? [];
-      const byVariable = load(others, { [environmentName(key)]: value });
-      const byFile = load([
+      const byVariable = loaded(others, { [environmentName(key)]: value });
+      const byFile = loaded([
         ...others,
         '--config',
         file('one.yaml', `${fileKey(key)}: ${JSON.stringify(value)}\n`),
       ]);
       expect(byFile).toEqual(byVariable);
       const changed = key === 'tlsCert' || key === 'tlsKey' ? byVariable.tls : byVariable;
-      expect(changed).not.toEqual(load());
+      expect(changed).not.toEqual(loaded());
       if (lineOf(key).secret === true) {
         expect(readFlags([`--${flagName(key)}`, value]).unknownFlags).toEqual([`--${flagName(key)}`]);
         const secretFile = file('secret', value);
-        expect(load([`--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
-        expect(load([], { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
+        expect(loaded([`--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
+        expect(loaded([], { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
       } else {
-        expect(load([...others, `--${flagName(key)}=${value}`])).toEqual(byVariable);
+        expect(loaded([...others, `--${flagName(key)}=${value}`])).toEqual(byVariable);
       }
     },
   );
@@ -526,6 +534,7 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     tlsCert: pem(),
     tlsKey: pem(),
     tokenStore: 'memory',
+    calibrationPercent: '5',
     accessToken: 'a token of 24 characters',
     accessTokenPermission: 'read',
     logLevel: 'debug',
