@@ -80,7 +80,11 @@ function requireOptional(installed, optional) {
   }
   const [mcp, models] = [
     run(installed, ['mcp', '--data-dir', installed]),
-    run(installed, ['--port', '0', '--data-dir', join(installed, 'none'), '--models', MODEL_IN_A_FOLDER]),
+    run(installed, [
+      ...['--port', '0', '--data-dir', join(installed, 'none')],
+      // No store of authentication comes with the package.
+      ...['--token-store', 'memory', '--models', MODEL_IN_A_FOLDER],
+    ]),
   ];
   if (mcp.status !== 1 || !mcp.stderr.includes('npm install ./kithdb-mcp-'))
     throw new BuildError(`kithdb mcp without its package ended with ${mcp.status}: ${mcp.stderr}`);
