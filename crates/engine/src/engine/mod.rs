@@ -356,10 +356,8 @@ impl Engine {
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
         let scrub =
             Scrub::start(&catalog, options.scrub.filter(|_| !inline), found).map_err(OpenError::Threads)?;
-        // If the system refuses the thread, the defaults stay in use.
-        let supervisor = &catalog.shared().supervisor;
-        let tuner =
-            (!inline && options.tuning == Tuning::Measured).then(|| Tuner::start(storage, supervisor).ok());
+        let measures = !inline && options.tuning == Tuning::Measured;
+        let tuner = measures.then(|| Tuner::start(storage, &catalog.shared().supervisor).ok());
         let calibrator = (!inline && options.calibration_share > 0.0)
             .then(|| Calibrator::start(&catalog, options.calibration_share).map_err(OpenError::Threads))
             .transpose()?;
