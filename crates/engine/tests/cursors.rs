@@ -134,6 +134,20 @@ fn pages_by_a_field_and_of_a_sample_repeat_and_miss_nothing_c22() {
 }
 
 #[test]
+fn a_page_by_a_field_is_full_although_points_had_expired_before_the_first_c17_c22() {
+    let engine = TestEngine::new(15);
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}, "expire_at_key": "until"});
+    engine.ok("create_collection", "c", config);
+    let point = |id: u64| json!({"id": id, "vector": [id, 1], "payload": {"n": id, "until": if id % 2 == 0 { 1u64 } else { 1 << 40 }}});
+    engine.ok("upsert_points", "c", json!({"points": (0..40).map(point).collect::<Vec<_>>()}));
+    engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
+    engine.build_indexes();
+    let paged = json!({"limit": 8, "order_by": "n", "cursor": {"ttl": 60}});
+    let sizes: Vec<usize> = pages(&engine, "scroll", &paged, || ()).iter().map(Vec::len).collect();
+    assert_eq!(sizes, [8, 8, 4]);
+}
+
+#[test]
 fn pages_of_a_walk_repeat_and_miss_nothing_beside_one_answer_c22() {
     let (engine, mut random) = filled(7, 3000);
     engine.checkpoint();

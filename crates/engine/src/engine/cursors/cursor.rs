@@ -1,6 +1,6 @@
 //! One cursor: a view, what is read of it, and for whom.
 
-use super::ranking::{Ranking, Shared};
+use super::ranking::Shared;
 use crate::collection::{Collection, HeldBack, Snapshot};
 use crate::engine::Operation;
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub(in crate::engine) struct Cursor {
 /// Where pages come from.
 pub(super) enum Source {
     /// A ranking.
-    Ranked(RankedBy, Shared, /** The most hits that it may have. */ usize),
+    Ranked(RankedBy, Shared),
     /// Points by their ids.
     ById(ScrollRequest),
 }
@@ -53,12 +53,6 @@ pub(super) enum Source {
 pub(super) enum RankedBy {
     Query(Prepared),
     Field(ScrollRequest),
-}
-
-impl Source {
-    pub fn ranked(by: RankedBy, ranking: Ranking, most: usize) -> Source {
-        Source::Ranked(by, Shared::new(Arc::new(ranking)), most)
-    }
 }
 
 impl Cursor {
@@ -123,12 +117,11 @@ impl Cursor {
         self.is_read.load(Ordering::Relaxed)
     }
 
-    /// What it holds at most: its hits, and what its view keeps from being freed.
-    pub(super) fn bytes(&self) -> u64 {
+    /// What it holds at most: its hits, of which a ranking has at most `most`, and what its view keeps from being freed.
+    pub(super) fn bytes(&self, most: usize) -> u64 {
         let hits = match &self.source {
-            Source::Ranked(_, ranking, most) => {
-                let points = self.snapshot.view.points_count();
-                ranking.lock().bytes_of(points.min(*most))
+            Source::Ranked(_, ranking) => {
+                ranking.lock().bytes_of(self.snapshot.view.points_count().min(most))
             }
             Source::ById(_) => 0,
         };

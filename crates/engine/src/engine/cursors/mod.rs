@@ -20,6 +20,8 @@ use std::time::Instant;
 pub(super) struct Cursors {
     open: Mutex<HashMap<u128, Arc<Cursor>>>,
     most: usize,
+    /// Hits of a ranking, at most.
+    most_hits: usize,
 }
 
 /// What the open cursors are and hold.
@@ -33,7 +35,8 @@ pub struct CursorFigures {
 
 impl Cursors {
     pub fn new(limits: &Limits) -> Cursors {
-        Cursors { open: Mutex::default(), most: limits.max_cursors }
+        let (most, most_hits) = (limits.max_cursors, limits.max_result_window);
+        Cursors { open: Mutex::default(), most, most_hits }
     }
 
     /// Keeps a cursor, whose id is new.
@@ -42,18 +45,18 @@ impl Cursors {
     /// `Overloaded` where there are too many, or where they hold too much. Those that are open stay.
     pub fn keep(&self, cursor: Arc<Cursor>) -> Result<(), Error> {
         self.sweep();
-        let mut open = self.open.lock();
-        if open.len() >= self.most {
-            open.retain(|_, one| !one.is_read());
+        if self.open.lock().len() >= self.most {
+            self.end(|one| one.is_read());
         }
+        let mut open = self.open.lock();
         if open.len() >= self.most {
             let most = self.most;
             return Err(Error::Overloaded(format!(
                 "{most} cursors are open, the most at a time (max_cursors)"
             )));
         }
-        let held: u64 = open.values().map(|one| one.bytes()).sum();
-        if held.saturating_add(cursor.bytes()) > MAX_CURSOR_BYTES {
+        let held: u64 = open.values().map(|one| one.bytes(self.most_hits)).sum();
+        if held.saturating_add(cursor.bytes(self.most_hits)) > MAX_CURSOR_BYTES {
             let most = MAX_CURSOR_BYTES >> 20;
             return Err(Error::Overloaded(format!(
                 "the open cursors hold {most} MiB back, the most at a time"
@@ -75,19 +78,17 @@ impl Cursors {
     /// Ends those whose time has come, and those of collections that are gone.
     pub fn sweep(&self) {
         let now = Instant::now();
-        let mut ended = Vec::new();
-        self.open.lock().retain(|_, cursor| {
-            let stays = cursor.is_alive(now);
-            if !stays {
-                ended.push(Arc::clone(cursor));
-            }
-            stays
-        });
+        self.end(|cursor| !cursor.is_alive(now));
+    }
+
+    /// Ends some. What they hold is freed behind the lock.
+    fn end(&self, is_over: impl Fn(&Cursor) -> bool) {
+        let ended: Vec<_> = self.open.lock().extract_if(|_, cursor| is_over(cursor)).collect();
         drop(ended);
     }
 
     pub fn figures(&self) -> CursorFigures {
         let open: Vec<Arc<Cursor>> = self.open.lock().values().cloned().collect();
-        CursorFigures { open: open.len(), bytes: open.iter().map(|one| one.bytes()).sum() }
+        CursorFigures { open: open.len(), bytes: open.iter().map(|one| one.bytes(self.most_hits)).sum() }
     }
 }

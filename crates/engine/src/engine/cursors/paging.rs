@@ -5,7 +5,7 @@ use super::ranking::{Ranking, Shared};
 use super::token::{self, Position};
 use crate::api::response;
 use crate::catalog::Use;
-use crate::collection::{Snapshot, View};
+use crate::collection::{Collection, Snapshot};
 use crate::engine::point_writer::{PointWriter, write_hits};
 use crate::engine::read::Read;
 use crate::engine::strict::Strict;
@@ -15,6 +15,7 @@ use crate::json::write_string;
 use crate::query::request::{CursorRequest, ScrollRequest};
 use crate::query::tree::{Query, QueryRequest};
 use crate::query::{self, Hit};
+use crate::types::PointId;
 use std::sync::Arc;
 
 /// A ranking is extended to this multiple of what it has: the pages between two extensions cost nothing but their writing.
@@ -33,14 +34,10 @@ impl Read<'_> {
         let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);
         let prepared = search::prepare(self.core, snapshot, &request, self.request.access.as_ref())?;
-        let most = self.core.limits.max_result_window;
-        let reach = (from + limit + 1).min(most);
-        let by = RankedBy::Query(prepared);
-        let ranking = Ranking::new(&self.rank(snapshot, &by, reach)?, reach);
-        let source = Source::ranked(by, ranking, most);
+        let source = self.ranked(snapshot, RankedBy::Query(prepared), from + limit + 1)?;
         let taken = (held.collection()?, Arc::clone(snapshot));
         let cursor = Cursor::new(self.asked(), cursor, taken, (limit, request.with), source)?;
-        self.ranked_page(&Arc::new(cursor), from, true)
+        self.ranked_page(held.collection()?, &Arc::new(cursor), from, true)
     }
 
     /// Answers the first page of a scroll, and opens its cursor where there is a second one.
@@ -51,21 +48,22 @@ impl Read<'_> {
         cursor: CursorRequest,
     ) -> Result<(), Error> {
         let collection = held.collection()?;
-        let snapshot = Arc::new(collection.read_snapshot());
+        let snapshot = collection.read_snapshot();
+        let view = collection.without_expired_since(&snapshot.view);
+        let snapshot = Arc::new(Snapshot { view, ..snapshot });
         let (limit, with, from) = (request.limit, request.with.clone(), request.offset);
         let is_ordered = request.order_by.is_some();
         let source = if is_ordered {
-            let most = self.core.limits.max_result_window;
-            let reach = (limit + 1).min(most);
-            let by = RankedBy::Field(request);
-            let ranking = Ranking::new(&self.rank(&snapshot, &by, reach)?, reach);
-            Source::ranked(by, ranking, most)
+            self.ranked(&snapshot, RankedBy::Field(request), limit + 1)?
         } else {
             Source::ById(request)
         };
         let cursor =
             Arc::new(Cursor::new(self.asked(), cursor, (collection, snapshot), (limit, with), source)?);
-        if is_ordered { self.ranked_page(&cursor, 0, true) } else { self.page_by_id(&cursor, from, true) }
+        match is_ordered {
+            true => self.ranked_page(collection, &cursor, 0, true),
+            false => self.page_by_id(collection, &cursor, from, true),
+        }
     }
 
     /// Answers a further page.
@@ -81,8 +79,8 @@ impl Read<'_> {
         let (id, position) = token::read(text).ok_or(Error::CursorNotFound)?;
         let cursor = self.core.cursors.find(id, &self.asked(), collection)?;
         match (&cursor.source, position) {
-            (Source::Ranked(..), Position::Rank(from)) => self.ranked_page(&cursor, from, false),
-            (Source::ById(_), Position::Id(from)) => self.page_by_id(&cursor, Some(from), false),
+            (Source::Ranked(..), Position::Rank(from)) => self.ranked_page(collection, &cursor, from, false),
+            (Source::ById(_), Position::Id(from)) => self.page_by_id(collection, &cursor, Some(from), false),
             _ => Err(Error::CursorNotFound),
         }
     }
@@ -92,11 +90,17 @@ impl Read<'_> {
     }
 
     /// Writes a page of a ranking.
-    fn ranked_page(&mut self, cursor: &Arc<Cursor>, from: usize, is_first: bool) -> Result<(), Error> {
-        let Source::Ranked(by, shared, most) = &cursor.source else { return Err(Error::CursorNotFound) };
+    fn ranked_page(
+        &mut self,
+        collection: &Collection,
+        cursor: &Arc<Cursor>,
+        from: usize,
+        is_first: bool,
+    ) -> Result<(), Error> {
+        let Source::Ranked(by, shared) = &cursor.source else { return Err(Error::CursorNotFound) };
         let end = from.saturating_add(cursor.limit);
-        let ranking = self.extended(cursor, (by, shared), end.saturating_add(1).min(*most))?;
-        let view = self.view_of(cursor)?;
+        let ranking = self.extended(cursor, (by, shared), end.saturating_add(1))?;
+        let view = collection.without_expired_since(&cursor.snapshot.view);
         let mut hits = ranking.page(from, cursor.limit);
         // What has expired since, or what the caller may not reach any more.
         let within = self.shown();
@@ -121,12 +125,13 @@ impl Read<'_> {
     /// Writes a page of points by their ids.
     fn page_by_id(
         &mut self,
+        collection: &Collection,
         cursor: &Arc<Cursor>,
-        from: Option<crate::types::PointId>,
+        from: Option<PointId>,
         is_first: bool,
     ) -> Result<(), Error> {
         let Source::ById(request) = &cursor.source else { return Err(Error::CursorNotFound) };
-        let view = self.view_of(cursor)?;
+        let view = collection.without_expired_since(&cursor.snapshot.view);
         let filter = if is_first { request.filter.clone() } else { self.within(request.filter.clone()) };
         let page = ScrollRequest { offset: from, filter, ..request.clone() };
         let page = query::scroll(&view, &page, self.deadline)?;
@@ -136,12 +141,6 @@ impl Read<'_> {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
         Ok(())
-    }
-
-    /// The view of a cursor without the points whose time has come since (C17).
-    fn view_of(&self, cursor: &Cursor) -> Result<Arc<View>, Error> {
-        let held = self.core.catalog.enter(&self.request.collection)?;
-        Ok(held.collection()?.without_expired_since(&cursor.snapshot.view))
     }
 
     /// Keeps a cursor that has a further page; writes whether it has.
@@ -166,11 +165,11 @@ impl Read<'_> {
         (by, shared): (&RankedBy, &Shared),
         wanted: usize,
     ) -> Result<Arc<Ranking>, Error> {
-        let ranking = Arc::clone(&shared.lock());
+        let (ranking, most) = (Arc::clone(&shared.lock()), self.core.limits.max_result_window);
+        let wanted = wanted.min(most);
         if ranking.len() >= wanted || ranking.is_whole() {
             return Ok(ranking);
         }
-        let most = self.core.limits.max_result_window;
         let reach = wanted.max(ranking.len().saturating_mul(EXTENSION)).min(most);
         // Without the lock: another request of the cursor may do the same, and has what is there meanwhile.
         let hits = self.rank(&cursor.snapshot, by, reach)?;
@@ -184,6 +183,13 @@ impl Read<'_> {
         }
         // The places of hits that were answered stay: another extension counts.
         Ok(Arc::clone(&current))
+    }
+
+    /// A ranking with its first `wanted` hits, at most as many as it may have.
+    fn ranked(&self, snapshot: &Arc<Snapshot>, by: RankedBy, wanted: usize) -> Result<Source, Error> {
+        let reach = wanted.min(self.core.limits.max_result_window);
+        let ranking = Ranking::new(&self.rank(snapshot, &by, reach)?, reach);
+        Ok(Source::Ranked(by, Shared::new(Arc::new(ranking))))
     }
 
     /// The first `reach` hits.
