@@ -2,13 +2,9 @@
  * `npm run bench:groups -- --data FOLDER …`: grouped queries beside the same queries without groups, in one process, through
  * the engine's threads. `crates/bench/src/bin/groups_bench.rs` says how.
  */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compiled } from './compiled.mjs';
 import { readFlags, whole } from './flags.mjs';
-import { machine } from './machine.mjs';
+import { runNative } from './native.mjs';
 
 const USAGE = `npm run bench:groups -- --data FOLDER [flags]
 
@@ -32,17 +28,12 @@ const flags = readFlags(
   USAGE,
   { queries: whole, rounds: whole, limit: whole, size: whole },
 );
-// Before the work: the commit of the tree may change meanwhile.
-const started = machine('bench:groups');
-const folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-groups-'));
-try {
-  const json = join(folder, 'groups.json');
-  const numbers = ['queries', 'rounds', 'limit', 'size'].flatMap((name) => [`--${name}`, flags[name]]);
-  const args = [flags.data, '--data', join(folder, 'data'), '--json', json, ...numbers];
-  const { status } = spawnSync(await compiled('kithdb-bench', 'groups_bench'), args, { stdio: 'inherit' });
-  if (status !== 0) throw new Error(`groups_bench ended with ${status}`);
-  const report = { machine: started, ...JSON.parse(readFileSync(json, 'utf8')) };
-  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+await runNative(
+  'bench:groups',
+  'groups_bench',
+  (folder) => [
+    ...[flags.data, '--data', join(folder, 'data')],
+    ...['queries', 'rounds', 'limit', 'size'].flatMap((name) => [`--${name}`, flags[name]]),
+  ],
+  flags.out,
+);

@@ -165,13 +165,10 @@ pub fn best_rows(mut rows: Vec<(f32, Row)>, k: usize, tie: impl Fn(Row, Row) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::VectorParams;
-    use crate::field::FieldArena;
+    use crate::field::reranking::tests::{error_of, table};
     use crate::index::Distance;
-    use crate::types::{Metric, PointOffset};
+    use crate::types::Metric;
     use proptest::prelude::*;
-
-    const DIM: usize = 3;
 
     /// The best groups with their best rows, by the distances themselves.
     fn expected(groups: &[Vec<(f32, Row)>], (limit, size): (usize, usize)) -> Vec<Vec<(f32, Row)>> {
@@ -192,14 +189,8 @@ mod tests {
             query in prop::array::uniform3(0u8..40), limit in 1usize..12, size in 1usize..6,
             noise in prop_oneof![Just(0.0f32), 0.01f32..60.0], seed in any::<u64>(),
         ) {
-            let params = VectorParams::new(DIM, Metric::Euclid);
-            let (mut arena, mut bytes) = (FieldArena::new(&params, 4 << 10), Vec::new());
-            for (owner, (vector, _)) in (0..).zip(&vectors) {
-                bytes.clear();
-                params.row_format().encode(&vector.map(f32::from), &mut bytes);
-                arena.push(&bytes, PointOffset::new(owner));
-            }
-            let (table, query) = (arena.table(), query.map(f32::from));
+            let rows: Vec<[u8; 3]> = vectors.iter().map(|&(vector, _)| vector).collect();
+            let (table, query) = (table(&rows), query.map(f32::from));
             let distance = Distance::of(Metric::Euclid, table.format);
             let reranking =
                 Reranking { table: &table, distance, query: &query, k: size, stop: &|| false, is_timed: false };
@@ -208,12 +199,7 @@ mod tests {
             for (at, (vector, group)) in vectors.iter().enumerate() {
                 let row = Row::new(at as u32);
                 let exact = distance.one(&query, table.row(row));
-                let mixed = vector.iter().fold(seed, |mixed, &x| {
-                    (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                });
-                // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
-                let error = noise * (0.5 + (mixed >> 32 & 255) as f32 / 510.0);
-                let estimate = exact + if mixed >> 63 == 0 { error } else { -error };
+                let estimate = exact + error_of(*vector, noise, seed);
                 known[*group].push((exact, row));
                 // Some come without an estimate, as those of a tail do.
                 match at % 7 {

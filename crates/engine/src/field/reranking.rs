@@ -171,16 +171,16 @@ impl Errors {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::config::VectorParams;
     use crate::field::FieldArena;
     use crate::types::{Metric, PointOffset};
     use proptest::prelude::*;
 
-    const DIM: usize = 3;
+    pub const DIM: usize = 3;
 
-    fn table(vectors: &[[u8; DIM]]) -> FieldTable {
+    pub fn table(vectors: &[[u8; DIM]]) -> FieldTable {
         let params = VectorParams::new(DIM, Metric::Euclid);
         let mut arena = FieldArena::new(&params, 4 << 10);
         let mut bytes = Vec::new();
@@ -190,6 +190,14 @@ mod tests {
             arena.push(&bytes, PointOffset::new(owner));
         }
         arena.table()
+    }
+
+    /// The error of an estimate: in both directions, the largest twice the smallest; equal vectors have equal codes.
+    pub fn error_of(vector: [u8; DIM], noise: f32, seed: u64) -> f32 {
+        let mixed =
+            vector.iter().fold(seed, |mixed, &x| (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let size = noise * (0.5 + (mixed >> 32 & 255) as f32 / 510.0);
+        if mixed >> 63 == 0 { size } else { -size }
     }
 
     fn by_row(a: Row, b: Row) -> Ordering {
@@ -212,15 +220,10 @@ mod tests {
             let rows: Vec<Row> = (0..vectors.len() as u32).map(Row::new).collect();
             let all = reranking.all(&rows, by_row).unwrap();
             prop_assert_eq!(all.len(), k.min(rows.len()));
-            // Errors in both directions, the largest twice the smallest; equal vectors have equal codes.
             let mut estimates: Vec<(f32, Row)> = rows.iter().map(|&row| {
                 let vector = vectors[row.index()];
-                let mixed = vector.iter().fold(seed, |mixed, &x| {
-                    (mixed ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                });
                 let exact = reranking.distance.one(&query, table.row(row));
-                let size = noise * (0.5 + (mixed >> 32 & 255) as f32 / 510.0);
-                (exact + if mixed >> 63 == 0 { size } else { -size }, row)
+                (exact + error_of(vector, noise, seed), row)
             }).collect();
             estimates.sort_by(|a, b| a.0.total_cmp(&b.0));
             let promising = reranking.promising(estimates.iter().copied(), 0, &[], by_row).unwrap();

@@ -1,6 +1,8 @@
 //! Numbers that are as good as random and follow from a seed.
 
-/// SplitMix64 (Steele, Lea & Flood, *Fast splittable pseudorandom number generators*, 2014).
+use crate::vectors::split_mix;
+
+/// The numbers of [`split_mix`].
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -13,11 +15,7 @@ impl Random {
     /// The next 64 bits.
     #[inline(always)]
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        split_mix(&mut self.0)
     }
 
     /// A number below `bound`, which is not 0. Its bias is below 2⁻³² of the bound.

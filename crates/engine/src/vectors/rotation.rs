@@ -13,7 +13,8 @@ pub(super) fn signs(dim: usize, seed: u64) -> Vec<u8> {
 }
 
 /// The next number of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-fn split_mix(state: &mut u64) -> u64 {
+#[inline(always)]
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -8,7 +8,8 @@ import { NO_FILTER, readFilter, type FilterDraft } from '../points/filter';
 import { FilterBuilder } from '../points/filter-builder';
 import { count, plural } from '../service/format';
 import { linkTo } from '../service/location';
-import { fieldLabel, vectorFields, type CollectionInfo, type VectorField } from '../service/types';
+import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
+import { VectorChoice } from '../search/vector-choice';
 import { Drawn } from './drawn';
 import { useDrawing, type Stage } from './drawing';
 import { requestOf, type Method, type Wanted } from './projection';
@@ -114,16 +115,13 @@ function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
   return (
     <>
       <div class="columns">
-        {fields.length > 1 && (
-          <SelectField
-            label="Vector"
-            value={draft.using}
-            choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
-            change={(using) => {
-              change({ using });
-            }}
-          />
-        )}
+        <VectorChoice
+          fields={fields}
+          value={draft.using}
+          change={(using) => {
+            change({ using });
+          }}
+        />
         <SelectField
           label="Points at random"
           value={draft.size}

@@ -11,7 +11,8 @@ import { count, milliseconds, plural } from '../service/format';
 import { useAction } from '../service/loading';
 import { percent } from '../service/recall';
 import { path, result } from '../service/request';
-import { fieldLabel, vectorFields, type CollectionInfo, type VectorField } from '../service/types';
+import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
+import { VectorChoice } from '../search/vector-choice';
 import { RecallChart } from './chart';
 import { measure, MOST_QUERIES, requestsOf, type Measured, type Plan, type Progress } from './measuring';
 
@@ -94,16 +95,13 @@ function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
   return (
     <>
       <div class="columns">
-        {fields.length > 1 && (
-          <SelectField
-            label="Vector"
-            value={draft.using}
-            choices={fields.map((of) => ({ value: of.name, label: fieldLabel(of) }))}
-            change={(using) => {
-              change({ using });
-            }}
-          />
-        )}
+        <VectorChoice
+          fields={fields}
+          value={draft.using}
+          change={(using) => {
+            change({ using });
+          }}
+        />
         <SelectField
           label="Points that are searched for"
           value={draft.queries}

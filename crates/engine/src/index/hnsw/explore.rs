@@ -57,7 +57,7 @@ impl Hnsw {
                 nearest.offer(start);
             }
         }
-        let (mut hops, mut told, mut only_wanted) = (0u32, 0, false);
+        let (mut hops, mut reported, mut only_wanted) = (0u32, 0, false);
         loop {
             while let Some(node) = nearest.expand_next() {
                 if hops.is_multiple_of(HOPS_PER_CHECK) && stop() {
@@ -83,8 +83,8 @@ impl Hnsw {
                 }
             }
             let radius = nearest.is_full().then(|| nearest.entries().last().map(|worst| worst.distance()));
-            let Some(further) = pause(radius.flatten(), &met[told..]) else { return Ok(()) };
-            told = met.len();
+            let Some(further) = pause(radius.flatten(), &met[reported..]) else { return Ok(()) };
+            reported = met.len();
             only_wanted |= further.only_wanted;
             nearest.widen(further.width, met);
         }

@@ -1,9 +1,10 @@
 //! Hits grouped by a field of the payload: the best groups, and of each the best hits (C12).
 //!
-//! A group is as good as its best hit, so the best groups are those of the best hits. A first search finds enough hits to
-//! fill all groups if no group has more than its share of them. If too few groups are found, others are searched for
-//! outside the groups that are full. Then, of each group that is not full, its points are searched. Scores do not depend on
-//! what is searched, so what is found fits together. docs/query.md has the reasons.
+//! A group is as good as its best hit, so the best groups are those of the best hits. The first search is a walk that goes
+//! on for the groups that are not full (`walk`) or, where there can be none, a search for enough hits to fill all groups
+//! if no group has more than its share of them. If too few groups are found, others are searched for outside the groups
+//! that are full. Then, of each group that is not full, its points are searched. Scores do not depend on what is searched,
+//! so what is found fits together. docs/query.md has the reasons.
 
 mod found;
 mod members;
