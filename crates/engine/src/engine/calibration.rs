@@ -6,7 +6,7 @@ use super::Options;
 use super::pool::Priority;
 use crate::catalog::Catalog;
 use crate::collection::{Collection, Snapshot};
-use crate::field::calibration::{Calibration, LEAST, WHOLE};
+use crate::field::calibration::{Calibration, LEAST};
 use crate::query::calibrating::{measurable, measure, rows_of};
 use crate::scheduling::{BackgroundWork, thread_time, yield_to_reads};
 use crate::supervision::{self, Stop, Task};
@@ -135,7 +135,7 @@ fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool)
     if samples >= LEAST && samples.is_multiple_of(EVERY) && is_better {
         slot.current.store(Some(Arc::new(next.clone())));
     }
-    *slot.next.lock() = (samples < WHOLE).then_some(next);
+    *slot.next.lock() = (samples < slot.whole(next.is_live)).then_some(next);
     true
 }
 

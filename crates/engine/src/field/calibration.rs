@@ -15,7 +15,7 @@ pub const HITS: [usize; 2] = [10, 100];
 pub const SHARES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 /// Share of matches from which a filter counts as none.
 const EVERYTHING: f64 = 0.99;
-/// Queries of a whole calibration.
+/// Queries of a whole calibration with vectors of points. One with vectors of searches has as many as are kept.
 pub const WHOLE: u32 = 256;
 /// Queries from which on one is used.
 pub const LEAST: u32 = 32;
@@ -282,6 +282,12 @@ impl FieldCalibration {
         self.queries.lock().len() >= ENOUGH_QUERIES
     }
 
+    /// How many queries a whole calibration has. A vector of a search that was measured twice would make the bounds too
+    /// narrow: there are as many queries as vectors.
+    pub fn whole(&self, is_live: bool) -> u32 {
+        if is_live { self.queries.lock().len() as u32 } else { WHOLE }
+    }
+
     /// The calibration, if it suits a graph of that recipe and a table of so many rows.
     pub fn fitting(&self, recipe: &Recipe, rows: (u32, u64)) -> Option<Arc<Calibration>> {
         self.current.load_full().filter(|calibration| calibration.fits(recipe, rows))
@@ -394,9 +400,11 @@ mod tests {
         let field = FieldCalibration::default();
         (0..63).for_each(|at| field.note_query(&[at as f32]));
         assert!(!field.has_queries() && field.query(0).is_none());
+        assert_eq!((field.whole(true), field.whole(false)), (63, WHOLE));
         (63..100_000).for_each(|at| field.note_query(&[at as f32]));
         assert_eq!(field.queries.lock().len(), KEPT_QUERIES);
         let late = field.queries.lock().iter().filter(|query| query[0] > 50_000.0).count();
         assert!(late > KEPT_QUERIES / 2, "{late} of the later half");
+        assert_eq!(field.whole(true), KEPT_QUERIES as u32);
     }
 }
