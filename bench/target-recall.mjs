@@ -54,10 +54,8 @@ const FILTERS = { none: undefined, '40 %': below(40), '10 %': below(10) };
 const LIMIT = 10;
 const UPSERTED = 500;
 const BATCH = 50;
-/** Searches before a run, of which the engine keeps as many for its calibration. */
+/** Searches before a run: the engine keeps as many, and a whole calibration measures each of them. */
 const LIVE_QUERIES = 128;
-/** Queries of a whole calibration. */
-const WHOLE = 256;
 /** The calibration is over when the process uses less of one processor for so long. */
 const IDLE = { share: 0.1, ms: 1000 };
 
@@ -140,7 +138,7 @@ async function measureRun(db, set, run) {
   const order = set.queries.map((_, at) => (at + run * live) % set.queries.length);
   const queries = order.map((at) => set.queries[at]);
   await answers(db, queries.slice(0, live), undefined, { hnsw_ef: 64 });
-  await untilCalibrated(db);
+  await untilCalibrated(db, live);
   const measured = queries.slice(live, live + Number(flags.queries));
   const found = [];
   for (const [filter, condition] of Object.entries(FILTERS)) {
@@ -156,15 +154,15 @@ async function measureRun(db, set, run) {
   return found;
 }
 
-/** A whole calibration is there, and no other one is being made. */
-async function untilCalibrated(db) {
+/** A calibration with so many queries of searches is there, and no other one is being made. */
+async function untilCalibrated(db, live) {
   for (;;) {
     const before = process.cpuUsage();
     await sleep(IDLE.ms);
     const { user, system } = process.cpuUsage(before);
     const isIdle = (user + system) / 1000 < IDLE.share * IDLE.ms;
     const { recall_estimate } = await db.getCollection('c');
-    if (isIdle && recall_estimate?.samples === WHOLE) return;
+    if (isIdle && recall_estimate?.samples === live) return;
   }
 }
 
