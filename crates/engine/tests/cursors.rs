@@ -138,7 +138,7 @@ fn a_page_by_a_field_is_full_although_points_had_expired_before_the_first_c17_c2
     let engine = TestEngine::new(15);
     let config = json!({"vectors": {"size": 2, "distance": "Dot"}, "expire_at_key": "until"});
     engine.ok("create_collection", "c", config);
-    let point = |id: u64| json!({"id": id, "vector": [id, 1], "payload": {"n": id, "until": if id % 2 == 0 { 1u64 } else { 1 << 40 }}});
+    let point = |id: u64| json!({"id": id, "vector": [id, 1], "payload": {"n": id, "until": if id.is_multiple_of(2) { 1u64 } else { 1 << 40 }}});
     engine.ok("upsert_points", "c", json!({"points": (0..40).map(point).collect::<Vec<_>>()}));
     engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
     engine.build_indexes();
