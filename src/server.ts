@@ -304,6 +304,7 @@ function makeEngine(start: Start, factory: EngineFactory): Promise<Engine> {
     return factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
       ...{ calibrationShare: calibrationPercent / 100, reportedCollections: metricsCollections },
+      ...(config.slowRequestMs !== undefined && { slowRequestMs: config.slowRequestMs }),
       ...(scrubMbPerSecond > 0 && { scrub }),
       ...(models !== undefined && { models }),
     });

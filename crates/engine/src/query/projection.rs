@@ -192,7 +192,6 @@ impl<'a> Sample<'a> {
                 query: &vector,
                 k: lists.width() + 1,
                 quantization: QuantizationParams::default(),
-                is_timed: false,
             };
             let params = WalkParams { ef, traversal, starts: &starts, avoided: None };
             let tie = |a: Row, b: Row| a.cmp(&b);
