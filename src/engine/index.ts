@@ -363,11 +363,7 @@ class Facade implements Engine {
     return this.lastCall;
   }
 
-  private call(
-    id: number,
-    start: () => void,
-    profiled?: EngineRequest['profiled'],
-  ): Promise<Answer> {
+  private call(id: number, start: () => void, profiled?: EngineRequest['profiled']): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.calls.set(id, { resolve, reject, profiled });
       try {
