@@ -133,6 +133,12 @@ fn a_profile_has_nothing_of_the_request_and_there_is_none_before_a_search_c13() 
     let (answer, profile) = profiled(&client, request("query", "c", &json!({"query": [1.0]})));
     assert_eq!(answer.expect_err("two components are wanted").code(), "dimension_mismatch");
     assert_eq!(profile, None);
+    // One that fails later on says what it did until then.
+    let formula =
+        json!({"prefetch": {"query": [3.0, 4.0]}, "query": {"formula": {"sum": ["$score", "name"]}}});
+    let (answer, profile) = profiled(&client, request("query", "c", &formula));
+    assert_eq!(answer.expect_err("a name is no number").code(), "bad_request");
+    assert_eq!(profile.expect("the prefetch was searched")["searches"], 1);
     let late = Request { timeout: Some(Duration::ZERO), ..request("query", "c", &body) };
     assert_eq!(profiled(&client, late).1, None);
 }
