@@ -4,6 +4,7 @@ import { DIALECTS, type Dialect } from './http/dialect';
 import type { Lifecycle } from './http/lifecycle';
 import type { RequestCounts } from './http/request-counts';
 import type { AuthRoute, HandledRoute, PlainRoute, Route } from './http/route-table';
+import type { MetricSources } from './metrics/exposition';
 import { metricsRoute } from './metrics/route';
 import { descriptionRoute } from './system/description';
 import { snapshotRoutes } from './snapshots/routes';
@@ -22,7 +23,7 @@ export function allRoutes(
   lifecycle: Lifecycle,
   requests: RequestCounts,
   kithdbVersion: string,
-  metricsKeptMs?: number,
+  metrics: Pick<MetricSources, 'keptMs' | 'lastBackup'> = {},
   dialect: Dialect = DIALECTS.specification,
   pages: readonly (PlainRoute | HandledRoute)[] = [],
   snapshots?: SnapshotService,
@@ -35,12 +36,7 @@ export function allRoutes(
     ...plainRoutes(lifecycle, kithdbVersion, dialect),
     descriptionRoute(),
     ...pages,
-    metricsRoute({
-      lifecycle,
-      requests,
-      kithdbVersion,
-      ...(metricsKeptMs !== undefined && { keptMs: metricsKeptMs }),
-    }),
+    metricsRoute({ lifecycle, requests, kithdbVersion, ...metrics }),
     ...reportRoutes(lifecycle, kithdbVersion),
     settingsRoute(settings),
     ...authRoutes,

@@ -32,6 +32,7 @@ import type { OwnAddress } from './mcp-host/own-server';
 import { mcpRoutes } from './mcp-host/route';
 import { BadModel } from './models/bad-model';
 import { ConfiguredModels } from './models/configured-models';
+import { LastBackup } from './operations/last-backup';
 import { reportScrub } from './operations/scrub-report';
 import { reportStart } from './operations/start-report';
 import { reportHealthIssues } from './operations/health-report';
@@ -90,6 +91,7 @@ interface Start {
   readonly lifecycle: Lifecycle;
   readonly state: ProcessState;
   readonly snapshots: SnapshotService;
+  readonly lastBackup: LastBackup;
   /** Undefined where no SDK of OpenTelemetry was registered. */
   readonly tracing: Tracing | undefined;
   /** Every step adds how to close what it opened. */
@@ -118,6 +120,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   cleanUp.add('tracing', () => tracing?.flush());
   const start: Start = {
     ...{ config, log, lifecycle, cleanUp, snapshots, tracing },
+    lastBackup: new LastBackup(config.dataDir),
     state: localProcessState(config),
   };
   const auth = openStore(start);
@@ -219,7 +222,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
       lifecycle,
       requests,
       productVersion(),
-      undefined,
+      { lastBackup: () => start.lastBackup.finishedAt },
       dialect,
       [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
       snapshots,
@@ -304,6 +307,7 @@ function makeEngine(start: Start, factory: EngineFactory): Promise<Engine> {
     return factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
       ...{ calibrationShare: calibrationPercent / 100, reportedCollections: metricsCollections },
+      ...(config.slowRequestMs !== undefined && { slowRequestMs: config.slowRequestMs }),
       ...(scrubMbPerSecond > 0 && { scrub }),
       ...(models !== undefined && { models }),
     });
@@ -337,6 +341,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
       });
       // Before any data endpoint is served.
       await store.compareWith(engine);
+      await start.lastBackup.read();
     }
     if (!lifecycle.becomeReady(engine)) {
       return false;
@@ -356,7 +361,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
 
 /** Opens the socket for commands on this machine. The server works without it. */
 async function openControlSocket(
-  { config, log, lifecycle }: Start,
+  { config, log, lifecycle, lastBackup }: Start,
   engine: Engine,
   store: AuthService,
   cleanUp: CleanUp,
@@ -379,7 +384,11 @@ async function openControlSocket(
     };
     const createAdmin = (password: string) => store.createAdmin(password);
     const readiness = () => lifecycle.readiness;
-    const services = { staging, readiness, createAdmin, resetPassword, rotateSecret, tokens: store };
+    const noteBackup = () => lastBackup.note();
+    const services = {
+      ...{ staging, readiness, createAdmin, resetPassword, rotateSecret, noteBackup },
+      tokens: store,
+    };
     const control = await openControl(config.dataDir, services, log);
     cleanUp.add('control socket', () => control.close());
   } catch (error) {

@@ -22,6 +22,7 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
   refuseBucketFlags(flags, 'to');
   const { makeBackup } = await import('../operations/backup.js');
   const outcome = await makeBackup({ dataDir, to, tokenStore, ...(base !== undefined && { base }) });
+  await noteMade(dataDir, outcome, console);
   return report(outcome, outcome, console, flags);
 }
 
@@ -80,7 +81,8 @@ async function rotate(
 ): Promise<ExitCode> {
   try {
     const { rotateBackups } = await import('../operations/backup-rotation.js');
-    const { outcome, removed, whole } = await rotateBackups(place, source, keep);
+    const made = (outcome: BackupOutcome): Promise<void> => noteMade(source.dataDir, outcome, console);
+    const { outcome, removed, whole } = await rotateBackups(place, source, keep, made);
     const code = report(outcome, { ...outcome, removed, whole }, console, flags);
     if (!flags.has('json')) {
       const gone = removed.length === 0 ? 'nothing was removed' : `removed: ${removed.join(', ')}`;
@@ -89,6 +91,17 @@ async function rotate(
     return code;
   } finally {
     close();
+  }
+}
+
+/** Notes a whole backup in the data directory. One that cannot be noted is made all the same. */
+async function noteMade(dataDir: string, outcome: BackupOutcome, { stderr }: Console): Promise<void> {
+  const { isWhole } = await import('../operations/backup.js');
+  if (!isWhole(outcome)) return;
+  const { noteBackup } = await import('../operations/note-backup.js');
+  const why = await noteBackup(dataDir);
+  if (why !== undefined) {
+    stderr.write(`kithdb: the backup is made; its time could not be noted in ${dataDir}: ${why}\n`);
   }
 }
 

@@ -304,7 +304,7 @@ export interface components {
       ef_construct?: number | null;
       /** @description Candidates that a search keeps when it does not say. */
       ef_search?: number | null;
-      /** @description Recall that a search chooses its width for when it does not say; it overrides `ef_search`. */
+      /** @description Recall that a search chooses its width for when it does not say; it overrides `ef_search`. In a change of a collection null takes it away. */
       target_recall?: number | null;
       /** @description In KB of vectors. */
       full_scan_threshold?: number | null;
@@ -1995,7 +1995,7 @@ export interface components {
        * @default 10000
        */
       sample?: number | null;
-      /** @description The name of a dense vector; the unnamed one when absent. */
+      /** @description The name of a dense vector or of a multi-vector, of which the mean counts; the unnamed one when absent. */
       using?: string | null;
       /**
        * @description By the two principal components, or by the layout of UMAP, which begins at those.

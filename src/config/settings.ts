@@ -337,7 +337,8 @@ export const SETTINGS = {
     fallback: 1000,
     fallbackText: '1000',
     placeholder: 'MS',
-    about: 'Requests that take so many milliseconds or more are logged as warnings; 0 for none.',
+    about:
+      'Requests that take so many milliseconds or more are logged as warnings, searches with what they did; 0 for none.',
   }),
   auditLog: setting<string | undefined>({
     group: 'Logging',

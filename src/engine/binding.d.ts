@@ -134,6 +134,8 @@ export interface Completion {
   code?: string
   /** The details of a failure as a JSON object. */
   details?: string
+  /** What a slow search did, as a JSON object. */
+  profile?: string
 }
 
 /**
@@ -564,6 +566,8 @@ export interface OpenOptions {
   calibrationShare?: number
   /** Collections that reports have figures of; none when absent. */
   reportedCollections?: number
+  /** Searches that take half of so many milliseconds complete with their profile; none when absent. */
+  slowRequestMs?: number
   /** How files are read in the background for signs of decay; not at all when absent. */
   scrub?: NativeScrubOptions
   /** How the directory is shared with other processes; as a server has it when absent. */

@@ -15,6 +15,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
+  type SearchProfile,
   type HealthIssue,
   type TextInput,
   type TextModels,
@@ -66,6 +67,7 @@ interface NumberedRequest {
 interface Call {
   resolve(envelope: Answer): void;
   reject(error: Error): void;
+  readonly profiled?: EngineRequest['profiled'];
 }
 
 /** An engine over `options.dataDir`. Nothing is opened yet, and the native binding is not loaded. */
@@ -76,7 +78,7 @@ export function openNativeEngine(options: EngineOptions): Engine {
 /** What the binding opens an engine with; it takes no options that are undefined. */
 function nativeOptions(options: EngineOptions): OpenOptions {
   const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
-  const { calibrationShare, reportedCollections } = options;
+  const { calibrationShare, reportedCollections, slowRequestMs } = options;
   return {
     dataDir,
     ...(searchThreads === undefined ? {} : { searchThreads }),
@@ -84,6 +86,7 @@ function nativeOptions(options: EngineOptions): OpenOptions {
     ...(limits === undefined ? {} : { limits }),
     ...(calibrationShare === undefined ? {} : { calibrationShare }),
     ...(reportedCollections === undefined ? {} : { reportedCollections }),
+    ...(slowRequestMs === undefined ? {} : { slowRequestMs }),
     ...(scrub === undefined ? {} : { scrub }),
     ...(sharing === undefined ? {} : { sharing }),
     ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
@@ -172,7 +175,7 @@ class Facade implements Engine {
       limits,
       caller,
     } = request;
-    return this.call(id, () => {
+    const execute = (): void => {
       native.execute(
         id,
         place,
@@ -189,7 +192,8 @@ class Facade implements Engine {
         limits,
         caller,
       );
-    });
+    };
+    return this.call(id, execute, request.profiled);
   }
 
   /** Executes a request; where it has texts of models, once more when their vectors are in its body (C16). */
@@ -359,9 +363,9 @@ class Facade implements Engine {
     return this.lastCall;
   }
 
-  private call(id: number, start: () => void): Promise<Answer> {
+  private call(id: number, start: () => void, profiled?: EngineRequest['profiled']): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.calls.set(id, { resolve, reject });
+      this.calls.set(id, { resolve, reject, profiled });
       try {
         start();
       } catch (error) {
@@ -399,10 +403,11 @@ class Facade implements Engine {
     }
   }
 
-  private complete({ id, envelope, code, details }: Completion): void {
+  private complete({ id, envelope, code, details, profile }: Completion): void {
     const call = this.calls.get(id);
     this.calls.delete(id);
     if (call === undefined) return;
+    if (profile !== undefined) call.profiled?.(JSON.parse(profile) as SearchProfile);
     if (envelope !== undefined) {
       call.resolve(envelope);
       return;

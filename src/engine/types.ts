@@ -94,7 +94,12 @@ export interface EngineRequest {
    * a write that is logged already; a call after the answer does nothing.
    */
   readonly whenAbandoned?: ((callback: () => void) => void) | undefined;
+  /** Takes the profile of a slow search ({@link EngineOptions.slowRequestMs}), before the request is answered. */
+  readonly profiled?: ((profile: SearchProfile) => void) | undefined;
 }
+
+/** What the searches of a request planned and what that cost, as the log has it (C13). It has nothing of what was searched for. */
+export type SearchProfile = Readonly<Record<string, unknown>>;
 
 /** Which vectors cross as 32-bit floats beside the JSON. */
 export interface Packing {
@@ -430,6 +435,8 @@ export interface EngineOptions {
   readonly calibrationShare?: number;
   /** Collections that {@link EngineInternals} has figures of; none when absent. */
   readonly reportedCollections?: number;
+  /** Searches that take half of so many milliseconds in the engine are profiled; none when absent. */
+  readonly slowRequestMs?: number;
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
 }

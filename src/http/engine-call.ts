@@ -186,6 +186,9 @@ function engineRequest(
     ...(exchange.credential !== undefined && { caller: exchange.credential }),
     body,
     hold: (bytes) => reservation.grow?.(bytes) === undefined,
+    profiled: (profile) => {
+      exchange.search = profile;
+    },
     // Also called when the answer has been written, when there is nothing left to cancel.
     whenAbandoned: (callback) => {
       exchange.whenOver(callback);

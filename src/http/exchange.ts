@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from '../engine/types';
+import type { Answer, SearchProfile } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
 import { COMPRESSED_ABOVE_BYTES, compress, isOnePiece, writeCompressed } from './compressed-answer';
 import { announcedLength } from './content';
@@ -50,6 +50,8 @@ export class Exchange implements RouteContext, Refusable {
   principal: PrincipalKind = 'none';
   /** Whose credential it carries, such as `token 7`; undefined where none counts. */
   credential: string | undefined;
+  /** What its searches did, where the engine took long. */
+  search: SearchProfile | undefined;
   /** Its span, where requests are traced. */
   trace: RequestTrace | undefined;
   /** What its access token may reach, as JSON for the engine; all where absent (C15). */

@@ -13,7 +13,7 @@ export interface RequestLogOptions {
 
 /**
  * Writes one line for each request at its end, where the level of the log has them. A line has the pattern of the route and
- * the name of the collection, and never a path, an id of a point, a query or a credential.
+ * the name of the collection, that of a slow search what it did (C13), and never a path, an id of a point, a query or a credential.
  */
 export class RequestLog {
   readonly #logsAll: boolean;
@@ -32,7 +32,8 @@ export class RequestLog {
   ended(exchange: Exchange, seconds: number): void {
     const ms = seconds * 1000;
     if (ms >= this.#slowMs) {
-      this.log.warn(this.#line(exchange, ms), 'slow request');
+      const { search } = exchange;
+      this.log.warn({ ...this.#line(exchange, ms), ...(search !== undefined && { search }) }, 'slow request');
     } else if (this.#logsAll) {
       const words = exchange.wasAnswered() ? 'request' : 'request aborted by the client';
       this.log.info(this.#line(exchange, ms), words);

@@ -145,6 +145,16 @@ export function scrubFamilies(report: ScrubReport): readonly Family[] {
   ];
 }
 
+/** When the last whole backup of the data directory was made, in seconds since 1970. */
+export function backupFamily(finishedAt: number | undefined): Family {
+  return {
+    type: 'gauge',
+    name: 'kithdb_last_backup_timestamp_seconds',
+    help: 'When kithdb backup last made a whole backup of the data directory; 0 when it never has',
+    samples: () => [{ value: finishedAt ?? 0 }],
+  };
+}
+
 function internalFamilies(internals: EngineInternals): readonly Family[] {
   const { memory, memoryUse, expiredPoints, cursors, cursorBytes, searches, recall, reads, kernels } =
     internals;

@@ -6,6 +6,7 @@ import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
 import { collectionFamilies } from './collection-metrics';
 import {
+  backupFamily,
   engineFamilies,
   healthIssueFamilies,
   panicFamilies,
@@ -22,6 +23,8 @@ export interface MetricSources {
   readonly kithdbVersion: string;
   /** For so long a text is the answer to every request; a second when absent. */
   readonly keptMs?: number;
+  /** When the last whole backup of the data directory was made, in seconds since 1970. */
+  readonly lastBackup?: () => number | undefined;
 }
 
 /** How long a text is kept: making it costs milliseconds of the event loop, and scrapers may be many. */
@@ -44,13 +47,14 @@ export function metricsReport(sources: MetricSources): () => Promise<Report> {
   };
 }
 
-function reportMaker({ lifecycle, requests, kithdbVersion }: MetricSources): () => Promise<Report> {
+function reportMaker(sources: MetricSources): () => Promise<Report> {
+  const { lifecycle, requests, kithdbVersion, lastBackup = () => undefined } = sources;
   const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
     await open?.refresh();
     const server = [...serverFamilies(lifecycle, requests, kithdbVersion), ...requestFamilies(requests)];
-    const families = [...server, ...(open === undefined ? [] : familiesOf(open))];
+    const families = [...server, ...(open === undefined ? [] : familiesOf(open, lastBackup()))];
     const texts = [await ofProcess.metrics(), await registryOf(families).metrics()];
     for (const family of collectionFamilies(open?.status().internals?.collections ?? [])) {
       // Each may have a thousand collections: other requests take their turn in between.
@@ -61,12 +65,13 @@ function reportMaker({ lifecycle, requests, kithdbVersion }: MetricSources): () 
   };
 }
 
-function familiesOf(engine: Engine): readonly Family[] {
+function familiesOf(engine: Engine, lastBackup: number | undefined): readonly Family[] {
   return [
     ...engineFamilies(engine.status()),
     ...healthIssueFamilies(engine.healthIssues()),
     ...panicFamilies(engine.panics()),
     ...scrubFamilies(engine.scrub()),
+    backupFamily(lastBackup),
   ];
 }
 

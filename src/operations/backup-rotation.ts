@@ -40,17 +40,20 @@ const UNFINISHED_MS = 7 * 24 * 3600 * 1000;
 
 /**
  * Makes a backup in a place, and then removes all whole ones but the newest `keep`. Only a new one that is whole replaces
- * another: after one of damaged data nothing is removed, since an earlier one may have whole what is damaged now.
+ * another: after one of damaged data nothing is removed, since an earlier one may have whole what is damaged now. `made` is
+ * called with the new one before earlier ones are looked at.
  * @throws BackupError
  */
 export async function rotateBackups(
   place: BackupPlace,
   source: BackupSource,
   keep: number,
+  made: (outcome: BackupOutcome) => Promise<void> = () => Promise.resolve(),
   now = new Date(),
 ): Promise<Rotation> {
   const stamp = freeStamp(await place.entries(), now);
   const outcome = await place.make(stamp, source);
+  await made(outcome);
   try {
     const entries = await place.entries();
     const expired = isWhole(outcome) ? expiredOf(entries, stamp, keep, now) : [];

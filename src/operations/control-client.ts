@@ -115,6 +115,14 @@ export function rotateSecretLive(dataDir: string): Promise<string | undefined> {
 }
 
 /**
+ * Lets the server that runs on a data directory note that a whole backup of it was made; undefined when none runs.
+ * @returns as {@link resetPasswordLive}.
+ */
+export function noteBackupLive(dataDir: string): Promise<string | undefined> {
+  return changeLive(dataDir, (folder) => ({ kind: 'note backup', folder }), 'time of the last backup');
+}
+
+/**
  * Lets the server that runs on a data directory carry out an order about access tokens; undefined when none runs.
  * @returns what became of it, or why nothing did: a sentence without its full stop.
  */

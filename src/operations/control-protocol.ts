@@ -22,7 +22,8 @@ export type ControlRequest =
       readonly password: string;
     }
   | {
-      readonly kind: 'rotate secret';
+      /** `note backup`: a whole backup of the directory was made. */
+      readonly kind: 'rotate secret' | 'note backup';
       /** As above. */
       readonly folder: string;
     }
@@ -45,7 +46,7 @@ export interface BackupAnswer {
   readonly quarantined: readonly string[];
 }
 
-/** A server's answer to `create admin`, `reset password` and `rotate secret`: it is done, or the folder is not the one that is served. */
+/** A server's answer to `create admin`, `reset password`, `rotate secret` and `note backup`: it is done, or the folder is not the one that is served. */
 export interface ChangeAnswer {
   readonly change: 'done' | 'other folder';
 }
@@ -90,7 +91,7 @@ export function readRequest(line: string): ControlRequest | undefined {
   if (kind === 'backup' || kind === 'health') {
     return { kind };
   }
-  if (kind === 'rotate secret' && typeof folder === 'string') {
+  if ((kind === 'rotate secret' || kind === 'note backup') && typeof folder === 'string') {
     return { kind, folder };
   }
   const order = readTokenOrder(fields);

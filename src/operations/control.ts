@@ -29,6 +29,8 @@ export interface ControlServices {
   /** Replaces the JWT secret; false where it comes from a setting. */
   readonly rotateSecret: () => Promise<boolean>;
   readonly tokens: AccessTokens;
+  /** Notes that a whole backup was made. */
+  readonly noteBackup: () => Promise<void>;
 }
 
 /** The socket on which a running server takes requests of commands on its own machine. */
@@ -121,6 +123,12 @@ async function serve(socket: Socket, work: Work): Promise<void> {
         (await work.services.rotateSecret()) ? undefined : SECRET_OF_SETTING,
       );
       break;
+    case 'note backup':
+      await change(socket, request.folder, work, async () => {
+        await work.services.noteBackup();
+        return undefined;
+      });
+      break;
     case 'list tokens':
     case 'create token':
     case 'rotate token':
@@ -153,7 +161,7 @@ async function change(
       answer(socket, typeof made === 'string' ? { error: made } : (made ?? { change: 'done' }));
     }
   } catch (error) {
-    log.error({ err: error }, 'a command on this machine could not change the store of authentication');
+    log.error({ err: error }, 'what a command on this machine asked for could not be done');
     answer(socket, { error: isDiskFull(error) ? diskFull(dataDir) : explained(error) });
   }
   socket.end();

@@ -99,6 +99,9 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByRole('button', { name: 'Change settings' }).click();
     await page.getByText('The settings are changed.').waitFor();
     await page.getByText('As it is: 99 %').waitFor();
+    await page.getByLabel('No target recall any more').check();
+    await page.getByRole('button', { name: 'Change settings' }).click();
+    await page.getByText('As it is: none').waitFor();
     await page.getByText('Add a vector', { exact: true }).click();
     const form = page.getByRole('form', { name: 'Add a vector' });
     await form.getByLabel('Name').fill('words');

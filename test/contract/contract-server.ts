@@ -18,6 +18,8 @@ export class ContractServer {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'kithdb-contract-'));
   /** The lines that said that the server is ready (C11.3). */
   readonly printed: string[] = [];
+  /** The lines of its log, from warnings on. */
+  readonly logged: Json[] = [];
   private running: RunningServer | undefined;
   private engine: Engine | undefined;
   private made = 0;
@@ -47,7 +49,10 @@ export class ContractServer {
     const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...flags]);
     const env = { KITHDB_TOKEN_STORE: 'memory', KITHDB_SEARCH_THREADS: '1', ...this.env };
     this.running = await startServer(loadConfig({ commandLine, env, terminal: false }), {
-      log: { log: pino({ level: 'silent' }), flush: () => undefined },
+      log: {
+        log: pino({ level: 'warn' }, { write: (line) => this.logged.push(JSON.parse(line)) }),
+        flush: () => undefined,
+      },
       print: (line) => this.printed.push(line),
       ownsProcess: false,
       openEngine: (options) => (this.engine = openNativeEngine(options)),

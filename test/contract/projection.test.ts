@@ -58,7 +58,7 @@ describe('C6.10 the projection', () => {
   });
 
   it.each([
-    [{ using: 'words' }, 400, /^using: only dense vectors/],
+    [{ using: 'words' }, 400, /^using: sparse vectors are not projected/],
     [{ using: 'absent' }, 400, /absent/],
     [{}, 400, /v/],
     [{ using: 'v', sample: 0 }, 400, /^sample: value 0 invalid/],

@@ -84,6 +84,23 @@ describe('C14 target recall over HTTP', () => {
     expect(given.ef).toBe(33);
     expect(given).not.toHaveProperty('target_recall');
     expect(await explained({ exact: true })).not.toHaveProperty('target_recall');
+    await ok('PATCH', '/collections/c', { hnsw_config: { ef_search: 70 } });
+    expect((await info()).config.hnsw_config).toMatchObject({ target_recall: 0.97, ef_search: 70 });
+  });
+
+  it('C14 a null takes the default away, and nothing else', async () => {
+    await ok('PATCH', '/collections/c', { hnsw_config: { target_recall: null } });
+    expect((await info()).config.hnsw_config).not.toHaveProperty('target_recall');
+    expect((await info()).config.hnsw_config).toMatchObject({ ef_search: 70, m: 4 });
+    const explanation = await explained({});
+    expect(explanation).toMatchObject({ ef: 70 });
+    expect(explanation).not.toHaveProperty('target_recall');
+    // A vector field has that of its collection again, and its other settings.
+    const field = (target_recall: unknown) => ({ vectors: { '': { hnsw_config: { target_recall } } } });
+    await ok('PATCH', '/collections/c', { ...field(0.9), hnsw_config: { target_recall: 0.8 } });
+    expect(await explained({})).toMatchObject({ target_recall: 0.9 });
+    await ok('PATCH', '/collections/c', field(null));
+    expect(await explained({})).toMatchObject({ target_recall: 0.8 });
   });
 
   it('C14 the typed client has it', async () => {

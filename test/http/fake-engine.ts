@@ -10,6 +10,7 @@ import {
   type EngineStatus,
   type IncomingBody,
   type ScrubReport,
+  type SearchProfile,
   type HealthIssue,
 } from '../../src/engine/types';
 
@@ -50,7 +51,7 @@ const INTERNALS: EngineInternals = {
 };
 
 /** A request as the engine saw it. */
-type SeenRequest = Omit<EngineRequest, 'body' | 'whenAbandoned'> & { readonly body?: Buffer };
+type SeenRequest = Omit<EngineRequest, 'body' | 'whenAbandoned' | 'profiled'> & { readonly body?: Buffer };
 
 /** A body whose bytes a test can read. As in the real engine, the memory of its parts is detached. */
 export class FakeBody implements IncomingBody {
@@ -81,6 +82,8 @@ export class FakeEngine implements Engine {
   gate: Promise<void> | undefined;
   /** Each request is answered with this, when set. */
   answer: Buffer | undefined;
+  /** What each request did, when set. */
+  profile: SearchProfile | undefined;
   opening: Promise<void> = Promise.resolve();
   closed = false;
   /** The time that the last close was given. */
@@ -104,12 +107,13 @@ export class FakeEngine implements Engine {
     return body;
   }
 
-  async execute({ body: incoming, whenAbandoned, ...rest }: EngineRequest): Promise<Buffer> {
+  async execute({ body: incoming, whenAbandoned, profiled, ...rest }: EngineRequest): Promise<Buffer> {
     let answered = false;
     whenAbandoned?.(() => {
       if (!answered) this.abandoned++;
     });
     const body = incoming instanceof FakeBody ? incoming.bytes : undefined;
+    if (this.profile !== undefined) profiled?.(this.profile);
     this.requests.push({ ...rest, ...(body !== undefined && { body }) });
     await this.gate;
     answered = true;

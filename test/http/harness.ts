@@ -80,7 +80,7 @@ export async function startService(
     lifecycle,
     requests,
     '0.1.0',
-    overrides.metricsKeptMs ?? 0,
+    { keptMs: overrides.metricsKeptMs ?? 0 },
     dialect,
     [],
     new SnapshotService(new SnapshotStore(NO_FOLDER, { maxSnapshots: 1, maxSnapshotBytes: 1 })),

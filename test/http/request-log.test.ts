@@ -27,6 +27,16 @@ it('a slow request is a warning', async () => {
   await service.close();
 });
 
+it('C13 the line of a request that was not slow has nothing of what its search did', async () => {
+  const service = await startService({ requestLog: { slowMs: 3_600_000 } });
+  service.engine.profile = { searches: 1 };
+  await send(service, 'POST', '/collections/books/points/query', { json: { query: [1, 0] } });
+  const line = service.logged.find(({ msg }) => msg === 'request');
+  expect(line).toMatchObject({ collection: 'books' });
+  expect(line).not.toHaveProperty('search');
+  await service.close();
+});
+
 it('the audit log has who changed what from where, and nothing of points', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-audit-'));
   const path = join(folder, 'audit.log');

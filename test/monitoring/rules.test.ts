@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ContractServer } from '../contract/contract-server';
@@ -29,7 +29,7 @@ function metricsOf(expression: string): readonly (readonly [name: string, select
 /** Labels that Prometheus adds to what it scrapes. */
 const ADDED: ReadonlySet<string> = new Set(['instance', 'job']);
 
-describe('the dashboard and the alert rules', () => {
+describe('the metrics that are named by the dashboard, by alert rules and by the console', () => {
   let server: ContractServer;
   /** The labels of each sample of the metrics, by its name, and the same with their values. */
   const labels = new Map<string, Set<string>>();
@@ -68,7 +68,7 @@ describe('the dashboard and the alert rules', () => {
     }
   };
 
-  it('name metrics and labels that the server has', () => {
+  it('are those of the server, with their labels', () => {
     const dashboard = JSON.parse(readFileSync(join(CONTRIB, 'grafana', 'kithdb.json'), 'utf8')) as {
       readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
     };
@@ -85,5 +85,17 @@ describe('the dashboard and the alert rules', () => {
     rules.forEach(({ expr }) => {
       check(expr);
     });
+  });
+
+  it('are those of the server in the console too', () => {
+    const folder = join(__dirname, '..', '..', 'src', 'console', 'app');
+    const files = (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
+      /\.tsx?$/.test(name),
+    );
+    const named = files.flatMap((name) =>
+      metricsOf(readFileSync(join(folder, name), 'utf8')).map(([metric]) => metric),
+    );
+    expect(named).toContain('kithdb_last_backup_timestamp_seconds');
+    expect(named.filter((metric) => !labels.has(metric))).toEqual([]);
   });
 });

@@ -218,6 +218,7 @@ describe('C11.4 backup and restore', () => {
         resetPassword: () => Promise.resolve('no admin' as const),
         rotateSecret: () => Promise.resolve(false),
         tokens: NO_TOKENS,
+        noteBackup: () => Promise.resolve(),
       };
       const control = await openControl(dataDir, services, pino({ level: 'silent' }));
       await backedUpWithoutIt();

@@ -66,6 +66,7 @@ async function open(silenceMs?: number, resetPassword?: () => Promise<PasswordRe
     resetPassword: resetPassword ?? (() => Promise.resolve('done' as const)),
     rotateSecret: () => Promise.resolve(true),
     tokens: NO_TOKENS,
+    noteBackup: () => Promise.resolve(),
   };
   control = await openControl(dataDir, services, SILENT, silenceMs);
 }
@@ -308,6 +309,7 @@ describe('C3.3, C11.4 kithdb admin reset-password beside a running server', () =
       },
       rotateSecret: () => Promise.resolve(true),
       tokens: NO_TOKENS,
+      noteBackup: () => Promise.resolve(),
     };
     control = await openControl(dataDir, services, SILENT);
     const longest = `Aa1${'\u0001'.repeat(1021)}`;

@@ -18,24 +18,43 @@ pub struct Completion {
     pub code: Option<String>,
     /// The details of a failure as a JSON object.
     pub details: Option<String>,
+    /// What a slow search did, as a JSON object.
+    pub profile: Option<String>,
 }
 
 impl Completion {
     /// A success.
     pub fn success(id: u32, envelope: Vec<u8>) -> Completion {
-        Completion { id, envelope: Some(envelope.into()), code: None, details: None }
+        Completion { id, envelope: Some(envelope.into()), code: None, details: None, profile: None }
     }
 
     /// A failure.
     pub fn failure(id: u32, error: &Error) -> Completion {
         let details = String::from_utf8_lossy(&error.details_json()).into_owned();
-        Completion { id, envelope: None, code: Some(error.code().to_string()), details: Some(details) }
+        Completion {
+            id,
+            envelope: None,
+            code: Some(error.code().to_string()),
+            details: Some(details),
+            profile: None,
+        }
     }
 
     /// The failure to open a data directory.
     pub fn open_failed(id: u32, why: &str) -> Completion {
         let details = String::from_utf8_lossy(&message_details(why)).into_owned();
-        Completion { id, envelope: None, code: Some("open_failed".to_string()), details: Some(details) }
+        Completion {
+            id,
+            envelope: None,
+            code: Some("open_failed".to_string()),
+            details: Some(details),
+            profile: None,
+        }
+    }
+
+    /// The same with the profile of its search.
+    pub fn with_profile(self, profile: Option<String>) -> Completion {
+        Completion { profile, ..self }
     }
 }
 

@@ -22,7 +22,7 @@ use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
     Access, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Packing,
-    Report, Request, SharedFolder, Strictness, decide_for,
+    Profile, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -30,7 +30,7 @@ use options::OpenOptions;
 use status::{NativeCollectionFigures, NativeHealthIssue, NativePanics, NativeScrub, NativeStatus};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// An engine over one data directory, in this process or in the one that owns the directory.
@@ -42,6 +42,8 @@ pub struct NativeEngine {
     bodies: Arc<Bodies>,
     calls: Arc<Calls>,
     handles: Arc<Handles>,
+    /// From which time on searches complete with their profiles; not set where none do.
+    slow: Arc<OnceLock<Duration>>,
 }
 
 #[napi]
@@ -57,6 +59,7 @@ impl NativeEngine {
             bodies: Arc::default(),
             calls: Arc::default(),
             handles: Arc::default(),
+            slow: Arc::default(),
         })
     }
 
@@ -65,6 +68,10 @@ impl NativeEngine {
     #[napi(catch_unwind)]
     pub fn open(&self, id: u32, options: OpenOptions) -> napi::Result<()> {
         let (slot, completions) = (Arc::clone(&self.folder), Arc::clone(&self.completions));
+        if let Some(ms) = options.slow_request_ms {
+            // The request is not over when the engine has answered it.
+            self.slow.get_or_init(|| milliseconds(ms) / 2);
+        }
         on_own_thread("kith-open", move || {
             let opened = catch_unwind(AssertUnwindSafe(|| open(&options)));
             completions.push(match opened {
@@ -171,6 +178,8 @@ impl NativeEngine {
             Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let now = Instant::now();
+        let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
+        let slow = SlowSearch::of(operation, start, &self.slow);
         let request = Request {
             operation,
             collection,
@@ -183,7 +192,8 @@ impl NativeEngine {
             caller: caller.unwrap_or_default().into(),
             timeout: timeout_ms.map(milliseconds),
             body,
-            start: now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now),
+            start,
+            profile: slow.as_ref().map(|slow| Arc::clone(&slow.profile)),
             answer_room: answer_room.map(|bytes| bytes as usize),
             identity,
             cancellation: self.calls.begin(id),
@@ -193,7 +203,7 @@ impl NativeEngine {
             request,
             Box::new(move |result| {
                 calls.end(id);
-                complete(&completions, id, result, kept);
+                complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
             }),
         );
     }
@@ -425,15 +435,38 @@ fn complete(
     id: u32,
     result: Result<Vec<u8>, Error>,
     kept: Option<(Arc<Handles>, Kept)>,
+    profile: Option<String>,
 ) {
     match result {
-        Ok(envelope) => completions.succeed(id, envelope),
+        Ok(envelope) if profile.is_none() => completions.succeed(id, envelope),
+        Ok(envelope) => completions.push(Completion::success(id, envelope).with_profile(profile)),
         Err(error) => {
             if let Some((handles, kept)) = kept.filter(|_| error.code() == "vectors_wanted") {
                 handles.keep(id, kept);
             }
-            completions.push(Completion::failure(id, &error));
+            completions.push(Completion::failure(id, &error).with_profile(profile));
         }
+    }
+}
+
+/// A search whose profile is wanted if it is slow.
+struct SlowSearch {
+    profile: Arc<Profile>,
+    start: Instant,
+    from: Duration,
+}
+
+impl SlowSearch {
+    /// Nothing where profiles are not wanted, and of other operations.
+    fn of(operation: Operation, start: Instant, slow: &OnceLock<Duration>) -> Option<SlowSearch> {
+        let from = *slow.get().filter(|_| operation.is_search())?;
+        Some(SlowSearch { profile: Arc::default(), start, from })
+    }
+
+    /// The profile, if it was slow.
+    fn json(self) -> Option<String> {
+        let json = (self.start.elapsed() >= self.from).then(|| self.profile.json())??;
+        Some(String::from_utf8_lossy(&json).into_owned())
     }
 }
 

@@ -23,6 +23,8 @@ pub struct OpenOptions {
     pub calibration_share: Option<f64>,
     /// Collections that reports have figures of; none when absent.
     pub reported_collections: Option<u32>,
+    /// Searches that take half of so many milliseconds complete with their profile; none when absent.
+    pub slow_request_ms: Option<f64>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
     /// How the directory is shared with other processes; as a server has it when absent.

@@ -105,6 +105,7 @@ impl Call {
             start: self.start,
             identity: self.id.map(|id| CallIdentity { id, first_sent: self.first_sent }),
             answer_room: self.answer_room,
+            profile: None,
             cancellation: self.cancellation.clone(),
         }
     }

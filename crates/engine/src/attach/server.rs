@@ -296,6 +296,7 @@ impl Connection {
             start: Instant::now(),
             identity,
             answer_room: sent.answer_room.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
+            profile: None,
             cancellation,
         };
         let connection = Arc::clone(self);

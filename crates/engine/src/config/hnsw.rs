@@ -62,7 +62,7 @@ impl HnswConfig {
             m: diff.m.unwrap_or(self.m),
             ef_construct: diff.ef_construct.unwrap_or(self.ef_construct),
             ef_search: diff.ef_search.unwrap_or(self.ef_search),
-            target_recall: diff.target_recall.or(self.target_recall),
+            target_recall: diff.target_recall.unwrap_or(self.target_recall),
             full_scan_threshold: diff.full_scan_threshold.unwrap_or(self.full_scan_threshold),
             max_indexing_threads: diff.max_indexing_threads.unwrap_or(self.max_indexing_threads),
             on_disk: diff.on_disk.unwrap_or(self.on_disk),
@@ -87,7 +87,7 @@ impl HnswConfig {
             m: Some(self.m),
             ef_construct: Some(self.ef_construct),
             ef_search: Some(self.ef_search),
-            target_recall: self.target_recall,
+            target_recall: Some(self.target_recall),
             full_scan_threshold: Some(self.full_scan_threshold),
             max_indexing_threads: Some(self.max_indexing_threads),
             on_disk: Some(self.on_disk),
@@ -108,8 +108,8 @@ pub struct HnswDiff {
     pub ef_construct: Option<usize>,
     /// As [`HnswConfig::ef_search`].
     pub ef_search: Option<usize>,
-    /// As [`HnswConfig::target_recall`].
-    pub target_recall: Option<f64>,
+    /// As [`HnswConfig::target_recall`]. `Some(None)` is an override only of a request: it removes what there is.
+    pub target_recall: Option<Option<f64>>,
     /// As [`HnswConfig::full_scan_threshold`].
     pub full_scan_threshold: Option<u64>,
     /// As [`HnswConfig::max_indexing_threads`].
@@ -136,7 +136,7 @@ impl HnswDiff {
                 "m" => diff.m = fields::size(r, 0, MAX_M)?,
                 "ef_construct" => diff.ef_construct = fields::size(r, 4, Hnsw::MAX_EF_CONSTRUCT as u64)?,
                 "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
-                "target_recall" => diff.target_recall = r.optional(fields::recall)?,
+                "target_recall" => diff.target_recall = Some(r.optional(fields::recall)?),
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
                     diff.full_scan_threshold = fields::integer(r, 10)?;
                 }
@@ -158,7 +158,7 @@ impl HnswDiff {
             m: newer.m.or(self.m),
             ef_construct: newer.ef_construct.or(self.ef_construct),
             ef_search: newer.ef_search.or(self.ef_search),
-            target_recall: newer.target_recall.or(self.target_recall),
+            target_recall: newer.target_recall.or(self.target_recall).filter(Option::is_some),
             full_scan_threshold: newer.full_scan_threshold.or(self.full_scan_threshold),
             max_indexing_threads: newer.max_indexing_threads.or(self.max_indexing_threads),
             on_disk: newer.on_disk.or(self.on_disk),
@@ -186,7 +186,7 @@ impl HnswDiff {
         object.field("m", self.m.map(|m| m as u64), number);
         object.field("ef_construct", self.ef_construct.map(|ef| ef as u64), number);
         object.field("ef_search", self.ef_search.map(|ef| ef as u64), number);
-        object.field("target_recall", self.target_recall, write_f64);
+        object.field("target_recall", self.target_recall.flatten(), write_f64);
         object.field("full_scan_threshold", self.full_scan_threshold, number);
         object.field("max_indexing_threads", self.max_indexing_threads, number);
         object.field("on_disk", self.on_disk, fields::write_flag);

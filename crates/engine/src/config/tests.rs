@@ -60,6 +60,34 @@ fn full() -> Value {
 }
 
 #[test]
+fn a_null_removes_a_target_recall_and_nothing_else_c14() {
+    let of_field = json!({"size": 4, "distance": "Dot", "hnsw_config": {"m": 8, "target_recall": 0.9}});
+    let both = json!({"vectors": of_field, "hnsw_config": {"m": 32, "target_recall": 0.98}});
+    let config = create(&both).unwrap();
+    let targets = |config: &CollectionConfig| {
+        (
+            config.hnsw.target_recall,
+            config.effective_hnsw("").unwrap().target_recall,
+            config.effective_hnsw("").unwrap().m,
+        )
+    };
+    assert_eq!(targets(&config), (Some(0.98), Some(0.9), 8));
+    let patched =
+        |config: &CollectionConfig, body: Value| config.apply_patch(&patch(&body).unwrap()).unwrap();
+    let none = json!({"target_recall": null});
+    let field = patched(&config, json!({"vectors": {"": {"hnsw_config": none}}}));
+    assert_eq!(targets(&field), (Some(0.98), Some(0.98), 8));
+    let collection = patched(&config, json!({"hnsw_config": none}));
+    assert_eq!(targets(&collection), (None, Some(0.9), 8));
+    assert_eq!((collection.hnsw.m, info(&collection)["hnsw_config"].get("target_recall")), (32, None));
+    // As it is stored, and as a creation has it.
+    assert_eq!(targets(&patched(&collection, json!({"hnsw_config": {"m": 16}}))), (None, Some(0.9), 8));
+    let created =
+        json!({"vectors": {"size": 4, "distance": "Dot", "hnsw_config": none}, "hnsw_config": none});
+    assert_eq!(create(&created).unwrap(), create(&plain()).unwrap());
+}
+
+#[test]
 fn the_unnamed_vector_and_named_ones_are_told_apart_c4_3() {
     let unnamed = create(&plain()).unwrap();
     assert_eq!(unnamed.fields(), [("".into(), VectorParams::new(4, Metric::Dot))]);

@@ -153,7 +153,8 @@ impl VectorParams {
         Ok(VectorParams {
             size: size.ok_or_else(|| reader.missing("size"))?,
             metric: metric.ok_or_else(|| reader.missing("distance"))?,
-            hnsw: hnsw.unwrap_or_default(),
+            // There is nothing that a null could remove.
+            hnsw: HnswDiff::default().with(&hnsw.unwrap_or_default()),
             quantization,
             on_disk,
             memory,

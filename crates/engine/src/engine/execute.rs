@@ -3,6 +3,7 @@
 use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, read, upkeep, write};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::query::take_tally;
 use crate::storage::map_faults;
 use crate::supervision::{Failed, Task};
 use std::time::Duration;
@@ -90,6 +91,8 @@ fn answer_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Ve
         let faults = core.catalog.settle_map_faults();
         let supervisor = &core.catalog.shared().supervisor;
         let answer = supervisor.catch(Task::Request, None, || read::run(core, request, deadline));
+        // What is left of a search that failed is no part of the thread's next request.
+        core.searches.add(take_tally());
         if map_faults() == faults {
             return answer.unwrap_or_else(|why| Err(failure(&why)));
         }

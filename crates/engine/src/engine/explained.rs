@@ -1,6 +1,7 @@
 //! Searches that are explained (C13): they run one after the other on the thread of their request.
 
 use super::point_writer::{PointWriter, write_hits};
+use super::profile::{Part, timed};
 use super::read::Read;
 use super::search;
 use crate::api::explanation::{RequestTimes, write_explanation};
@@ -18,11 +19,13 @@ impl Read<'_> {
         &mut self,
         snapshot: &Arc<Snapshot>,
         request: &QueryRequest,
-        parse: Option<Duration>,
+        parse: Duration,
         is_list: bool,
     ) -> Result<(), Error> {
-        let (hits, explanation) =
-            search::explained(self.core, snapshot, request, self.request.access.as_ref(), self.deadline)?;
+        let found = timed(self.request.profile.as_deref(), Part::Search, || {
+            search::explained(self.core, self.request, snapshot, request, self.deadline)
+        });
+        let (hits, explanation) = found?;
         let times = self.write_timed(snapshot, request, &hits, is_list);
         write_explanation(self.explanation, &explanation, &self.with_arrival(times, parse));
         Ok(())
@@ -36,28 +39,23 @@ impl Read<'_> {
         &mut self,
         snapshot: &Arc<Snapshot>,
         requests: &[QueryRequest],
-        parse: Option<Duration>,
+        parse: Duration,
         is_list: bool,
     ) -> Result<(), Error> {
         let run = |(at, request): (usize, &QueryRequest)| {
             let found = match request.node.explain {
-                Some(_) => search::explained(
-                    self.core,
-                    snapshot,
-                    request,
-                    self.request.access.as_ref(),
-                    self.deadline,
-                )
-                .map(|(hits, explanation)| (hits, Some(explanation))),
-                None => {
-                    search::one(self.core, snapshot, request, self.request.access.as_ref(), self.deadline)
-                        .map(|hits| (hits, None))
-                }
+                Some(_) => search::explained(self.core, self.request, snapshot, request, self.deadline)
+                    .map(|(hits, explanation)| (hits, Some(explanation))),
+                None => search::one(self.core, self.request, snapshot, request, self.deadline)
+                    .map(|hits| (hits, None)),
             };
             found.map_err(|error| error.within(format!("searches[{at}]")))
         };
-        let found: Vec<(Vec<Hit>, Option<Explanation>)> =
-            requests.iter().enumerate().map(run).collect::<Result<_, _>>()?;
+        let found: Result<Vec<(Vec<Hit>, Option<Explanation>)>, Error> =
+            timed(self.request.profile.as_deref(), Part::Search, || {
+                requests.iter().enumerate().map(run).collect()
+            });
+        let found = found?;
         let mut times = Vec::with_capacity(found.len());
         self.out.push(b'[');
         for (at, (request, (hits, _))) in requests.iter().zip(&found).enumerate() {
@@ -78,12 +76,8 @@ impl Read<'_> {
         Ok(())
     }
 
-    fn with_arrival(&self, times: RequestTimes, parse: Option<Duration>) -> RequestTimes {
-        RequestTimes {
-            queue: self.begun.saturating_duration_since(self.request.start),
-            parse: parse.unwrap_or_default(),
-            ..times
-        }
+    fn with_arrival(&self, times: RequestTimes, parse: Duration) -> RequestTimes {
+        RequestTimes { queue: self.begun.saturating_duration_since(self.request.start), parse, ..times }
     }
 
     fn write_timed(

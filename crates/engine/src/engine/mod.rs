@@ -20,6 +20,7 @@ mod operation;
 mod options;
 mod point_writer;
 mod pool;
+mod profile;
 mod projections;
 mod read;
 mod report;
@@ -41,6 +42,7 @@ pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping};
 pub use operation::Operation;
 pub use options::Options;
+pub use profile::Profile;
 pub use report::{BackgroundPanic, Report, Reported};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{CollectionFigures, DiskBytes, InstructionSets, Status, instruction_sets};
@@ -126,6 +128,8 @@ pub struct Request {
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
+    /// Where it is noted what its searches did; nowhere when absent.
+    pub profile: Option<Arc<Profile>>,
     /// When the request arrived: the envelope's `time` counts from here.
     pub start: Instant,
     /// Says that the client has disconnected: the request is given up, unless it is logged already.
@@ -150,6 +154,7 @@ impl Request {
             caller: Box::default(),
             packing: Packing::default(),
             answer_room: None,
+            profile: None,
             start: Instant::now(),
             cancellation: Cancellation::default(),
         }

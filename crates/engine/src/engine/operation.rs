@@ -171,6 +171,25 @@ impl Operation {
         matches!(self, Flush | Optimize | RebuildIndex | LinkSnapshot)
     }
 
+    /// Whether it searches.
+    pub fn is_search(self) -> bool {
+        use Operation::*;
+        matches!(
+            self,
+            Search
+                | SearchBatch
+                | SearchGroups
+                | Query
+                | QueryBatch
+                | QueryGroups
+                | Recommend
+                | RecommendBatch
+                | RecommendGroups
+                | Discover
+                | DiscoverBatch
+        )
+    }
+
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
     pub fn reads_points(self) -> bool {
         use Operation::*;

@@ -3,6 +3,7 @@
 use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
 use super::point_writer::{PointOutput, PointWriter, write_hits};
+use super::profile::{Part, Profile, timed};
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
 use crate::api::{self, BodyWithWarnings, response, summaries};
@@ -18,7 +19,7 @@ use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs a read and answers the whole envelope.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
@@ -120,6 +121,20 @@ impl Read<'_> {
         use Operation::{Query, Scroll, Search};
         let has_pages = matches!(self.request.operation, Search | Query | Scroll);
         if has_pages { api::next_page(self.body) } else { Ok(None) }
+    }
+
+    fn profile(&self) -> Option<&Profile> {
+        self.request.profile.as_deref()
+    }
+
+    /// Time of reading the body, which has just been read.
+    fn parsed(&self) -> Duration {
+        let parsing = self.begun.elapsed();
+        if let Some(profile) = self.profile() {
+            profile.took(Part::Queue, self.begun.saturating_duration_since(self.request.start));
+            profile.took(Part::Parse, parsing);
+        }
+        parsing
     }
 
     /// The filter of the request and that of its caller.
@@ -226,7 +241,7 @@ impl Read<'_> {
             Operation::Discover => api::discover(body, limits)?,
             _ => api::query(body, limits)?,
         };
-        let parsing = parsed.node.explain.as_ref().map(|_| self.begun.elapsed());
+        let parsing = self.parsed();
         let is_list = self.request.operation != Operation::Query;
         self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
@@ -241,10 +256,13 @@ impl Read<'_> {
         if let Some(cursor) = parsed.cursor {
             return self.first_ranked_page(&held, &snapshot, parsed, cursor);
         }
-        let access = self.request.access.as_ref();
-        let hits = search::one(self.core, &snapshot, &parsed, access, self.deadline)?;
-        let mut writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.points, hits.len());
-        write_hits(self.out, &mut writer, &hits, is_list);
+        let hits = timed(self.profile(), Part::Search, || {
+            search::one(self.core, self.request, &snapshot, &parsed, self.deadline)
+        })?;
+        timed(self.request.profile.as_deref(), Part::Write, || {
+            let mut writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.points, hits.len());
+            write_hits(self.out, &mut writer, &hits, is_list);
+        });
         Ok(())
     }
 
@@ -256,7 +274,7 @@ impl Read<'_> {
             Operation::DiscoverBatch => api::discover_batch(body, limits)?,
             _ => api::query_batch(body, limits)?,
         };
-        let parsing = parsed.iter().any(|one| one.node.explain.is_some()).then(|| self.begun.elapsed());
+        let parsing = self.parsed();
         let is_list = self.request.operation != Operation::QueryBatch;
         self.check_lookups(&parsed)?;
         let held = self.enter()?;
@@ -269,11 +287,14 @@ impl Read<'_> {
             return self.explained_batch(&snapshot, &parsed, parsing, is_list);
         }
         let parsed = Arc::new(parsed);
-        let access = self.request.access.as_ref();
-        let results = search::batch(self.core, &snapshot, &parsed, access, self.deadline)?;
-        response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
-            let mut writer = PointWriter::new(&snapshot.view, &one.with, &mut self.points, hits.len());
-            write_hits(out, &mut writer, &hits, is_list);
+        let results = timed(self.profile(), Part::Search, || {
+            search::batch(self.core, self.request, &snapshot, &parsed, self.deadline)
+        })?;
+        timed(self.request.profile.as_deref(), Part::Write, || {
+            response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
+                let mut writer = PointWriter::new(&snapshot.view, &one.with, &mut self.points, hits.len());
+                write_hits(out, &mut writer, &hits, is_list);
+            });
         });
         Ok(())
     }
@@ -322,6 +343,7 @@ impl Read<'_> {
             Operation::RecommendGroups => api::recommend_groups(body, limits)?,
             _ => api::query_groups(body, limits)?,
         };
+        self.parsed();
         self.check_lookups(std::slice::from_ref(&parsed.query))?;
         if let (Some(lookup), Some(access)) = (&parsed.lookup, &self.request.access) {
             access.check(&lookup.collection, Right::Read)?;
@@ -336,7 +358,9 @@ impl Read<'_> {
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
         let access = self.request.access.as_ref();
         let within = access.and_then(|access| access.filter());
-        let groups = search::groups(self.core, &snapshot, &parsed, access, self.deadline)?;
+        let groups = timed(self.profile(), Part::Search, || {
+            search::groups(self.core, self.request, &snapshot, &parsed, self.deadline)
+        })?;
         let mut result = ObjectWriter::start(self.out);
         response::write_list(result.key("groups"), &groups, |out, group| {
             let mut object = ObjectWriter::start(out);

@@ -2,8 +2,9 @@
 
 use super::access::{Access, Right};
 use super::pool::Pool;
+use super::profile::Profile;
 use super::read::check_names;
-use super::{Core, shared_work};
+use super::{Core, Request, shared_work};
 use crate::catalog::Catalog;
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
@@ -11,38 +12,60 @@ use crate::error::Error;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
-use crate::query::{self, Explanation, Hit, List, Lookup, Prepared};
+use crate::query::{self, Explanation, Hit, List, Lookup, Prepared, Totals};
 use crate::types::PointOffset;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The hits of a query. Its prefetches are searched for on this thread and those that are free.
+/// Where it is added up what searches did.
+struct Sums {
+    of_engine: Arc<Totals>,
+    of_request: Option<Arc<Profile>>,
+}
+
+impl Sums {
+    fn of(core: &Core, request: &Request) -> Sums {
+        Sums { of_engine: Arc::clone(&core.searches), of_request: request.profile.clone() }
+    }
+
+    /// Adds what this thread's searches did.
+    fn settle(&self) {
+        let (tally, costs) = query::take_work();
+        self.of_engine.add(tally);
+        if let Some(profile) = &self.of_request {
+            profile.add(tally, costs);
+        }
+    }
+}
+
+/// The hits of a query that `of` asks for. Its prefetches are searched for on this thread and those that are free.
 pub fn one(
     core: &Core,
+    of: &Request,
     snapshot: &Arc<Snapshot>,
     request: &QueryRequest,
-    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    hits(core, snapshot, &Arc::new(prepare(core, snapshot, request, access)?), deadline)
+    hits(core, of, snapshot, &Arc::new(prepare(core, of, snapshot, request)?), deadline)
 }
 
 /// A query made ready to run.
 pub fn prepare(
     core: &Core,
+    of: &Request,
     snapshot: &Snapshot,
     request: &QueryRequest,
-    access: Option<&Arc<Access>>,
 ) -> Result<Prepared, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     request.node.check_models(&snapshot.view.state.config)?;
-    Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access })
+    Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access: of.access.as_ref() })
 }
 
 /// The hits of a query that is ready to run.
 pub fn hits(
     core: &Core,
+    of: &Request,
     snapshot: &Arc<Snapshot>,
     prepared: &Arc<Prepared>,
     deadline: &Deadline,
@@ -50,33 +73,34 @@ pub fn hits(
     let hits = if prepared.root.sources.is_empty() {
         query::run(snapshot, prepared, deadline)
     } else {
-        let lists = search_leaves(core, snapshot, prepared, deadline)?;
-        query::finish(snapshot, prepared, lists, deadline)
+        search_leaves(core, of, snapshot, prepared, deadline)
+            .and_then(|lists| query::finish(snapshot, prepared, lists, deadline))
     };
-    core.searches.add(query::take_tally());
+    Sums::of(core, of).settle();
     hits
 }
 
 /// The groups of a query (C12).
 pub fn groups<'v>(
     core: &Core,
+    of: &Request,
     snapshot: &'v Arc<Snapshot>,
     request: &GroupsRequest,
-    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Group<'v>>, Error> {
     check_names(&snapshot.view, &request.query.with.vector)?;
     let widened = groups::widened(request, core.limits.max_result_window);
     widened.node.check_models(&snapshot.view.state.config)?;
-    let mut prepared = Prepared::new(snapshot, &widened, &Others { catalog: &core.catalog, access })?;
+    let others = Others { catalog: &core.catalog, access: of.access.as_ref() };
+    let mut prepared = Prepared::new(snapshot, &widened, &others)?;
     if groups::can_continue(&prepared) {
         let found = groups::search(snapshot, &prepared, request, deadline);
-        core.searches.add(query::take_tally());
+        Sums::of(core, of).settle();
         return found;
     }
     groups::find_all(&mut prepared);
     let prepared = Arc::new(prepared);
-    let hits = hits(core, snapshot, &prepared, deadline)?;
+    let hits = hits(core, of, snapshot, &prepared, deadline)?;
     Ok(groups::group_hits(snapshot, &prepared, request, &hits))
 }
 
@@ -86,13 +110,18 @@ pub fn groups<'v>(
 /// As [`one`], and those of [`query::explain`].
 pub fn explained(
     core: &Core,
+    of: &Request,
     snapshot: &Snapshot,
     request: &QueryRequest,
-    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    query::explain(snapshot, request, &Others { catalog: &core.catalog, access }, deadline)
+    let others = Others { catalog: &core.catalog, access: of.access.as_ref() };
+    let (hits, explanation) = query::explain(snapshot, request, &others, deadline)?;
+    if let Some(profile) = &of.profile {
+        explanation.steps.iter().for_each(|step| profile.add(step.tally, None));
+    }
+    Ok((hits, explanation))
 }
 
 /// What each leaf of a query finds.
@@ -101,6 +130,7 @@ pub fn explained(
 /// That of the first leaf that has one.
 fn search_leaves(
     core: &Core,
+    of: &Request,
     snapshot: &Arc<Snapshot>,
     prepared: &Arc<Prepared>,
     deadline: &Deadline,
@@ -108,13 +138,13 @@ fn search_leaves(
     let count = prepared.leaves().len();
     let answers = Arc::new(Answers::of(count));
     let work = {
-        let (searches, deadline) = (Arc::clone(&core.searches), deadline.clone());
+        let (sums, deadline) = (Sums::of(core, of), deadline.clone());
         let (answers, snapshot, prepared) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(prepared));
         move |at: usize| {
             if answers.is_wanted(at) {
                 answers.put(at, query::leaf(&snapshot, prepared.leaves()[at], &deadline));
-                searches.add(query::take_tally());
+                sums.settle();
             }
         }
     };
@@ -128,20 +158,19 @@ fn search_leaves(
 /// That of the first search that has one, with its place.
 pub fn batch(
     core: &Core,
+    of: &Request,
     snapshot: &Arc<Snapshot>,
     requests: &Arc<Vec<QueryRequest>>,
-    access: Option<&Arc<Access>>,
     deadline: &Deadline,
 ) -> Result<Vec<Vec<Hit>>, Error> {
     let threads = core.reads.lock().as_ref().map_or(1, Pool::threads);
     let groups = query::groups(snapshot, requests, threads);
     let answers = Arc::new(Answers::of(requests.len()));
     let work = {
-        let (catalog, searches, deadline) =
-            (Arc::clone(&core.catalog), Arc::clone(&core.searches), deadline.clone());
+        let (catalog, sums, deadline) = (Arc::clone(&core.catalog), Sums::of(core, of), deadline.clone());
         let (answers, snapshot, requests) =
             (Arc::clone(&answers), Arc::clone(snapshot), Arc::clone(requests));
-        let access = access.cloned();
+        let access = of.access.clone();
         move |group: &[usize]| {
             // What comes after a failure is not answered.
             if answers.is_wanted(group[0]) {
@@ -152,7 +181,7 @@ pub fn batch(
                 };
                 let others = Others { catalog: &catalog, access: access.as_ref() };
                 let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
-                searches.add(query::take_tally());
+                sums.settle();
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
             }
         }

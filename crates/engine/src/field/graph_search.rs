@@ -61,8 +61,6 @@ pub struct GraphSearch<'a> {
     pub k: usize,
     /// How codes stand in for the originals.
     pub quantization: QuantizationParams,
-    /// Whether the time of re-ranking is taken.
-    pub is_timed: bool,
 }
 
 impl GraphSearch<'_> {
@@ -176,7 +174,7 @@ impl GraphSearch<'_> {
 
     pub(super) fn reranking<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> Reranking<'s> {
         let distance = Distance::of(self.graph.metric, self.table.format);
-        Reranking { table: self.table, distance, query: self.query, k: self.k, stop, is_timed: self.is_timed }
+        Reranking { table: self.table, distance, query: self.query, k: self.k, stop }
     }
 }
 

@@ -193,7 +193,7 @@ mod tests {
             let (table, query) = (table(&rows), query.map(f32::from));
             let distance = Distance::of(Metric::Euclid, table.format);
             let reranking =
-                Reranking { table: &table, distance, query: &query, k: size, stop: &|| false, is_timed: false };
+                Reranking { table: &table, distance, query: &query, k: size, stop: &|| false };
             let mut known = vec![Vec::new(); 30];
             let mut groups = vec![GroupRows::default(); 30];
             for (at, (vector, group)) in vectors.iter().enumerate() {

@@ -28,8 +28,6 @@ pub(super) struct Reranking<'a> {
     pub k: usize,
     /// Ends the re-ranking once it returns true: originals may have to be read from disk.
     pub stop: &'a dyn Fn() -> bool,
-    /// Whether its time is taken.
-    pub is_timed: bool,
 }
 
 /// The best rows by their originals.
@@ -39,7 +37,7 @@ pub struct Ranked {
     pub best: Vec<(f32, Row)>,
     /// Rows that were compared by their originals after their codes.
     pub reranked: usize,
-    /// Time of that, where it is taken.
+    /// Time of that.
     pub took: Duration,
 }
 
@@ -67,7 +65,7 @@ impl Reranking<'_> {
         others: &[Row],
         tie: impl Fn(Row, Row) -> Ordering,
     ) -> Result<Ranked, Stopped> {
-        let start = self.is_timed.then(Instant::now);
+        let start = Instant::now();
         let mut candidates = candidates.peekable();
         let mut top = TopK::new(self.k, tie);
         let (mut rows, mut estimates) = (Vec::new(), Vec::new());
@@ -104,8 +102,7 @@ impl Reranking<'_> {
             most = distances.len();
         }
         self.compare(others, |_, distance, row| top.offer(distance, row))?;
-        let took = start.map_or(Duration::ZERO, |start| start.elapsed());
-        Ok(Ranked { best: top.into_sorted(), reranked: distances.len(), took })
+        Ok(Ranked { best: top.into_sorted(), reranked: distances.len(), took: start.elapsed() })
     }
 
     /// The estimate from which on a row is not among the best.
@@ -215,7 +212,7 @@ pub(super) mod tests {
             let table = table(&vectors);
             let query = query.map(f32::from);
             let reranking = Reranking {
-                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false, is_timed: false,
+                table: &table, distance: Distance::of(Metric::Euclid, table.format), query: &query, k, stop: &|| false,
             };
             let rows: Vec<Row> = (0..vectors.len() as u32).map(Row::new).collect();
             let all = reranking.all(&rows, by_row).unwrap();
@@ -243,14 +240,7 @@ pub(super) mod tests {
         let vectors: Vec<[u8; DIM]> = (0..29).map(|x| [if x < 27 { x } else { 0 }, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking {
-            table: &table,
-            distance,
-            query: &[0.0; DIM],
-            k: 20,
-            stop: &|| false,
-            is_timed: false,
-        };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 20, stop: &|| false };
         let estimates =
             (0..29).map(|row| (if row < 27 { (row * row) as f32 } else { 40_000.0 }, Row::new(row)));
         let found = reranking.promising(estimates, 0, &[], by_row).unwrap();
@@ -266,14 +256,7 @@ pub(super) mod tests {
         let vectors: Vec<[u8; DIM]> = (0..=255).map(|x| [x, 0, 0]).collect();
         let table = table(&vectors);
         let distance = Distance::of(Metric::Euclid, table.format);
-        let reranking = Reranking {
-            table: &table,
-            distance,
-            query: &[0.0; DIM],
-            k: 10,
-            stop: &|| false,
-            is_timed: false,
-        };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &|| false };
         let square = |row: u32| (row * row) as f32;
         let good = reranking
             .promising((0..256).map(|row| (square(row) + 0.1, Row::new(row))), 0, &[], by_row)
@@ -296,8 +279,7 @@ pub(super) mod tests {
             looks.set(looks.get() + 1);
             looks.get() == 3
         };
-        let reranking =
-            Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop, is_timed: false };
+        let reranking = Reranking { table: &table, distance, query: &[0.0; DIM], k: 10, stop: &stop };
         let rows = vec![Row::FIRST; 1_000_000];
         assert!(reranking.all(&rows, by_row).is_err());
         looks.set(0);

@@ -5,6 +5,7 @@ use super::matching::Matching;
 use super::nearest;
 use super::prepared::{Goal, Prepared};
 use super::run::{self, List, Lookup};
+use super::tally;
 use super::tree::{Query, QueryRequest};
 use super::vector_search::VectorSearch;
 use crate::collection::Snapshot;
@@ -82,8 +83,11 @@ pub fn query_group(
     let config = &snapshot.view.state.config;
     let searches: Vec<VectorSearch<'_>> =
         prepared.iter().flatten().filter_map(|one| search_of(config, one)).collect();
-    let mut matching = Matching::new(&snapshot.view.state, requests[0].node.filter.as_deref());
+    let count = searches.len() as u64;
+    let filter = requests[0].node.filter.as_deref();
+    let mut matching = tally::planned(count, || Matching::new(&snapshot.view.state, filter));
     let scanned = nearest::scan_many(snapshot, &searches, &mut matching, deadline);
+    tally::matched(count, &matching);
     let mut scanned = scanned.map(Vec::into_iter);
     let answers = prepared.iter().map(|one| {
         let one = one.as_ref().map_err(Error::clone)?;

@@ -95,8 +95,7 @@ pub fn explain(
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     let start = Instant::now();
-    let mut prepared = Prepared::new(snapshot, request, lookup)?;
-    prepared.for_each_step(&mut |step| step.params.is_timed = true);
+    let prepared = Prepared::new(snapshot, request, lookup)?;
     let preparing = start.elapsed();
     let sources = leaf_sources(&prepared.root);
     let mut steps = Vec::with_capacity(sources.len());
@@ -174,16 +173,24 @@ fn explain_leaf(
     let state = &snapshot.view.state;
     let start = Instant::now();
     let mut matching = Matching::new(state, step.filter.as_deref());
-    let planning = start.elapsed();
+    let (planning, is_indexed) = (start.elapsed(), matching.is_exact());
     let costs = costs(snapshot, step, deadline)?;
     take_tally();
     let start = Instant::now();
     let list = find(snapshot, step, &mut matching, step.params, deadline)?;
     let searching = start.elapsed();
-    let tally = take_tally();
+    let found = take_tally();
     let matches = match &step.filter {
         Some(filter) => Matching::new(state, Some(filter)).offsets(deadline)?.len(),
         None => state.live.len(),
+    };
+    let tally = Tally {
+        searches: 1,
+        unindexed: u64::from(!is_indexed),
+        plan_nanos: planning.as_nanos() as u64,
+        counted: 1,
+        matches,
+        ..found
     };
     let kind_at = |path: &JsonPath| {
         state.indexes.iter().find(|index| index.path() == path).map(|index| index.schema().kind())
@@ -262,7 +269,7 @@ fn described(step: &Step, costs: Option<&CostModel>, tally: &Tally) -> (&'static
 }
 
 /// The costs of the plans, in words.
-fn compared(costs: &CostModel) -> String {
+pub fn compared(costs: &CostModel) -> String {
     let cost = |plan| match costs.cost(plan) {
         cost if cost.is_finite() => format!("{:.0}", cost),
         _ => "too much".to_string(),

@@ -48,9 +48,10 @@ mod why;
 
 pub use batch::{groups, query_group};
 pub use count::count;
-pub use explain::{Explanation, ScoreDetail, StepFigures, explain};
+pub use explain::{Explanation, ScoreDetail, StepFigures, compared, explain};
 pub use facet::{FacetHit, FacetValue, facet};
 pub use matrix::{MatrixRow, matrix};
+pub use planner::CostModel;
 #[cfg(feature = "testing")]
 pub use planner::{Plan, forced};
 pub use prepared::Prepared;
@@ -58,7 +59,7 @@ pub use projection::{Projection, project};
 pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use scroll::{Page, scroll};
-pub use tally::{Tally, Totals, take_tally};
+pub use tally::{Tally, Totals, take_tally, take_work};
 pub use vector_search::Width;
 pub use why::{Loss, Why};
 

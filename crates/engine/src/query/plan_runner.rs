@@ -69,6 +69,7 @@ impl<'a> PlanRunner<'a> {
     pub fn run(&self, matching: &mut Matching<'_>) -> Result<Found, Error> {
         let costs = self.costs(matching)?;
         let mut plan = if self.bound.search.params.scans_codes { Plan::Scan } else { costs.first() };
+        tally::compared(&costs);
         tally::count(|tally| tally.start(plan));
         loop {
             let found = match plan {
@@ -147,14 +148,7 @@ impl<'a> PlanRunner<'a> {
     fn graph_search(&self) -> GraphSearch<'_> {
         let BoundSearch { search, table, query, .. } = self.bound;
         let quantization = search.params.quantization;
-        GraphSearch {
-            graph: self.graph,
-            table,
-            query,
-            k: search.k,
-            quantization,
-            is_timed: search.params.is_timed,
-        }
+        GraphSearch { graph: self.graph, table, query, k: search.k, quantization }
     }
 
     /// Every match, by its code.

@@ -4,6 +4,7 @@ use super::estimate;
 use super::matching::Matching;
 use super::request::{ProjectionMethod, ProjectionRequest};
 use super::rows::RowFinder;
+use crate::arena::{RowArena, RowTable};
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -15,8 +16,9 @@ use crate::projection::layout::lay_out;
 use crate::projection::neighbours::{Edge, Neighbours};
 use crate::projection::principal::{self, Principal};
 use crate::projection::{Place, Random};
-use crate::types::{Metric, Node, PointOffset, Row};
-use crate::vectors::VectorKind;
+use crate::types::{Metric, Node, PointOffset, Row, RowRange};
+use crate::vectors::{RowFormat, VectorKind};
+use kithdb_kernels::normalise;
 use std::time::Duration;
 
 /// Components that are compared to find neighbours by comparing everything, where there is a graph as well: one to two
@@ -30,6 +32,8 @@ const WIDTH_PER_NEIGHBOUR: usize = 2;
 const SPARSE_SAMPLE: u64 = 2;
 /// A graph is used where at most one point in so many is not in it.
 const LEFT_OUT_DIVISOR: usize = 10;
+/// Bytes that the means of a sample's multi-vectors may take.
+const MOST_MEAN_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Points between two checks of the deadline, of those that are looked at and of those whose vectors are read.
 const LOOKED_AT: usize = 4096;
 const READ: usize = 256;
@@ -47,8 +51,8 @@ pub struct Projection {
 /// Projects a sample of the points that match and have the vector.
 ///
 /// # Errors
-/// `VectorNotFound`; `BadRequest` for a vector that is not dense, and for a sample whose comparisons are too much work;
-/// those of the deadline.
+/// `VectorNotFound`; `BadRequest` for a sparse vector, and for a sample whose comparisons or means are too much work; those
+/// of the deadline.
 pub fn project(
     snapshot: &Snapshot,
     request: &ProjectionRequest,
@@ -56,8 +60,8 @@ pub fn project(
 ) -> Result<Projection, Error> {
     let config = &snapshot.view.state.config;
     let field = config.declared_position(&request.using)?;
-    if config.kind_at(field) != VectorKind::Dense {
-        return Err(Error::bad("using: only dense vectors are projected, with one vector a point"));
+    if config.kind_at(field) == VectorKind::Sparse {
+        return Err(Error::bad("using: sparse vectors are not projected"));
     }
     let sample = Sample::draw(snapshot, field, request, deadline)?;
     let stop = || deadline.passed();
@@ -72,14 +76,79 @@ pub fn project(
     Ok(Projection { offsets: sample.offsets, places, explained_variance })
 }
 
+/// The vectors that are projected: those of the field, or the means of its multi-vectors.
+struct Vectors {
+    rows: RowTable,
+    format: RowFormat,
+    dim: usize,
+}
+
+impl Vectors {
+    /// Those of a field of dense vectors.
+    fn of(table: &FieldTable) -> Vectors {
+        Vectors { rows: table.rows.clone(), format: table.format, dim: table.dim }
+    }
+
+    /// Of each multi-vector, by its first row, the mean of its rows. Under Cosine they count by their directions, and so
+    /// does the mean.
+    ///
+    /// # Errors
+    /// `BadRequest` where they take too much memory; those of the deadline.
+    fn means(
+        table: &FieldTable,
+        first_rows: &[Row],
+        metric: Metric,
+        deadline: &Deadline,
+    ) -> Result<Vectors, Error> {
+        let (format, dim) = (RowFormat::F32, table.dim);
+        let bytes = (first_rows.len() as u64).saturating_mul(format.row_bytes(dim) as u64);
+        if bytes > MOST_MEAN_BYTES {
+            return Err(Error::bad(format!(
+                "sample: the means of its multi-vectors take {bytes} bytes, at most {MOST_MEAN_BYTES} may be used"
+            )));
+        }
+        let count = first_rows.iter().map(|&row| table.run(row).numbers().len() as u64).sum();
+        deadline.expect(estimate::rows(count, table.rows.row_bytes()))?;
+        let mut arena = RowArena::new(format.row_bytes(dim));
+        let (mut vector, mut sum, mut stored) = (Vec::with_capacity(dim), vec![0.0; dim], Vec::new());
+        let mut read = 0;
+        for &first in first_rows {
+            let run = table.run(first);
+            sum.fill(0.0f64);
+            for row in run.iter() {
+                check_each(READ, read, deadline)?;
+                read += 1;
+                table.vector(row, &mut vector);
+                sum.iter_mut().zip(&vector).for_each(|(sum, component)| *sum += f64::from(*component));
+            }
+            let rows = run.numbers().len() as f64;
+            vector.clear();
+            vector.extend(sum.iter().map(|sum| (sum / rows) as f32));
+            if metric == Metric::Cosine {
+                normalise(&mut vector);
+            }
+            stored.clear();
+            format.encode(&vector, &mut stored);
+            arena.push(&stored);
+        }
+        Ok(Vectors { rows: arena.table(), format, dim })
+    }
+
+    /// Replaces `out` by a vector as it is compared.
+    fn read(&self, row: Row, out: &mut Vec<f32>) {
+        out.clear();
+        self.format.decode_for_search(self.rows.row(row.get()), self.dim, out);
+    }
+}
+
 /// The points that are projected.
 struct Sample<'a> {
     snapshot: &'a Snapshot,
     field: usize,
-    table: &'a FieldTable,
+    vectors: Vectors,
     metric: Metric,
     offsets: Vec<PointOffset>,
-    /// The row of each, ascending.
+    /// The row of each in `vectors`, ascending.
     rows: Vec<Row>,
 }
 
@@ -109,26 +178,32 @@ impl<'a> Sample<'a> {
             left -= 1;
         })?;
         drawn.sort_unstable();
-        let (rows, offsets) = drawn.into_iter().unzip();
+        let (rows, offsets): (Vec<Row>, Vec<PointOffset>) = drawn.into_iter().unzip();
         let metric = view.state.config.fields()[field].1.metric;
-        Ok(Sample { snapshot, field, table, metric, offsets, rows })
+        let (vectors, rows) = if table.is_multi {
+            let numbered = RowRange::of_len(Row::FIRST, rows.len() as u32).iter().collect();
+            (Vectors::means(table, &rows, metric, deadline)?, numbered)
+        } else {
+            (Vectors::of(table), rows)
+        };
+        Ok(Sample { snapshot, field, vectors, metric, offsets, rows })
     }
 
     fn dim(&self) -> usize {
-        self.table.dim
+        self.vectors.dim
     }
 
     /// The place of each point in the plane of the principal components, and the share of the variance that it shows.
     fn by_components(&self, seed: u64, deadline: &Deadline) -> Result<(Vec<Place>, f64), Error> {
         let (count, dim) = (self.rows.len(), self.dim());
         let compared = (count as u64).saturating_mul(8);
-        deadline.expect(estimate::rows(compared, self.table.rows.row_bytes()))?;
+        deadline.expect(estimate::rows(compared, self.vectors.rows.row_bytes()))?;
         let fitted = principal::fitted(count, dim);
         let (mut fit, mut vector) = (Vec::with_capacity(fitted * dim), Vec::with_capacity(dim));
         for at in 0..fitted {
             check_each(READ, at, deadline)?;
             // Spread over the sample, which is in the order in which points came.
-            self.table.vector(self.rows[at * count / fitted], &mut vector);
+            self.vectors.read(self.rows[at * count / fitted], &mut vector);
             fit.extend_from_slice(&vector);
         }
         let plane =
@@ -137,7 +212,7 @@ impl<'a> Sample<'a> {
         let (mut shown, mut all) = (0.0, 0.0);
         for (at, &row) in self.rows.iter().enumerate() {
             check_each(READ, at, deadline)?;
-            self.table.vector(row, &mut vector);
+            self.vectors.read(row, &mut vector);
             let (place, square) = plane.place(&mut vector);
             shown += place.iter().map(|along| f64::from(*along).powi(2)).sum::<f64>();
             all += square;
@@ -165,8 +240,11 @@ impl<'a> Sample<'a> {
         lists.edges(&|| deadline.passed()).map_err(|Stopped| deadline.error())
     }
 
-    /// The graph of the field, if it has nearly all of the sample.
+    /// The graph of the field, if it has nearly all of the sample. That of multi-vectors has their rows, and not their means.
     fn graph(&self) -> Option<&'a FieldGraph> {
+        if self.snapshot.view.fields[self.field].is_multi {
+            return None;
+        }
         let (graph, _) = self.snapshot.graphs[self.field].as_ref()?;
         let left_out = self.rows.iter().filter(|&&row| graph.node_of(row).is_none()).count();
         (left_out * LEFT_OUT_DIVISOR <= self.rows.len()).then_some(&**graph)
@@ -177,22 +255,21 @@ impl<'a> Sample<'a> {
         let ef = WIDTH_PER_NEIGHBOUR * (lists.width() + 1);
         let links = 2 * graph.hnsw.params().m;
         let compared = (self.rows.len() * links).saturating_mul(ef / 2) as u64;
-        deadline.expect(estimate::rows(compared, self.table.rows.row_bytes()))?;
-        let members = Members::of(&self.rows, self.table.len());
+        deadline.expect(estimate::rows(compared, self.vectors.rows.row_bytes()))?;
+        let members = Members::of(&self.rows, self.vectors.rows.len());
         let is_sparse = self.rows.len() as u64 * SPARSE_SAMPLE < u64::from(graph.hnsw.len());
         let traversal = if is_sparse { Traversal::TwoHop } else { Traversal::Check };
         let accept = |node: Node| members.contains(graph.hnsw.row_of(node));
         let (mut scratch, mut vector) = (WalkScratch::new(), Vec::new());
         for (point, &row) in self.rows.iter().enumerate() {
-            self.table.vector(row, &mut vector);
+            self.vectors.read(row, &mut vector);
             let starts: Vec<Node> = graph.node_of(row).into_iter().collect();
             let search = GraphSearch {
                 graph,
-                table: self.table,
+                table: &self.snapshot.view.fields[self.field],
                 query: &vector,
                 k: lists.width() + 1,
                 quantization: QuantizationParams::default(),
-                is_timed: false,
             };
             let params = WalkParams { ef, traversal, starts: &starts, avoided: None };
             let tie = |a: Row, b: Row| a.cmp(&b);
@@ -207,17 +284,18 @@ impl<'a> Sample<'a> {
     /// Finds neighbours by comparing each point with all others.
     fn scan(&self, lists: &mut Neighbours, deadline: &Deadline) -> Result<(), Error> {
         let count = self.rows.len() as u64;
-        deadline.expect(estimate::rows(count.saturating_mul(count), self.table.rows.row_bytes()))?;
-        let members = Members::of(&self.rows, self.table.len());
-        let distance = Distance::of(self.metric, self.table.format);
+        deadline.expect(estimate::rows(count.saturating_mul(count), self.vectors.rows.row_bytes()))?;
+        let members = Members::of(&self.rows, self.vectors.rows.len());
+        let distance = Distance::of(self.metric, self.vectors.format);
         for (chunk, rows) in self.rows.chunks(SCANNED_AT_ONCE).enumerate() {
             let mut vectors = vec![Vec::new(); rows.len()];
-            rows.iter().zip(&mut vectors).for_each(|(&row, vector)| self.table.vector(row, vector));
+            rows.iter().zip(&mut vectors).for_each(|(&row, vector)| self.vectors.read(row, vector));
             let queries: Vec<&[f32]> = vectors.iter().map(|vector| &**vector).collect();
             let top = || TopK::new(lists.width() + 1, |a: Row, b: Row| a.cmp(&b));
             let mut tops: Vec<_> = queries.iter().map(|_| top()).collect();
             let accept = |row| members.contains(row);
-            let (table, range) = (&self.table.rows, self.table.all_rows());
+            let table = &self.vectors.rows;
+            let range = RowRange::of_len(Row::FIRST, table.len());
             flat::scan_many(table, distance, &queries, range, &accept, &mut tops, &|| deadline.passed())
                 .map_err(|Stopped| deadline.error())?;
             for (at, top) in tops.into_iter().enumerate() {
@@ -254,9 +332,12 @@ fn each_row(
 ) -> Result<(), Error> {
     deadline.expect(Duration::from_nanos(offsets.len().saturating_mul(10)))?;
     let mut finder = RowFinder::new(view, field);
+    let is_multi = view.fields[field].is_multi;
     for (at, offset) in offsets.iter().enumerate() {
         check_each(LOOKED_AT, at, deadline)?;
-        if let Some(row) = finder.row(offset) {
+        // The finder may give any row of a multi-vector.
+        let row = if is_multi { view.state.at(offset).rows.row(field) } else { finder.row(offset) };
+        if let Some(row) = row {
             each(offset, row);
         }
     }

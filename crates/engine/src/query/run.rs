@@ -8,7 +8,7 @@ use super::prepared::{Goal, Prepared, Step};
 use super::scorer;
 use super::tree::{QueryRequest, SearchParams};
 use super::vector_search::VectorSearch;
-use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll};
+use super::{Hit, calculated, custom_scan, fusion, mmr, order, sample, scroll, tally};
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -73,8 +73,10 @@ pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Res
 /// `Timeout`.
 pub fn leaf(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<List, Error> {
     deadline.check()?;
-    let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref());
-    find(snapshot, step, &mut matching, step.params, deadline)
+    let mut matching = tally::planned(1, || Matching::new(&snapshot.view.state, step.filter.as_deref()));
+    let list = find(snapshot, step, &mut matching, step.params, deadline)?;
+    tally::matched(1, &matching);
+    Ok(list)
 }
 
 /// The hits of a query, given what its leaves have found, in their order.

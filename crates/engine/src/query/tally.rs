@@ -1,9 +1,11 @@
 //! What searches did: the figures that explain a slow one.
 
-use super::planner::Plan;
+use super::matching::Matching;
+use super::planner::{CostModel, Plan};
 use crate::field::Ranked;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Declares [`Tally`] by its counts.
 macro_rules! tally {
@@ -50,8 +52,22 @@ tally! {
     reranked,
     /// Rows of tails that were compared beside walks.
     tail,
-    /// Nanoseconds of re-ranking, of searches that are explained.
+    /// Nanoseconds of re-ranking.
     rerank_nanos,
+    /// Searches of collections: queries, and what they fetch beforehand.
+    searches,
+    /// Those whose filter the field indexes do not answer alone.
+    unindexed,
+    /// Nanoseconds of applying field indexes to filters.
+    plan_nanos,
+    /// Those of which it is known how many points match.
+    counted,
+    /// How many those are.
+    matches,
+    /// Comparisons of plans by what they cost.
+    planned,
+    /// Points that were taken to match then.
+    estimated,
 }
 
 impl Tally {
@@ -67,6 +83,15 @@ impl Tally {
         *self = Tally::of(std::array::from_fn(|at| own[at] + others[at]));
     }
 
+    /// Counts searches under one filter that was planned in that time.
+    fn searches(&mut self, count: u64, matching: &Matching<'_>, planning: Duration) {
+        self.searches += count;
+        self.plan_nanos += planning.as_nanos() as u64;
+        if !matching.is_exact() {
+            self.unindexed += count;
+        }
+    }
+
     /// Counts the first plan of a search.
     pub(super) fn start(&mut self, plan: Plan) {
         match plan {
@@ -79,6 +104,7 @@ impl Tally {
 
 thread_local! {
     static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; COUNTS])) };
+    static COSTS: Cell<Option<CostModel>> = const { Cell::new(None) };
 }
 
 /// Changes the tally of this thread.
@@ -90,9 +116,42 @@ pub(super) fn count(change: impl FnOnce(&mut Tally)) {
     });
 }
 
+/// Plans the filter of so many searches, and counts them.
+pub(super) fn planned<'a>(searches: u64, plan: impl FnOnce() -> Matching<'a>) -> Matching<'a> {
+    let start = Instant::now();
+    let matching = plan();
+    count(|tally| tally.searches(searches, &matching, start.elapsed()));
+    matching
+}
+
+/// Counts the matches of so many searches under one filter, where they have found out how many there are.
+pub(super) fn matched(searches: u64, matching: &Matching<'_>) {
+    if matching.is_exact() {
+        count(|tally| {
+            tally.counted += searches;
+            tally.matches += searches * matching.at_most();
+        });
+    }
+}
+
+/// Notes what the plans of a search cost.
+pub(super) fn compared(costs: &CostModel) {
+    count(|tally| {
+        tally.planned += 1;
+        tally.estimated += costs.matches as u64;
+    });
+    COSTS.set(Some(*costs));
+}
+
 /// What this thread's searches did since it was asked last.
 pub fn take_tally() -> Tally {
+    COSTS.set(None);
     TALLY.take()
+}
+
+/// The same, with what the plans of the last of them cost.
+pub fn take_work() -> (Tally, Option<CostModel>) {
+    (TALLY.take(), COSTS.take())
 }
 
 /// Tallies of many threads, added up.

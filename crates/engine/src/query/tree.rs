@@ -24,8 +24,6 @@ pub struct SearchParams {
     pub indexed_only: bool,
     /// What the codes are used for.
     pub quantization: QuantizationParams,
-    /// Take the times that an explanation has.
-    pub is_timed: bool,
     /// Compare the codes of all matches, whatever a walk would cost.
     pub scans_codes: bool,
 }

@@ -222,7 +222,7 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         table.vector(expected[random.below(expected.len() as u64) as usize], &mut query);
         let ef = 1 + graph.hnsw.len() as usize;
         let quantization = QuantizationParams::default();
-        let search = GraphSearch { graph, table, query: &query, k: ef, quantization, is_timed: false };
+        let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
         let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
         let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
         let mut met: Vec<Row> =

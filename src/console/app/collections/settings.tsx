@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { AreaField, Form, SelectField, TextField } from '../parts/form';
+import { AreaField, Form, SelectField, SwitchField, TextField } from '../parts/form';
 import { objectProblem, useJsonText } from '../parts/json-field';
 import { Failure, Notice } from '../parts/notice';
 import { RequestView } from '../parts/request-view';
@@ -25,6 +25,8 @@ interface Draft {
   readonly efConstruct: string;
   readonly efSearch: string;
   readonly targetRecall: string;
+  /** Takes the target recall away. */
+  readonly hasNoTarget: boolean;
   readonly expireAtKey: string;
 }
 
@@ -34,11 +36,12 @@ const NOTHING: Draft = {
   efConstruct: '',
   efSearch: '',
   targetRecall: '',
+  hasNoTarget: false,
   expireAtKey: '',
 };
 
 function changeOf(
-  { quantization, m, efConstruct, efSearch, targetRecall, expireAtKey }: Draft,
+  { quantization, m, efConstruct, efSearch, targetRecall, hasNoTarget, expireAtKey }: Draft,
   further: JsonObject | undefined,
 ): JsonObject {
   const hnsw: JsonObject = {
@@ -46,6 +49,7 @@ function changeOf(
     ...(efConstruct !== '' && { ef_construct: Number(efConstruct) }),
     ...(efSearch !== '' && { ef_search: Number(efSearch) }),
     ...(targetRecall !== '' && { target_recall: Number(targetRecall) }),
+    ...(hasNoTarget && { target_recall: null }),
   };
   return {
     ...(Object.keys(hnsw).length > 0 && { hnsw_config: hnsw }),
@@ -117,18 +121,32 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
 }
 
 function DefaultRecall({ draft, info, change }: GraphProps) {
+  const present = info.config.hnsw_config['target_recall'];
   return (
-    <TargetRecall
-      label="Target recall of searches that do not say"
-      none="As it is: none"
-      given="As it is"
-      hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
-      value={draft.targetRecall}
-      ofCollection={info.config.hnsw_config['target_recall']}
-      change={(targetRecall) => {
-        change({ targetRecall });
-      }}
-    />
+    <>
+      <TargetRecall
+        label="Target recall of searches that do not say"
+        none="As it is: none"
+        given="As it is"
+        hint="The server measures the recall, and chooses the width of walks for it in place of ef_search."
+        value={draft.targetRecall}
+        ofCollection={present}
+        disabled={draft.hasNoTarget}
+        change={(targetRecall) => {
+          change({ targetRecall });
+        }}
+      />
+      {typeof present === 'number' && (
+        <SwitchField
+          label="No target recall any more"
+          hint="The width of walks is ef_search again."
+          value={draft.hasNoTarget}
+          change={(hasNoTarget) => {
+            change({ hasNoTarget, targetRecall: '' });
+          }}
+        />
+      )}
+    </>
   );
 }
 

@@ -46,7 +46,7 @@ interface Draft {
 
 /** Points of a collection on a plane, which the server projects. */
 export default function MapPage({ name, info }: CollectionPart) {
-  const fields = vectorFields(info).filter(({ kind }) => kind === 'dense');
+  const fields = vectorFields(info).filter(({ kind }) => kind !== 'sparse');
   const [draft, setDraft] = useState<Draft>({
     using: fields[0]?.name ?? '',
     size: '2000',
@@ -180,7 +180,7 @@ function Progress({ stage, seconds }: { stage: Stage; seconds: number }) {
 function NoDense() {
   return (
     <Empty title="There is nothing to draw">
-      <p>A map is drawn of dense vectors, one for each point. This collection has none.</p>
+      <p>A map is drawn of dense vectors or multi-vectors. This collection has neither.</p>
     </Empty>
   );
 }

@@ -133,6 +133,7 @@ function SnapshotsOfAll() {
 
 const TROUBLES: Readonly<Record<string, string>> = {
   disk_full: 'The disk is full: writes are refused until there is room.',
+  memory_limit: 'Little memory is left: writes that make the data grow are refused.',
   log: 'The log of writes cannot be written.',
   quarantine: 'A collection is damaged and set aside. Restore it from a backup, or repair it.',
   collection: 'A collection has a fault.',
@@ -143,7 +144,7 @@ const TROUBLES: Readonly<Record<string, string>> = {
 
 /** What an operator has to deal with. */
 function Health({ figures }: { figures: Figures }) {
-  const troubles = figures.all('kithdb_troubles').filter(({ value }) => value > 0);
+  const troubles = figures.all('kithdb_health_issues').filter(({ value }) => value > 0);
   const damage = figures.sum('kithdb_checksum_failures_total') ?? 0;
   if (troubles.length === 0 && damage === 0) {
     return <Notice kind="good">No trouble is reported.</Notice>;
@@ -164,11 +165,17 @@ function Health({ figures }: { figures: Figures }) {
   );
 }
 
+/** A time in seconds since 1970, where 0 is none. */
+function moment(seconds: number, none: string): string {
+  return seconds === 0 ? none : date(new Date(seconds * 1000).toISOString());
+}
+
 /** Totals of the moment. */
 function Contents({ figures }: { figures: Figures }) {
   const limit = figures.sum('kithdb_memory_limit_bytes', { of: 'process' }) ?? 0;
   const held = figures.sum('kithdb_memory_held_bytes', { of: 'process' });
   const scrubbed = figures.sum('kithdb_scrub_last_finished_timestamp_seconds') ?? 0;
+  const backedUp = figures.sum('kithdb_last_backup_timestamp_seconds') ?? 0;
   const components = figures.all('kithdb_memory_bytes').filter(({ value }) => value > 0);
   return (
     <section>
@@ -178,9 +185,8 @@ function Contents({ figures }: { figures: Figures }) {
         <Figure label="Points">{count(figures.sum('kithdb_points') ?? 0)}</Figure>
         <Figure label="Memory held">{held === undefined ? '–' : bytes(held)}</Figure>
         <Figure label="Memory limit">{limit === 0 ? 'none' : bytes(limit)}</Figure>
-        <Figure label="Last scrub">
-          {scrubbed === 0 ? 'not yet' : date(new Date(scrubbed * 1000).toISOString())}
-        </Figure>
+        <Figure label="Last scrub">{moment(scrubbed, 'not yet')}</Figure>
+        <Figure label="Last backup">{moment(backedUp, 'none is known of')}</Figure>
       </dl>
       {components.length > 0 && (
         <div class="table-frame" tabIndex={0} role="region" aria-label="Memory of collections">

@@ -166,8 +166,7 @@ fn search(
 ) -> Outcome<Vec<(f32, Row)>> {
     let query = prepared(data.metric, query);
     let quantization = QuantizationParams { ignore: mode == Mode::F32, ..QuantizationParams::default() };
-    let search =
-        GraphSearch { graph, table: &data.table, query: &query, k: data.k, quantization, is_timed: false };
+    let search = GraphSearch { graph, table: &data.table, query: &query, k: data.k, quantization };
     let wanted = |row| data.table.alive(row, OPERATION);
     let tie = |a: Row, b: Row| a.cmp(&b);
     Ok(search.walk(&WalkParams::wide(ef), &|_| true, &wanted, tie, scratch, &|| false)?.best)

@@ -7,6 +7,7 @@ use crate::api::response;
 use crate::catalog::Use;
 use crate::collection::{Collection, Snapshot};
 use crate::engine::point_writer::{PointWriter, write_hits};
+use crate::engine::profile::{Part, timed};
 use crate::engine::read::Read;
 use crate::engine::strict::Strict;
 use crate::engine::{Operation, search};
@@ -33,7 +34,7 @@ impl Read<'_> {
         // A sample of a collection has no order to skip in.
         let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);
-        let prepared = search::prepare(self.core, snapshot, &request, self.request.access.as_ref())?;
+        let prepared = search::prepare(self.core, self.request, snapshot, &request)?;
         let source = self.ranked(snapshot, RankedBy::Query(prepared), from + limit + 1)?;
         let taken = (held.collection()?, Arc::clone(snapshot));
         let cursor = Cursor::new(self.asked(), cursor, taken, (limit, request.with), source)?;
@@ -196,7 +197,10 @@ impl Read<'_> {
     fn rank(&self, snapshot: &Arc<Snapshot>, by: &RankedBy, reach: usize) -> Result<Vec<Hit>, Error> {
         match by {
             RankedBy::Query(prepared) => {
-                search::hits(self.core, snapshot, &Arc::new(prepared.reaching(reach)), self.deadline)
+                let prepared = Arc::new(prepared.reaching(reach));
+                timed(self.request.profile.as_deref(), Part::Search, || {
+                    search::hits(self.core, self.request, snapshot, &prepared, self.deadline)
+                })
             }
             RankedBy::Field(request) => {
                 let request = ScrollRequest { limit: reach, ..request.clone() };

@@ -22,6 +22,7 @@ use super::prepared::{Goal, Prepared, Step};
 use super::request::GroupsRequest;
 use super::run::find;
 use super::scorer;
+use super::tally;
 use super::tree::{QueryNode, QueryRequest};
 use super::vector_search::VectorSearch;
 use crate::collection::{Snapshot, State};
@@ -97,10 +98,11 @@ pub fn search<'v>(
     let numbering = Numbering::new(state, &request.by, kept);
     let found = Found::new(state, numbering, request.size, order_of(state, &step.goal));
     let mut search = GroupSearch { snapshot, step, request, found, is_complete: false, deadline };
-    let mut matching = Matching::new(state, step.filter.as_deref());
+    let mut matching = tally::planned(1, || Matching::new(state, step.filter.as_deref()));
     search.begin(&mut matching)?;
     search.find_further_groups()?;
     search.fill(&matching)?;
+    tally::matched(1, &matching);
     Ok(search.found.into_best(request.query.node.limit))
 }
 

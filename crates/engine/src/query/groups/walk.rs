@@ -83,6 +83,7 @@ pub(super) fn walk(
         return Ok(None);
     }
     bound.table.graphs.calibration.note_query(components);
+    tally::compared(&costs);
     tally::count(|tally| tally.start(Plan::Wide));
     let ef = costs.wide_ef();
     matching.expect((ef * CHECKS_PER_EF) as u64);
@@ -160,7 +161,7 @@ impl GroupWalk<'_> {
     fn graph_search(&self) -> GraphSearch<'_> {
         let BoundSearch { search, table, query, .. } = self.bound;
         let quantization = search.params.quantization;
-        GraphSearch { graph: self.graph, table, query, k: self.counts.1, quantization, is_timed: false }
+        GraphSearch { graph: self.graph, table, query, k: self.counts.1, quantization }
     }
 
     #[inline(always)]

@@ -111,8 +111,7 @@ fn a_map_follows_from_its_seed_c6_10() {
 #[test]
 fn a_sample_has_points_that_match_and_have_the_vector_c6_10() {
     let engine = engine(3);
-    let vectors = json!({"v": {"size": 3, "distance": "Euclid"}, "m": {"size": 2, "distance": "Dot",
-        "multivector_config": {"comparator": "max_sim"}}});
+    let vectors = json!({"v": {"size": 3, "distance": "Euclid"}});
     let create = json!({"vectors": vectors, "sparse_vectors": {"s": {}}});
     call(&engine, "c", "create_collection", &create);
     let project = |body: Value| call(&engine, "c", "project_points", &body);
@@ -134,12 +133,77 @@ fn a_sample_has_points_that_match_and_have_the_vector_c6_10() {
         assert_eq!([&one["x"].as_array().unwrap().len(), &one["ids"].as_array().unwrap().len()], [&1, &1]);
     }
     for (body, why) in [
-        (json!({"using": "m"}), "using: only dense vectors"),
-        (json!({"using": "s"}), "using: only dense vectors"),
+        (json!({"using": "s"}), "using: sparse vectors are not projected"),
         (json!({"using": "x"}), "x"),
         (json!({"using": "v", "sample": 100_001}), "sample: must be at most 100000, got 100001"),
     ] {
         let error = send(&engine, "c", "project_points", &body).expect_err(why);
         assert!(error.to_string().contains(why), "{error}");
     }
+}
+
+/// Rows of a multi-vector and their mean; under Cosine of their directions.
+fn rows_and_mean(id: usize, distance: &str) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let row = |of: usize| -> Vec<f64> {
+        (0..4).map(|at| ((id * 7 + of * 3 + at * 5) as f64).sin() * (1 + of) as f64).collect()
+    };
+    let rows: Vec<Vec<f64>> = (0..1 + id % 5).map(row).collect();
+    let length = |row: &[f64]| row.iter().map(|one| one * one).sum::<f64>().sqrt();
+    let weight = |row: &[f64]| if distance == "Cosine" { 1.0 / length(row) } else { 1.0 };
+    let mean = |at: usize| rows.iter().map(|row| row[at] * weight(row)).sum::<f64>() / rows.len() as f64;
+    let mean = (0..4).map(mean).collect();
+    (rows, mean)
+}
+
+#[test]
+fn multi_vectors_are_projected_as_the_means_of_their_rows_c6_10() {
+    for distance in ["Cosine", "Euclid"] {
+        let engine = engine(4);
+        let field = json!({"size": 4, "distance": distance});
+        let mut multi = field.clone();
+        multi["multivector_config"] = json!({"comparator": "max_sim"});
+        call(&engine, "c", "create_collection", &json!({"vectors": {"m": multi, "v": field}}));
+        let point = |id: usize| {
+            let (rows, mean) = rows_and_mean(id, distance);
+            json!({"id": id, "vector": {"m": rows, "v": mean}})
+        };
+        call(&engine, "c", "upsert_points", &json!({"points": (0..300).map(point).collect::<Vec<_>>()}));
+        // One that is written again has its rows behind the others, and one without rows is left out.
+        call(&engine, "c", "upsert_points", &json!({"points": [point(3), {"id": 999, "vector": {}}]}));
+        for method in ["pca", "umap"] {
+            let of = |using: &str| {
+                let mut map = project(&engine, &json!({"using": using, "method": method, "seed": 5}));
+                let mut placed: Vec<_> = map.ids.drain(..).zip(map.places.drain(..)).collect();
+                placed.sort_by_key(|(id, _)| *id);
+                (placed, map.explained)
+            };
+            let ((of_means, shown), (of_vectors, truly)) = (of("m"), of("v"));
+            assert_eq!(of_means.len(), 300, "{distance} {method}");
+            assert_eq!(shown.is_some(), method == "pca");
+            // The layout of UMAP is moved by the last bit of a distance.
+            if method == "pca" {
+                assert!((shown.unwrap() - truly.unwrap()).abs() < 1e-4);
+                for ((id, a), (other, b)) in of_means.iter().zip(&of_vectors) {
+                    assert_eq!(id, other);
+                    assert!((a[0] - b[0]).abs() < 1e-3 && (a[1] - b[1]).abs() < 1e-3, "{id}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn means_of_multi_vectors_have_a_limit_c6_10() {
+    let engine = engine(5);
+    let field = json!({"size": 1024, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}});
+    call(&engine, "c", "create_collection", &json!({"vectors": {"m": field}}));
+    let point = |id: usize| json!({"id": id, "vector": {"m": [vec![id as f32; 1024], vec![1.0; 1024]]}});
+    call(&engine, "c", "upsert_points", &json!({"points": (0..20).map(point).collect::<Vec<_>>()}));
+    let of = |sample: usize| send(&engine, "c", "project_points", &json!({"using": "m", "sample": sample}));
+    assert!(of(16).is_ok());
+    let error = of(17).expect_err("17 means of 4 KiB").to_string();
+    assert!(
+        error.contains("sample: the means of its multi-vectors take 69632 bytes, at most 65536"),
+        "{error}"
+    );
 }

@@ -1,0 +1,24 @@
+import { claimDataDir } from '../engine/offline';
+import { explained } from '../files/explained';
+import { noteBackupLive } from './control-client';
+import { LastBackup } from './last-backup';
+
+/**
+ * Notes that a whole backup of a data directory was made: through the server that runs on it, or in the directory at rest.
+ * @returns why it could not be noted, undefined when it is.
+ */
+export async function noteBackup(dataDir: string): Promise<string | undefined> {
+  try {
+    const live = await noteBackupLive(dataDir);
+    if (live !== undefined) return live === 'done' ? undefined : live;
+    const claim = claimDataDir(dataDir);
+    try {
+      await new LastBackup(dataDir).note();
+    } finally {
+      claim.release();
+    }
+    return undefined;
+  } catch (error) {
+    return explained(error);
+  }
+}

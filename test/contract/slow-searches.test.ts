@@ -1,0 +1,91 @@
+import { request } from 'node:http';
+import { ContractServer, type Json } from './contract-server';
+import { sleep, until } from '../until';
+
+const SECRET = 'a value of this test';
+const QUERY = {
+  query: [0.918273, 0.1],
+  limit: 2,
+  filter: { must: { key: 'secret_key', match: { value: SECRET } } },
+};
+
+describe('the log of slow searches', () => {
+  let server: ContractServer;
+  let path: string;
+  beforeAll(async () => {
+    server = await ContractServer.start(['--slow-request-ms', '20']);
+    path = await server.holding([
+      { id: 1, vector: [1, 0], payload: { secret_key: SECRET } },
+      { id: 2, vector: [0, 1], payload: { secret_key: 'another' } },
+    ]);
+  });
+  afterAll(() => server.stop());
+
+  /** Sends a request whose body takes so long to arrive that the request is slow. */
+  const slowly = async (place: string, id: string, json: object): Promise<void> => {
+    const body = `     ${JSON.stringify(json)}`;
+    await new Promise<void>((resolve, reject) => {
+      const headers = {
+        'content-type': 'application/json',
+        'content-length': body.length,
+        'x-request-id': id,
+      };
+      const options = { port: server.port, method: 'POST', path: place, headers };
+      const sent = request(options, (answer) => answer.resume().on('end', resolve).on('error', reject));
+      sent.on('error', reject);
+      sent.write(body.slice(0, 5));
+      void sleep(60).then(() => sent.end(body.slice(5)));
+    });
+  };
+
+  const lineOf = async (id: string): Promise<Json> => {
+    await until(() => server.logged.some(({ requestId }) => requestId === id));
+    return server.logged.find(({ requestId }) => requestId === id);
+  };
+
+  it('C13 a slow search says in the log what it planned and what it cost, and nothing of the query', async () => {
+    await slowly(`${path}/points/query`, 'slow', QUERY);
+    const line = await lineOf('slow');
+    expect(line).toMatchObject({
+      msg: 'slow request',
+      level: expect.anything(),
+      status: 200,
+      search: {
+        searches: 1,
+        plans: { exact: 1 },
+        estimated_matches: null,
+        hops: 0,
+        distances: 0,
+        scanned: 0,
+        reranked: 0,
+        tail_scanned: 0,
+        fallbacks: 0,
+        unindexed: 1,
+      },
+    });
+    expect(Object.keys(line.search.time_us)).toEqual([
+      ...['queue', 'parse', 'plan', 'search', 'rerank', 'write'],
+    ]);
+    // From the arrival of its head on.
+    expect(line.search.time_us.queue).toBeGreaterThan(0);
+    const text = JSON.stringify(line);
+    for (const part of [SECRET, '918273', 'secret_key']) expect(text).not.toContain(part);
+  });
+
+  it('C13 so do batches and explained searches', async () => {
+    const search = { vector: [1, 0], limit: 1 };
+    await slowly(`${path}/points/search/batch`, 'batch', { searches: [search, search] });
+    expect((await lineOf('batch')).search).toMatchObject({ searches: 2, plans: { exact: 2 }, matches: 4 });
+    await slowly(`${path}/points/query`, 'explained', { ...QUERY, params: { explain: true } });
+    expect((await lineOf('explained')).search).toMatchObject({ searches: 1, matches: 1 });
+  });
+
+  it('C13 a slow request that searches nothing, or failed before it did, has no such figures', async () => {
+    await slowly(`${path}/points/count`, 'count', {});
+    expect(await lineOf('count')).not.toHaveProperty('search');
+    await slowly(`${path}/points/query`, 'refused', { query: [1, 0, 0] });
+    const refused = await lineOf('refused');
+    expect(refused).toMatchObject({ status: 400 });
+    expect(refused).not.toHaveProperty('search');
+  });
+});
