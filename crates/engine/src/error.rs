@@ -54,6 +54,8 @@ pub enum Error {
     PointWithoutVector(PointId, String),
     /// Points that do not have the version that the request expects, in its order.
     VersionConflict(Vec<VersionConflict>),
+    /// A sync of a source does not fit to what is stored or staged (C20); the sentence says why.
+    SyncConflict(String),
     /// The limits of the caller do not allow this in a collection, whether it exists or not.
     CollectionForbidden,
     /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
@@ -108,7 +110,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 33] = [
+const CODES: [&str; 34] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -123,6 +125,7 @@ const CODES: [&str; 33] = [
     "point_not_found",
     "point_without_vector",
     "version_conflict",
+    "sync_conflict",
     "collection_forbidden",
     "points_forbidden",
     "cursor_not_found",
@@ -193,6 +196,7 @@ impl Error {
             Error::PointNotFound(_) => "point_not_found",
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::VersionConflict(_) => "version_conflict",
+            Error::SyncConflict(_) => "sync_conflict",
             Error::CollectionForbidden => "collection_forbidden",
             Error::PointsForbidden(_) => "points_forbidden",
             Error::CursorNotFound => "cursor_not_found",
@@ -229,6 +233,7 @@ impl Error {
         match self {
             Error::BadRequest(text)
             | Error::FilterParse(text)
+            | Error::SyncConflict(text)
             | Error::Timeout(text)
             | Error::Overloaded(text)
             | Error::CollectionFault(text)

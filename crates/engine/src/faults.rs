@@ -192,6 +192,14 @@ planted_faults! {
     VersionsNotCompared,
     /// What an update skipped is not listed.
     SkippedNotListed,
+    /// A sync deletes points that are not in its scope.
+    SyncDeletesOutsideScope,
+    /// A sync has a record of what it writes, and one of what it deletes.
+    SyncSplitInTwoRecords,
+    /// A sync happens whatever revision its scope has.
+    SyncRevisionNotCompared,
+    /// A sync takes its last part for the whole source.
+    StagedPartsForgotten,
     /// A facet counts points that the token may not reach.
     FacetOutsideToken,
     /// A projection shows points that the token may not reach.

@@ -93,6 +93,12 @@ pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
 /// Bytes that all open cursors hold: hits, and what their views keep from being freed.
 pub const MAX_CURSOR_BYTES: u64 = 256 << 20;
+/// Points of a source in one request of a sync (C20), those with content and those without.
+pub const MAX_SYNC_ENTRIES: usize = 1_000_000;
+/// Syncs of which parts are staged at a time.
+pub const MAX_STAGED_SYNCS: usize = 64;
+/// Bytes that the staged parts of all syncs hold.
+pub const MAX_STAGED_BYTES: u64 = 256 << 20;
 /// Points of a projection (C6.10). With a hundred neighbours each, it holds some 200 MB while it is made.
 pub const MAX_PROJECTED_POINTS: usize = 100_000;
 /// Projections that are made at a time; more are refused with 429.

@@ -27,7 +27,7 @@ pub struct CallIdentity {
 }
 
 /// The last [`KEPT_OPERATIONS`] operations that came with an identity, each with what its answer is written from again: a
-/// number, and the points that it skipped. A clone costs a few reference counts.
+/// number, and the points that it skipped or what a sync did. A clone costs a few reference counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecentOperations {
     numbers: OrdMap<OperationId, u64>,
@@ -221,7 +221,8 @@ impl RecentOperations {
 
 /// Points that are listed.
 fn points_of(skipped: &[Skipped]) -> usize {
-    skipped.iter().map(|one| one.ids.len()).sum()
+    // The note of a sync lists no points.
+    skipped.iter().filter(|one| !one.is_of_sync()).map(|one| one.ids.len()).sum()
 }
 
 #[cfg(test)]

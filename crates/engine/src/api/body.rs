@@ -3,7 +3,7 @@
 use super::strictness::{RequestBody, Strictness};
 use super::text_input;
 use crate::error::Error;
-use crate::json::Reader;
+use crate::json::{Mark, Reader};
 use crate::limits::Limits;
 
 pub(super) type Result<T> = std::result::Result<T, Error>;
@@ -14,6 +14,15 @@ pub(super) fn parse<T>(
     body: &(impl RequestBody + ?Sized),
     read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
 ) -> Result<T> {
+    let (value, marks) = parse_with_marks(body, read)?;
+    if marks.is_empty() { Ok(value) } else { Err(text_input::wanted(body.bytes(), &marks)) }
+}
+
+/// As [`parse`], for a body of which not all texts need a vector: those that were marked are answered, too.
+pub(super) fn parse_with_marks<T>(
+    body: &(impl RequestBody + ?Sized),
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<(T, Vec<Mark>)> {
     let bytes = body.bytes();
     let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
     reader.unpack(body.floats());
@@ -26,11 +35,10 @@ pub(super) fn parse<T>(
     let value = read(&mut reader)?;
     reader.finish()?;
     let marks = reader.take_marks();
-    if !marks.is_empty() {
-        return Err(text_input::wanted(bytes, &marks));
+    if marks.is_empty() {
+        body.warn(reader.take_warnings());
     }
-    body.warn(reader.take_warnings());
-    Ok(value)
+    Ok((value, marks))
 }
 
 /// As [`parse`], for bodies without a required field: they may be `{}` but not absent.
@@ -103,16 +111,22 @@ impl<'l> Budget<'l> {
         let place = reader.path();
         let mut found = Vec::new();
         reader.array(|r, _| {
-            if self.left == 0 {
-                let max = self.limits.max_points_per_request;
-                return Err(Error::bad(format!(
-                    "{place}: at most {max} points or ids a request (max_points_per_request)"
-                )));
-            }
-            self.left -= 1;
+            self.take(&place)?;
             found.push(read(r)?);
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Counts a point or an id of the list at a place.
+    pub(super) fn take(&mut self, place: &str) -> Result<()> {
+        if self.left == 0 {
+            let max = self.limits.max_points_per_request;
+            return Err(Error::bad(format!(
+                "{place}: at most {max} points or ids a request (max_points_per_request)"
+            )));
+        }
+        self.left -= 1;
+        Ok(())
     }
 }

@@ -20,6 +20,7 @@ pub mod response;
 mod search;
 mod search_params;
 mod selectors;
+mod source_sync;
 mod strictness;
 pub mod summaries;
 #[cfg(test)]
@@ -31,10 +32,11 @@ mod vector;
 
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
+pub use source_sync::{SyncPart, SyncRequest};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
 use crate::catalog::{AdoptedFolder, AliasAction};
-use crate::collection::update::Update;
+use crate::collection::update::{SourceSync, Update};
 use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
 use crate::json::Reader;
@@ -255,6 +257,22 @@ pub fn clear_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Res
 /// As [`upsert`].
 pub fn batch_update(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Vec<Update>> {
     body::parse(body, |r| update::read_batch(r, &mut Budget::new(limits)))
+}
+
+/// `PUT …/points/sync` (C20).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn sync_points(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<SyncRequest> {
+    source_sync::read_sync(body, limits)
+}
+
+/// `POST …/points/sync/plan` (C20).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn plan_sync(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<SourceSync> {
+    body::parse(body, |r| source_sync::read_plan(r, limits))
 }
 
 /// `POST …/points` (C5.2).

@@ -1,6 +1,7 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
 use crate::change::Skipped;
+use crate::collection::update::{SyncPlan, Synced};
 use crate::config::CollectionConfig;
 use crate::config::fields::ObjectWriter;
 use crate::config::write_path;
@@ -81,6 +82,8 @@ pub fn write_update_result(
         UpdateStatus::Acknowledged => "acknowledged",
     };
     write_string(object.key("status"), word);
+    // A call that repeats the operation id of a sync gets none of what that did.
+    let skipped = skipped.filter(|skipped| !skipped.is_of_sync());
     object.field("skipped", skipped, |out, skipped| {
         let mut object = ObjectWriter::start(out);
         write_u64(object.key("count"), skipped.count.into());
@@ -103,6 +106,36 @@ pub fn write_update_results(
         let skipped = skipped.iter().find(|skipped| skipped.at as usize == at);
         write_update_result(out, operation_id, status, skipped);
     });
+}
+
+/// Appends what a sync did (C20).
+pub fn write_synced(out: &mut Vec<u8>, synced: &Synced) {
+    let Synced { added, updated, unchanged, deleted, revision } = synced;
+    let mut object = ObjectWriter::start(out);
+    for (key, count) in
+        [("added", added), ("updated", updated), ("unchanged", unchanged), ("deleted", deleted)]
+    {
+        write_u64(object.key(key), (*count).into());
+    }
+    write_string(object.key("revision"), &revision.to_string());
+    object.end();
+}
+
+/// Appends how many points of a source are staged (C20).
+pub fn write_staged(out: &mut Vec<u8>, staged: u64) {
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("staged"), staged);
+    object.end();
+}
+
+/// Appends what a sync would need and do (C20).
+pub fn write_sync_plan(out: &mut Vec<u8>, plan: &SyncPlan) {
+    let mut object = ObjectWriter::start(out);
+    write_list(object.key("needed"), &plan.needed, |out, id| write_id(out, *id));
+    write_u64(object.key("unchanged"), plan.unchanged as u64);
+    write_u64(object.key("deleted"), plan.deleted as u64);
+    write_string(object.key("revision"), &plan.revision.to_string());
+    object.end();
 }
 
 /// Appends a warning, in the form that a collection's info has.

@@ -18,6 +18,8 @@ pub(super) struct TextInputReader {
     last: Option<(Box<str>, Bm25)>,
     /// The model of the input that was read last.
     model: Option<Box<str>>,
+    /// Whether the texts are counted elsewhere.
+    takes_any_number: bool,
 }
 
 /// The fields of an input.
@@ -33,7 +35,12 @@ struct Fields<'a> {
 
 impl TextInputReader {
     pub(super) fn new(purpose: EmbeddingPurpose) -> TextInputReader {
-        TextInputReader { purpose, last: None, model: None }
+        TextInputReader { purpose, ..TextInputReader::default() }
+    }
+
+    /// The same for a request of which not all texts need a vector.
+    pub(super) fn with_any_number_of_texts(self) -> TextInputReader {
+        TextInputReader { takes_any_number: true, ..self }
     }
 
     /// Reads an input of a model, and answers its vector. A text of a model that is not built in is marked, where the reader
@@ -59,7 +66,7 @@ impl TextInputReader {
         if let Some((mut options, _)) = fields.options {
             options.object(|r, _| Err(r.error(format!("the model '{}' has no options", shorten(&model)))))?;
         }
-        if reader.marked().is_some_and(|marked| marked >= MAX_TEXTS) {
+        if !self.takes_any_number && reader.marked().is_some_and(|marked| marked >= MAX_TEXTS) {
             return Err(field_error(reader, "text", format!("at most {MAX_TEXTS} texts a request")));
         }
         reader.mark(start);
@@ -129,21 +136,28 @@ fn read_model(reader: &mut Reader<'_>) -> Result<Box<str>> {
 
 /// The error that gives out the texts that were marked in a body.
 pub(super) fn wanted(body: &[u8], marks: &[Mark]) -> Error {
+    let inputs = match inputs(body, marks) {
+        Ok(inputs) => inputs,
+        Err(error) => return error,
+    };
     let mut bytes = 0;
-    let mut inputs = Vec::with_capacity(marks.len());
-    for Mark { place, start, end } in marks {
-        let fields = Reader::new(&body[*start..*end]).and_then(|mut reader| read_marked(&mut reader));
-        let (text, model) = match fields {
-            Ok(found) => found,
-            Err(error) => return error,
-        };
-        bytes += text.len();
+    for input in &inputs {
+        bytes += input.text.len();
         if bytes > MAX_TEXTS_BYTES {
+            let place = &input.place;
             return Error::bad(format!("{place}.text: at most {MAX_TEXTS_BYTES} bytes of texts a request"));
         }
-        inputs.push(TextInput { place: place.clone(), model: model.into(), text: text.into(), at: end - 1 });
     }
     Error::VectorsWanted(inputs)
+}
+
+/// The texts that were marked in a body.
+pub(super) fn inputs(body: &[u8], marks: &[Mark]) -> Result<Vec<TextInput>> {
+    let input = |Mark { place, start, end }: &Mark| {
+        let (text, model) = read_marked(&mut Reader::new(&body[*start..*end])?)?;
+        Ok(TextInput { place: place.clone(), model: model.into(), text: text.into(), at: end - 1 })
+    };
+    marks.iter().map(input).collect()
 }
 
 /// The text and the model of an input that has been read before.

@@ -202,7 +202,7 @@ pub(super) fn object_bytes(reader: &mut Reader<'_>) -> Result<Box<[u8]>> {
 }
 
 /// As [`object_bytes`], with a buffer that is reused for many payloads.
-fn object_bytes_by(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Box<[u8]>> {
+pub(super) fn object_bytes_by(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Box<[u8]>> {
     scratch.clear();
     read_payload(reader, scratch)?;
     Ok(Box::from(&scratch[..]))

@@ -38,6 +38,11 @@ impl VectorReader {
         VectorReader { texts: TextInputReader::new(EmbeddingPurpose::Query), ..VectorReader::default() }
     }
 
+    /// The same for a request of which not all texts need a vector.
+    pub(super) fn with_any_number_of_texts(self) -> VectorReader {
+        VectorReader { texts: self.texts.with_any_number_of_texts(), ..self }
+    }
+
     /// The fields of all vectors so far, and the models that made them.
     pub(super) fn into_claims(self) -> ModelClaims {
         self.claims

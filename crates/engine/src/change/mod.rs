@@ -88,6 +88,15 @@ pub struct Skipped {
 pub const LISTED_SKIPS: usize = 1000;
 
 impl Skipped {
+    /// In place of the place of an update: the note is what a sync did, for the answer to a repeat of the call. The count is that
+    /// of added points; then come, as ids, the counts of points that were updated, left alone and deleted, and the revision.
+    pub const OF_SYNC: u32 = u32::MAX;
+
+    /// Whether it is the note of a sync (C20).
+    pub fn is_of_sync(&self) -> bool {
+        self.at == Skipped::OF_SYNC
+    }
+
     /// Takes note of another one.
     pub fn add(&mut self, id: PointId) {
         self.count += 1;

@@ -163,10 +163,12 @@ fn reach_of(operation: Operation) -> Reach {
         // An alias may stand for any collection.
         CollectionClusterInfo | ChangeAliases | LinkSnapshot | AdoptFolders => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
-        | DeletePayload | ClearPayload | BatchUpdate => Reach::Points(Right::Write),
+        | DeletePayload | ClearPayload | BatchUpdate | SyncPoints => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count
         | Recommend | RecommendBatch | Discover | DiscoverBatch | Facet | MatrixPairs | MatrixOffsets
-        | SearchGroups | QueryGroups | RecommendGroups | ProjectPoints => Reach::Points(Right::Read),
+        | SearchGroups | QueryGroups | RecommendGroups | ProjectPoints | PlanSync => {
+            Reach::Points(Right::Read)
+        }
     }
 }
 

@@ -27,6 +27,8 @@ mod report;
 mod scrub;
 mod search;
 mod shared_work;
+mod source_sync;
+mod staged_syncs;
 mod status;
 mod strict;
 mod tuning;
@@ -72,6 +74,7 @@ use pool::{Capacity, Pool, PoolOptions, Priority};
 use projections::Projections;
 use report::Reporter;
 use scrub::Scrub;
+use staged_syncs::StagedSyncs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tuning::Tuner;
@@ -240,6 +243,8 @@ struct Core {
     answers: AnswersInProgress,
     /// Views that are kept for further pages.
     cursors: Arc<Cursors>,
+    /// Parts of sources that wait for the last one.
+    staged_syncs: Arc<StagedSyncs>,
     /// The projections that are being made.
     projections: Projections,
     /// Collections that the reports have figures of.
@@ -286,9 +291,11 @@ impl Threads {
         let heavy =
             HeavyLane::start(cores / 2, &core.catalog.shared().supervisor).map_err(OpenError::Threads)?;
         let (turns, cursors) = (Arc::clone(heavy.turns()), Arc::clone(&core.cursors));
+        let staged_syncs = Arc::clone(&core.staged_syncs);
         let background = Background::start(&core.catalog, options.housekeeping, move || {
             turns.give_up_overdue();
             cursors.sweep();
+            staged_syncs.sweep();
         })
         .map_err(OpenError::Threads)?;
         // They mostly wait for the log. A thread of low priority counts as background work while it does, and other
@@ -354,6 +361,7 @@ impl Engine {
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
             cursors: Arc::new(Cursors::new(&catalog.shared().limits)),
+            staged_syncs: Arc::default(),
             projections: Projections::default(),
             reported_collections: options.reported_collections,
         });

@@ -52,6 +52,8 @@ pub enum Operation {
     ChangeAliases,
     RebuildIndex,
     ProjectPoints,
+    SyncPoints,
+    PlanSync,
     /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
     LinkSnapshot,
     /// The same for collections that are made of such folders.
@@ -59,7 +61,7 @@ pub enum Operation {
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 50] = [
+const NAMES: [(Operation, &str, &str); 52] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -108,6 +110,8 @@ const NAMES: [(Operation, &str, &str); 50] = [
     (Operation::ChangeAliases, "change_aliases", "Change aliases"),
     (Operation::RebuildIndex, "rebuild_index", "Rebuild index"),
     (Operation::ProjectPoints, "project_points", "Projection"),
+    (Operation::SyncPoints, "sync_points", "Sync"),
+    (Operation::PlanSync, "plan_sync", "Sync plan"),
     (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
     (Operation::AdoptFolders, "adopt_folders", "Recovery"),
 ];
@@ -155,6 +159,7 @@ impl Operation {
                 | DeletePayload
                 | ClearPayload
                 | BatchUpdate
+                | SyncPoints
                 | CreateFieldIndex
                 | DeleteFieldIndex
                 | ChangeAliases

@@ -60,7 +60,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
 pub(super) struct Read<'a> {
     pub core: &'a Core,
     pub request: &'a Request,
-    body: &'a BodyWithWarnings<'a>,
+    pub body: &'a BodyWithWarnings<'a>,
     pub deadline: &'a Deadline,
     pub out: &'a mut Vec<u8>,
     pub points: PointOutput<'a>,
@@ -97,6 +97,7 @@ impl Read<'_> {
             Operation::Facet => self.facet()?,
             Operation::MatrixPairs | Operation::MatrixOffsets => self.matrix()?,
             Operation::ProjectPoints => self.project()?,
+            Operation::PlanSync => self.plan_sync()?,
             Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
                 let held = self.enter()?;
                 info::write_part(self.out, self.request.operation, held.entry());

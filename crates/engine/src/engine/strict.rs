@@ -1,7 +1,7 @@
 //! Strict mode: the limits that a collection has of its own (C4.3).
 
 use super::Request;
-use crate::collection::update::{NamedVectors, Selection, Update};
+use crate::collection::update::{NamedVectors, Selection, SourceSync, SyncContent, Update};
 use crate::collection::{Collection, Rate, Short, State, View, Write};
 use crate::config::StrictMode;
 use crate::error::Error;
@@ -113,6 +113,15 @@ impl<'a> Strict<'a> {
         self.take_reads(1 + filter.map_or(0, |filter| filter.conditions() as u64))
     }
 
+    /// Checks the plan of a sync.
+    ///
+    /// # Errors
+    /// `BadRequest` that names the limit; `RateLimited`.
+    pub fn check_scope(&self, scope: &Filter) -> Result<(), Error> {
+        self.check_filter("scope", Some(scope), self.mode.unindexed_filtering_retrieve)?;
+        self.take_reads(1 + scope.conditions() as u64)
+    }
+
     fn take_reads(&self, tokens: u64) -> Result<(), Error> {
         take(&self.collection.rates().reads, self.mode.read_rate_limit, tokens, "read_rate_limit")
     }
@@ -196,6 +205,11 @@ impl<'a> Strict<'a> {
                 self.check_lengths(points.iter().map(|point| &point.vectors))?;
                 self.check_filter("update_filter", update_filter.as_ref(), unindexed)
             }
+            Update::Sync(sync) => {
+                size(sync.sent_contents)?;
+                self.check_lengths(contents_of(sync).map(|(_, content)| &content.vectors))?;
+                self.check_filter("scope", Some(&sync.scope), unindexed)
+            }
             Update::Delete(selection) | Update::ClearPayload(selection) => self.check_selection(selection),
             Update::DeleteVectors { selection, .. }
             | Update::SetPayload { selection, .. }
@@ -216,12 +230,14 @@ impl<'a> Strict<'a> {
     /// How many points there would be: with all new ones of the request, whatever it deletes.
     fn check_points(&self, view: &View, updates: &[Update]) -> Result<(), Error> {
         let Some(most) = self.mode.max_points_count else { return Ok(()) };
-        let upserted = updates.iter().filter_map(|update| match update {
-            Update::Upsert { points, .. } => Some(points),
-            _ => None,
+        let upserted = updates.iter().flat_map(|update| -> Box<dyn Iterator<Item = PointId> + '_> {
+            match update {
+                Update::Upsert { points, .. } => Box::new(points.iter().map(|point| point.id)),
+                Update::Sync(sync) => Box::new(contents_of(sync).map(|(id, _)| id)),
+                _ => Box::new(std::iter::empty()),
+            }
         });
-        let ids = upserted.flatten().map(|point| point.id);
-        let new: HashSet<PointId> = ids.filter(|id| self.state.offset(*id).is_none()).collect();
+        let new: HashSet<PointId> = upserted.filter(|id| self.state.offset(*id).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -268,6 +284,10 @@ impl<'a> Strict<'a> {
                     vectors |= points.iter().any(|point| !point.vectors.is_empty());
                     payloads |= points.iter().any(|point| point.payload.len() > EMPTY_OBJECT);
                 }
+                Update::Sync(sync) => {
+                    vectors |= contents_of(sync).any(|(_, content)| !content.vectors.is_empty());
+                    payloads |= contents_of(sync).any(|(_, content)| content.payload.len() > EMPTY_OBJECT);
+                }
                 Update::UpdateVectors { .. } => vectors = true,
                 Update::SetPayload { .. } | Update::OverwritePayload { .. } => payloads = true,
                 _ => {}
@@ -309,6 +329,7 @@ fn tokens_of_update(update: &Update) -> u64 {
     match update {
         Update::Upsert { points, .. } => points.len() as u64,
         Update::UpdateVectors { points, .. } => points.len() as u64,
+        Update::Sync(sync) => sync.sent_contents as u64 + TOKENS_OF_FILTERED_UPDATE,
         Update::Delete(selection)
         | Update::ClearPayload(selection)
         | Update::DeleteVectors { selection, .. }
@@ -319,6 +340,11 @@ fn tokens_of_update(update: &Update) -> u64 {
             Selection::Filter(_) => TOKENS_OF_FILTERED_UPDATE,
         },
     }
+}
+
+/// The points of a sync that have content.
+fn contents_of(sync: &SourceSync) -> impl Iterator<Item = (PointId, &SyncContent)> {
+    sync.entries.iter().filter_map(|entry| Some((entry.id, entry.content.as_deref()?)))
 }
 
 /// Takes tokens of a rate, if it is limited. The sentence of a rate that is used up is Qdrant's.

@@ -1,15 +1,16 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::access::Right;
+use super::source_sync;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
-    self, BodyWithWarnings,
+    self, BodyWithWarnings, SyncRequest,
     response::{self, UpdateStatus},
 };
 use crate::catalog::{AdoptedFolder, AliasAction, Use};
-use crate::collection::update::Update;
+use crate::collection::update::{Synced, Update};
 use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
@@ -41,7 +42,9 @@ fn may_grow(operation: Operation) -> bool {
 
 /// The form of the answer to a write.
 #[derive(Clone, Copy)]
-enum Shape {
+pub(super) enum Shape {
+    /// What a sync did.
+    Sync,
     /// One update result.
     Update,
     /// A list of this many update results.
@@ -99,21 +102,40 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(changed.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
-            let form = Form { shape, warnings };
-            if let Err(refused) = enqueue(core, request, write, form, &deadline, reply) {
-                let (reply, error) = *refused;
-                reply(Err(error));
-            }
+            let queued = match enter(core, &request) {
+                Ok(held) => enqueue(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
+                Err(error) => Err(Box::new((reply, error))),
+            };
+            answer_refused(queued);
+        }
+        Ok((Prepared::Sync(sync), _)) => {
+            answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
         }
         Err(error) => reply(Err(error)),
     }
 }
 
+/// A write that was refused before it was queued.
+pub(super) type Refusal = (Reply, Error);
+
+fn answer_refused(queued: Result<(), Box<Refusal>>) {
+    if let Err(refused) = queued {
+        let (reply, error) = *refused;
+        reply(Err(error));
+    }
+}
+
 /// The whole form of the answer to a write.
-struct Form {
+pub(super) struct Form {
     shape: Shape,
     /// About what was passed over in the body.
     warnings: Vec<String>,
+}
+
+impl Form {
+    pub fn new(shape: Shape, warnings: Vec<String>) -> Form {
+        Form { shape, warnings }
+    }
 }
 
 /// A parsed write.
@@ -129,6 +151,8 @@ enum Prepared {
     /// Changes of aliases.
     Aliases(Vec<AliasAction>),
     Collection(Write, Shape),
+    /// A sync of a source.
+    Sync(Box<SyncRequest>),
 }
 
 /// Parses and checks everything that needs no collection (C1.6).
@@ -155,6 +179,7 @@ fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Resul
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
         Operation::UpsertPoints => points(api::upsert(&sent.strictly(), limits)?),
+        Operation::SyncPoints => Prepared::Sync(Box::new(api::sync_points(&sent.strictly(), limits)?)),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),
         Operation::UpdateVectors => points(api::update_vectors(&sent.strictly(), limits)?),
         Operation::DeleteVectors => points(api::delete_vectors(body, limits)?),
@@ -222,30 +247,32 @@ fn key(update: &Update) -> &'static str {
         Update::OverwritePayload { .. } => "overwrite_payload",
         Update::DeletePayload { .. } => "delete_payload",
         Update::ClearPayload(_) => "clear_payload",
+        Update::Sync(_) => "sync",
     }
 }
 
+/// The collection that a write names, kept from deletion.
+pub(super) fn enter(core: &Core, request: &Request) -> Result<Use, Error> {
+    core.catalog.enter(&request.collection)
+}
+
 /// Queues a write and becomes the collection's writer when it has none.
-fn enqueue(
+pub(super) fn enqueue(
     core: &Core,
+    held: Use,
     request: Request,
     mut write: Write,
     form: Form,
     deadline: &Deadline,
     reply: Reply,
-) -> Result<(), Box<(Reply, Error)>> {
-    let refuse = |reply, error| Box::new((reply, error));
-    let held = match core.catalog.enter(&request.collection) {
-        Ok(held) => held,
-        Err(error) => return Err(refuse(reply, error)),
-    };
+) -> Result<(), Box<Refusal>> {
     let collection = match writable(&held, &request, &mut write) {
         Ok(collection) => collection,
-        Err(error) => return Err(refuse(reply, error)),
+        Err(error) => return Err(Box::new((reply, error))),
     };
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
-    let bytes = (*request.body).as_ref().len();
+    let bytes = (*request.body).as_ref().len().max(write.staged_bytes());
     // A request that waits for the declaration of an index waits until the index is built.
     let declared = match &write {
         Write::CreateIndex { path, .. } if request.wait => Some(path.clone()),
@@ -259,7 +286,7 @@ fn enqueue(
         // Held until the answer: a deletion waits for it.
         let held: Use = held;
         let answer = move |result: Result<WriteDone, Error>, status| {
-            reply(result.map(|done| update_envelope(&done, status, &form, start)));
+            reply(result.and_then(|done| update_envelope(&done, status, &form, start)));
             drop(held);
         };
         match (declared, result) {
@@ -289,7 +316,7 @@ fn enqueue(
 
 /// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
 /// keeps to what its caller may reach.
-fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
+pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
     // The path may have named it by an alias.
     if let Some(access) = &request.access {
         access.check(&held.entry().name, Right::Write)?;
@@ -325,7 +352,12 @@ fn resolve(core: &Core, mut write: HeavyWrite) {
     }
 }
 
-fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: Instant) -> Vec<u8> {
+fn update_envelope(
+    done: &WriteDone,
+    status: UpdateStatus,
+    form: &Form,
+    start: Instant,
+) -> Result<Vec<u8>, Error> {
     let (operation_id, skipped) = (done.operation_id.get(), &done.skipped);
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
@@ -335,9 +367,16 @@ fn update_envelope(done: &WriteDone, status: UpdateStatus, form: &Form, start: I
             response::write_update_results(&mut out, operation_id, count, status, skipped);
         }
         Shape::True => response::write_bool(&mut out, true),
+        Shape::Sync => match skipped.first().and_then(Synced::read) {
+            Some(synced) => response::write_synced(&mut out, &synced),
+            None => {
+                let why = "the operation id is that of another call, which was no sync";
+                return Err(Error::SyncConflict(format!("Idempotency-Key: {why}")));
+            }
+        },
     }
     envelope.finish_warning(&mut out, &form.warnings, start.elapsed().min(LONGEST_REQUEST));
-    out
+    Ok(out)
 }
 
 fn bool_envelope(result: bool, warnings: &[String], start: Instant) -> Vec<u8> {

@@ -141,6 +141,18 @@ impl Filter {
             && self.min_should.as_ref().is_none_or(|group| group.conditions.is_empty())
     }
 
+    /// Whether it may leave a point out: some condition of it is not an empty filter, however deep.
+    pub fn restricts(&self) -> bool {
+        let restricts = |condition: &Condition| match condition {
+            Condition::Filter(filter) => filter.restricts(),
+            _ => true,
+        };
+        self.must.iter().any(restricts)
+            || !self.should.is_empty() && self.should.iter().all(restricts)
+            || !self.must_not.is_empty()
+            || self.min_should.as_ref().is_some_and(|group| group.conditions.iter().any(restricts))
+    }
+
     /// How many conditions there are, at every depth.
     pub fn conditions(&self) -> usize {
         self.sum(|_| 1)

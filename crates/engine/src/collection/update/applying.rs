@@ -110,10 +110,10 @@ impl<'r> Applying<'r> {
         // Each may copy a payload as large as a request.
         self.deadline.check()?;
         let mut resolved = match self.now.and_then(|now| head.state.due(now)) {
-            None => resolve(&head.state, update, &place, finder, self.within)?,
-            Some(due) => resolve(&head.state.without(&due), update, &place, finder, self.within)?,
+            None => resolve(&head.state, update, &place, finder, self.within, op)?,
+            Some(due) => resolve(&head.state.without(&due), update, &place, finder, self.within, op)?,
         };
-        if let Some(skipped) = &mut resolved.skipped {
+        if let Some(skipped) = resolved.skipped.as_mut().filter(|skipped| !skipped.is_of_sync()) {
             skipped.at = at as u32;
         }
         let changes = &resolved.changes;

@@ -1,5 +1,6 @@
 //! Which points the filter of an update matches: by looking at them, or as was found before.
 
+use super::source_sync::SourceSync;
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::Filter;
@@ -16,6 +17,8 @@ pub struct Matched {
     present: PointSet,
     /// Points that this state does not have: earlier updates of the same request add them.
     added: BTreeSet<PointId>,
+    /// Those of the present points that are as a sync wants them (C20).
+    unchanged: PointSet,
 }
 
 impl Matched {
@@ -27,12 +30,18 @@ impl Matched {
         };
         let (present, added): (Vec<_>, Vec<_>) = offsets.iter().copied().partition(is_present);
         let added = added.into_iter().map(|offset| state.at(offset).id).collect();
-        Matched { present: PointSet::from_sorted(&present), added }
+        Matched { present: PointSet::from_sorted(&present), added, unchanged: PointSet::new() }
+    }
+
+    /// The same, of which points at some ascending offsets are as a sync wants them.
+    pub fn with_unchanged(self, offsets: &[PointOffset]) -> Matched {
+        Matched { unchanged: PointSet::from_sorted(offsets), ..self }
     }
 
     /// The same, where some points were looked at again in a later state: `again` is what of them matches there.
     pub fn replace(&mut self, changed: &Changed, again: Matched) {
         self.present = &(&self.present - &changed.offsets) | &again.present;
+        self.unchanged = &(&self.unchanged - &changed.offsets) | &again.unchanged;
         self.added.retain(|id| !changed.ids.contains(id));
         self.added.extend(again.added);
     }
@@ -137,6 +146,47 @@ impl<'a> Finder<'a> {
                 Ok(ids)
             }
         }
+    }
+
+    /// The live points of a state that match the filter of a sync, and whether each is as the sync wants it.
+    ///
+    /// # Errors
+    /// Those of the deadline.
+    pub fn compared(
+        &self,
+        state: &State,
+        filter: &Filter,
+        sync: &SourceSync,
+    ) -> Result<Vec<(PointOffset, bool)>, Error> {
+        let mut found = Vec::new();
+        let mut look = |offset: PointOffset, matches: &mut dyn FnMut() -> bool| {
+            let point = state.at(offset);
+            if matches() {
+                found.push((offset, sync.is_unchanged(point.id, point.payload.bytes())));
+            }
+        };
+        match self {
+            Finder::Looking(deadline) => {
+                let plan = filter.plan(state, &state.live);
+                let mut pace = Pace::new(deadline, filter.work() + 1);
+                for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
+                    pace.step(state.at(offset).payload.bytes().len())?;
+                    look(offset, &mut || plan.admits(offset, || filter.matches(&state.subject(offset))));
+                    yield_to_reads();
+                }
+            }
+            Finder::Found { matched, changed, deadline, .. } => {
+                let mut pace = Pace::new(deadline, filter.work() + 1);
+                for id in &changed.ids {
+                    let Some((offset, point)) = state.point(*id) else { continue };
+                    pace.step(point.payload.bytes().len())?;
+                    look(offset, &mut || filter.matches(&state.subject(offset)));
+                }
+                let as_before = &matched.present - &changed.offsets;
+                found.extend(as_before.iter().map(|at| (at, matched.unchanged.contains(at))));
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -1,15 +1,21 @@
 //! Typed updates: what a request asks to change, parsed and checked as far as that goes without the collection.
 
 mod applying;
+mod comparing;
 mod finder;
 mod resolution;
 mod resolve;
+mod source_sync;
 mod work;
 
 pub(super) use applying::{Applying, Used};
+pub use comparing::{SyncPlan, ask_for_vectors, plan_sync};
 pub(super) use finder::Finder;
 pub use resolution::{Resolution, Slice};
 pub use resolve::not_found;
+pub use source_sync::{
+    ContentHash, Revision, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts,
+};
 pub(super) use work::{edited_bytes, filter_work};
 
 use crate::config::ModelClaims;
@@ -152,6 +158,8 @@ pub enum Update {
     },
     /// C5.9
     ClearPayload(Selection),
+    /// C20; the only one of its request.
+    Sync(Box<SourceSync>),
 }
 
 /// The updates of one request, and what they may cost.
@@ -190,6 +198,7 @@ impl Update {
         let Some(within) = within.filter(|_| !PlantedFault::UpdateOutsideToken.is_on()) else { return };
         let selection = match self {
             Update::Upsert { .. } | Update::UpdateVectors { .. } => return,
+            Update::Sync(sync) => return sync.limit(within),
             Update::Delete(selection)
             | Update::ClearPayload(selection)
             | Update::DeleteVectors { selection, .. }
@@ -209,6 +218,7 @@ impl Update {
             Update::Upsert { update_filter, .. } | Update::UpdateVectors { update_filter, .. } => {
                 update_filter.as_ref()
             }
+            Update::Sync(sync) => Some(sync.reached()),
             Update::Delete(selection)
             | Update::ClearPayload(selection)
             | Update::DeleteVectors { selection, .. }
@@ -218,6 +228,14 @@ impl Update {
                 Selection::Filter(filter) => Some(filter),
                 Selection::Ids(..) => None,
             },
+        }
+    }
+
+    /// The sync, if it is one.
+    pub fn sync(&self) -> Option<&SourceSync> {
+        match self {
+            Update::Sync(sync) => Some(sync),
+            _ => None,
         }
     }
 
@@ -262,12 +280,18 @@ impl Update {
             Update::DeletePayload { keys, selection } => {
                 Update::DeletePayload { keys: keys.clone(), selection: selection.within(ids) }
             }
+            // Nothing of its request comes behind it that would see what it did.
+            Update::Sync(sync) => Update::Sync(sync.clone()),
         }
     }
 
     /// Whether it may write vectors.
     pub fn adds_rows(&self) -> bool {
-        matches!(self, Update::Upsert { .. } | Update::UpdateVectors { .. })
+        match self {
+            Update::Upsert { .. } | Update::UpdateVectors { .. } => true,
+            Update::Sync(sync) => sync.entries.contents() > 0,
+            _ => false,
+        }
     }
 
     /// Points that it writes whole or in part, where the request has them one by one.
@@ -275,6 +299,7 @@ impl Update {
         match self {
             Update::Upsert { points, .. } => points.len(),
             Update::UpdateVectors { points, .. } => points.len(),
+            Update::Sync(sync) => sync.entries.contents(),
             _ => 0,
         }
     }
@@ -286,6 +311,7 @@ impl Update {
             | Update::UpdateVectors { .. }
             | Update::SetPayload { .. }
             | Update::OverwritePayload { .. } => true,
+            Update::Sync(sync) => sync.entries.contents() > 0,
             Update::Delete(_)
             | Update::DeleteVectors { .. }
             | Update::DeletePayload { .. }

@@ -7,6 +7,7 @@
 
 use super::applying::{Applying, Used};
 use super::finder::{Changed, Finder, Matched};
+use super::source_sync::SourceSync;
 use super::work::{conditions, look_work};
 use super::{Update, Updates};
 use crate::change::Change;
@@ -86,6 +87,8 @@ struct Search {
     candidates: PointSet,
     next: Option<PointOffset>,
     matching: Vec<PointOffset>,
+    /// Those that are as a sync wants them.
+    unchanged: Vec<PointOffset>,
 }
 
 impl Resolution {
@@ -197,12 +200,13 @@ impl Pass {
                     let search = self.search.get_or_insert_with(|| {
                         Search::new(&self.preview.state, update, filter, self.changed.as_ref())
                     });
-                    if !search.go_on(&self.preview.state, filter, updates, slice, work)? {
+                    if !search.go_on(&self.preview.state, (filter, update.sync()), updates, slice, work)? {
                         return Ok(false);
                     }
                     let found = std::mem::take(&mut search.matching);
+                    let unchanged = std::mem::take(&mut search.unchanged);
                     self.search = None;
-                    Matched::new(&self.view.state, &self.preview.state, &found)
+                    Matched::new(&self.view.state, &self.preview.state, &found).with_unchanged(&unchanged)
                 }
             };
             self.matched.push(matched);
@@ -266,23 +270,25 @@ impl Search {
                 (undecided, offsets(&mut named.into_iter().filter(is_changed)))
             }
         };
-        Search { plan, next: candidates.min(), candidates, matching: Vec::new() }
+        let (matching, unchanged) = (Vec::new(), Vec::new());
+        Search { plan, next: candidates.min(), candidates, matching, unchanged }
     }
 
     fn go_on(
         &mut self,
         state: &State,
-        filter: &Filter,
+        (filter, sync): (&Filter, Option<&SourceSync>),
         updates: Updates<'_>,
         slice: &mut Slice,
         work: &mut u64,
     ) -> Result<bool, Error> {
-        if self.plan.exact {
+        if self.plan.exact && sync.is_none() {
             self.matching = self.candidates.iter().collect();
             return Ok(true);
         }
         let most = updates.limits.max_filter_work;
-        let conditions = filter.work();
+        // A sync also looks for the hash of what matches.
+        let conditions = filter.work() + usize::from(sync.is_some());
         let mut pace = Pace::new(updates.deadline, conditions);
         while let Some(offset) = self.next {
             pace.step(state.at(offset).payload.bytes().len())?;
@@ -297,6 +303,10 @@ impl Search {
             }
             if self.plan.admits(offset, || filter.matches(&state.subject(offset))) {
                 self.matching.push(offset);
+                let point = state.at(offset);
+                if sync.is_some_and(|sync| sync.is_unchanged(point.id, point.payload.bytes())) {
+                    self.unchanged.push(offset);
+                }
             }
             yield_to_reads();
             let behind = offset.get().checked_add(1).map(PointOffset::new);

@@ -1,5 +1,6 @@
 //! From a typed update to resolved changes, against the writer's head.
 
+use super::comparing::resolve_sync;
 use super::finder::Finder;
 use super::{NamedVectors, PointInput, Selection, Update, UpdateMode, VectorsInput};
 use crate::change::{Change, FieldVector, PayloadEdit, Skipped};
@@ -10,14 +11,14 @@ use crate::faults::PlantedFault;
 use crate::field::table as field;
 use crate::filter::Filter;
 use crate::state::{Point, State};
-use crate::types::{PointId, PointOffset};
+use crate::types::{OpNumber, PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::{HashMap, HashSet};
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
 ///
 /// `place` is the path of the update in the body, empty or ending in a dot, for messages. `finder` finds what its filter
-/// matches.
+/// matches. `op` is the operation that it is a part of.
 ///
 /// # Errors
 /// `VectorNotFound`, `DimensionMismatch`, `PointNotFound`, `VersionConflict` and `BadRequest`, before anything is changed.
@@ -27,6 +28,7 @@ pub fn resolve(
     place: &str,
     finder: &Finder<'_>,
     within: Option<&Filter>,
+    op: OpNumber,
 ) -> Result<Resolved, Error> {
     let mut sight = Sight::new(state, within, finder.deadline());
     let mut edit = |edit, selection| {
@@ -64,6 +66,7 @@ pub fn resolve(
         }
         Update::DeletePayload { keys, selection } => edit(PayloadEdit::Remove(keys), selection),
         Update::ClearPayload(selection) => edit(PayloadEdit::Clear, selection),
+        Update::Sync(sync) => resolve_sync(sight, *sync, finder, op),
     }
 }
 
@@ -87,19 +90,19 @@ impl Resolved {
 }
 
 /// Which points a caller may reach. The others are absent for it.
-struct Sight<'a> {
-    state: &'a State,
+pub(super) struct Sight<'a> {
+    pub(super) state: &'a State,
     within: Option<&'a Filter>,
     pace: Pace<'a>,
 }
 
 impl<'a> Sight<'a> {
-    fn new(state: &'a State, within: Option<&'a Filter>, deadline: &'a Deadline) -> Sight<'a> {
+    pub(super) fn new(state: &'a State, within: Option<&'a Filter>, deadline: &'a Deadline) -> Sight<'a> {
         Sight { state, within, pace: Pace::new(deadline, within.map_or(0, Filter::work)) }
     }
 
     /// The point of that id, with its offset, if the caller may reach it.
-    fn point(&mut self, id: PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
+    pub(super) fn point(&mut self, id: PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
         let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
         let Some(within) = self.within else { return Ok(Some((offset, point))) };
         self.pace.step(point.payload.bytes().len())?;
@@ -121,7 +124,7 @@ impl<'a> Sight<'a> {
     }
 
     /// Refuses points that exist where the caller may not reach.
-    fn check_reach(&mut self, ids: impl Iterator<Item = PointId>) -> Result<(), Error> {
+    pub(super) fn check_reach(&mut self, ids: impl Iterator<Item = PointId>) -> Result<(), Error> {
         if self.within.is_none() {
             return Ok(());
         }
@@ -283,7 +286,7 @@ fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {
     Ok(u16::try_from(field).expect("named vectors are limited far below 2^16"))
 }
 
-fn prepared(
+pub(super) fn prepared(
     config: &CollectionConfig,
     vectors: NamedVectors,
     place: impl Fn() -> String,

@@ -19,7 +19,7 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
     let (mut filters, mut conditions, mut named) = (0_u64, 0_u64, 0_u64);
     for update in updates {
         let Some(filter) = update.filter() else { continue };
-        let work = filter.work() as u64;
+        let work = conditions_of(update, filter);
         match update.decided() {
             None => {
                 filters += 1;
@@ -69,5 +69,10 @@ pub fn edited_bytes(state: &State, updates: &[Update], enough: u64) -> u64 {
 
 /// The conditions of all filters of a request.
 pub fn conditions(updates: &[Update]) -> u64 {
-    updates.iter().filter_map(Update::filter).map(Filter::work).sum::<usize>() as u64
+    updates.iter().filter_map(|update| Some(conditions_of(update, update.filter()?))).sum()
+}
+
+/// The conditions of the filter of an update; a sync looks for the hash of what matches, too.
+fn conditions_of(update: &Update, filter: &Filter) -> u64 {
+    (filter.work() + usize::from(update.sync().is_some())) as u64
 }

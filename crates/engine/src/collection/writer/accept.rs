@@ -16,8 +16,8 @@ use crate::types::{OpNumber, OperationId, PointId};
 
 /// A write that was applied to the head.
 pub(super) struct Applied {
-    /// Of its record.
-    pub body: Vec<u8>,
+    /// Of its record; none of a sync that changed nothing (C20).
+    pub bodies: Vec<Vec<u8>>,
     /// What replaying the record costs.
     pub replay_work: usize,
     /// What its updates skipped.
@@ -44,25 +44,20 @@ pub(super) fn accept(
         // A repeat is answered from what the record says.
         if identity.is_some() {
             changes.extend(skipped.iter().cloned().map(Change::Skipped));
+        } else if changes.is_empty() && skipped.iter().any(Skipped::is_of_sync) {
+            return Ok((Applied { bodies: Vec::new(), replay_work: 0, skipped }, changes));
         }
-        let mut body = Vec::new();
-        change::encode(op, &changes, &mut body);
-        let most = shared.limits.max_record_bytes;
-        if body.len() > most {
-            let touched = changes.iter().map(Change::touched).sum::<usize>();
-            let bytes = body.len();
-            return Err(Error::bad(format!(
-                "the operation touches {touched} points and takes {bytes} bytes in the log, where {most} fit: touch \
-                 fewer points at a time"
-            )));
-        }
-        debug_assert!(change::decode(&body).is_ok(), "collection {collection}: a record must decode");
-        let replay_work = change::replay_work(&body, &changes);
-        Ok((Applied { body, replay_work, skipped }, changes))
+        let bodies = encoded(op, &changes, shared.limits.max_record_bytes)?;
+        debug_assert!(
+            bodies.iter().all(|body| change::decode(body).is_ok()),
+            "collection {collection}: a record must decode"
+        );
+        let replay_work = bodies.iter().map(|body| change::replay_work(body, &changes)).sum();
+        Ok((Applied { bodies, replay_work, skipped }, changes))
     });
     match accepted {
         Ok((applied, changes)) => {
-            head.op = op;
+            head.op = head.op.plus(applied.bodies.len() as u64);
             head.note(identity, &changes);
             Ok(applied)
         }
@@ -71,6 +66,33 @@ pub(super) fn accept(
             Err(error)
         }
     }
+}
+
+/// The body of the record of some changes.
+fn encoded(op: OpNumber, changes: &[Change], most: usize) -> Result<Vec<Vec<u8>>, Error> {
+    if PlantedFault::SyncSplitInTwoRecords.is_on()
+        && let [put @ .., delete @ Change::Delete(_)] = changes
+        && !put.is_empty()
+    {
+        let parts = [(op, put), (op.next(), std::slice::from_ref(delete))];
+        let encoded = parts.map(|(op, changes)| {
+            let mut body = Vec::new();
+            change::encode(op, changes, &mut body);
+            body
+        });
+        return Ok(encoded.into());
+    }
+    let mut body = Vec::new();
+    change::encode(op, changes, &mut body);
+    if body.len() > most {
+        let touched = changes.iter().map(Change::touched).sum::<usize>();
+        let bytes = body.len();
+        return Err(Error::bad(format!(
+            "the operation touches {touched} points and takes {bytes} bytes in the log, where {most} fit: touch \
+             fewer points at a time"
+        )));
+    }
+    Ok(vec![body])
 }
 
 /// Applies one write to the head; returns the changes of its record. After an error the head may be half changed.

@@ -176,13 +176,13 @@ impl Collection {
             match self
                 .caught(Task::Write, || accept(head, &self.shared, self.id, write, operation, &deadline))
             {
-                Ok(Ok(Applied { body, replay_work, skipped })) => {
+                Ok(Ok(Applied { bodies, replay_work, skipped })) => {
                     accepted.work += replay_work;
-                    record_bytes += body.len();
+                    record_bytes += bodies.iter().map(Vec::len).sum::<usize>();
                     accepted
                         .answers
                         .push((reply, WriteDone { operation_id: head.op, skipped: skipped.into() }));
-                    accepted.records.push((operation, body));
+                    accepted.records.extend(bodies.into_iter().map(|body| (operation, body)));
                     let level = head.state.config.wal.durability;
                     let later = PlantedFault::LevelInForceTooEarly.is_on();
                     accepted.durability = if later { level } else { accepted.durability.min(level) };

@@ -95,6 +95,15 @@ impl Write {
         }
     }
 
+    /// Bytes of the source of a sync, whose parts came in bodies before.
+    pub fn staged_bytes(&self) -> usize {
+        let updates = match self {
+            Write::Points { updates, .. } | Write::Resolved { updates, .. } => &updates[..],
+            _ => &[],
+        };
+        updates.iter().filter_map(Update::sync).map(|sync| sync.entries.bytes() as usize).sum()
+    }
+
     /// Whether it may write vectors.
     pub(super) fn adds_rows(&self) -> bool {
         match self {

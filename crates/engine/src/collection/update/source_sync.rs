@@ -1,0 +1,384 @@
+//! Syncs of a source (C20): what a request wants a scope to hold. `docs/sync.md` has the design.
+
+use super::NamedVectors;
+use crate::change::Skipped;
+use crate::config::ModelClaims;
+use crate::filter::Filter;
+use crate::json::write_string;
+use crate::payload::{Document, JsonPath, Value};
+use crate::types::{OpNumber, PointId, TextInput};
+use crate::vectors::split_mix;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The longest hash in JSON, its quotes included.
+const MAX_HASH_BYTES: usize = 258;
+/// About what an entry takes beside its hash and its content: itself, and its place by id.
+const ENTRY_BYTES: usize = 160;
+
+/// A sync: the points of a scope become those of the entries.
+#[derive(Clone, Debug)]
+pub struct SourceSync {
+    /// As it was sent. It restricts, unless all points were asked for.
+    pub scope: Filter,
+    /// What of it the caller may reach.
+    reached: Filter,
+    /// Where the hash of a point is.
+    pub hash_key: JsonPath,
+    /// What the scope is to hold.
+    pub entries: Arc<SyncEntries>,
+    /// The revision that the scope must have.
+    pub if_revision: Option<Revision>,
+    /// The models of the vectors, of each part of the source.
+    pub models: Vec<ModelClaims>,
+    /// Entries with content in the request itself, without those of the parts that were staged before.
+    pub sent_contents: usize,
+}
+
+impl SourceSync {
+    /// A sync that needs no revision.
+    pub fn new(scope: Filter, hash_key: JsonPath, entries: SyncEntries, models: ModelClaims) -> SourceSync {
+        SourceSync {
+            reached: scope.clone(),
+            scope,
+            hash_key,
+            sent_contents: entries.contents(),
+            entries: Arc::new(entries),
+            if_revision: None,
+            models: vec![models],
+        }
+    }
+
+    /// Keeps the sync to the points that the caller may reach (C15).
+    pub fn limit(&mut self, within: &Arc<Filter>) {
+        self.reached = Filter::all_of([Arc::clone(within), Arc::new(self.scope.clone())]);
+    }
+
+    /// What of the scope the caller may reach.
+    pub fn reached(&self) -> &Filter {
+        &self.reached
+    }
+
+    /// Whether a stored point has the hash of its entry.
+    pub fn is_unchanged(&self, id: PointId, document: &[u8]) -> bool {
+        self.entries.of(id).is_some_and(|(_, entry)| entry.hash.is_in(document, &self.hash_key))
+    }
+}
+
+/// Entries by id; the last of a repeated id counts.
+#[derive(Clone, Default)]
+pub struct SyncEntries {
+    list: Vec<SyncEntry>,
+    places: HashMap<PointId, u32>,
+    contents: usize,
+    bytes: u64,
+}
+
+/// Without the order of the map, which differs from run to run.
+impl fmt::Debug for SyncEntries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.list.fmt(f)
+    }
+}
+
+impl SyncEntries {
+    /// Adds an entry, in place of one of its id.
+    pub fn put(&mut self, entry: SyncEntry) {
+        self.contents += usize::from(entry.content.is_some());
+        self.bytes += entry.bytes();
+        let next = self.list.len() as u32;
+        match self.places.get(&entry.id) {
+            Some(place) => {
+                let before = std::mem::replace(&mut self.list[*place as usize], entry);
+                self.contents -= usize::from(before.content.is_some());
+                self.bytes -= before.bytes();
+            }
+            None => {
+                self.places.insert(entry.id, next);
+                self.list.push(entry);
+            }
+        }
+    }
+
+    /// Adds those of a later part.
+    pub fn merge(&mut self, later: SyncEntries) {
+        later.list.into_iter().for_each(|entry| self.put(entry));
+    }
+
+    /// Forgets the texts whose vectors were not made: the body that has them is gone.
+    pub fn forget_texts(&mut self) {
+        for content in self.list.iter_mut().filter_map(|entry| entry.content.as_mut()) {
+            if let Texts::Wanted(_) = content.texts {
+                content.texts = Texts::Gone;
+            }
+        }
+    }
+
+    /// The entry of an id, and its place.
+    pub fn of(&self, id: PointId) -> Option<(usize, &SyncEntry)> {
+        let place = *self.places.get(&id)? as usize;
+        Some((place, &self.list[place]))
+    }
+
+    /// All, in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, SyncEntry> {
+        self.list.iter()
+    }
+
+    /// All, in their order.
+    pub fn into_list(self) -> Vec<SyncEntry> {
+        self.list
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many have content.
+    pub fn contents(&self) -> usize {
+        self.contents
+    }
+
+    /// About what they take in memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// A point of a source.
+#[derive(Clone, Debug)]
+pub struct SyncEntry {
+    /// Its id.
+    pub id: PointId,
+    /// The hash of its content.
+    pub hash: ContentHash,
+    /// Its content; none where the point is to be left alone.
+    pub content: Option<Box<SyncContent>>,
+}
+
+impl SyncEntry {
+    fn bytes(&self) -> u64 {
+        let content = self.content.as_ref().map_or(0, |content| content.bytes());
+        (ENTRY_BYTES + self.hash.0.len() + content) as u64
+    }
+}
+
+/// What a point of a source is to be.
+#[derive(Clone, Debug)]
+pub struct SyncContent {
+    /// Its vectors; of a text whose vector was not made something that stands for it.
+    pub vectors: NamedVectors,
+    /// Its payload as normalised JSON, with the hash.
+    pub payload: Box<[u8]>,
+    /// Its place in the `points` of its request.
+    pub place: usize,
+    /// Texts in place of vectors.
+    pub texts: Texts,
+}
+
+impl SyncContent {
+    fn bytes(&self) -> usize {
+        let texts = match &self.texts {
+            Texts::Wanted(inputs) => inputs.iter().map(|input| input.text.len()).sum(),
+            Texts::None | Texts::Gone => 0,
+        };
+        let vectors = self.vectors.iter().map(|(name, vector)| name.len() + vector.bytes());
+        size_of::<SyncContent>() + self.payload.len() + vectors.sum::<usize>() + texts
+    }
+}
+
+/// The texts of a point whose vectors were not made. Nobody makes them for a point that is left alone.
+#[derive(Clone, Debug)]
+pub enum Texts {
+    /// All its vectors are there.
+    None,
+    /// These are in the body of the request.
+    Wanted(Vec<TextInput>),
+    /// There were some in the body of an earlier part.
+    Gone,
+}
+
+/// The value at `hash_key`: a string or an integer, in normalised JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentHash(Box<[u8]>);
+
+impl ContentHash {
+    /// That of a text; none for one that is too long.
+    pub fn text(text: &str) -> Option<ContentHash> {
+        let mut json = Vec::with_capacity(text.len() + 2);
+        write_string(&mut json, text);
+        (json.len() <= MAX_HASH_BYTES).then(|| ContentHash(json.into()))
+    }
+
+    /// That of an integer as it was written; none for another number.
+    pub fn integer(text: &str) -> Option<ContentHash> {
+        let is_integer = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
+        is_integer.then(|| ContentHash(text.as_bytes().into()))
+    }
+
+    /// That in a payload; none where there is no such value.
+    pub fn of(document: &[u8], key: &JsonPath) -> Option<ContentHash> {
+        let mut found = None;
+        Document::new(document).values_at(key, |value| {
+            found = match value {
+                Value::String(text) if text.raw().len() + 2 <= MAX_HASH_BYTES => {
+                    Some(ContentHash([b"\"", text.raw(), b"\""].concat().into()))
+                }
+                Value::Number(text) => ContentHash::integer(text),
+                _ => None,
+            };
+        });
+        found
+    }
+
+    /// Whether a payload has it.
+    fn is_in(&self, document: &[u8], key: &JsonPath) -> bool {
+        let mut is_same = false;
+        Document::new(document).values_at(key, |value| {
+            is_same = match value {
+                Value::String(text) => {
+                    let quoted = self.0.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+                    quoted == Some(text.raw())
+                }
+                Value::Number(text) => *self.0 == *text.as_bytes(),
+                _ => false,
+            };
+        });
+        is_same
+    }
+}
+
+/// What points of a scope are: the sum of a digest of each of them. Whatever adds, changes or removes one makes it another,
+/// in whichever order they are added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Revision(u128);
+
+impl Revision {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Revision> {
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Revision)).flatten()
+    }
+
+    /// With a point that an operation changed last.
+    pub fn add(&mut self, id: PointId, version: OpNumber) {
+        self.0 = self.0.wrapping_add(digest(id, version));
+    }
+
+    /// Without it.
+    pub fn remove(&mut self, id: PointId, version: OpNumber) {
+        self.0 = self.0.wrapping_sub(digest(id, version));
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// 128 bits of a point's id and version. Clients keep revisions, so this never changes.
+fn digest(id: PointId, version: OpNumber) -> u128 {
+    let (kind, id) = match id {
+        PointId::Num(number) => (1, u128::from(number)),
+        PointId::Uuid(uuid) => (2, uuid),
+    };
+    let words = [kind, id as u64, (id >> 64) as u64, version.get()];
+    let half = |seed: u64| words.iter().fold(seed, |state, word| split_mix(&mut (state ^ word)));
+    u128::from(half(0x243f_6a88_85a3_08d3)) << 64 | u128::from(half(0x1319_8a2e_0370_7344))
+}
+
+/// What a sync did: its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Points that were not there.
+    pub added: u32,
+    /// Points with another hash.
+    pub updated: u32,
+    /// Points that were left alone.
+    pub unchanged: u32,
+    /// Points of the scope that are none of the source.
+    pub deleted: u32,
+    /// What the scope has now.
+    pub revision: Revision,
+}
+
+impl Synced {
+    /// The note of it in a record (see [`Skipped::is_of_sync`]).
+    pub fn note(&self) -> Skipped {
+        let counts = [self.updated, self.unchanged, self.deleted].map(|count| PointId::Num(count.into()));
+        let ids = [&counts[..], &[PointId::Uuid(self.revision.0)]].concat();
+        Skipped { at: Skipped::OF_SYNC, count: self.added, ids }
+    }
+
+    /// Reads a note; none where it is not one of a sync.
+    pub fn read(note: &Skipped) -> Option<Synced> {
+        let [PointId::Num(updated), PointId::Num(unchanged), PointId::Num(deleted), PointId::Uuid(revision)] =
+            note.ids[..]
+        else {
+            return None;
+        };
+        let count = |count: u64| u32::try_from(count).ok();
+        note.is_of_sync().then_some(())?;
+        Some(Synced {
+            added: note.count,
+            updated: count(updated)?,
+            unchanged: count(unchanged)?,
+            deleted: count(deleted)?,
+            revision: Revision(revision),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_read_as_it_is_written_and_never_changes_c20() {
+        let mut revision = Revision::default();
+        revision.add(PointId::Num(7), OpNumber::new(3));
+        revision.add(PointId::Uuid(7), OpNumber::new(3));
+        let text = revision.to_string();
+        assert_eq!(Revision::parse(&text), Some(revision));
+        for wrong in ["", "7", &text[1..], &format!("+{}", &text[1..])] {
+            assert_eq!(Revision::parse(wrong), None, "{wrong}");
+        }
+        revision.remove(PointId::Num(7), OpNumber::new(3));
+        let mut other = Revision::default();
+        other.add(PointId::Uuid(7), OpNumber::new(3));
+        assert_eq!(revision, other);
+        other.remove(PointId::Uuid(7), OpNumber::new(4));
+        assert_ne!(other, Revision::default());
+        assert_eq!(Revision::default().to_string(), "0".repeat(32));
+    }
+
+    #[test]
+    fn a_note_has_all_of_an_answer_c20() {
+        let synced = Synced { added: 1, updated: 2, unchanged: 3, deleted: 4, revision: Revision(u128::MAX) };
+        assert_eq!(Synced::read(&synced.note()), Some(synced));
+        assert_eq!(Synced::read(&Skipped { at: 0, ..synced.note() }), None);
+        assert_eq!(Synced::read(&Skipped { ids: Vec::new(), ..synced.note() }), None);
+    }
+
+    #[test]
+    fn a_hash_is_a_string_or_an_integer_in_its_normal_form_c20() {
+        let key = JsonPath::parse("a.h").unwrap();
+        let of = |json: &str| ContentHash::of(json.as_bytes(), &key);
+        assert_eq!(of(r#"{"a":{"h":"x\"é"}}"#), ContentHash::text("x\"é"));
+        assert_eq!(of(r#"{"a":{"h":18446744073709551615}}"#), ContentHash::integer("18446744073709551615"));
+        for none in [r#"{"a":{"h":1.0}}"#, r#"{"a":{"h":null}}"#, r#"{"a":{"h":["x"]}}"#, r#"{"h":"x"}"#] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        let hash = ContentHash::text("1").unwrap();
+        assert!(hash.is_in(br#"{"a":{"h":"1"}}"#, &key) && !hash.is_in(br#"{"a":{"h":1}}"#, &key));
+        assert_eq!(ContentHash::text(&"x".repeat(257)), None);
+    }
+}
