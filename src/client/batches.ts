@@ -33,27 +33,78 @@ export function splitUpsert(
   if (rows === undefined || !isBeyond(rows, limits, measure)) {
     return undefined;
   }
-  const batches: Batch[] = [];
-  let from = 0;
-  let bytes = 0;
-  for (let at = 0; at < rows.count; at += 1) {
-    const size = measure.encodedBytes(rows.row(at));
-    if (at > from && (at - from >= limits.maxPoints || bytes + size > limits.maxBytes)) {
-      batches.push({ body: rows.slice(from, at), points: at - from });
-      from = at;
-      bytes = 0;
-    }
-    bytes += size;
-  }
-  batches.push({ body: rows.slice(from, rows.count), points: rows.count - from });
+  const batches = ranges(rows, limits, measure).map(([from, to]) => ({
+    body: rows.slice(from, to),
+    points: to - from,
+  }));
   return batches.length === 1 ? undefined : batches;
 }
 
-/** The points of an upsert, in either form. */
-interface Rows {
+type SyncPoint = Schemas['SyncPointList'][number];
+
+/** A point without content is a hundredth of one with it: a server takes a hundred times as many (C20). */
+const BARE_WEIGHT = 0.01;
+
+/**
+ * Splits the points of a sync into parts that keep to the limits, in their order; undefined as for {@link splitUpsert}.
+ */
+export function splitSync(
+  points: readonly SyncPoint[],
+  limits: BatchLimits,
+  packsVectors = false,
+): readonly SyncPoint[][] | undefined {
+  const measure = packsVectors ? PACKED : IN_JSON;
+  if (!Array.isArray(points)) {
+    return undefined;
+  }
+  const rows = {
+    count: points.length,
+    row: (at: number): unknown => points[at],
+    weight: (at: number): number => (isBare(points[at]) ? BARE_WEIGHT : 1),
+  };
+  if (!isBeyond(rows, limits, measure)) {
+    return undefined;
+  }
+  const parts = ranges(rows, limits, measure).map(([from, to]) => points.slice(from, to));
+  return parts.length === 1 ? undefined : parts;
+}
+
+function isBare(point: SyncPoint | undefined): boolean {
+  return typeof point === 'object' && !('vector' in point || 'vectors' in point || 'payload' in point);
+}
+
+/** The rows that each batch has: from one on, up to another. */
+function ranges(rows: Measured, limits: BatchLimits, measure: Measure): [number, number][] {
+  const found: [number, number][] = [];
+  let [from, bytes, weight] = [0, 0, 0];
+  for (let at = 0; at < rows.count; at += 1) {
+    const size = measure.encodedBytes(rows.row(at));
+    const more = weightOf(rows, at);
+    if (at > from && (weight + more > limits.maxPoints || bytes + size > limits.maxBytes)) {
+      found.push([from, at]);
+      [from, bytes, weight] = [at, 0, 0];
+    }
+    bytes += size;
+    weight += more;
+  }
+  return [...found, [from, rows.count]];
+}
+
+function weightOf(rows: Measured, at: number): number {
+  return rows.weight?.(at) ?? 1;
+}
+
+/** What is measured of points. */
+interface Measured {
   readonly count: number;
   /** What a point brings to the body. */
   row(at: number): unknown;
+  /** What it counts; 1 when absent. */
+  weight?(at: number): number;
+}
+
+/** The points of an upsert, in either form. */
+interface Rows extends Measured {
   /** The upsert of some of the points. */
   slice(from: number, to: number): Upsert;
 }
@@ -104,8 +155,12 @@ function rowsOfColumns(body: Upsert, batch: Schemas['PointColumns']): Rows | und
 }
 
 /** Whether the points are beyond the limits. They are encoded only where a quick bound does not decide it. */
-function isBeyond(rows: Rows, { maxPoints, maxBytes }: BatchLimits, measure: Measure): boolean {
-  if (rows.count > maxPoints) {
+function isBeyond(rows: Measured, { maxPoints, maxBytes }: BatchLimits, measure: Measure): boolean {
+  let weight = 0;
+  for (let at = 0; at < rows.count && weight <= maxPoints; at += 1) {
+    weight += weightOf(rows, at);
+  }
+  if (weight > maxPoints) {
     return true;
   }
   let atMost = 0;

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { Operation } from '../engine/types';
-import { DEFAULT_BATCH_LIMITS, splitUpsert, type BatchLimits } from './batches';
+import { DEFAULT_BATCH_LIMITS, splitSync, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
 import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
@@ -239,6 +240,50 @@ export class KithClient {
     options?: CallOptions,
   ): Promise<Update[]> {
     return this.#run('batch_update', { collection }, args, options);
+  }
+
+  /**
+   * Makes the points that match `scope` those of the source, all or nothing: adds, updates, leaves alone what has the same
+   * hash, deletes the rest (C20). What is larger than a server takes is sent in parts, of which the last one applies all.
+   */
+  async sync(
+    collection: string,
+    args: Schemas['SyncSource'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['SyncResult']> {
+    const parts = splitSync(args.points, this.#batch, this.#transport.packsVectors);
+    if (parts === undefined) {
+      return this.#run('sync_points', { collection }, args, options);
+    }
+    const { if_revision, ...common } = args;
+    const source = { ...common, sync_id: randomUUID() };
+    return this.timed(options, async (signal) => {
+      let staged = 0;
+      for (const points of parts.slice(0, -1)) {
+        const part = { ...source, points };
+        ({ staged } = await this.#call<Schemas['StagedPoints']>('sync_points', { collection }, part, signal));
+      }
+      const last = { ...source, points: parts.at(-1), last: true, staged, if_revision };
+      return this.#call<Schemas['SyncResult']>('sync_points', { collection }, last, signal);
+    });
+  }
+
+  /** One part of a source, of which `sync_id` says which; the part with `last: true` applies all of them. */
+  syncPart(
+    collection: string,
+    args: Schemas['SyncPart'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['StagedPoints'] | Schemas['SyncResult']> {
+    return this.#run('sync_points', { collection }, args, options);
+  }
+
+  /** Which points of a source are new or changed, and so need content, and what a sync would do. Changes nothing. */
+  planSync(
+    collection: string,
+    args: Schemas['PlanSync'] & ReadFlags,
+    options?: CallOptions,
+  ): Promise<Schemas['SyncPlan']> {
+    return this.#run('plan_sync', { collection }, args, options);
   }
 
   createPayloadIndex(

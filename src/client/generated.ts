@@ -1205,6 +1205,96 @@ export interface components {
       | {
           delete_vectors: components['schemas']['DeleteVectors'];
         };
+    /** @description Which points the source owns: all that match and are not in the source are deleted. It has conditions, unless `all` says that it is meant to match every point. */
+    SyncScope: components['schemas']['Filter'];
+    /** @description The path in payloads of the hash of a point's content, a string of at most 256 bytes or an integer. */
+    HashKey: string;
+    /** @description What the payload has at `hash_key`. */
+    ContentHash: string | number;
+    /** @description The revision that the scope must have, of a plan or of the last sync. Otherwise the request is a 409. */
+    SyncRevision: string | null;
+    /** @description The source: points with content, at most 10,000 a request, and points that are told by their hash. Of an id that is named twice the last counts. */
+    SyncPointList: (components['schemas']['SyncContent'] | components['schemas']['SyncHash'])[];
+    /** @description A point with its content. Its payload has the hash, and matches the scope. */
+    SyncContent: {
+      id: components['schemas']['PointId'];
+      vector?: components['schemas']['PointVectors'];
+      /** @deprecated */
+      vectors?: components['schemas']['PointVectors'];
+      payload: components['schemas']['Payload'];
+    };
+    /** @description A point that is to be left alone. Where it is new or changed the request is a 409 that names it. */
+    SyncHash: {
+      id: components['schemas']['PointId'];
+      hash: components['schemas']['ContentHash'];
+    };
+    /** @description A whole source. */
+    SyncSource: {
+      scope: components['schemas']['SyncScope'];
+      /** @description Whether the scope is every point. Goes with an empty `scope`. */
+      all?: boolean | null;
+      hash_key: components['schemas']['HashKey'];
+      points: components['schemas']['SyncPointList'];
+      model?: components['schemas']['NamedModels'];
+      if_revision?: components['schemas']['SyncRevision'];
+    };
+    /** @description A part of a source. Parts of one `sync_id` have the same scope and key. They are kept for ten minutes after the last one, and not over a restart. */
+    SyncPart: {
+      /** @description What the parts have in common; of its credential and its collection alone. */
+      sync_id: string;
+      /** @description Whether this part is the last and applies all. */
+      last?: boolean | null;
+      /** @description Of the last part, and required there, the `staged` of the answer before. Where parts are missing it differs, and the request is a 409. */
+      staged?: number | null;
+      scope: components['schemas']['SyncScope'];
+      /** @description Whether the scope is every point. Goes with an empty `scope`. */
+      all?: boolean | null;
+      hash_key: components['schemas']['HashKey'];
+      points: components['schemas']['SyncPointList'];
+      model?: components['schemas']['NamedModels'];
+      /** @description Of the last part. */
+      if_revision?: components['schemas']['SyncRevision'];
+    };
+    /** @description A source, or a part of one. */
+    SyncPoints: components['schemas']['SyncSource'] | components['schemas']['SyncPart'];
+    /** @description A source, told by its hashes. */
+    PlanSync: {
+      scope: components['schemas']['SyncScope'];
+      /** @description Whether the scope is every point. Goes with an empty `scope`. */
+      all?: boolean | null;
+      hash_key: components['schemas']['HashKey'];
+      /** @description The points of the source. */
+      points: components['schemas']['SyncHash'][];
+    };
+    /** @description What a sync did. */
+    SyncResult: {
+      /** @description Points that were not there. */
+      added: number;
+      /** @description Points that had another hash. */
+      updated: number;
+      /** @description Points that were left alone. */
+      unchanged: number;
+      /** @description Points of the scope that are none of the source. */
+      deleted: number;
+      /** @description Of the scope from now on; any write to its points makes it another. */
+      revision: string;
+    };
+    /** @description What is staged of a source. */
+    StagedPoints: {
+      /** @description Points so far, of all parts. */
+      staged: number;
+    };
+    /** @description What a sync would need and do. */
+    SyncPlan: {
+      /** @description Points that are new or changed, in the order of the request. */
+      needed: components['schemas']['PointId'][];
+      /** @description Points that would be left alone. */
+      unchanged: number;
+      /** @description Points that would be deleted. */
+      deleted: number;
+      /** @description Of the scope, for `if_revision` of the sync. */
+      revision: string;
+    };
     /** @description How far a change has come. */
     UpdateResult: {
       /** @description Grows with every change of the collection. */
@@ -2331,6 +2421,29 @@ export interface components {
       warnings?: components['schemas']['Warnings'];
       /** @description How far each change has come, in their order. */
       result: components['schemas']['UpdateResult'][];
+    };
+    /** @description The envelope of a sync. */
+    SyncAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      /** @description What the sync did, or what is staged. */
+      result: components['schemas']['SyncResult'] | components['schemas']['StagedPoints'];
+    };
+    /** @description The envelope of the plan of a sync. */
+    SyncPlanAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['SyncPlan'];
     };
     /** @description The envelope of the collections. */
     CollectionsAnswer: {

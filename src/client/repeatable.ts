@@ -58,6 +58,9 @@ const REPEATABLE: Readonly<Record<Operation, boolean>> = {
   change_aliases: false,
   rebuild_index: true,
   project_points: true,
+  // A repeat would answer that nothing changed.
+  sync_points: false,
+  plan_sync: true,
   link_snapshot: true,
   // A repeat would undo what was written meanwhile.
   adopt_folders: false,

@@ -27,6 +27,8 @@ export * from './types';
 const KEEP_ALIVE_MS = 1000;
 /** Call numbers wrap here; far fewer calls are ever under way at once. */
 const CALL_NUMBERS = 2 ** 32;
+/** How often a request may ask for vectors of texts; a sync asks again where its points were changed meanwhile (C20). */
+const MOST_ROUNDS = 3;
 /** Buffer for short answers: for each its call number, its length and its bytes. */
 const FRAME_BYTES = 128 * 1024;
 
@@ -62,6 +64,14 @@ interface NumberedRequest {
   readonly id: number;
   readonly place: number;
   readonly request: EngineRequest;
+}
+
+/** Texts of a request whose vectors are to be put into its body. */
+interface WantedTexts {
+  readonly call: NumberedRequest;
+  readonly inputs: readonly TextInput[];
+  /** Aborted when nobody waits for the answer any more. */
+  readonly over: AbortController;
 }
 
 interface Call {
@@ -196,7 +206,10 @@ class Facade implements Engine {
     return this.call(id, execute, request.profiled);
   }
 
-  /** Executes a request; where it has texts of models, once more when their vectors are in its body (C16). */
+  /**
+   * Executes a request; where it has texts of models, once more when their vectors are in its body (C16). A sync asks for those
+   * of further texts where their points were changed meanwhile (C20).
+   */
   private async executeTexts(
     native: NativeEngine,
     models: TextModels,
@@ -208,13 +221,30 @@ class Facade implements Engine {
       over.abort(new EngineError('cancelled'));
       if (this.calls.has(id)) native.cancel(id);
     });
-    let inputs: readonly TextInput[];
-    try {
-      return await this.send(native, call);
-    } catch (error) {
-      if (!(error instanceof EngineError) || error.code !== 'vectors_wanted') throw error;
-      inputs = error.details.inputs ?? [];
+    let inputs: readonly TextInput[] = [];
+    for (let round = 0; ; round += 1) {
+      try {
+        return await this.send(native, call);
+      } catch (error) {
+        if (!(error instanceof EngineError) || error.code !== 'vectors_wanted')
+          throw inputs.length === 0 ? error : namingModel(error, inputs);
+        if (round === MOST_ROUNDS) {
+          native.discard(id);
+          const message = 'points: they change faster than the vectors of their texts are made';
+          throw new EngineError('sync_conflict', { message });
+        }
+        inputs = error.details.inputs ?? [];
+      }
+      await this.supplyTexts(native, models, { call, inputs, over });
     }
+  }
+
+  /** Puts the vectors of texts into the body of a request. */
+  private async supplyTexts(
+    native: NativeEngine,
+    models: TextModels,
+    { call: { id, request }, inputs, over }: WantedTexts,
+  ): Promise<void> {
     this.waiting.set(id, over);
     try {
       const read = (answer: Buffer, texts: number): Promise<Buffer> =>
@@ -233,9 +263,6 @@ class Facade implements Engine {
     } finally {
       this.waiting.delete(id);
     }
-    return this.send(native, call).catch((error: unknown) => {
-      throw namingModel(error, inputs);
-    });
   }
 
   /** Bytes that the native engine makes, apart from requests. */

@@ -53,6 +53,8 @@ export const OPERATIONS = [
   'change_aliases',
   'rebuild_index',
   'project_points',
+  'sync_points',
+  'plan_sync',
   // Of no endpoint: what snapshots are made of (`src/snapshots`).
   'link_snapshot',
   'adopt_folders',
@@ -124,6 +126,7 @@ export type EngineErrorCode =
   | 'point_not_found' // details.ids: at most ten, as text; details.total
   | 'point_without_vector' // details.id, as text; details.name
   | 'version_conflict' // details.conflicts: at most ten; details.total
+  | 'sync_conflict' // details.message: a sync does not fit to what is stored or staged (C20)
   | 'collection_forbidden' // the limits of the caller do not allow this in a collection
   | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'cursor_not_found' // no such cursor for this caller, operation and collection (C22)

@@ -49,6 +49,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `Vector with name '${name}' for point ${id} not found`,
   }),
   version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
+  sync_conflict: ({ message = '' }) => ({ status: 409, message: `Sync conflict: ${message}` }),
   collection_forbidden: () => noCollectionAccess(),
   points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   cursor_not_found: () => ({ status: 404, message: 'Cursor not found: it is unknown or has expired' }),

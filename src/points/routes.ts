@@ -41,6 +41,7 @@ const UPSERT = 'Upsert failed';
 const DELETE = 'Delete failed';
 const PAYLOAD = 'Payload operation failed';
 const INDEX = 'Field index failed';
+const SYNC = 'Sync failed';
 const RETRIEVE = 'Retrieve failed';
 const SEARCH = 'Search failed';
 
@@ -55,6 +56,7 @@ export const changeRoutes: readonly EngineRoute[] = [
   change('POST', '/points/payload/delete', 'delete_payload', PAYLOAD),
   change('POST', '/points/payload/clear', 'clear_payload', PAYLOAD),
   change('POST', '/points/batch', 'batch_update', UPSERT),
+  change('PUT', '/points/sync', 'sync_points', SYNC),
   { ...change('PUT', '/index', 'create_field_index', INDEX), reach: 'collection' },
   {
     ...change('DELETE', '/index/:field_name', 'delete_field_index', INDEX),
@@ -78,6 +80,7 @@ export const readRoutes: readonly EngineRoute[] = [
   read('/points/search/matrix/pairs', 'matrix_pairs', SEARCH),
   read('/points/search/matrix/offsets', 'matrix_offsets', SEARCH),
   read('/points/projection', 'project_points', SEARCH),
+  read('/points/sync/plan', 'plan_sync', SYNC),
 ];
 
 /** Those that read points and answer in the dialect `qdrant` only (C12). */
