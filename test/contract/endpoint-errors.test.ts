@@ -9,12 +9,18 @@ import { endpoints, type Endpoint } from './endpoints';
 
 jest.mock('../../src/engine/load', () => jest.requireActual<object>('../engine/testing-addon'));
 
+const SYNC = { scope: { must: { key: 'a', match: { value: 1 } } }, hash_key: 'h' };
+
 /** Bodies whose vectors have one number too many for the collection. */
 const WRONG_DIMENSION: Readonly<Record<string, unknown>> = {
   'PUT /points': { points: [{ id: 1, vector: [1, 2, 3] }] },
   'PUT /points, columns': { batch: { ids: [1], vectors: [[1, 2, 3]] } },
   'PUT /points/vectors': { points: [{ id: 1, vector: [1, 2, 3] }] },
   'POST /points/batch': { operations: [{ upsert: { points: [{ id: 1, vector: [1, 2, 3] }] } }] },
+  'PUT /points/sync': {
+    ...SYNC,
+    points: [{ id: 9, vector: [1, 2, 3], payload: { a: 1, h: 'x' } }],
+  },
   'POST /points/search': { vector: [1, 2, 3] },
   'POST /points/search/batch': { searches: [{ vector: [1, 2, 3] }] },
   'POST /points/query': { query: [1, 2, 3] },
@@ -29,6 +35,10 @@ const UNKNOWN_VECTOR: Readonly<Record<string, unknown>> = {
   'PUT /points/vectors': { points: [{ id: 1, vector: { nope: [1, 2] } }] },
   'POST /points/vectors/delete': { points: [1], vector: ['nope'] },
   'POST /points/batch': { operations: [{ delete_vectors: { points: [1], vector: ['nope'] } }] },
+  'PUT /points/sync': {
+    ...SYNC,
+    points: [{ id: 9, vector: { nope: [1, 2] }, payload: { a: 1, h: 'x' } }],
+  },
   'POST /points/search': { vector: { name: 'nope', vector: [1, 2] } },
   'POST /points/search/batch': { searches: [{ vector: { name: 'nope', vector: [1, 2] } }] },
   'POST /points/query': { query: [1, 2], using: 'nope' },

@@ -130,6 +130,20 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     method: 'PUT',
+    path: '/points/sync',
+    body: { scope: { must: { key: 'a', match: { value: 1 } } }, hash_key: 'h', points: [] },
+    failed: 'Sync failed',
+    requires: ['scope', 'hash_key', 'points'],
+  },
+  {
+    method: 'POST',
+    path: '/points/sync/plan',
+    body: { scope: { must: { key: 'a', match: { value: 1 } } }, hash_key: 'h', points: [] },
+    failed: 'Sync failed',
+    requires: ['scope', 'hash_key', 'points'],
+  },
+  {
+    method: 'PUT',
     path: '/index',
     listed: USUAL,
     body: { field_name: 'a', field_schema: 'keyword' },

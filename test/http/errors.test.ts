@@ -46,6 +46,12 @@ const ROWS: readonly (readonly [EngineErrorCode, EngineErrorDetails, number, str
     409,
     'Version conflict: 7 (version 5, expected version 3), 8 (absent, expected version 1), and 1 more',
   ],
+  [
+    'sync_conflict',
+    { message: 'points: 7 are stored outside the scope' },
+    409,
+    'Sync conflict: points: 7 are stored outside the scope',
+  ],
   ['not_ready', {}, 412, 'Engine not initialized'],
   [
     'timeout',
@@ -108,6 +114,8 @@ const PREFIX_OF: Readonly<Record<string, string>> = {
   matrix_pairs: 'Search failed',
   matrix_offsets: 'Search failed',
   project_points: 'Search failed',
+  sync_points: 'Sync failed',
+  plan_sync: 'Sync failed',
   recommend: 'Search failed',
   recommend_batch: 'Search failed',
   discover: 'Search failed',

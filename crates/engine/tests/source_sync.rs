@@ -577,7 +577,13 @@ fn heavy(engine: &TestEngine, body: &Value, answer: &Arc<Mutex<Option<bool>>>) -
 #[test]
 fn writes_between_the_comparison_and_the_record_are_seen_by_it_c20() {
     let engine = new_engine(2);
-    let points: Vec<Value> = (0..200).map(|id| content(id, "a", "x")).collect();
+    let points: Vec<Value> = (0..200)
+        .map(|id| {
+            let mut point = content(id, "a", "x");
+            point["payload"]["text"] = json!("long ".repeat(400));
+            point
+        })
+        .collect();
     engine.ok("upsert_points", "c", json!({"points": points}));
     let answer = Arc::new(Mutex::new(None));
     let wanted: Vec<Value> = (0..100).map(|id| content(id, "a", "x")).collect();

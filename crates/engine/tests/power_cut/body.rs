@@ -14,6 +14,13 @@ pub fn upsert(points: &[(u64, Arc<Point>)]) -> String {
     list(points, |out, (id, point)| put_point(out, *id, &point.vectors, Some(&point.payload)))
 }
 
+/// A point as it stands in a body.
+pub fn point(id: u64, point: &Point) -> String {
+    let mut out = String::new();
+    put_point(&mut out, id, &point.vectors, Some(&point.payload));
+    out
+}
+
 /// The body of an update of vectors.
 pub fn update_vectors(points: &[(u64, Vectors)]) -> String {
     list(points, |out, (id, vectors)| put_point(out, *id, vectors, None))

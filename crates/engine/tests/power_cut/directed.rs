@@ -416,3 +416,36 @@ fn a_catalog_that_only_the_cache_knows_is_made_durable_before_it_is_relied_on_c3
     }
     assert!(taken > 0, "some kill must leave a catalog that was not answered for");
 }
+
+#[test]
+fn a_sync_is_there_whole_or_not_at_all_whenever_the_power_goes_c20() {
+    let point = |id: u64, hash: u64| {
+        let text = "x".repeat(100);
+        json!({"id": id, "vector": [id, 1.0], "payload": {"source": "a", "hash": hash, "text": text}})
+    };
+    let mut prepared = TestEngine::new(3);
+    prepared.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    prepared.ok("upsert_points", "c", json!({"points": (0..20).map(|id| point(id, 1)).collect::<Vec<_>>()}));
+    let source: Vec<Value> = (10..30).map(|id| point(id, 2)).collect();
+    let scope = json!({"must": {"key": "source", "match": {"value": "a"}}});
+    let sync = json!({"scope": scope, "hash_key": "hash", "points": source});
+    let before = prepared.digest("c");
+    let mut whole = prepared.duplicate();
+    prepared.kill();
+    whole.open().expect("the prepared disk opens");
+    whole.ok("sync_points", "c", sync.clone());
+    let after = whole.digest("c");
+    let mut seen = [0, 0];
+    for seed in 0..200 {
+        let mut engine = prepared.duplicate();
+        engine.open().expect("the prepared disk opens");
+        engine.disk.crash_after(seed % 4);
+        let answer = engine.call("sync_points", "c", sync.clone());
+        engine.power_cut(seed);
+        let found = engine.digest("c");
+        assert!(found == before || found == after, "half of a sync, seed {seed}");
+        assert!(answer.is_err() || found == after, "a sync that was acknowledged is lost, seed {seed}");
+        seen[usize::from(found == after)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are met: {seen:?}");
+}

@@ -23,6 +23,8 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         "update_collection" => shown(super::update_collection(body)),
         "create_field_index" => shown(super::create_field_index(body)),
         "upsert_points" => shown(super::upsert(body, limits)),
+        "sync_points" => shown(super::sync_points(body, limits)),
+        "plan_sync" => shown(super::plan_sync(body, limits)),
         "delete_points" => shown(super::delete_points(body, limits)),
         "update_vectors" => shown(super::update_vectors(body, limits)),
         "delete_vectors" => shown(super::delete_vectors(body, limits)),

@@ -28,6 +28,13 @@ fn valid_bodies() -> Vec<(&'static str, Value)> {
     vec![
         ("upsert_points", json!({"points": [point, {"id": 2, "vector": [1, 2]}], "update_filter": filter})),
         ("upsert_points", json!({"batch": {"ids": [1, 2], "vectors": [[1], [2]], "payloads": [{}, null]}})),
+        (
+            "sync_points",
+            json!({"scope": filter, "hash_key": "k", "sync_id": "s", "last": true, "staged": 1, "if_revision": "0".repeat(32),
+                "points": [{"id": 1, "vector": {"a": [1.5]}, "payload": {"k": "h"}}, {"id": 2, "hash": "h"}]}),
+        ),
+        ("sync_points", json!({"scope": {}, "all": true, "hash_key": "k", "points": [], "model": "m"})),
+        ("plan_sync", json!({"scope": filter, "hash_key": "k.l[0]", "points": [{"id": 1, "hash": 7}]})),
         ("update_vectors", json!({"points": [{"id": 1, "vector": {"a": [1]}}]})),
         ("delete_vectors", json!({"vector": ["a"], "filter": filter})),
         ("delete_points", json!({"points": [1, "550e8400-e29b-41d4-a716-446655440000"]})),
