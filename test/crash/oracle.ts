@@ -117,11 +117,26 @@ export class Oracle {
         after,
       };
     }
+    if (choice < 0.93) {
+      return { method: 'PUT', path: `${base}/points/sync`, body: this.#sync(after, number), after };
+    }
     // Several operations in one request: whole or not at all (C1.7).
     tagged();
     const upsert = { points: this.#put(after, number) };
     const operations = [{ set_payload: { payload: { tag }, points: ids } }, { upsert }];
     return { method: 'POST', path: `${base}/points/batch`, body: { operations }, after };
+  }
+
+  /** A sync of its ids (C20): most points stay, some go, some are put. */
+  #sync(after: Map<number, Point>, number: number): unknown {
+    const known = [...after];
+    const stay = known.filter(() => Math.random() > CHANGED / known.length);
+    after.clear();
+    for (const [id, point] of stay) after.set(id, point);
+    const own = Array.from({ length: this.ids }, (_, at) => this.first + at);
+    const hashes = stay.map(([id, point]) => ({ id, hash: point.number }));
+    const points = [...hashes, ...this.#put(after, number)];
+    return { scope: { must: { has_id: own } }, hash_key: 'number', points };
   }
 
   #put(after: Map<number, Point>, number: number, count = 1 + Math.floor(Math.random() * 12)): unknown[] {

@@ -178,13 +178,13 @@ export const DETECTED_BY = {
     'an_update_lists_what_it_skipped_and_a_repeat_does_too_c25',
   ),
   SyncDeletesOutsideScope: program('source_sync')(
-    'a_sync_adds_updates_leaves_alone_and_deletes_in_one_record_c20',
+    'wholes::a_sync_adds_updates_leaves_alone_and_deletes_in_one_record_c20',
   ),
   SyncSplitInTwoRecords: directed('a_sync_is_there_whole_or_not_at_all_whenever_the_power_goes_c20'),
   SyncRevisionNotCompared: program('source_sync')(
-    'any_write_to_the_scope_changes_its_revision_and_no_other_does_c20',
+    'rules::any_write_to_the_scope_changes_its_revision_and_no_other_does_c20',
   ),
-  StagedPartsForgotten: program('source_sync')('a_last_part_without_all_parts_before_it_deletes_nothing_c20'),
+  StagedPartsForgotten: program('source_sync')('parts::a_last_part_without_all_parts_before_it_deletes_nothing_c20'),
   FacetOutsideToken: program('token_limits')('a_facet_counts_what_the_caller_may_reach_c15'),
   ProjectionOutsideToken: program('token_limits')('a_projection_shows_what_the_caller_may_reach_c15'),
   SearchOutsideToken: program('token_limits')('searches_and_prefetches_find_what_the_caller_may_reach_c15'),

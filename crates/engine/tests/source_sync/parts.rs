@@ -1,0 +1,125 @@
+//! Parts of a source, and texts in it.
+
+use crate::{
+    Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, stored, sync,
+};
+use kithdb_engine::error::Error;
+use serde_json::{Value, json};
+
+#[test]
+fn parts_are_staged_and_the_last_applies_all_in_one_record_c20() {
+    for seed in [1, 2] {
+        let engine = new_engine(seed);
+        let points: Vec<Value> = (0..10).map(|id| content(id, "a", "x")).collect();
+        engine.ok("upsert_points", "c", json!({"points": [content(50, "a", "x"), points[3]]}));
+        let before = (records(&engine), engine.digest("c"));
+        assert_eq!(sync(&engine, &part(&points[..4], &json!({}))), json!({"staged": 4}));
+        assert_eq!(sync(&engine, &part(&points[4..8], &json!({"last": false}))), json!({"staged": 8}));
+        // A part that is sent again counts once.
+        assert_eq!(sync(&engine, &part(&points[4..8], &json!({}))), json!({"staged": 8}));
+        assert_eq!((records(&engine), engine.digest("c")), before);
+        // Another caller's sync of that name is another one.
+        let other = Caller { name: "other", ..Caller::default() };
+        let answer = other.call(&engine, "sync_points", &part(&points[..1], &json!({})));
+        assert_eq!(answer.expect("it is staged"), json!({"staged": 1}));
+        let last = part(&points[8..], &json!({"last": true, "staged": 8}));
+        let answer = sync(&engine, &last);
+        assert_eq!(counts(&answer), [9, 0, 1, 1]);
+        assert_eq!(records(&engine), before.0 + 1);
+        assert_eq!(stored(&engine).into_keys().collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+        // It is over.
+        let (code, message) = refusal(&engine, &last);
+        assert!(code == "sync_conflict" && message.starts_with("staged: 0 points"), "{message}");
+        assert_eq!(stored(&engine).len(), 10);
+    }
+}
+
+#[test]
+fn a_last_part_without_all_parts_before_it_deletes_nothing_c20() {
+    let mut engine = new_engine(1);
+    let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let before = engine.digest("c");
+    sync(&engine, &part(&points[..3], &json!({})));
+    engine.restart();
+    sync(&engine, &part(&points[3..6], &json!({})));
+    let last = part(&points[6..], &json!({"last": true, "staged": 6}));
+    let (code, message) = refusal(&engine, &last);
+    assert!(code == "sync_conflict" && message.starts_with("staged: 3 points"), "{message}");
+    assert_eq!(engine.digest("c"), before);
+    // Nothing is kept: all parts are sent again under the same name.
+    assert_eq!(sync(&engine, &part(&points[..6], &json!({}))), json!({"staged": 6}));
+    let other = Caller { name: "other", ..Caller::default() };
+    assert_eq!(other.refused(&engine, "sync_points", &last).0, "sync_conflict");
+    assert_eq!(counts(&sync(&engine, &last)), [0, 0, 9, 0]);
+    assert_eq!(engine.digest("c"), before);
+    // Parts of a collection that is gone are none of the next one.
+    sync(&engine, &part(&points[..6], &json!({})));
+    engine.ok("delete_collection", "c", json!(null));
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    assert_eq!(refusal(&engine, &last).0, "sync_conflict");
+}
+
+#[test]
+fn parts_have_one_scope_and_a_failed_last_part_can_be_sent_again_c20() {
+    let engine = new_engine(2);
+    let points: Vec<Value> = (0..6).map(|id| content(id, "a", "x")).collect();
+    sync(&engine, &part(&points[..3], &json!({})));
+    for (field, other) in [("scope", scope("b")), ("hash_key", json!("h2"))] {
+        let mut changed = part(&[], &json!({}));
+        changed[field] = other;
+        let (code, message) = refusal(&engine, &changed);
+        assert!(code == "sync_conflict" && message.starts_with(field), "{message}");
+    }
+    let mut last = part(&points[3..], &json!({"last": true, "staged": 3, "if_revision": "f".repeat(32)}));
+    assert!(refusal(&engine, &last).1.starts_with("if_revision"));
+    last["if_revision"] = json!(revision(&engine, "a"));
+    let caller = Caller { operation_id: Some(3), ..Caller::default() };
+    let answer = caller.call(&engine, "sync_points", &last).expect("it is done");
+    assert_eq!(counts(&answer), [6, 0, 0, 0]);
+    // The repeat of the last part needs no parts.
+    assert_eq!(caller.call(&engine, "sync_points", &last).expect("it is repeated"), answer);
+}
+
+#[test]
+fn vectors_are_asked_for_of_points_that_are_new_or_changed_alone_c16_c20() {
+    for seed in [1, 2] {
+        let engine = new_engine(seed);
+        engine.ok("upsert_points", "c", json!({"points": [content(1, "a", "one"), content(2, "a", "one")]}));
+        let caller = Caller { gives_out_texts: true, ..Caller::default() };
+        let text = |id: u64, hash: &str| {
+            let mut point = content(id, "a", hash);
+            point["vector"] = json!({"text": format!("text {id}"), "model": "m"});
+            point
+        };
+        let asked = |body: &Value| match caller.call(&engine, "sync_points", body) {
+            Err(Error::VectorsWanted(inputs)) => inputs.into_iter().map(|input| input.text).collect(),
+            other => vec![format!("{other:?}")],
+        };
+        let points = [text(1, "one"), text(2, "two"), text(3, "one")];
+        assert_eq!(asked(&body("a", &points)), ["text 2", "text 3"]);
+        assert_eq!(asked(&part(&points, &json!({}))), ["text 2", "text 3"]);
+        // All that are asked for are there; that of the unchanged point is not.
+        let with_vector = |id: u64, hash: &str| {
+            let mut point = text(id, hash);
+            point["vector"]["vector"] = json!([id, 7]);
+            point
+        };
+        let supplied = [text(1, "one"), with_vector(2, "two"), with_vector(3, "one")];
+        let answer = caller.call(&engine, "sync_points", &body("a", &supplied)).expect("it is done");
+        assert_eq!(counts(&answer), [1, 1, 1, 0]);
+        let shown = engine.ok("retrieve_points", "c", json!({"ids": [1, 3], "with_vector": true}));
+        assert_eq!((&shown[0]["vector"], &shown[1]["vector"]), (&json!([1.0, 1.0]), &json!([3.0, 7.0])));
+        // Without anybody who makes vectors the model is unknown, changed or not.
+        assert_eq!(refusal(&engine, &body("a", &points)).0, "bad_request");
+        // A point that was changed after its part was staged without a vector.
+        assert_eq!(
+            caller.call(&engine, "sync_points", &part(&[text(1, "one")], &json!({}))).expect("staged"),
+            json!({"staged": 1})
+        );
+        engine.ok("set_payload", "c", json!({"payload": {"hash": "other"}, "points": [1]}));
+        let last = part(&[bare(2, "two"), bare(3, "one")], &json!({"last": true, "staged": 1}));
+        let (code, message) = caller.refused(&engine, "sync_points", &last);
+        assert!(code == "sync_conflict" && message.contains("send all again"), "{message}");
+    }
+}
