@@ -267,7 +267,6 @@ fn read_bare_points(reader: &mut Reader<'_>) -> Result<Vec<(PointId, ContentHash
         })?;
         let id = id.ok_or_else(|| r.missing("id"))?;
         points.push((id, hash.ok_or_else(|| r.missing("hash"))?));
-        yield_to_reads();
         Ok(())
     })?;
     Ok(points)

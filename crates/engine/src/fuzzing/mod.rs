@@ -133,6 +133,8 @@ pub fn request(bytes: &[u8]) {
         24 => api::search_groups(body, limits).map(drop),
         25 => api::recommend_groups(body, limits).map(drop),
         26 => api::change_aliases(body, limits).map(drop),
+        // The last place: a plan, or else a sync.
+        27 => api::plan_sync(body, limits).map(drop).or_else(|_| api::sync_points(body, limits).map(drop)),
         _ => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_field(text).map(drop)),
     };
     if let Err(error) = outcome {

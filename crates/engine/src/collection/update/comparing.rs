@@ -65,7 +65,7 @@ pub fn plan_sync(
     deadline: &Deadline,
 ) -> Result<SyncPlan, Error> {
     let mut sight = Sight::new(state, within, deadline);
-    let comparison = compare(&mut sight, sync, &Finder::Looking(deadline))?;
+    let comparison = compare(&mut sight, sync, &Finder::Looking(deadline), || ())?;
     comparison.check_scope(sync)?;
     let of_entries = || sync.entries.iter().zip(&comparison.found);
     Ok(SyncPlan {
@@ -103,7 +103,7 @@ pub(super) fn resolve_sync(
     sync.models.iter().try_for_each(|models| models.check(&state.config))?;
     check_contents(state, &sync, finder.deadline())?;
     sight.check_reach(sync.entries.iter().map(|entry| entry.id))?;
-    let comparison = compare(&mut sight, &sync, finder)?;
+    let comparison = compare(&mut sight, &sync, finder, yield_to_reads)?;
     check_revision(&sync, comparison.revision)?;
     comparison.check_scope(&sync)?;
     let needed = || {
@@ -167,7 +167,13 @@ fn is_needed(found: &Found) -> bool {
     matches!(found, Found::Absent | Found::Changed(_))
 }
 
-fn compare(sight: &mut Sight<'_>, sync: &SourceSync, finder: &Finder<'_>) -> Result<Comparison, Error> {
+/// Compares the entries with the points of the scope. `pause` is called between two points.
+fn compare(
+    sight: &mut Sight<'_>,
+    sync: &SourceSync,
+    finder: &Finder<'_>,
+    pause: fn(),
+) -> Result<Comparison, Error> {
     let state = sight.state;
     let mut comparison = Comparison {
         revision: Revision::default(),
@@ -177,7 +183,7 @@ fn compare(sight: &mut Sight<'_>, sync: &SourceSync, finder: &Finder<'_>) -> Res
     let reaches_all = PlantedFault::SyncDeletesOutsideScope.is_on();
     let everything = Filter::default();
     let filter = if reaches_all { &everything } else { sync.reached() };
-    for (offset, is_unchanged) in finder.compared(state, filter, sync)? {
+    for (offset, is_unchanged) in finder.compared(state, filter, sync, pause)? {
         let point = state.at(offset);
         comparison.revision.add(point.id, point.version);
         match sync.entries.of(point.id) {
@@ -185,7 +191,7 @@ fn compare(sight: &mut Sight<'_>, sync: &SourceSync, finder: &Finder<'_>) -> Res
             Some((place, _)) if is_unchanged => comparison.found[place] = Found::Unchanged,
             Some((place, _)) => comparison.found[place] = Found::Changed(point.version),
         }
-        yield_to_reads();
+        pause();
     }
     for (entry, found) in sync.entries.iter().zip(&mut comparison.found) {
         if *found == Found::Absent && sight.point(entry.id)?.is_some() {

@@ -148,7 +148,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The live points of a state that match the filter of a sync, and whether each is as the sync wants it.
+    /// The live points of a state that match the filter of a sync, and whether each is as the sync wants it. `pause` is called
+    /// between two points.
     ///
     /// # Errors
     /// Those of the deadline.
@@ -157,6 +158,7 @@ impl<'a> Finder<'a> {
         state: &State,
         filter: &Filter,
         sync: &SourceSync,
+        pause: fn(),
     ) -> Result<Vec<(PointOffset, bool)>, Error> {
         let mut found = Vec::new();
         let mut look = |offset: PointOffset, matches: &mut dyn FnMut() -> bool| {
@@ -172,7 +174,7 @@ impl<'a> Finder<'a> {
                 for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
                     pace.step(state.at(offset).payload.bytes().len())?;
                     look(offset, &mut || plan.admits(offset, || filter.matches(&state.subject(offset))));
-                    yield_to_reads();
+                    pause();
                 }
             }
             Finder::Found { matched, changed, deadline, .. } => {
