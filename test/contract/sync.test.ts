@@ -249,7 +249,7 @@ describe.each(['over a folder', 'over HTTP'])('C20 the client, %s', (where) => {
     const options = { batch: { maxPoints: 4 } };
     db =
       where === 'over HTTP'
-        ? connect(`http://127.0.0.1:${server.port}`, { ...options, apiKey: await newToken() })
+        ? connect(`http://127.0.0.1:${server.port}`, { ...options, token: await newToken() })
         : await open(folder, options);
     await db.createCollection(`client-${where.length}`, CONFIG);
   });

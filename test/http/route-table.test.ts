@@ -176,7 +176,7 @@ describe('the route table', () => {
 
   it('serves by the hot lane what is under /collections/{c}/points, and nothing else', () => {
     const hot = service.routes.filter(isPointsRoute);
-    expect(hot.length).toBe(27);
+    expect(hot.length).toBe(29);
     expect(hot.every((route) => route.path.startsWith('/collections/:collection_name/points'))).toBe(true);
   });
 

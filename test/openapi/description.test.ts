@@ -93,7 +93,7 @@ const QDRANT_IDS: Readonly<Record<string, string>> = {
 
 /** Whether texts and models may be in the body: C16 and C19. The groups of C8 are described as they answer: 501. */
 function takesVectors(operation: Operation): boolean {
-  const taking: readonly Operation[] = ['upsert_points', 'update_vectors', 'batch_update'];
+  const taking: readonly Operation[] = ['upsert_points', 'update_vectors', 'batch_update', 'sync_points'];
   return (
     taking.includes(operation) || /^(?:search|query|recommend|discover)(?:_batch|_groups)?$/.test(operation)
   );
@@ -107,6 +107,7 @@ const CONFLICTING: ReadonlySet<string> = new Set([
   'create_collection',
   'clone_collection',
   'change_aliases',
+  'plan_sync',
   'upsert_points',
   'update_vectors',
   'set_payload',
