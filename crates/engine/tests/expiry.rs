@@ -201,6 +201,35 @@ fn an_expired_point_is_absent_for_reads_by_id_and_for_writes_c17() {
 }
 
 #[test]
+fn a_point_that_a_batch_writes_with_a_time_that_has_passed_is_absent_for_the_rest_of_it_c17() {
+    // The filters of the second are resolved beside the writer.
+    for seed in [1, 2] {
+        let engine = new_engine(seed, config());
+        engine.ok(
+            "upsert_points",
+            COLLECTION,
+            json!({"points": [point(1, &json!(null)), point(2, &json!(null))]}),
+        );
+        let kind = json!({"must": {"key": "kind", "match": {"value": "a"}}});
+        let ended = json!({"must": {"has_id": [2]}});
+        let operations = json!([
+            {"upsert": {"points": [point(3, &json!(99))]}},
+            {"set_payload": {"payload": {"until": 50}, "filter": ended}},
+            // Both would be found again without their times.
+            {"set_payload": {"payload": {"until": null}, "filter": kind}},
+            {"upsert": {"points": [point(2, &json!(null))], "update_filter": {"must": {"key": "kind", "match": {"value": "b"}}}}},
+            {"set_payload": {"payload": {"seen": true}, "filter": kind}},
+        ]);
+        engine.ok("batch_update", COLLECTION, json!({"operations": operations}));
+        let points = &engine.ok("scroll", COLLECTION, json!({"limit": 9}))["points"];
+        assert_eq!(ids(points), [1, 2], "seed {seed}: {points}");
+        let seen =
+            points.as_array().expect("a list").iter().all(|point| point["payload"]["seen"] == json!(true));
+        assert!(seen, "seed {seed}: {points}");
+    }
+}
+
+#[test]
 fn removal_is_a_write_that_is_counted_and_stays_c17() {
     let mut engine = new_engine(1, config());
     let many = REMOVED_AT_ONCE as u64 * 2 + 5;
