@@ -132,6 +132,11 @@ impl Read<'_> {
         self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
     }
 
+    /// The same, for points that are asked for by their ids.
+    fn shown_by_id(&self) -> Option<&Filter> {
+        self.shown().filter(|_| !PlantedFault::RetrieveOutsideToken.is_on())
+    }
+
     /// Refuses a search that looks examples up in a collection that its caller may not read.
     fn check_lookups(&self, requests: &[QueryRequest]) -> Result<(), Error> {
         let Some(access) = &self.request.access else { return Ok(()) };
@@ -175,7 +180,8 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        info::write_info(self.out, held.entry(), self.shown().is_some());
+        let hides_counts = self.shown().is_some() && !PlantedFault::InfoCountsOutsideToken.is_on();
+        info::write_info(self.out, held.entry(), hides_counts);
         Ok(())
     }
 
@@ -187,7 +193,7 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_retrieve(parsed.ids.len())?;
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
@@ -204,7 +210,7 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_retrieve(parsed.ids.len())?;
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
@@ -289,7 +295,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::ScrollOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         if let Some(cursor) = parsed.cursor {
             return self.first_scrolled_page(&held, parsed, cursor);
         }
@@ -308,7 +316,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::CountOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -332,10 +342,13 @@ impl Read<'_> {
             strict.check_key("group_by", &parsed.by)?;
             strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
         }
-        self.limit(&mut parsed.query);
+        if !PlantedFault::GroupsOutsideToken.is_on() {
+            self.limit(&mut parsed.query);
+        }
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
         let access = self.request.access.as_ref();
         let within = access.and_then(|access| access.filter());
+        let within = within.filter(|_| !PlantedFault::GroupLookupOutsideToken.is_on());
         let groups = search::groups(self.core, &snapshot, &parsed, access, self.deadline)?;
         let mut result = ObjectWriter::start(self.out);
         response::write_list(result.key("groups"), &groups, |out, group| {
@@ -397,7 +410,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::MatrixOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {

@@ -12,6 +12,7 @@ use super::vector_search::{Target, VectorSearch, Width};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::calibration::{Calibration, HITS, LADDER, RecallEstimate, SHARES, scattered};
 use crate::index::{Stopped, TopK, flat};
 use crate::point_set::PointSet;
@@ -123,7 +124,8 @@ fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Opt
         let offset = state.live.nth(u32::try_from(rank).ok()?)?;
         let vector = vector_of(&snapshot.view, field, offset)?;
         let row = state.at(offset).rows.row(field);
-        Some(Sampled { target: target(vector), own: Excluded::new(vec![offset]), row })
+        let own = if PlantedFault::OwnPointMeasured.is_on() { Vec::new() } else { vec![offset] };
+        Some(Sampled { target: target(vector), own: Excluded::new(own), row })
     })
 }
 
