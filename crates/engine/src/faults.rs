@@ -208,6 +208,10 @@ planted_faults! {
     CopyWithoutCheckpoint,
     /// The files of a snapshot stay that an owner of the folder linked that ended.
     LinksNotRemoved,
+    /// The record of a recovery has the first of its collections alone.
+    AdoptionHalved,
+    /// The folder of a copy is removed although its record may be in the log.
+    DoubtfulCopyRemoved,
     /// The files of a deleted collection are emptied before they are removed.
     FilesEmptiedFirst,
     // Expiry.
@@ -219,6 +223,10 @@ planted_faults! {
     UnexpiredViewKept,
     /// A filter of a batch still matches a point that an earlier update of it has brought to its end.
     BatchFindsExpired,
+    /// A grouped query finds points whose time has come.
+    GroupsHaveExpired,
+    /// A projection shows points whose time has come.
+    ProjectionHasExpired,
     // Groups, explanations, texts.
     /// A walk for groups takes rows that the filter excludes.
     GroupsOutsideFilter,

@@ -189,6 +189,10 @@ export const DETECTED_BY = {
   CopyForgetsWriters: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
   CopyWithoutCheckpoint: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
   LinksNotRemoved: clones('a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12'),
+  AdoptionHalved: clones('a_crash_during_a_recovery_leaves_what_was_or_what_is_to_be_c12'),
+  DoubtfulCopyRemoved: clones(
+    'a_creation_of_unknown_fate_never_shows_the_files_of_a_clone_that_came_after_it_c26',
+  ),
   FilesEmptiedFirst: program('damage')(
     'links::the_end_of_one_of_two_that_share_their_files_leaves_the_other_whole_c26',
   ),
@@ -198,6 +202,8 @@ export const DETECTED_BY = {
   BatchFindsExpired: expiry(
     'a_point_that_a_batch_writes_with_a_time_that_has_passed_is_absent_for_the_rest_of_it_c17',
   ),
+  GroupsHaveExpired: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  ProjectionHasExpired: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
   GroupsOutsideFilter: token('a_walk_for_groups_has_what_the_caller_may_reach_c15'),
   GroupFilledOutsideFilter: query('groups::groups_are_those_of_all_hits_c12'),
   TailOutsideGroups: query('group_walks::groups_are_those_of_the_present_points_while_points_change_c12'),

@@ -337,7 +337,10 @@ impl Read<'_> {
             access.check(&lookup.collection, Right::Read)?;
         }
         let held = self.enter()?;
-        let snapshot = Arc::new(held.collection()?.snapshot());
+        let snapshot = Arc::new(match PlantedFault::GroupsHaveExpired.is_on() {
+            true => held.collection()?.read_snapshot(),
+            false => held.collection()?.snapshot(),
+        });
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_key("group_by", &parsed.by)?;
             strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
@@ -428,7 +431,9 @@ impl Read<'_> {
     fn project(&mut self) -> Result<(), Error> {
         let mut parsed = api::projection(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let snapshot = held.collection()?.snapshot();
+        let collection = held.collection()?;
+        let is_late = PlantedFault::ProjectionHasExpired.is_on();
+        let snapshot = if is_late { collection.read_snapshot() } else { collection.snapshot() };
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.sample), parsed.filter.as_ref())?;
         }
