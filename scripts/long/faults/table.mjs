@@ -207,9 +207,9 @@ export const DETECTED_BY = {
   GroupsOutsideFilter: token('a_walk_for_groups_has_what_the_caller_may_reach_c15'),
   GroupFilledOutsideFilter: query('groups::groups_are_those_of_all_hits_c12'),
   TailOutsideGroups: query('group_walks::groups_are_those_of_the_present_points_while_points_change_c12'),
-  GroupLeftUnfilled: query('group_walks::hits_of_groups_have_the_recall_of_a_plain_search_c12'),
+  GroupLeftUnfilled: query('group_walks::a_grouped_query_is_one_walk_that_leaves_few_groups_unfilled_c12'),
   GroupKeysOutdated: query('group_walks::groups_are_those_of_the_present_points_while_points_change_c12'),
-  GroupHasHitTwice: query('groups::groups_are_those_of_all_hits_c12'),
+  GroupHasHitTwice: query('groups::a_point_that_an_ordering_finds_twice_is_one_hit_of_its_group_c12'),
   ContributionsDoubled: query('explain::contributions_add_up_to_the_score_c13'),
   FailedConditionHidden: query('explain::each_missing_point_is_missing_for_the_reason_that_is_given_c13'),
   RankOfPage: query('explain::each_missing_point_is_missing_for_the_reason_that_is_given_c13'),
@@ -236,7 +236,7 @@ export const DETECTED_BY = {
   ProjectionOutsideFilter: query('projection::a_sample_has_points_that_match_and_have_the_vector_c6_10'),
   ProjectionOfFirst: query('projection::a_map_follows_from_its_seed_c6_10'),
   ProjectionWithoutTail: query(
-    'projection::walks_and_comparing_everything_find_nearly_the_same_neighbours_c6_10',
+    'projection::points_that_the_graph_lacks_have_their_neighbours_all_the_same_c6_10',
   ),
   ProjectionsNotLimited: unit(
     'engine::projections::tests::more_than_may_be_made_at_a_time_are_refused_c6_10',
@@ -248,7 +248,7 @@ export const DETECTED_BY = {
   BoundOfRecallIgnored: unit(
     'field::calibration::tests::a_width_is_chosen_only_where_the_lower_bound_reaches_the_target_too',
   ),
-  OwnPointMeasured: query('recall::the_recall_asked_for_is_reached_on_normal_numbers_c14'),
+  OwnPointMeasured: query('recall::the_point_whose_vector_is_searched_for_does_not_count_as_found_c14'),
   CollectionOutsideToken: token('a_caller_reaches_no_other_collection_than_its_own_c15'),
   GroupsOutsideToken: token('groups_have_what_the_caller_may_reach_c15'),
   GroupLookupOutsideToken: token('a_point_beside_a_group_is_one_that_the_caller_may_reach_c15'),
