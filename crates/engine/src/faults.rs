@@ -212,6 +212,111 @@ planted_faults! {
     AliasBatchHalved,
     /// The manifest of a clone does not say which collection wrote its files.
     CopyForgetsWriters,
+    /// A clone and a snapshot have what the last checkpoint had.
+    CopyWithoutCheckpoint,
+    /// The files of a snapshot stay that an owner of the folder linked that ended.
+    LinksNotRemoved,
+    /// The record of a recovery has the first of its collections alone.
+    AdoptionHalved,
+    /// The folder of a copy is removed although its record may be in the log.
+    DoubtfulCopyRemoved,
+    /// The files of a deleted collection are emptied before they are removed.
+    FilesEmptiedFirst,
+    // Expiry.
+    /// The time that a point had before it was written again still counts.
+    OldTimeKept,
+    /// The times of points are not read again at a start.
+    TimesLostAtStart,
+    /// What readers see without expired points stays what it is while time goes on.
+    UnexpiredViewKept,
+    /// A filter of a batch still matches a point that an earlier update of it has brought to its end.
+    BatchFindsExpired,
+    /// A grouped query finds points whose time has come.
+    GroupsHaveExpired,
+    /// A projection shows points whose time has come.
+    ProjectionHasExpired,
+    // Groups, explanations, texts.
+    /// A walk for groups takes rows that the filter excludes.
+    GroupsOutsideFilter,
+    /// The points of a group that is to be filled are taken although the filter excludes them.
+    GroupFilledOutsideFilter,
+    /// Rows that are not in the graph yet are left out of a walk for groups.
+    TailOutsideGroups,
+    /// A group that a walk did not fill is taken to be full.
+    GroupLeftUnfilled,
+    /// The groups of points that have changed stay what they were.
+    GroupKeysOutdated,
+    /// A point that an ordering by an array has found twice is twice among the hits of a group.
+    GroupHasHitTwice,
+    /// The explanation of a fused hit counts its first source twice.
+    ContributionsDoubled,
+    /// The explanation of a point that a filter excludes says nothing of the filter.
+    FailedConditionHidden,
+    /// Where a point would be is not its place among all that match.
+    RankOfPage,
+    /// The terms of a text are hashed in another way than Qdrant's.
+    TermsHashedOtherwise,
+    // Cursors.
+    /// A further page is given to whoever knows its cursor.
+    CursorForAnyone,
+    /// A further page is given at another endpoint than the first.
+    CursorOfAnyOperation,
+    /// A further page is one of the collection as it is now.
+    CursorSeesLaterWrites,
+    /// A page has points whose time has come since the first one.
+    CursorShowsExpired,
+    /// A page has points that its caller may not reach any more.
+    CursorOutsideToken,
+    /// A ranking that is extended has the hits again that it had.
+    CursorRepeatsHits,
+    /// A page begins at the last hit of the one before.
+    CursorPagesOverlap,
+    /// A cursor does not end with its time.
+    CursorNeverEnds,
+    /// There is no limit to the number of cursors.
+    CursorsNotLimited,
+    /// What the open cursors hold back is not limited.
+    CursorBytesNotLimited,
+    /// What a cursor's view keeps from being freed is not counted.
+    HeldBackNotCounted,
+    // Projections and calibration.
+    /// A projection has points that its filter excludes.
+    ProjectionOutsideFilter,
+    /// A projection has the first points in place of a sample.
+    ProjectionOfFirst,
+    /// A projection walks a graph that lacks most of its points.
+    ProjectionWithoutTail,
+    /// There is no limit to the projections that are made at a time.
+    ProjectionsNotLimited,
+    /// A query of a search is measured several times.
+    QueryMeasuredTwice,
+    /// A calibration is used although the graph is another one.
+    CalibrationOfOtherGraph,
+    /// The width of walks is chosen by the mean of the measured recalls alone.
+    BoundOfRecallIgnored,
+    /// The point whose vector is searched for counts as found.
+    OwnPointMeasured,
+    // Tokens with limits.
+    /// A token may do everything in every collection.
+    CollectionOutsideToken,
+    /// A grouped query finds points that the token may not reach.
+    GroupsOutsideToken,
+    /// A group shows a point of another collection that the token may not reach.
+    GroupLookupOutsideToken,
+    /// A matrix has points that the token may not reach.
+    MatrixOutsideToken,
+    /// A count counts points that the token may not reach.
+    CountOutsideToken,
+    /// A scroll shows points that the token may not reach.
+    ScrollOutsideToken,
+    /// Points are shown by their ids that the token may not reach.
+    RetrieveOutsideToken,
+    /// An example may be a point that the token may not reach.
+    ExampleOutsideToken,
+    /// A write may leave points where the token may not reach.
+    WriteLeavesToken,
+    /// The info of a collection counts points for a token with a filter.
+    InfoCountsOutsideToken,
 }
 
 impl PlantedFault {

@@ -143,7 +143,17 @@ fn an_empty_collection_can_be_cloned_and_one_whose_manifest_is_lost_is_quarantin
 /// A crash at each call of a clone, and then a power cut: the clone is there and whole, or nothing of it is.
 #[test]
 fn a_crash_leaves_a_whole_clone_or_none_c26() {
+    for has_links in [true, false] {
+        crash_at_each_call(has_links);
+    }
+}
+
+/// A disk without links copies the files.
+fn crash_at_each_call(has_links: bool) {
     let engine = prepared();
+    if !has_links {
+        engine.disk.forbid_links();
+    }
     let before = shown(&engine, "source");
     let mut outcomes = BTreeSet::new();
     for n in 0.. {

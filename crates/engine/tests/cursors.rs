@@ -349,3 +349,62 @@ fn what_a_cursor_holds_back_is_counted_and_bounded_by_what_was_there_c22() {
     engine.engine().catalog().remove_detached();
     assert_eq!(engine.engine().status().cursors.bytes, 0);
 }
+
+#[test]
+fn a_page_leaves_out_what_has_expired_since_the_first_c17_c22() {
+    let engine = TestEngine::new(16);
+    engine.client().set_clock(100);
+    let config = json!({"vectors": {"size": 2, "distance": "Dot"}, "expire_at_key": "until"});
+    engine.ok("create_collection", "c", config);
+    let point = |id: u64| json!({"id": id, "vector": [id, 1], "payload": {"n": id, "until": 200 + id % 2}});
+    engine.ok("upsert_points", "c", json!({"points": (0..20).map(point).collect::<Vec<_>>()}));
+    engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
+    engine.build_indexes();
+    for (operation, body) in [
+        ("scroll", json!({"limit": 10})),
+        ("scroll", json!({"limit": 10, "order_by": "n"})),
+        ("query", json!({"limit": 10, "query": [-1, 0]})),
+    ] {
+        let mut body = body;
+        body["cursor"] = json!({"ttl": 60});
+        engine.client().set_clock(100);
+        let found = pages(&engine, operation, &body, || engine.client().set_clock(200));
+        let ids: Vec<Vec<u64>> = found.iter().map(|page| page.iter().map(id).collect()).collect();
+        let (first, rest) = ids.split_first().expect("a page");
+        assert_eq!(first[..], (0..10).collect::<Vec<u64>>(), "{operation} {body}");
+        assert_eq!(rest.concat(), [11, 13, 15, 17, 19], "{operation} {body}");
+    }
+}
+
+#[test]
+fn a_cursor_ends_with_its_time_c22() {
+    let (engine, _) = filled(17, 30);
+    let first = asked(&engine, "", "scroll", &json!({"limit": 10, "cursor": {"ttl": 1}})).unwrap();
+    let next = json!({"cursor": first["next_cursor"]});
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(asked(&engine, "", "scroll", &next), Err(Error::CursorNotFound));
+}
+
+#[test]
+fn cursors_that_hold_too_much_back_are_refused_and_those_that_are_open_go_on_c22() {
+    let (engine, _) = filled(18, 400);
+    let text = "y".repeat(12 << 10);
+    let payload = |note: u64| json!({"payload": {"text": text, "note": note}, "filter": {}});
+    engine.ok("set_payload", "c", payload(0));
+    let body = json!({"limit": 10, "cursor": {"ttl": 600}});
+    let mut open = Vec::new();
+    // Each of them holds back all the payloads, some five megabytes.
+    let why = loop {
+        match asked(&engine, "", "scroll", &body) {
+            Ok(first) => open.push(first["next_cursor"].clone()),
+            Err(Error::Overloaded(why)) => break why,
+            Err(error) => panic!("{error}"),
+        }
+        engine.ok("set_payload", "c", payload(open.len() as u64));
+    };
+    assert_eq!(why, "the open cursors hold 256 MiB back, the most at a time");
+    assert!((40..70).contains(&open.len()), "{} are open", open.len());
+    for next in &open {
+        assert_eq!(points_of(&asked(&engine, "", "scroll", &json!({"cursor": next})).unwrap()).len(), 10);
+    }
+}

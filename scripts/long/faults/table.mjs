@@ -22,13 +22,17 @@ const directed = (name) => powerCut(`directed::${name}`);
 /** 500 programs: a fault of which few programs come to speak is detected by them all the same. */
 const programs = powerCut('nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3');
 const levels = (name) => program('durability')(`levels::${name}`);
-const [graphs, supervision, engine, clones, names] = [
+const [graphs, supervision, engine, clones, names, expiry, cursors, token] = [
   'graphs',
   'supervision',
   'engine',
   'clones',
   'vector_names',
+  'expiry',
+  'cursors',
+  'token_limits',
 ].map(program);
+const query = (name) => unit(`query::tests::${name}`);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
@@ -169,8 +173,8 @@ export const DETECTED_BY = {
   ForwardedIsLocal: admin('cannot be created by a remote caller, whatever a proxy calls the client'),
   SecondCredentialTaken: jest('http/permissions')('C3.3 takes no credential that is sent twice'),
   BodyNotLimited: jest('http/framing')('and what is behind it is not executed'),
-  ExpiredCounted: program('expiry')('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
-  RemovalNotLogged: program('expiry')('removal_is_a_write_that_is_counted_and_stays_c17'),
+  ExpiredCounted: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  RemovalNotLogged: expiry('removal_is_a_write_that_is_counted_and_stays_c17'),
   VersionsNotCompared: program('conditional_writes')(
     'a_write_whose_versions_do_not_hold_changes_nothing_and_names_the_points_c25',
   ),
@@ -185,12 +189,91 @@ export const DETECTED_BY = {
     'rules::any_write_to_the_scope_changes_its_revision_and_no_other_does_c20',
   ),
   StagedPartsForgotten: program('source_sync')('parts::a_last_part_without_all_parts_before_it_deletes_nothing_c20'),
-  FacetOutsideToken: program('token_limits')('a_facet_counts_what_the_caller_may_reach_c15'),
-  ProjectionOutsideToken: program('token_limits')('a_projection_shows_what_the_caller_may_reach_c15'),
-  SearchOutsideToken: program('token_limits')('searches_and_prefetches_find_what_the_caller_may_reach_c15'),
-  UpdateOutsideToken: program('token_limits')('an_update_by_a_filter_changes_what_the_caller_may_reach_c15'),
+  FacetOutsideToken: token('a_facet_counts_what_the_caller_may_reach_c15'),
+  ProjectionOutsideToken: token('a_projection_shows_what_the_caller_may_reach_c15'),
+  SearchOutsideToken: token('searches_and_prefetches_find_what_the_caller_may_reach_c15'),
+  UpdateOutsideToken: token('an_update_by_a_filter_changes_what_the_caller_may_reach_c15'),
   AliasBatchHalved: powerCut('aliases::a_batch_of_changes_is_whole_wherever_the_power_goes_c12'),
   CopyForgetsWriters: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
+  CopyWithoutCheckpoint: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
+  LinksNotRemoved: clones('a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12'),
+  AdoptionHalved: clones('a_crash_during_a_recovery_leaves_what_was_or_what_is_to_be_c12'),
+  DoubtfulCopyRemoved: clones(
+    'a_creation_of_unknown_fate_never_shows_the_files_of_a_clone_that_came_after_it_c26',
+  ),
+  FilesEmptiedFirst: program('damage')(
+    'links::the_end_of_one_of_two_that_share_their_files_leaves_the_other_whole_c26',
+  ),
+  OldTimeKept: unit('state::expiry::tests::points_are_due_from_their_time_on_until_they_are_gone_c17'),
+  TimesLostAtStart: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  UnexpiredViewKept: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  BatchFindsExpired: expiry(
+    'a_point_that_a_batch_writes_with_a_time_that_has_passed_is_absent_for_the_rest_of_it_c17',
+  ),
+  GroupsHaveExpired: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  ProjectionHasExpired: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
+  GroupsOutsideFilter: token('a_walk_for_groups_has_what_the_caller_may_reach_c15'),
+  GroupFilledOutsideFilter: query('groups::groups_are_those_of_all_hits_c12'),
+  TailOutsideGroups: query('group_walks::groups_are_those_of_the_present_points_while_points_change_c12'),
+  GroupLeftUnfilled: query('group_walks::a_grouped_query_is_one_walk_that_leaves_few_groups_unfilled_c12'),
+  GroupKeysOutdated: query('group_walks::groups_are_those_of_the_present_points_while_points_change_c12'),
+  GroupHasHitTwice: query('groups::a_point_that_an_ordering_finds_twice_is_one_hit_of_its_group_c12'),
+  ContributionsDoubled: query('explain::contributions_add_up_to_the_score_c13'),
+  FailedConditionHidden: query('explain::each_missing_point_is_missing_for_the_reason_that_is_given_c13'),
+  RankOfPage: query('explain::each_missing_point_is_missing_for_the_reason_that_is_given_c13'),
+  TermsHashedOtherwise: unit(
+    'embedding::tests::a_document_has_the_weights_of_its_stems_without_stop_words_c16',
+  ),
+  CursorForAnyone: cursors('unknown_cursors_and_those_of_others_are_not_found_c22'),
+  CursorOfAnyOperation: cursors('unknown_cursors_and_those_of_others_are_not_found_c22'),
+  CursorSeesLaterWrites: cursors(
+    'pages_of_every_read_are_those_of_the_first_view_whatever_is_written_between_c22',
+  ),
+  CursorShowsExpired: cursors('a_page_leaves_out_what_has_expired_since_the_first_c17_c22'),
+  CursorOutsideToken: cursors('a_caller_with_a_filter_finds_its_points_on_every_page_c15_c22'),
+  CursorRepeatsHits: cursors('pages_of_a_walk_repeat_and_miss_nothing_beside_one_answer_c22'),
+  CursorPagesOverlap: cursors(
+    'pages_of_every_read_are_those_of_the_first_view_whatever_is_written_between_c22',
+  ),
+  CursorNeverEnds: cursors('a_cursor_ends_with_its_time_c22'),
+  CursorsNotLimited: cursors('too_many_cursors_are_refused_and_those_that_are_open_go_on_c22'),
+  CursorBytesNotLimited: cursors(
+    'cursors_that_hold_too_much_back_are_refused_and_those_that_are_open_go_on_c22',
+  ),
+  HeldBackNotCounted: cursors('what_a_cursor_holds_back_is_counted_and_bounded_by_what_was_there_c22'),
+  ProjectionOutsideFilter: query('projection::a_sample_has_points_that_match_and_have_the_vector_c6_10'),
+  ProjectionOfFirst: query('projection::a_map_follows_from_its_seed_c6_10'),
+  ProjectionWithoutTail: query(
+    'projection::points_that_the_graph_lacks_have_their_neighbours_all_the_same_c6_10',
+  ),
+  ProjectionsNotLimited: unit(
+    'engine::projections::tests::more_than_may_be_made_at_a_time_are_refused_c6_10',
+  ),
+  QueryMeasuredTwice: unit('field::calibration::tests::of_many_searches_few_are_kept'),
+  CalibrationOfOtherGraph: unit(
+    'field::calibration::tests::a_calibration_of_another_graph_or_of_a_table_that_changed_is_not_used',
+  ),
+  BoundOfRecallIgnored: unit(
+    'field::calibration::tests::a_width_is_chosen_only_where_the_lower_bound_reaches_the_target_too',
+  ),
+  OwnPointMeasured: query('recall::the_point_whose_vector_is_searched_for_does_not_count_as_found_c14'),
+  CollectionOutsideToken: token('a_caller_reaches_no_other_collection_than_its_own_c15'),
+  GroupsOutsideToken: token('groups_have_what_the_caller_may_reach_c15'),
+  GroupLookupOutsideToken: token('a_point_beside_a_group_is_one_that_the_caller_may_reach_c15'),
+  MatrixOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  CountOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  ScrollOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  RetrieveOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  ExampleOutsideToken: token('a_point_that_the_caller_may_not_reach_is_absent_as_an_example_c15'),
+  WriteLeavesToken: token('a_write_leaves_no_point_where_the_caller_may_not_reach_c15'),
+  InfoCountsOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  LimitsNotPassed: jest('contract/token-limits')('C15 every read sees only points that match'),
+  CallerNotPassed: jest('contract/cursors')(
+    'C22 a cursor of another credential is the 404 of an unknown one',
+  ),
+  SnapshotChecksumIgnored: jest('contract/snapshots')(
+    'C12 an upload does the same, and what is damaged or foreign is a 400 that changes nothing',
+  ),
   DimensionNotChecked: jest('contract/model-endpoints')(
     'C16 answer 502 with the name of the model and the place, and never the key',
   ),

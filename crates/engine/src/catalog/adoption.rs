@@ -10,6 +10,7 @@ use crate::collection::{Cause, CheckpointError, Collection, Opening, OpeningOpti
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::recent_operations::CallIdentity;
 use crate::storage::{ErrorKind, StorageError};
 use crate::types::Lsn;
@@ -173,7 +174,8 @@ impl Catalog {
                 (entry, old.as_ref().map_or(0, |old| old.id))
             })
             .collect();
-        self.append(&mut ledger, ADOPT, identity, &file::encode_adoption(&entries))
+        let recorded = if PlantedFault::AdoptionHalved.is_on() { &entries[..1] } else { &entries[..] };
+        self.append(&mut ledger, ADOPT, identity, &file::encode_adoption(recorded))
             .map_err(NotRecorded::Log)?;
         self.entries.rcu(|entries| {
             let mut entries = OrdMap::clone(entries);
@@ -245,7 +247,8 @@ impl Catalog {
             }
             // A record whose sync failed may be in the log all the same: then the next start needs the folders.
             Err(NotRecorded::Log(error)) => {
-                if matches!(error, Error::StorageFull | Error::Overloaded(_)) {
+                let is_refused = matches!(error, Error::StorageFull | Error::Overloaded(_));
+                if is_refused || PlantedFault::DoubtfulCopyRemoved.is_on() {
                     discard();
                 }
                 Err(error)

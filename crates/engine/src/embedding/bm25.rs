@@ -4,6 +4,7 @@
 use super::EmbeddingPurpose;
 use super::murmur3::murmur3_32;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::json::Reader;
 use crate::payload::{TextOptions, Tokenizer};
 use crate::vectors::SparseVector;
@@ -104,7 +105,8 @@ impl Bm25 {
 
 /// The index of a term in the vectors: its hash as a signed number, without the sign.
 fn term_index(token: &str) -> u32 {
-    murmur3_32(token.as_bytes()).cast_signed().unsigned_abs()
+    let hash = murmur3_32(token.as_bytes());
+    if PlantedFault::TermsHashedOtherwise.is_on() { hash } else { hash.cast_signed().unsigned_abs() }
 }
 
 fn number(reader: &mut Reader<'_>, is_valid: fn(f64) -> bool, range: &str) -> Result<f64, Error> {

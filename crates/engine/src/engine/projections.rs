@@ -1,6 +1,7 @@
 //! How many projections are made at a time: each holds far more memory than other reads.
 
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::limits::MAX_PROJECTIONS;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +18,9 @@ impl Projections {
     /// # Errors
     /// `Overloaded` when as many as may be are being made.
     pub fn begin(&self) -> Result<Underway<'_>, Error> {
-        let more = |count: usize| (count < MAX_PROJECTIONS).then_some(count + 1);
+        let more = |count: usize| {
+            (count < MAX_PROJECTIONS || PlantedFault::ProjectionsNotLimited.is_on()).then_some(count + 1)
+        };
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(Underway(&self.0)),
             Err(_) => Err(Error::Overloaded(format!("{MAX_PROJECTIONS} projections are being made already"))),

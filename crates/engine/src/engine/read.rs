@@ -148,6 +148,11 @@ impl Read<'_> {
         self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
     }
 
+    /// The same, for points that are asked for by their ids.
+    fn shown_by_id(&self) -> Option<&Filter> {
+        self.shown().filter(|_| !PlantedFault::RetrieveOutsideToken.is_on())
+    }
+
     /// Refuses a search that looks examples up in a collection that its caller may not read.
     fn check_lookups(&self, requests: &[QueryRequest]) -> Result<(), Error> {
         let Some(access) = &self.request.access else { return Ok(()) };
@@ -191,7 +196,8 @@ impl Read<'_> {
 
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
-        info::write_info(self.out, held.entry(), self.shown().is_some());
+        let hides_counts = self.shown().is_some() && !PlantedFault::InfoCountsOutsideToken.is_on();
+        info::write_info(self.out, held.entry(), hides_counts);
         Ok(())
     }
 
@@ -203,7 +209,7 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_retrieve(parsed.ids.len())?;
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
@@ -220,7 +226,7 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_retrieve(parsed.ids.len())?;
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown())?;
+        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
@@ -311,7 +317,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::ScrollOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         if let Some(cursor) = parsed.cursor {
             return self.first_scrolled_page(&held, parsed, cursor);
         }
@@ -330,7 +338,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_read(None, parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::CountOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         response::write_count(self.out, query::count(&view, &parsed, self.deadline)?);
         Ok(())
     }
@@ -350,15 +360,21 @@ impl Read<'_> {
             access.check(&lookup.collection, Right::Read)?;
         }
         let held = self.enter()?;
-        let snapshot = Arc::new(held.collection()?.snapshot());
+        let snapshot = Arc::new(match PlantedFault::GroupsHaveExpired.is_on() {
+            true => held.collection()?.read_snapshot(),
+            false => held.collection()?.snapshot(),
+        });
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_key("group_by", &parsed.by)?;
             strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
         }
-        self.limit(&mut parsed.query);
+        if !PlantedFault::GroupsOutsideToken.is_on() {
+            self.limit(&mut parsed.query);
+        }
         let lookup = parsed.lookup.as_ref().map(|lookup| self.look_up(lookup)).transpose()?;
         let access = self.request.access.as_ref();
         let within = access.and_then(|access| access.filter());
+        let within = within.filter(|_| !PlantedFault::GroupLookupOutsideToken.is_on());
         let groups = timed(self.profile(), Part::Search, || {
             search::groups(self.core, self.request, &snapshot, &parsed, self.deadline)
         })?;
@@ -422,7 +438,9 @@ impl Read<'_> {
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
         }
-        parsed.filter = self.within(parsed.filter);
+        if !PlantedFault::MatrixOutsideToken.is_on() {
+            parsed.filter = self.within(parsed.filter);
+        }
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
         let id = |offset| snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {
@@ -438,7 +456,9 @@ impl Read<'_> {
     fn project(&mut self) -> Result<(), Error> {
         let mut parsed = api::projection(self.body, &self.core.limits)?;
         let held = self.enter()?;
-        let snapshot = held.collection()?.snapshot();
+        let collection = held.collection()?;
+        let is_late = PlantedFault::ProjectionHasExpired.is_on();
+        let snapshot = if is_late { collection.read_snapshot() } else { collection.snapshot() };
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
             strict.check_read(Some(parsed.sample), parsed.filter.as_ref())?;
         }

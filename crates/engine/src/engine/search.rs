@@ -9,6 +9,7 @@ use crate::catalog::Catalog;
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
@@ -241,6 +242,7 @@ impl Lookup for Others<'_> {
 
     fn shows(&self, view: &View, offset: PointOffset) -> bool {
         let within = self.access.and_then(|access| access.filter());
-        within.is_none_or(|within| within.matches(&view.state.subject(offset)))
+        PlantedFault::ExampleOutsideToken.is_on()
+            || within.is_none_or(|within| within.matches(&view.state.subject(offset)))
     }
 }

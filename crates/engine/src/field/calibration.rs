@@ -2,6 +2,7 @@
 //! that reaches a recall. See docs/recall.md.
 
 use crate::config::Recipe;
+use crate::faults::PlantedFault;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwapOption;
@@ -121,7 +122,7 @@ impl Calibration {
 
     /// Whether it was measured on a graph like this one, of a table that has not changed much since.
     pub fn fits(&self, recipe: &Recipe, rows: (u32, u64)) -> bool {
-        self.recipe == *recipe && self.changed(rows) < 0.5
+        (self.recipe == *recipe || PlantedFault::CalibrationOfOtherGraph.is_on()) && self.changed(rows) < 0.5
     }
 
     /// Share of the rows that were written or have died since, roughly.
@@ -178,7 +179,8 @@ impl Calibration {
     /// width: it rises faster at first, so the width is not too small.
     fn width(&self, target: f64, hits: usize, class: usize) -> Option<f64> {
         let curve = self.curve(hits, class);
-        let reaches = |&(mean, low): &(f64, f64)| mean >= target && low >= target - TOLERANCE;
+        let is_sure = |low: f64| low >= target - TOLERANCE || PlantedFault::BoundOfRecallIgnored.is_on();
+        let reaches = |&(mean, low): &(f64, f64)| mean >= target && is_sure(low);
         let at = curve.iter().position(reaches)?;
         if at == 0 {
             return Some(LADDER[0] as f64);
@@ -285,7 +287,11 @@ impl FieldCalibration {
     /// How many queries a whole calibration has. A vector of a search that was measured twice would make the bounds too
     /// narrow: there are as many queries as vectors.
     pub fn whole(&self, is_live: bool) -> u32 {
-        if is_live { self.queries.lock().len() as u32 } else { WHOLE }
+        if is_live && !PlantedFault::QueryMeasuredTwice.is_on() {
+            self.queries.lock().len() as u32
+        } else {
+            WHOLE
+        }
     }
 
     /// The calibration, if it suits a graph of that recipe and a table of so many rows.

@@ -12,6 +12,7 @@ use super::vector_search::{Target, VectorSearch, Width};
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::calibration::{Calibration, HITS, LADDER, RecallEstimate, SHARES, scattered};
 use crate::index::{Stopped, TopK, flat};
 use crate::point_set::PointSet;
@@ -56,13 +57,13 @@ pub fn estimate(snapshot: &Snapshot) -> Option<RecallEstimate> {
 }
 
 /// A query of a calibration.
-struct Sampled {
+pub(super) struct Sampled {
     target: Target,
     /// The point whose vector it is.
     own: Excluded,
     /// Its row. Its links lead to the nearest others, so a walk that met it would find more than one for a vector that is
     /// not stored.
-    row: Option<Row>,
+    pub(super) row: Option<Row>,
 }
 
 /// Measures one query of a field, the one of that number: one of the searches that were kept, or the vector of a point,
@@ -104,7 +105,7 @@ pub fn measure(
     Ok(!measured.is_empty())
 }
 
-fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Option<Sampled> {
+pub(super) fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Option<Sampled> {
     let target = |vector| Target { field, vector, idf: None };
     if is_live {
         let query = snapshot.view.fields[field].graphs.calibration.query(number)?;
@@ -123,7 +124,8 @@ fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: bool) -> Opt
         let offset = state.live.nth(u32::try_from(rank).ok()?)?;
         let vector = vector_of(&snapshot.view, field, offset)?;
         let row = state.at(offset).rows.row(field);
-        Some(Sampled { target: target(vector), own: Excluded::new(vec![offset]), row })
+        let own = if PlantedFault::OwnPointMeasured.is_on() { Vec::new() } else { vec![offset] };
+        Some(Sampled { target: target(vector), own: Excluded::new(own), row })
     })
 }
 
@@ -153,7 +155,7 @@ fn search(sampled: &Sampled, k: usize, ef: usize) -> VectorSearch<'_> {
 }
 
 /// The nearest rows that match, best first, with their distances. `None` when it was given up.
-fn exact(
+pub(super) fn exact(
     snapshot: &Snapshot,
     sampled: &Sampled,
     set: Option<&PointSet>,

@@ -18,6 +18,7 @@ use super::{Hit, calculated};
 use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::FilterIndexes;
 use crate::payload::JsonPath;
 use crate::types::PointOffset;
@@ -316,7 +317,9 @@ fn score_details(
         };
         for (at, source) in sources.iter().enumerate() {
             let using = using(state, &root.sources[at]);
-            details.extend(source.detail(format!("prefetch[{at}]"), using, hit.offset));
+            let times = if at == 0 && PlantedFault::ContributionsDoubled.is_on() { 2 } else { 1 };
+            let detail = source.detail(format!("prefetch[{at}]"), using, hit.offset);
+            details.extend(std::iter::repeat_n(detail, times).flatten());
         }
         Ok(details)
     };

@@ -8,6 +8,7 @@ use crate::arena::{RowArena, RowTable};
 use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::{FieldGraph, FieldTable, GraphSearch, QuantizationParams};
 use crate::index::{Distance, Stopped, TopK, Traversal, WalkParams, WalkScratch, flat};
 use crate::limits::MAX_COMPARED_COMPONENTS;
@@ -162,7 +163,8 @@ impl<'a> Sample<'a> {
         deadline: &Deadline,
     ) -> Result<Sample<'a>, Error> {
         let view = &*snapshot.view;
-        let matching = Matching::new(&view.state, request.filter.as_ref());
+        let filter = request.filter.as_ref().filter(|_| !PlantedFault::ProjectionOutsideFilter.is_on());
+        let matching = Matching::new(&view.state, filter);
         let candidates = matching.offsets(deadline)?;
         let table = &view.fields[field];
         let mut with_vector = 0;
@@ -171,7 +173,8 @@ impl<'a> Sample<'a> {
         let mut random = Random::new(request.seed);
         let mut drawn = Vec::with_capacity(wanted as usize);
         each_row(view, field, &candidates, deadline, |offset, row| {
-            if random.below_u64(left) < wanted {
+            let is_drawn = random.below_u64(left) < wanted;
+            if is_drawn || (PlantedFault::ProjectionOfFirst.is_on() && wanted > 0) {
                 wanted -= 1;
                 drawn.push((row, offset));
             }
@@ -247,7 +250,8 @@ impl<'a> Sample<'a> {
         }
         let (graph, _) = self.snapshot.graphs[self.field].as_ref()?;
         let left_out = self.rows.iter().filter(|&&row| graph.node_of(row).is_none()).count();
-        (left_out * LEFT_OUT_DIVISOR <= self.rows.len()).then_some(&**graph)
+        let has_most = left_out * LEFT_OUT_DIVISOR <= self.rows.len();
+        (has_most || PlantedFault::ProjectionWithoutTail.is_on()).then_some(&**graph)
     }
 
     /// Finds neighbours by walks through the graph, each from the node of the point itself.

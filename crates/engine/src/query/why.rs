@@ -10,6 +10,7 @@ use super::tree::{QueryNode, QueryRequest, SearchParams};
 use crate::collection::{Snapshot, not_found};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::point_set::PointSet;
 use crate::types::{Metric, PointId, PointOffset};
 use std::cell::OnceCell;
@@ -103,7 +104,7 @@ fn exact(prepared: &Prepared, points: u64) -> Prepared {
     exact.for_each_step(&mut |step| step.params = SearchParams { exact: true, ..step.params });
     exact.root.threshold = None;
     // What is chosen to differ from each other, and what is chosen at random, has no order beyond what is asked for.
-    if !matches!(exact.root.goal, Goal::Mmr { .. } | Goal::Sample) {
+    if !matches!(exact.root.goal, Goal::Mmr { .. } | Goal::Sample) && !PlantedFault::RankOfPage.is_on() {
         exact.root.window = exact.root.window.max(usize::try_from(points).unwrap_or(usize::MAX));
     }
     exact
@@ -149,8 +150,11 @@ impl Case<'_> {
         let state = &self.snapshot.view.state;
         let Some(offset) = state.offset(id) else { return Err(not_found(vec![id])) };
         let returned = self.returned.contains(offset);
-        let failed_condition =
-            if returned { None } else { self.failed_condition(offset, &self.request.node, "") };
+        let failed_condition = if returned || PlantedFault::FailedConditionHidden.is_on() {
+            None
+        } else {
+            self.failed_condition(offset, &self.request.node, "")
+        };
         let (score, rank) = match self.ranks.places.get(&offset) {
             Some(&place) => (Some(self.ranks.hits[place].score), Some(place as u64 + 1)),
             None => self.alone(offset)?,

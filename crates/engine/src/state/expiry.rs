@@ -1,6 +1,7 @@
 //! When points of a collection with an `expire_at_key` come to their end (C17): what their payloads say, in order.
 
 use super::Payload;
+use crate::faults::PlantedFault;
 use crate::payload::{Document, JsonPath, Value, parse_datetime};
 use crate::point_set::PointSet;
 use crate::types::PointOffset;
@@ -33,6 +34,7 @@ impl Expiry {
     /// Takes note of another payload of the point at an offset: `None` where there was no point, or is none any more.
     pub fn replace(&mut self, offset: PointOffset, before: Option<&[u8]>, after: Option<&[u8]>) {
         let before = before.and_then(|document| time_of(document, &self.key));
+        let before = PlantedFault::OldTimeKept.forgets(before);
         let after = after.and_then(|document| time_of(document, &self.key));
         if let Some(time) = before
             && self.pending.remove(&(time, offset)).is_none()

@@ -23,6 +23,7 @@ pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 pub use view::View;
 
 use crate::config::CollectionConfig;
+use crate::faults::PlantedFault;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
 use crate::point_set::PointSet;
@@ -135,7 +136,9 @@ impl State {
         }
         self.note_vectors(offset, &point);
         self.last_changes.note(offset, point.version);
-        if let Some(expiry) = self.expiry.as_mut().filter(|_| point.live) {
+        if let Some(expiry) =
+            self.expiry.as_mut().filter(|_| point.live && !PlantedFault::TimesLostAtStart.is_on())
+        {
             point.payload.note_in(expiry, offset);
         }
         self.points.push_back(point);

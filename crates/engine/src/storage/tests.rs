@@ -142,6 +142,42 @@ fn rename_replaces_the_target_and_stays_in_its_directory() {
 }
 
 #[test]
+fn a_link_is_a_second_name_that_outlives_the_first() {
+    on_all(|disk| {
+        disk.create_dir_all("a").unwrap();
+        write(disk, "x", b"bytes");
+        disk.link("x", "a/y").unwrap();
+        assert_eq!(disk.link("x", "a/y").unwrap_err().kind(), ErrorKind::Exists);
+        assert_eq!(disk.link("none", "a/z").unwrap_err().kind(), ErrorKind::NotFound);
+        disk.remove("x").unwrap();
+        assert_eq!((disk.read("a/y").unwrap(), disk.exists("x").unwrap()), (b"bytes".to_vec(), false));
+        disk.link("a/y", "x").unwrap();
+        disk.remove_dir_all("a").unwrap();
+        assert_eq!(disk.read("x").unwrap(), b"bytes");
+    });
+}
+
+#[test]
+fn a_link_is_lost_without_a_sync_of_its_folder_and_its_bytes_are_those_of_both_names() {
+    for has_links in [true, false] {
+        let disk = SimDisk::new();
+        if !has_links {
+            disk.forbid_links();
+        }
+        durable(&disk, "x", b"bytes");
+        disk.create_dir_all("a").unwrap();
+        disk.sync_dir("").unwrap();
+        disk.link("x", "a/y").unwrap();
+        assert_eq!(outcomes(&disk, |d| d.read("a/y").ok()), BTreeSet::from([None, Some(b"bytes".to_vec())]));
+        disk.sync_dir("a").unwrap();
+        assert_eq!(outcomes(&disk, |d| d.read("a/y").ok()), BTreeSet::from([Some(b"bytes".to_vec())]));
+        disk.decay("x", |bytes| bytes[0] = b'B').unwrap();
+        let other: &[u8] = if has_links { b"Bytes" } else { b"bytes" };
+        assert_eq!(disk.read("a/y").unwrap(), other);
+    }
+}
+
+#[test]
 fn truncate_shortens_and_never_lengthens() {
     on_all(|disk| {
         write(disk, "x", b"123456");

@@ -47,6 +47,8 @@ pub struct TestEngine {
     pub disk: SimDisk,
     engine: Option<Arc<Engine>>,
     options: Options,
+    /// What the clock of an engine says from its opening on, in seconds since 1970; the system's time if it is none.
+    pub now: Option<i64>,
 }
 
 /// An open engine as its clients see it. Clones are the same engine.
@@ -108,6 +110,11 @@ impl Client {
         self.execute(operation, collection, None, true, body)
     }
 
+    /// Lets the clock stand at a time, in seconds since 1970.
+    pub fn set_clock(&self, seconds: i64) {
+        self.0.catalog().shared().clock.set_seconds(seconds);
+    }
+
     /// The result of a request that must succeed.
     pub fn ok(&self, operation: &str, collection: &str, body: Value) -> Value {
         self.call(operation, collection, body).unwrap_or_else(|error| panic!("{operation}: {error}"))
@@ -132,14 +139,14 @@ impl TestEngine {
         let light = if seed.is_multiple_of(2) { 0 } else { Limits::default().light_filter_work };
         let limits = Limits { light_filter_work: light, ..Limits::default() };
         let options = Options { mode: Mode::Inline { seed }, thresholds, limits, ..Options::default() };
-        let mut engine = TestEngine { disk, engine: None, options };
+        let mut engine = TestEngine { disk, engine: None, options, now: None };
         engine.open()?;
         Ok(engine)
     }
 
     /// An engine that is open already, with the options that it is to be opened with again.
     pub fn over(disk: SimDisk, engine: Engine, options: Options) -> TestEngine {
-        TestEngine { disk, engine: Some(Arc::new(engine)), options }
+        TestEngine { disk, engine: Some(Arc::new(engine)), options, now: None }
     }
 
     /// The engine as clients see it.
@@ -237,12 +244,13 @@ impl TestEngine {
         let engine =
             Engine::open(Arc::new(self.disk.clone()), self.options).map_err(|error| error.to_string())?;
         self.engine = Some(Arc::new(engine));
+        self.now.iter().for_each(|now| self.client().set_clock(*now));
         Ok(())
     }
 
     /// A second engine, not yet open, on a copy of the disk.
     pub fn duplicate(&self) -> TestEngine {
-        TestEngine { disk: self.disk.duplicate(), engine: None, options: self.options }
+        TestEngine { disk: self.disk.duplicate(), engine: None, options: self.options, now: self.now }
     }
 
     pub fn engine(&self) -> &Engine {

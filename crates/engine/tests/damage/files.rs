@@ -80,8 +80,13 @@ pub fn damage(disk: &SimDisk, file: &File, random: &mut Random) -> String {
         disk.kill();
         return "removed".to_string();
     }
+    spoil_at(disk, &file.path, random)
+}
+
+/// Damages the bytes of a file; says how.
+pub fn spoil_at(disk: &SimDisk, path: &str, random: &mut Random) -> String {
     let mut how = String::new();
-    disk.decay(&file.path, |bytes| how = spoil(bytes, random)).expect("the file is there");
+    disk.decay(path, |bytes| how = spoil(bytes, random)).expect("the file is there");
     how
 }
 

@@ -7,6 +7,7 @@
 mod common;
 mod copied;
 mod files;
+mod links;
 mod segments;
 mod served;
 mod shared;
@@ -26,9 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const NAMES: [&str; 4] = ["flat", "graph", "half", "fresh"];
 const THRESHOLDS: Thresholds = SHORT_FILES;
 
-/// Components of a collection's vectors; those of `graph` soon outgrow the scan.
+/// Components of a collection's vectors; those of `graph` and its clones soon outgrow the scan.
 fn size(name: &str) -> u64 {
-    if name == "graph" { 128 } else { 4 }
+    if ["graph", "clone", "again"].contains(&name) { 128 } else { 4 }
 }
 
 /// Everything that a client sees of a collection.

@@ -3,8 +3,6 @@
 
 use crate::common::TestEngine;
 use crate::specimen::{self, NAMES};
-use crate::{THRESHOLDS, is_quarantined_properly};
-use kithdb_engine::storage::{SimDisk, Storage as _};
 use serde_json::{Value, json};
 
 /// The collection whose clone there is.
@@ -73,33 +71,4 @@ pub fn shown(engine: &TestEngine, name: &str) -> Value {
     let info = engine.ok("collection_info", name, json!(null));
     let aliases = engine.ok("collection_aliases", name, json!(null));
     json!([engine.digest(name), info["config"], aliases])
-}
-
-#[test]
-fn a_damaged_file_that_a_clone_shares_quarantines_it_and_its_source_and_nothing_else_c26() {
-    let engine = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
-    for name in ["source", "other"] {
-        engine.ok("create_collection", name, json!({"vectors": {"size": 2, "distance": "Dot"}}));
-        let point = |id: u64| json!({"id": id, "vector": [id, 1], "payload": {"n": id}});
-        engine.ok("upsert_points", name, json!({"points": (0..20).map(point).collect::<Vec<_>>()}));
-    }
-    engine.checkpoint();
-    engine.ok("clone_collection", "source", json!({"name": "clone"}));
-    engine.checkpoint();
-    let disk = engine.disk.clone();
-    drop(engine);
-    let path = |folder: u64| format!("collections/{folder:016x}/00000001.data");
-    let (of_source, of_clone) = (disk.read(&path(1)).expect("a file"), disk.read(&path(3)).expect("a file"));
-    assert!(of_source == of_clone, "the clone has the file of its source");
-    // This disk makes copies in place of links: what decays under two names decays in both.
-    for folder in [1, 3] {
-        disk.decay(&path(folder), |bytes| bytes[20] ^= 1).expect("the file is there");
-    }
-    let engine = TestEngine::with(disk, 1, THRESHOLDS).expect("it opens");
-    let status = |name: &str| engine.ok("collection_info", name, json!(null))["status"].clone();
-    assert_eq!([status("source"), status("clone"), status("other")], ["red", "red", "green"]);
-    for name in ["clone", "source"] {
-        is_quarantined_properly(&engine, name);
-    }
-    assert_eq!(engine.ok("count", "other", json!({})), json!({"count": 20}));
 }

@@ -11,14 +11,18 @@ mod body;
 mod commands;
 #[path = "../common/mod.rs"]
 mod common;
+mod configuring;
+mod content;
 mod directed;
 mod exhaustive;
+mod expiry;
 mod model;
 mod nth_call;
 mod program;
 mod run;
 mod scenario;
 mod session;
+mod syncing;
 mod turns;
 mod verify;
 
@@ -89,6 +93,12 @@ fn nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3() {
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
     let walks = verify::WALKS.load(Ordering::Relaxed);
     assert!(seeds < SEEDS || walks >= seeds, "{seeds} programs, and only {walks} searches that walk a graph");
+    let removed = expiry::REMOVED.load(Ordering::Relaxed);
+    println!("{removed} points removed after their time had come");
+    assert!(
+        seeds < SEEDS || removed >= seeds,
+        "{seeds} programs, and only {removed} points came to their end"
+    );
 }
 
 #[test]

@@ -219,7 +219,12 @@ pub struct Collection {
     pub removed: BTreeSet<&'static str>,
     /// Whether [`ADDED`] is there.
     pub has_added: bool,
+    /// What must be found.
     pub points: BTreeMap<u64, Arc<Point>>,
+    /// Whether points come to their end.
+    pub expires: bool,
+    /// Points whose time has come, and that may not be removed yet.
+    pub expired: BTreeMap<u64, Arc<Point>>,
     pub indexes: BTreeSet<String>,
     /// Its other names.
     pub aliases: BTreeSet<String>,
@@ -245,6 +250,8 @@ impl Collection {
             removed: BTreeSet::new(),
             has_added: false,
             points: BTreeMap::new(),
+            expires: false,
+            expired: BTreeMap::new(),
             indexes: BTreeSet::new(),
             aliases: BTreeSet::new(),
             note: None,

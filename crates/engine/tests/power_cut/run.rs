@@ -31,6 +31,7 @@ struct Run {
 pub fn run(seed: u64) -> u64 {
     let engine = TestEngine::with(SimDisk::new(), seed, THRESHOLDS).expect("an empty disk opens");
     let session = Arc::new(Mutex::new(Session::new(seed, Model::new())));
+    engine.client().set_clock(session.lock().unwrap().now);
     let mut run = Run { engine, session };
     for _ in 0..BOOTS {
         run.boot();
@@ -87,9 +88,9 @@ impl Run {
     fn act_without_faults(&mut self) {
         let work = match self.below(100) {
             0..5 => Work::Index,
-            5..10 => Work::Housekeeping,
-            10..13 => Work::Checkpoint,
-            13..16 => Work::Rows,
+            5..12 => Work::Housekeeping,
+            12..15 => Work::Checkpoint,
+            15..18 => Work::Rows,
             _ => {
                 let client = self.engine.client();
                 let failed = self.session().random_request(&client).is_some();
@@ -199,6 +200,8 @@ impl Run {
     /// Opens what is left, sometimes failing or losing power on the way, and checks everything.
     fn recover(&mut self, before: Option<Digests>) {
         self.disarm();
+        let now = self.session().now;
+        self.engine.now = Some(now);
         while self.chance(15) {
             self.open_and_fail();
         }

@@ -2,8 +2,9 @@
 
 use crate::body;
 use crate::common::{Client, Random, TestEngine};
+use crate::content;
 use crate::model::{Collection, Level, Model, Point, Schema, shown};
-use crate::program::{self, Step};
+use crate::program::Step;
 use crate::run::THRESHOLDS;
 use crate::session::Session;
 use crate::turns::Work;
@@ -137,7 +138,7 @@ fn points(at: u64, ids: Range<u64>) -> Vec<(u64, Arc<Point>)> {
     let mut random = Random(at);
     ids.map(|id| {
         let mut point = Point::default();
-        point.vectors.insert("", program::vector(&mut random, "", 128));
+        point.vectors.insert("", content::vector(&mut random, "", 128));
         point.payload.insert("n".to_string(), json!(id + at));
         (id, Arc::new(point))
     })

@@ -1,7 +1,8 @@
 //! A client's side of a program: what was sent, acknowledged, refused, and is of unknown fate.
 
 use crate::common::{Client, Random, result_of};
-use crate::model::{Level, Model, collection_of};
+use crate::expiry;
+use crate::model::{Collection, Level, Model, collection_of};
 use crate::program::{self, Step};
 use crate::verify;
 use kithdb_engine::error::Error;
@@ -31,6 +32,8 @@ pub struct Session {
     pub may_be_poisoned: bool,
     /// Boots so far: the log may be shorter after one, and a repeat have an id of the longer one.
     boots: u64,
+    /// What the clock says, in seconds since 1970. It goes on with the requests, and stands otherwise.
+    pub now: i64,
     /// Requests that were applied, of which a client may think that they were not.
     repeatable: Vec<Sent>,
     /// The request of unknown fate.
@@ -85,6 +88,7 @@ impl Session {
             poisoned: false,
             may_be_poisoned: false,
             boots: 1,
+            now: expiry::BEGIN,
             repeatable: Vec::new(),
             unanswered: None,
             to_repeat: None,
@@ -98,8 +102,11 @@ impl Session {
         if !self.armed && !self.poisoned && !self.may_be_poisoned && self.random.chance(8) {
             self.repeat_acknowledged(client);
         }
+        if self.random.chance(8) {
+            self.move_clock(client);
+        }
         let step = loop {
-            let step = program::step(&mut self.random, &self.model);
+            let step = program::step(&mut self.random, &self.model, self.now);
             // It would wait for the checkpoint whose turn this is.
             if !(self.in_turn && step.operation == CLONE) {
                 break step;
@@ -211,6 +218,7 @@ impl Session {
             lost_power,
             maybe: self.maybe.clone(),
             boots: self.boots,
+            now: self.now,
             unanswered: self.unanswered.clone(),
             may_be_poisoned: self.may_be_poisoned || self.poisoned,
             ..Session::new(seed, self.model.clone())
@@ -226,6 +234,26 @@ impl Session {
     /// Everything so far is known to be durable.
     pub fn synced(&mut self) {
         self.unsynced.clear();
+    }
+
+    /// The clock goes on. It stands while a request of unknown fate is to be repeated, for which it would be another one.
+    fn move_clock(&mut self, client: &Client) {
+        if self.maybe.is_some() || self.to_repeat.is_some() {
+            return;
+        }
+        self.now += expiry::step(&mut self.random);
+        client.set_clock(self.now);
+        self.unsynced.iter_mut().chain([&mut self.model]).for_each(|model| expiry::pass(model, self.now));
+    }
+
+    /// The background has removed everything that has come to its end, without an error. Where a collection waits for no
+    /// sync, a power cut may bring that back.
+    pub fn expired_are_removed(&mut self) {
+        let gone: Vec<&Collection> = self.model.values().filter(|held| !held.expired.is_empty()).collect();
+        let may_come_back = gone.iter().any(|held| held.level != Level::Always);
+        let before = may_come_back.then(|| self.model.clone());
+        self.unsynced.extend(before);
+        self.model.values_mut().for_each(|held| held.expired.clear());
     }
 
     fn counts_agree(&self, client: &Client, collection: &str) {

@@ -5,12 +5,14 @@
 //! to their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
 
 use crate::common::{Client, TestEngine};
+use crate::expiry;
 use crate::session::Session;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// Kinds of background work.
@@ -75,10 +77,15 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     if percent > 0 {
         engine.disk.take_turns(Some(turn(work, percent, &client, session)));
     }
+    let before = client.0.status().expired_points;
     work.run(&client);
     engine.disk.take_turns(None);
+    expiry::REMOVED.fetch_add(client.0.status().expired_points - before, Ordering::Relaxed);
     let mut session = session.lock().unwrap();
     session.rethrow();
+    if percent == 0 && !session.may_be_poisoned && !session.poisoned && work == Work::Housekeeping {
+        session.expired_are_removed();
+    }
     if work == Work::Checkpoint && percent == 0 && !session.may_be_poisoned && !session.poisoned {
         // Nothing was written meanwhile: every collection is in its checkpoint, or in a log that was synced.
         session.synced();

@@ -329,7 +329,7 @@ impl Collection {
     pub fn link_snapshot(&self, into: &str) -> Result<(), CheckpointError> {
         self.with_checkpoint(|manifest, from| {
             let storage = &*self.shared.storage;
-            remove_links(storage, into)?;
+            PlantedFault::LinksNotRemoved.skips(|| remove_links(storage, into))?;
             link_files(storage, from, manifest, into)
         })
     }
@@ -339,7 +339,7 @@ impl Collection {
         &self,
         link: impl FnOnce(&Manifest, &str) -> Result<(), StorageError>,
     ) -> Result<(), CheckpointError> {
-        self.checkpoint(GraphPolicy::Always)?;
+        PlantedFault::CopyWithoutCheckpoint.skips(|| self.checkpoint(GraphPolicy::Always))?;
         let checkpoints = self.checkpointer.lock();
         let CheckpointFiles { manifest, dir, .. } = &checkpoints.files;
         // A collection that is deleted makes no first checkpoint.
@@ -364,7 +364,11 @@ impl Collection {
         self.health.retire();
         let checkpoints = self.checkpointer.lock();
         self.position.unsaved().remove(usize::MAX);
-        self.shared.storage.remove_dir_all(&checkpoints.files.dir)
+        let (storage, dir) = (&self.shared.storage, &checkpoints.files.dir);
+        if PlantedFault::FilesEmptiedFirst.is_on() {
+            storage.list(dir)?.iter().try_for_each(|name| storage.truncate(&format!("{dir}/{name}"), 0))?;
+        }
+        storage.remove_dir_all(dir)
     }
 
     /// Links the checkpoint of this collection into the same folder below `into`. No checkpoint runs meanwhile, so

@@ -10,6 +10,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
+use crate::point_set::PointSet;
 use crate::state::Head;
 use crate::sync::atomic::Ordering;
 use crate::types::{OpNumber, OperationId, PointId};
@@ -198,11 +199,19 @@ fn accept_updates(
     let now = head.state.expiry.is_some().then(|| shared.clock.now());
     let mut applying =
         Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
-    // What a filter found before the time of a point had come is not what it finds now.
-    let due = now.and_then(|now| head.state.due(now)).unwrap_or_default();
-    let resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?.and(&head.state, &due))));
+    let mut resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));
+    let mut was_due = PointSet::new();
     let mut all = Vec::new();
     for (at, update) in updates.into_iter().enumerate() {
+        if let Some((_, changed)) = &mut resolved
+            && !(at > 0 && PlantedFault::BatchFindsExpired.is_on())
+        {
+            // What a filter found before the time of a point had come is not what it finds now. An earlier update of the
+            // same request may have written a time that has passed.
+            let due = now.and_then(|now| head.state.due(now)).unwrap_or_default();
+            *changed = std::mem::take(changed).and(&head.state, &(&due - &was_due));
+            was_due = due;
+        }
         let finder = match &resolved {
             Some((resolution, changed)) => resolution.finder(at, changed, deadline),
             None => Finder::Looking(deadline),

@@ -5,13 +5,14 @@ use super::ranking::{Ranking, Shared};
 use super::token::{self, Position};
 use crate::api::response;
 use crate::catalog::Use;
-use crate::collection::{Collection, Snapshot};
+use crate::collection::{Collection, Snapshot, View};
 use crate::engine::point_writer::{PointWriter, write_hits};
 use crate::engine::profile::{Part, timed};
 use crate::engine::read::Read;
 use crate::engine::strict::Strict;
 use crate::engine::{Operation, search};
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::json::write_string;
 use crate::query::request::{CursorRequest, ScrollRequest};
 use crate::query::tree::{Query, QueryRequest};
@@ -21,6 +22,18 @@ use std::sync::Arc;
 
 /// A ranking is extended to this multiple of what it has: the pages between two extensions cost nothing but their writing.
 const EXTENSION: usize = 4;
+
+/// The view of a cursor without the points whose time has come since.
+fn seen_now(collection: &Collection, cursor: &Cursor) -> Arc<View> {
+    let view = &cursor.snapshot.view;
+    if PlantedFault::CursorSeesLaterWrites.is_on() {
+        collection.current_view()
+    } else if PlantedFault::CursorShowsExpired.is_on() {
+        Arc::clone(view)
+    } else {
+        collection.without_expired_since(view)
+    }
+}
 
 impl Read<'_> {
     /// Answers the first page of a search or a query, and opens its cursor where there is a second one.
@@ -101,15 +114,16 @@ impl Read<'_> {
         let Source::Ranked(by, shared) = &cursor.source else { return Err(Error::CursorNotFound) };
         let end = from.saturating_add(cursor.limit);
         let ranking = self.extended(cursor, (by, shared), end.saturating_add(1))?;
-        let view = collection.without_expired_since(&cursor.snapshot.view);
+        let view = seen_now(collection, cursor);
         let mut hits = ranking.page(from, cursor.limit);
         // What has expired since, or what the caller may not reach any more.
-        let within = self.shown();
+        let within = self.shown().filter(|_| !PlantedFault::CursorOutsideToken.is_on());
         hits.retain(|hit| {
             view.state.live.contains(hit.offset)
                 && within.is_none_or(|within| within.matches(&view.state.subject(hit.offset)))
         });
-        let next = (end < ranking.len()).then_some(Position::Rank(end));
+        let begin = if PlantedFault::CursorPagesOverlap.is_on() { end - 1 } else { end };
+        let next = (end < ranking.len()).then_some(Position::Rank(begin));
         self.settle(cursor, next, is_first)?;
         let operation = self.request.operation;
         let mut writer = PointWriter::new(&view, &cursor.with, &mut self.points, hits.len());
@@ -132,8 +146,12 @@ impl Read<'_> {
         is_first: bool,
     ) -> Result<(), Error> {
         let Source::ById(request) = &cursor.source else { return Err(Error::CursorNotFound) };
-        let view = collection.without_expired_since(&cursor.snapshot.view);
-        let filter = if is_first { request.filter.clone() } else { self.within(request.filter.clone()) };
+        let view = seen_now(collection, cursor);
+        let filter = if is_first || PlantedFault::CursorOutsideToken.is_on() {
+            request.filter.clone()
+        } else {
+            self.within(request.filter.clone())
+        };
         let page = ScrollRequest { offset: from, filter, ..request.clone() };
         let page = query::scroll(&view, &page, self.deadline)?;
         self.settle(cursor, page.next.map(Position::Id), is_first)?;

@@ -28,6 +28,7 @@ use super::vector_search::VectorSearch;
 use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::point_set::PointSet;
 use found::{Found, Order};
@@ -217,7 +218,11 @@ impl GroupSearch<'_, '_> {
             if members.len() <= self.found.group(place).hits.len() as u64 {
                 continue;
             }
-            let hits = self.best_of(&mut matching.narrowed(members))?;
+            let mut within = match PlantedFault::GroupFilledOutsideFilter.is_on() {
+                true => Matching::among(self.state(), members),
+                false => matching.narrowed(members),
+            };
+            let hits = self.best_of(&mut within)?;
             self.found.fill(place, &hits);
         }
         Ok(())

@@ -8,6 +8,7 @@ use super::slots::Slots;
 use crate::collection::Snapshot;
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::field::{FieldGraph, GraphSearch, GroupRows, best_rows};
 use crate::group_keys::{KeyColumn, Keys};
 use crate::index::{Further, Stopped, WalkParams, WalkScratch};
@@ -211,13 +212,13 @@ impl GroupWalk<'_> {
     }
 
     fn is_match(&self, row: Row, check: &Check<'_>) -> bool {
-        row < self.boundary && check.passes(row)
+        row < self.boundary && (PlantedFault::GroupsOutsideFilter.is_on() || check.passes(row))
     }
 
     fn add_tail(&self, slots: &mut Slots<'_>, check: &Check<'_>) -> Result<(), Error> {
         let BoundSearch { table, distance, query, deadline, search, .. } = self.bound;
         let tail = RowRange::new(self.boundary, table.end());
-        if search.params.indexed_only || tail.is_empty() {
+        if search.params.indexed_only || tail.is_empty() || PlantedFault::TailOutsideGroups.is_on() {
             return Ok(());
         }
         deadline.expect(estimate::rows(tail.numbers().len() as u64, table.rows.row_bytes()))?;
@@ -240,6 +241,10 @@ impl GroupWalk<'_> {
         let search = self.graph_search();
         for place in slots.unfilled(width) {
             let slot = &mut slots.slots[place];
+            if PlantedFault::GroupLeftUnfilled.is_on() {
+                slot.is_settled = true;
+                continue;
+            }
             deadline
                 .expect(estimate::rows(self.keys.at_most(slot.key), self.bound.table.rows.row_bytes()))?;
             let mut finder = RowFinder::new(self.bound.view, self.bound.field());

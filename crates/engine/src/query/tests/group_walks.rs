@@ -3,6 +3,7 @@
 use super::{Random, call, engine};
 use crate::collection::GraphPolicy;
 use crate::engine::Engine;
+use crate::query::planner::{Plan, forced};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -130,7 +131,15 @@ fn groups_are_those_of_the_present_points_while_points_change_c12() {
                 json!({"query": query, "limit": LIMIT, "group_size": SIZE, "group_by": field, "params": params,
                     "with_payload": true})
             };
+            let before = collection.engine.status().searches.wide_walks;
+            forced::set(Some(Plan::Wide));
             let walked = call(&collection.engine, "c", "query_groups", &body(json!({"hnsw_ef": 20_000})));
+            forced::set(None);
+            assert_eq!(
+                collection.engine.status().searches.wide_walks,
+                before + 1,
+                "{field} in round {round}"
+            );
             let exact = call(&collection.engine, "c", "query_groups", &body(json!({"exact": true})));
             assert_eq!(walked, exact, "{field} in round {round}");
             for group in walked["groups"].as_array().unwrap() {

@@ -238,6 +238,21 @@ fn each_kind_of_request_has_groups_c12() {
 }
 
 #[test]
+fn a_point_that_an_ordering_finds_twice_is_one_hit_of_its_group_c12() {
+    let engine = small();
+    let payload = json!({"payload": {"rank": [1, 9]}, "points": [1, 4]});
+    call(&engine, "c", "set_payload", &payload);
+    call(&engine, "c", "set_payload", &json!({"payload": {"rank": 5}, "points": [2, 3, 5, 6]}));
+    call(&engine, "c", "create_field_index", &json!({"field_name": "rank", "field_schema": "integer"}));
+    engine.work_in_background(crate::collection::GraphPolicy::Never);
+    let ordered = call(&engine, "c", "query", &json!({"query": {"order_by": "rank"}, "limit": 20}));
+    assert_eq!(ordered["points"].as_array().map(Vec::len), Some(8), "two of them twice");
+    let body = json!({"query": {"order_by": "rank"}, "group_by": "g", "group_size": 5});
+    let groups = call(&engine, "c", "query_groups", &body);
+    assert_eq!(ids(&groups), json!([["a", [1, 2, 3]], ["b", [4, 5]], [7, [3, 6]]]));
+}
+
+#[test]
 fn prefetches_find_group_size_times_as_many_c12() {
     let engine = small();
     let prefetch = json!([{"query": [1, 0], "limit": 2}, {"query": [1, 0], "limit": 2}]);

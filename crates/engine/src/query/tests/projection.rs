@@ -96,6 +96,30 @@ fn walks_and_comparing_everything_find_nearly_the_same_neighbours_c6_10() {
 }
 
 #[test]
+fn points_that_the_graph_lacks_have_their_neighbours_all_the_same_c6_10() {
+    let mut data = debian();
+    let all: Vec<Vec<f32>> = data.base[..600].to_vec();
+    data.base.truncate(200);
+    let write = |engine: &Engine, from: usize| {
+        let point = |at: usize| json!({"id": at, "vector": all[at]});
+        let points: Vec<Value> = (from..all.len()).map(point).collect();
+        call(engine, "c", "upsert_points", &json!({"points": points}));
+    };
+    let with_tail = holding(1, &data, "Cosine");
+    write(&with_tail, 200);
+    let without_graph = engine(1);
+    let vectors = json!({"size": all[0].len(), "distance": "Cosine"});
+    let create = json!({"vectors": vectors, "hnsw_config": {"m": 0}});
+    call(&without_graph, "c", "create_collection", &create);
+    write(&without_graph, 0);
+    let of = |engine: &Engine| {
+        let map = project(engine, &json!({"sample": 600, "seed": 3}));
+        (map.ids, map.places)
+    };
+    assert_eq!(of(&with_tail), of(&without_graph));
+}
+
+#[test]
 fn a_map_follows_from_its_seed_c6_10() {
     let engine = holding(2, &debian(), "Cosine");
     let of = |seed: u64| {

@@ -2,6 +2,7 @@
 
 use super::{Random, call, engine, send};
 use crate::engine::{Engine, calibrate_everything};
+use crate::query::calibrating::{exact, sampled};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
@@ -156,4 +157,16 @@ fn a_collection_that_has_changed_is_measured_anew_c14() {
     assert_eq!(at(), json!(null), "what was measured is of another collection");
     calibrate_everything(engine.catalog());
     assert_eq!(at()["samples"], 256);
+}
+
+#[test]
+fn the_point_whose_vector_is_searched_for_does_not_count_as_found_c14() {
+    let engine = holding(6, &normal(6), "Euclid");
+    let snapshot = engine.catalog().collections()[0].read_snapshot();
+    for number in 0..32 {
+        let query = sampled(&snapshot, 0, number, false).expect("every point has a vector");
+        let nearest = exact(&snapshot, &query, None, &|| false).expect("it is not given up");
+        assert_eq!(nearest.len(), 100);
+        assert!(query.row.is_some() && nearest.iter().all(|&(_, row)| Some(row) != query.row), "{number}");
+    }
 }

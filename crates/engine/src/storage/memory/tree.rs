@@ -97,6 +97,18 @@ impl<F: Content, L: NameLog> Tree<F, L> {
         Ok(self.create_node(dir, name, Node::File(F::default())))
     }
 
+    /// Gives a file a second name.
+    pub fn link(&mut self, from: &str, to: &str) -> Result<()> {
+        let file = self.file("link", from)?;
+        let (dir, name) = path::split(to);
+        let dir = self.dir("link", dir)?;
+        if self.find(to).is_some() {
+            return Err(StorageError::new(ErrorKind::Exists, "link", to, "file exists"));
+        }
+        self.change(dir, vec![(name.to_owned(), Some(file))]);
+        Ok(())
+    }
+
     pub fn read(&self, operation: &'static str, path: &str) -> Result<Vec<u8>> {
         let file = self.file(operation, path)?;
         Ok(self.content(file).map(|content| content.bytes().to_vec()).unwrap_or_default())

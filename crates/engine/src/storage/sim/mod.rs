@@ -70,6 +70,8 @@ struct World {
     boot: u64,
     locked: bool,
     capacity_bytes: Option<u64>,
+    /// Whether a file may have several names. If not, a link is a copy.
+    has_links: bool,
 }
 
 impl Default for SimDisk {
@@ -87,6 +89,7 @@ impl SimDisk {
             boot: 0,
             locked: false,
             capacity_bytes: None,
+            has_links: true,
         };
         Self { machine: Machine::new(world) }
     }
@@ -182,6 +185,11 @@ impl SimDisk {
     /// Limits the bytes in all files together; appends beyond it write what fits and fail as full.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.machine.world.lock().capacity_bytes = bytes;
+    }
+
+    /// From here on a file has one name, as on a file system without links.
+    pub fn forbid_links(&self) {
+        self.machine.world.lock().has_links = false;
     }
 
     /// A disk of its own in exactly this state (open files stay with this one), to try several cuts from one point.

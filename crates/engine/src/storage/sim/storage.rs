@@ -64,6 +64,20 @@ impl Storage for SimDisk {
         self.enter(Call::Rename, "rename", from)?.world.tree.rename(from, to)
     }
 
+    fn link(&self, from: &str, to: &str) -> Result<()> {
+        path::check_file("link", from)?;
+        path::check_file("link", to)?;
+        let mut world = self.enter(Call::Create, "link", to)?.world;
+        if world.has_links {
+            return world.tree.link(from, to);
+        }
+        drop(world);
+        let bytes = self.read(from)?;
+        let mut file = self.create(to)?;
+        file.append(&bytes)?;
+        file.sync()
+    }
+
     fn remove(&self, path: &str) -> Result<()> {
         path::check_file("remove", path)?;
         self.enter(Call::Remove, "remove", path)?.world.tree.remove(path)
