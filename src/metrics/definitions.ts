@@ -156,8 +156,18 @@ export function backupFamily(finishedAt: number | undefined): Family {
 }
 
 function internalFamilies(internals: EngineInternals): readonly Family[] {
-  const { memory, memoryUse, expiredPoints, cursors, cursorBytes, searches, recall, reads, kernels } =
-    internals;
+  const {
+    memory,
+    memoryUse,
+    expiredPoints,
+    autoIndexes,
+    cursors,
+    cursorBytes,
+    searches,
+    recall,
+    reads,
+    kernels,
+  } = internals;
   return [
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
@@ -177,6 +187,12 @@ function internalFamilies(internals: EngineInternals): readonly Family[] {
       name: 'kithdb_expired_points_total',
       help: 'Points that were removed because their time had come',
       samples: () => [{ value: expiredPoints }],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_auto_indexes',
+      help: 'Field indexes that the engine made by itself',
+      samples: () => [{ value: autoIndexes }],
     },
     {
       type: 'gauge',

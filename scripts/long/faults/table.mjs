@@ -106,6 +106,10 @@ export const DETECTED_BY = {
   IndexWithoutCatchUp: program('field_indexes')(
     'writes_and_searches_go_on_while_indexes_are_built_and_dropped_c5_12',
   ),
+  AutoIndexMissesWrites: program('auto_indexes')('an_automatic_index_is_kept_current_by_writes_c23'),
+  AutoIndexInSchema: program('auto_indexes')(
+    'filters_that_cost_more_than_an_index_get_one_and_nothing_else_changes_c23',
+  ),
   RewriteClaimsTail: programs,
   RewriteLosesRows: unit(
     'field::rewriting::tests::a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph',

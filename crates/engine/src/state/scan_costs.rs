@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Documents that one filter must look at to be counted: fewer cost nothing.
-const LEAST_DOCUMENTS: u64 = 64;
+const LEAST_DOCUMENTS: u64 = if cfg!(test) { 1 } else { 64 };
 /// Points that a collection must have: scans of fewer take a few milliseconds.
 const LEAST_POINTS: u64 = if cfg!(test) { 16 } else { 10_000 };
 /// Building an index takes about as long as looking at every document so many times.
