@@ -156,18 +156,8 @@ export function backupFamily(finishedAt: number | undefined): Family {
 }
 
 function internalFamilies(internals: EngineInternals): readonly Family[] {
-  const {
-    memory,
-    memoryUse,
-    expiredPoints,
-    autoIndexes,
-    cursors,
-    cursorBytes,
-    searches,
-    recall,
-    reads,
-    kernels,
-  } = internals;
+  const { memory, memoryUse, expiredPoints, cursors, cursorBytes, searches, recall, reads, kernels } =
+    internals;
   return [
     ...memoryFamilies(memory),
     ...memoryUseFamilies(memoryUse),
@@ -187,12 +177,6 @@ function internalFamilies(internals: EngineInternals): readonly Family[] {
       name: 'kithdb_expired_points_total',
       help: 'Points that were removed because their time had come',
       samples: () => [{ value: expiredPoints }],
-    },
-    {
-      type: 'gauge',
-      name: 'kithdb_auto_indexes',
-      help: 'Field indexes that the engine made by itself',
-      samples: () => [{ value: autoIndexes }],
     },
     {
       type: 'gauge',
@@ -259,7 +243,13 @@ function memoryUseFamilies(use: EngineInternals['memoryUse']): readonly Family[]
   ];
 }
 
-function storageFamilies({ disk, indexBacklog, logSyncs, checkpoints }: EngineInternals): readonly Family[] {
+function storageFamilies({
+  disk,
+  indexBacklog,
+  autoIndexes,
+  logSyncs,
+  checkpoints,
+}: EngineInternals): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -272,6 +262,12 @@ function storageFamilies({ disk, indexBacklog, logSyncs, checkpoints }: EngineIn
       name: 'kithdb_index_backlog',
       help: 'What is in no index yet, by kind: rows of dense and sparse vectors, and points for each field index that is built',
       samples: () => labelled('kind', { ...indexBacklog }),
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_auto_indexes',
+      help: 'Field indexes that the engine made by itself',
+      samples: () => [{ value: autoIndexes }],
     },
     {
       type: 'histogram',
