@@ -28,8 +28,10 @@ impl Pair {
         let options = Options { mode: Mode::Inline { seed: 1 }, ..Options::default() };
         let pair = Pair(Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens"));
         for indexes in ["auto", "manual"] {
-            let config = json!({"vectors": {}, "field_indexes": indexes});
-            let config = if indexes == "auto" { json!({"vectors": {}}) } else { config };
+            let mut config = json!({"vectors": {"image": {"size": 1, "distance": "Dot"}}});
+            if indexes == "manual" {
+                config["field_indexes"] = json!(indexes);
+            }
             pair.call(indexes, "create_collection", &config).expect("it is created");
         }
         pair
@@ -39,7 +41,8 @@ impl Pair {
         let slot = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&slot);
         let operation = Operation::parse(operation).expect("a known operation");
-        let request = Request::new(operation, collection, body.to_string().into_bytes());
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::new(operation, collection, body);
         self.0.execute(request, Box::new(move |result| *answer.lock().unwrap() = Some(result)));
         let result = slot.lock().unwrap().take().expect("answered before it returns");
         result
@@ -51,7 +54,8 @@ impl Pair {
     fn same(&self, operation: &str, body: &Value) -> Result<Value, TestCaseError> {
         let [auto, manual] = ["auto", "manual"].map(|collection| self.call(collection, operation, body));
         prop_assert_eq!(&auto, &manual, "{} {}", operation, body);
-        auto.map_err(|error| TestCaseError::fail(format!("{operation} {body}: {error}")))
+        // A filter may be one that both refuse.
+        Ok(auto.unwrap_or_default())
     }
 
     fn automatic(&self, collection: &str) -> Vec<String> {
