@@ -100,6 +100,7 @@ export const sidebar = [
       page('Index: codes and graph', '/vector-index'),
       page('Formats on disk', '/formats'),
       page('Memory', '/memory'),
+      page('Automatic indexes', '/automatic-indexes'),
       page('Embedding: design', '/embedding'),
       page('Cursors', '/cursors'),
       page('Sync of a source', '/sync'),

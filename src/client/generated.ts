@@ -635,6 +635,7 @@ export interface components {
       /** @description Stored and shown; false is without effect. */
       on_disk_payload?: boolean | null;
       expire_at_key?: components['schemas']['ExpireAtKey'];
+      field_indexes?: components['schemas']['FieldIndexes'];
       /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
@@ -654,6 +655,11 @@ export interface components {
     };
     /** @description The payload field that says when a point comes to its end; a date-time, or integer seconds since 1970. From then on no read finds the point. In a change `null` removes the key. */
     ExpireAtKey: components['schemas']['Path'] | null;
+    /**
+     * @description `auto` (or null) makes a field index where filters have cost more than it would, and drops it when it is not used; `manual` makes none.
+     * @enum {unknown}
+     */
+    FieldIndexes: 'auto' | 'manual' | null;
     /** @description The collection to be made. */
     CloneCollection: {
       /** @description Its name, which no collection has. */
@@ -698,6 +704,7 @@ export interface components {
       /** @deprecated */
       quantization?: components['schemas']['QuantizationChange'];
       expire_at_key?: components['schemas']['ExpireAtKey'];
+      field_indexes?: components['schemas']['FieldIndexes'];
       /** @description Merged; null deletes a key. */
       metadata?: {
         [key: string]: unknown;
@@ -784,6 +791,19 @@ export interface components {
         };
       };
       expire_at_key?: components['schemas']['Path'];
+      /**
+       * @description No field index makes itself; absent where they do.
+       * @constant
+       */
+      field_indexes?: 'manual';
+      /** @description The fields whose index the server made by itself; absent where there is none. */
+      auto_indexes?: {
+        [key: string]: {
+          data_type: components['schemas']['FieldType'];
+          /** @description Points with at least one indexed value. */
+          points: number;
+        };
+      };
       /** @description The indexed fields. */
       payload_schema: {
         [key: string]: {
@@ -1591,6 +1611,8 @@ export interface components {
       indexes_used: string[];
       /** @description Keys of the filter for which points are read because there is no index that would answer. */
       indexes_missing: string[];
+      /** @description Those of `indexes_used` that the server made by itself; absent where there is none. */
+      auto_indexes_used?: string[];
       /** @description Microseconds by part: `queue`, `parse`, `plan`, `search`, `rerank`, `payloads`, `write`. */
       time_us: {
         [key: string]: number;

@@ -526,6 +526,8 @@ export interface NativeStatus {
   checkpoints: NativeDurations
   /** Points that were removed since the engine was opened because their time had come. */
   expiredPoints: number
+  /** Field indexes that the engine made by itself. */
+  autoIndexes: number
   /** Cursors that are open. */
   cursors: number
   /** Bytes that they hold at most. */

@@ -353,6 +353,8 @@ export interface EngineInternals {
   readonly collections: readonly CollectionFigures[];
   /** Points that were removed since the engine was opened because their time had come (C17). */
   readonly expiredPoints: number;
+  /** Field indexes that the engine made by itself (C23). */
+  readonly autoIndexes: number;
   /** Cursors that are open (C22), and the bytes that they hold at most. */
   readonly cursors: number;
   readonly cursorBytes: number;

@@ -243,7 +243,13 @@ function memoryUseFamilies(use: EngineInternals['memoryUse']): readonly Family[]
   ];
 }
 
-function storageFamilies({ disk, indexBacklog, logSyncs, checkpoints }: EngineInternals): readonly Family[] {
+function storageFamilies({
+  disk,
+  indexBacklog,
+  autoIndexes,
+  logSyncs,
+  checkpoints,
+}: EngineInternals): readonly Family[] {
   return [
     {
       type: 'gauge',
@@ -256,6 +262,12 @@ function storageFamilies({ disk, indexBacklog, logSyncs, checkpoints }: EngineIn
       name: 'kithdb_index_backlog',
       help: 'What is in no index yet, by kind: rows of dense and sparse vectors, and points for each field index that is built',
       samples: () => labelled('kind', { ...indexBacklog }),
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_auto_indexes',
+      help: 'Field indexes that the engine made by itself',
+      samples: () => [{ value: autoIndexes }],
     },
     {
       type: 'histogram',

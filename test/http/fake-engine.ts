@@ -32,6 +32,7 @@ const INTERNALS: EngineInternals = {
   checkpoints: { bounds: [0.001, 30], counts: [0, 7, 0], seconds: 6.5 },
   collections: [],
   expiredPoints: 207,
+  autoIndexes: 210,
   cursors: 208,
   cursorBytes: 209,
   recall: { recall: 0.98, low: 0.97, high: 0.99 },

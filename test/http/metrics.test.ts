@@ -145,6 +145,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_plans_total wide_walk': 203,
       'kithdb_search_plans_total two_hop_walk': 204,
       kithdb_expired_points_total: 207,
+      kithdb_auto_indexes: 210,
       kithdb_cursors: 208,
       kithdb_cursor_bytes: 209,
       kithdb_search_fallbacks_total: 205,

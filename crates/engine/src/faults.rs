@@ -124,6 +124,10 @@ planted_faults! {
     RefusedRequestLeavesPostings,
     /// A field index is used without what was changed while it was built.
     IndexWithoutCatchUp,
+    /// An automatic index is not told of writes, neither while it is built nor afterwards.
+    AutoIndexMissesWrites,
+    /// The schema of a collection has its automatic indexes.
+    AutoIndexInSchema,
     /// A graph that was rewritten claims the rows behind it.
     RewriteClaimsTail,
     /// Rows that a rewrite of a graph did not reach are not put into it again.

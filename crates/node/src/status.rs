@@ -34,6 +34,8 @@ pub struct NativeStatus {
     pub checkpoints: NativeDurations,
     /// Points that were removed since the engine was opened because their time had come.
     pub expired_points: f64,
+    /// Field indexes that the engine made by itself.
+    pub auto_indexes: f64,
     /// Cursors that are open.
     pub cursors: f64,
     /// Bytes that they hold at most.
@@ -297,6 +299,7 @@ impl From<Status> for NativeStatus {
             log_syncs: status.log_syncs.into(),
             checkpoints: status.checkpoints.into(),
             expired_points: status.expired_points as f64,
+            auto_indexes: status.auto_indexes as f64,
             cursors: status.cursors.open as f64,
             cursor_bytes: status.cursors.bytes as f64,
             searches: status.searches.into(),

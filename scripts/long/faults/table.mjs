@@ -110,6 +110,10 @@ export const DETECTED_BY = {
   IndexWithoutCatchUp: program('field_indexes')(
     'writes_and_searches_go_on_while_indexes_are_built_and_dropped_c5_12',
   ),
+  AutoIndexMissesWrites: program('auto_indexes')('an_automatic_index_is_kept_current_by_writes_c23'),
+  AutoIndexInSchema: program('auto_indexes')(
+    'filters_that_cost_more_than_an_index_get_one_and_nothing_else_changes_c23',
+  ),
   RewriteClaimsTail: programs,
   RewriteLosesRows: unit(
     'field::rewriting::tests::a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph',
@@ -188,7 +192,9 @@ export const DETECTED_BY = {
   SyncRevisionNotCompared: program('source_sync')(
     'rules::any_write_to_the_scope_changes_its_revision_and_no_other_does_c20',
   ),
-  StagedPartsForgotten: program('source_sync')('parts::a_last_part_without_all_parts_before_it_deletes_nothing_c20'),
+  StagedPartsForgotten: program('source_sync')(
+    'parts::a_last_part_without_all_parts_before_it_deletes_nothing_c20',
+  ),
   FacetOutsideToken: token('a_facet_counts_what_the_caller_may_reach_c15'),
   ProjectionOutsideToken: token('a_projection_shows_what_the_caller_may_reach_c15'),
   SearchOutsideToken: token('searches_and_prefetches_find_what_the_caller_may_reach_c15'),

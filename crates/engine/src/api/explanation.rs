@@ -53,6 +53,7 @@ pub fn write_explanation(out: &mut Vec<u8>, explanation: &Explanation, times: &R
     };
     write_paths(object.key("indexes_used"), &paths(used));
     write_paths(object.key("indexes_missing"), &paths(missing));
+    write_automatic(&mut object, &paths(automatic));
     let rerank = Duration::from_nanos(sum(|step| step.tally.rerank_nanos));
     let mut parts = ObjectWriter::start(object.key("time_us"));
     for (name, took) in [
@@ -99,6 +100,17 @@ fn missing(step: &StepFigures) -> Vec<&JsonPath> {
     step.indexes.missing.iter().map(|one| &one.key).collect()
 }
 
+fn automatic(step: &StepFigures) -> Vec<&JsonPath> {
+    step.auto_indexes.iter().collect()
+}
+
+/// Appends the automatic indexes that were used, where some were (C23).
+fn write_automatic(object: &mut ObjectWriter<'_>, paths: &[&JsonPath]) {
+    if !paths.is_empty() {
+        write_paths(object.key("auto_indexes_used"), paths);
+    }
+}
+
 fn write_counts(object: &mut ObjectWriter<'_>, sum: impl Fn(fn(&StepFigures) -> u64) -> u64) {
     write_u64(object.key("hops"), sum(|step| step.tally.hops));
     write_u64(object.key("distances"), sum(|step| step.tally.distances));
@@ -118,6 +130,7 @@ fn write_step(out: &mut Vec<u8>, step: &StepFigures) {
     write_counts(&mut object, |of| of(step));
     write_paths(object.key("indexes_used"), &used(step));
     write_paths(object.key("indexes_missing"), &missing(step));
+    write_automatic(&mut object, &automatic(step));
     let rerank = Duration::from_nanos(step.tally.rerank_nanos);
     let mut parts = ObjectWriter::start(object.key("time_us"));
     write_micros(parts.key("plan"), step.planning);

@@ -400,6 +400,8 @@ pub struct CollectionInfo<'i> {
     pub config: &'i CollectionConfig,
     /// Its field indexes.
     pub indexes: &'i [FieldIndexInfo<'i>],
+    /// Those that the engine made by itself (C23).
+    pub auto_indexes: &'i [FieldIndexInfo<'i>],
     /// The recall of its searches, where it is known.
     pub recall_estimate: Option<RecallEstimate>,
     /// Bytes in memory, maps left out, and in its files; not shown to a caller with a filter.
@@ -440,7 +442,24 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     write_size(object.key("size"), info.bytes);
     write_models(&mut object, info.config);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
+    object.field("field_indexes", info.config.field_indexes.chosen(), write_string);
+    write_auto_indexes(&mut object, info.auto_indexes);
     object.end();
+}
+
+/// Appends the automatic indexes, where there are any (C23). They have no parameters.
+fn write_auto_indexes(object: &mut ObjectWriter<'_>, indexes: &[FieldIndexInfo<'_>]) {
+    if indexes.is_empty() {
+        return;
+    }
+    let mut list = ObjectWriter::start(object.key("auto_indexes"));
+    for index in indexes {
+        let mut entry = ObjectWriter::start(list.key(index.field));
+        write_string(entry.key("data_type"), index.schema.kind().name());
+        write_u64(entry.key("points"), index.points);
+        entry.end();
+    }
+    list.end();
 }
 
 fn write_size(out: &mut Vec<u8>, bytes: Option<(u64, u64)>) {

@@ -2,7 +2,7 @@
 
 use super::Collection;
 use crate::payload::{FieldIndex, ordered_map_bytes};
-use crate::state::{DeclaredIndex, Expiry, Point};
+use crate::state::{AutoIndex, DeclaredIndex, Expiry, Point};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::{PointId, PointOffset};
@@ -37,6 +37,8 @@ const MEASURED_FACTOR: u32 = 100;
 #[derive(Default)]
 pub(super) struct IndexBytes {
     measured: AtomicU64,
+    /// Of the automatic ones, measured when there is another one, or one less, and at the same intervals.
+    automatic: AtomicU64,
     last: Mutex<Option<LastMeasured>>,
 }
 
@@ -76,8 +78,21 @@ impl Collection {
             return;
         }
         self.index_bytes.measured.store(built.map(FieldIndex::memory_bytes).sum(), Ordering::Relaxed);
+        self.measure_auto_indexes();
         let due = started + MEASURED_EVERY.max(started.elapsed() * MEASURED_FACTOR);
         *last = Some(LastMeasured { indexes, due });
+    }
+
+    /// Measures the automatic indexes.
+    pub(super) fn measure_auto_indexes(&self) {
+        let view = self.view();
+        let built = view.state.auto_indexes.iter().filter_map(AutoIndex::built);
+        self.index_bytes.automatic.store(built.map(FieldIndex::memory_bytes).sum(), Ordering::Relaxed);
+    }
+
+    /// Bytes of the automatic indexes, which give way to everything else, as they were when they were last measured.
+    pub fn automatic_bytes(&self) -> u64 {
+        self.index_bytes.automatic.load(Ordering::Relaxed)
     }
 
     /// About what the graphs will take for the rows that are not in them yet.
@@ -99,7 +114,9 @@ impl Collection {
         let view = self.view();
         let mut report = MemoryReport {
             payloads: view.state.payload_bytes,
-            field_indexes: self.index_bytes.measured.load(Ordering::Relaxed) + self.group_keys.memory_bytes(),
+            field_indexes: self.index_bytes.measured.load(Ordering::Relaxed)
+                + self.automatic_bytes()
+                + self.group_keys.memory_bytes(),
             ..MemoryReport::default()
         };
         for table in view.fields.iter() {

@@ -31,7 +31,8 @@ pub use crate::checkpoint::{
     directory, inspect, is_manifest_damaged, link_folder,
 };
 pub use crate::state::{
-    Allowance, DeclaredIndex, Head, IndexDraft, Payload, Point, Rows, State, Subject, Unapplied, View,
+    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Payload, Point, Rows, ScanMeter, State, Subject,
+    Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
 pub use clock::Clock;

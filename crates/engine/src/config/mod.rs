@@ -1,5 +1,6 @@
 //! The configuration of a collection (C4.3): the requested settings, with defaults filled in.
 
+mod field_indexes;
 pub(crate) mod fields;
 mod hnsw;
 mod info;
@@ -18,6 +19,7 @@ mod upkeep;
 mod vectors;
 mod wal;
 
+pub use field_indexes::FieldIndexes;
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use layout::{FieldKey, NewField, check_field_name};
 pub use memory::MemoryPlacement;
@@ -69,6 +71,8 @@ pub struct CollectionConfig {
     pub strict_mode: Option<Box<[u8]>>,
     /// The payload field with the time at which a point comes to its end (C17).
     pub expire_at_key: Option<JsonPath>,
+    /// Whether field indexes make themselves (C23).
+    pub field_indexes: FieldIndexes,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -129,6 +133,7 @@ impl CollectionConfig {
             metadata: None,
             strict_mode: None,
             expire_at_key: None,
+            field_indexes: FieldIndexes::default(),
         }
     }
 
@@ -187,6 +192,7 @@ impl CollectionConfig {
         object.field("strict_mode_config", self.strict_mode.as_deref(), Vec::extend_from_slice);
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
         object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
+        object.field("field_indexes", self.field_indexes.chosen(), write_string);
         object.end();
         out
     }
@@ -334,6 +340,7 @@ impl CollectionConfig {
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
             "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
+            "field_indexes" => self.field_indexes = r.optional(FieldIndexes::parse)?.unwrap_or_default(),
             _ => return Ok(false),
         }
         Ok(true)

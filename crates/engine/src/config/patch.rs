@@ -1,8 +1,8 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, WalDiff, expiry_key,
-    fields, json_object,
+    CollectionConfig, FieldIndexes, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, WalDiff,
+    expiry_key, fields, json_object,
     model::{self, FieldModel},
     read_payload_params,
     sparse::{self, SparsePatch},
@@ -29,6 +29,8 @@ pub struct CollectionPatch {
     strict_mode: Option<Box<[u8]>>,
     /// `Some(None)` removes it.
     expire_at_key: Option<Option<JsonPath>>,
+    /// `null` is the default.
+    field_indexes: Option<FieldIndexes>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +77,9 @@ impl CollectionPatch {
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
                 "expire_at_key" => patch.expire_at_key = Some(r.optional(expiry_key)?),
+                "field_indexes" => {
+                    patch.field_indexes = Some(r.optional(FieldIndexes::parse)?.unwrap_or_default());
+                }
                 _ => r.unknown_in_body()?,
             }
             Ok(())
@@ -127,6 +132,7 @@ impl CollectionPatch {
         if let Some(key) = &self.expire_at_key {
             config.expire_at_key.clone_from(key);
         }
+        config.field_indexes = self.field_indexes.unwrap_or(config.field_indexes);
         config.check_strict_mode()?;
         Ok(config)
     }

@@ -120,6 +120,8 @@ fn give_up_overdue_writes(catalog: &Catalog) {
 /// What an indexer is to do for a collection.
 enum Work<'c> {
     FieldIndex(Box<IndexDraft>),
+    /// An automatic one, which takes a place among the threads that the configuration allows.
+    AutoIndex(IndexTurn<'c>, Box<IndexDraft>),
     Graphs(IndexTurn<'c>),
 }
 
@@ -132,6 +134,7 @@ fn index_until_closed(catalog: &Catalog) {
         queue.rest(REST);
         let Some(collection) = queue.pop() else { return };
         let _work = BackgroundWork::begin();
+        collection.guard(Task::Claim, || collection.drop_auto_indexes_if_told());
         if catalog.shared().memory.is_critical() {
             // The tail stays what it is, and searches scan it, until there is room.
             std::thread::sleep(WAIT_FOR_MEMORY);
@@ -144,6 +147,11 @@ fn index_until_closed(catalog: &Catalog) {
                 // The next field index, or the graphs, are for another indexer.
                 queue.push(&collection);
                 collection.guard(Task::Index, || collection.build_index(&draft));
+            }
+            Some(Work::AutoIndex(turn, draft)) => {
+                queue.push(&collection);
+                collection.guard(Task::Index, || collection.build_index(&draft));
+                drop(turn);
             }
             Some(Work::Graphs(turn)) => {
                 let more = collection.guard(Task::Index, || collection.index_some(&mut scratch));
@@ -169,6 +177,9 @@ fn next_work(collection: &Arc<Collection>) -> Option<Work<'_>> {
         return Some(Work::FieldIndex(Box::new(draft)));
     }
     let turn = collection.start_indexing()?;
+    if let Some(draft) = collection.begin_auto_index() {
+        return Some(Work::AutoIndex(turn, Box::new(draft)));
+    }
     if collection.has_rows_to_index() {
         // There may be enough for another indexer.
         collection.shared().indexer.push(collection);
@@ -180,6 +191,7 @@ fn next_work(collection: &Arc<Collection>) -> Option<Work<'_>> {
 pub fn index_everything(catalog: &Catalog, scratch: &mut IndexScratch) {
     for collection in catalog.collections() {
         collection.guard(Task::Index, || collection.build_indexes());
+        collection.guard(Task::Index, || collection.build_auto_indexes());
         while collection.guard(Task::Index, || collection.index_some(scratch)) == Some(true) {}
     }
 }

@@ -88,6 +88,9 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
     if is_due {
         checkpoint(catalog, collection, GraphPolicy::WhenGrown);
     }
+    if collection.fault().is_none() {
+        collection.guard(Task::Index, || collection.tend_auto_indexes());
+    }
     collection.guard(Task::Measure, || {
         collection.measure_indexes();
         collection.measure_disk();

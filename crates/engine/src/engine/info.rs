@@ -3,7 +3,9 @@
 use super::Operation;
 use crate::api::{response, summaries};
 use crate::catalog::Entry;
-use crate::collection::Collection;
+use crate::collection::{AutoIndex, Collection, View};
+use crate::faults::PlantedFault;
+use crate::payload::FieldSchema;
 use crate::query::calibrating::estimate;
 
 /// Writes what one of the endpoints says that have a part of the info or a one-node answer.
@@ -69,6 +71,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
             segments_count: 0,
             config: &config,
             indexes: &[],
+            auto_indexes: &[],
             recall_estimate: None,
             bytes: None,
         };
@@ -79,15 +82,8 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let setback = collection.setback();
     collection.measure_disk();
     let view = collection.current_view();
-    let indexes: Vec<_> = view.state.indexes.iter().map(|index| (index.path().to_string(), index)).collect();
-    let indexes: Vec<_> = indexes
-        .iter()
-        .map(|(field, index)| response::FieldIndexInfo {
-            field,
-            schema: index.schema(),
-            points: if hides_counts { 0 } else { index.points_count() },
-        })
-        .collect();
+    let (declared, automatic) = field_indexes(&view, hides_counts);
+    let (declared, automatic) = (shown(&declared), shown(&automatic));
     let info = response::CollectionInfo {
         status: status(collection, fault.is_some(), setback.is_some()),
         fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
@@ -95,11 +91,41 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
         points_count: (!hides_counts).then(|| view.points_count() as u64),
         segments_count: 1,
         config: &view.state.config,
-        indexes: &indexes,
+        indexes: &declared,
+        auto_indexes: &automatic,
         recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
         bytes: (!hides_counts).then(|| (collection.memory().resident(), collection.disk_bytes())),
     };
     response::write_collection_info(out, &info);
+}
+
+/// A field index as its path and its definition say, and the points that have something in it.
+type Described<'s> = (String, &'s FieldSchema, u64);
+
+/// The declared field indexes, and those that the engine made by itself (C23). For a caller with a filter the former have no
+/// counts, and the latter are not shown: they say what others ask for.
+fn field_indexes(view: &View, hides_counts: bool) -> (Vec<Described<'_>>, Vec<Described<'_>>) {
+    let count = |points: u64| if hides_counts { 0 } else { points };
+    let declared = view.state.indexes.iter();
+    let mut declared: Vec<_> = declared
+        .map(|index| (index.path().to_string(), index.schema(), count(index.points_count())))
+        .collect();
+    let built = view.state.auto_indexes.iter().filter_map(AutoIndex::built).filter(|_| !hides_counts);
+    let automatic: Vec<_> =
+        built.map(|index| (index.path().to_string(), index.schema(), index.points_count())).collect();
+    if PlantedFault::AutoIndexInSchema.is_on() {
+        declared.extend(automatic.iter().cloned());
+    }
+    (declared, automatic)
+}
+
+fn shown<'i>(indexes: &'i [Described<'_>]) -> Vec<response::FieldIndexInfo<'i>> {
+    let info = |(field, schema, points): &'i Described<'_>| response::FieldIndexInfo {
+        field,
+        schema,
+        points: *points,
+    };
+    indexes.iter().map(info).collect()
 }
 
 /// What clients get of a setback: the message of a panic is for the operator.

@@ -40,10 +40,18 @@ pub fn start(catalog: &Arc<Catalog>, stop: &Arc<Stop>) -> std::io::Result<Option
     supervisor.spawn("kith-memory".into(), Task::Memory, stop, work).map(Some)
 }
 
-/// Measures what all collections hold, with what the graphs behind their writes will take.
+/// Measures what all collections hold, with what the graphs behind their writes will take. Where that is much, automatic
+/// indexes are the first to go: an indexer drops them.
 fn measure(catalog: &Catalog) {
     let held = |one: &Arc<Collection>| one.memory().resident() + one.unbuilt_bytes();
-    catalog.shared().memory.measure(catalog.collections().iter().map(held).sum());
+    let collections = catalog.collections();
+    let memory = &catalog.shared().memory;
+    memory.note_automatic(collections.iter().map(|one| one.automatic_bytes()).sum());
+    memory.measure(collections.iter().map(held).sum());
+    memory.make_room_in_time();
+    if memory.is_making_room() {
+        collections.iter().for_each(|collection| catalog.shared().indexer.push(collection));
+    }
 }
 
 #[derive(Default)]
@@ -57,8 +65,13 @@ impl Watch {
     /// One measurement, and what follows from it. Returns how long it took.
     fn look(&mut self, catalog: &Catalog) -> Duration {
         let started = Instant::now();
-        measure(catalog);
         let shared = catalog.shared();
+        let was_making_room = shared.memory.is_making_room();
+        measure(catalog);
+        if was_making_room && !shared.memory.is_making_room() {
+            // What automatic indexes held is free.
+            allocator::trim();
+        }
         let is_refusing = shared.memory.is_refusing();
         if self.was_refusing && !is_refusing {
             // What waited for memory goes on.

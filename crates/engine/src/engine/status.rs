@@ -33,6 +33,8 @@ pub struct Status {
     pub log_damages: Vec<(String, String)>,
     /// Points that were removed since the engine was opened because their time had come.
     pub expired_points: u64,
+    /// Field indexes that the engine made by itself.
+    pub auto_indexes: u64,
     /// What searches did since the engine was opened.
     pub searches: Tally,
     /// The recall of searches of the collection where it is least; `None` where none is calibrated.
@@ -137,6 +139,7 @@ impl Core {
                 status.points += collection.view().points_count();
                 status.memory.add(&collection.memory());
                 status.disk.data += collection.disk_bytes();
+                status.auto_indexes += collection.auto_indexes();
                 status.backlog.add(&collection.index_backlog());
                 let estimates = [status.recall, estimate(&collection.read_snapshot())];
                 status.recall = estimates.into_iter().flatten().min_by(|a, b| a.recall.total_cmp(&b.recall));

@@ -5,7 +5,7 @@ use super::{Clause, Condition, Filter};
 use crate::payload::{FieldKind, JsonPath};
 
 /// Kinds of index of which one answers a clause; none where any index does.
-type Kinds = &'static [FieldKind];
+pub type Kinds = &'static [FieldKind];
 
 /// A key that no index answers for, and the kinds of which it needs one.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ mod text_memo;
 
 pub use condition_reader::{ConditionReader, PartialCondition};
 pub use evaluate::PointView;
-pub use index_needs::{FilterIndexes, Unindexed};
+pub use index_needs::{FilterIndexes, Kinds, Unindexed};
 pub(crate) use parse_clause::geo_point;
 pub use plan::{IndexSet, Plan};
 

@@ -21,12 +21,16 @@ pub const NODE_BYTES: u64 = 128 << 20;
 /// Of a small limit the engine has at least this part.
 const LEAST_SHARE: u64 = 4;
 
-/// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, and where
-/// building waits.
+/// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, where
+/// automatic indexes go before these, and where building waits.
 const REFUSED_AT: u64 = 900;
 const RESUMED_AT: u64 = 850;
 const SHRUNK_AT: u64 = 750;
+const GIVEN_UP_AT: u64 = 700;
 const CRITICAL_AT: u64 = 960;
+
+/// All automatic indexes together take at most the engine's part of the limit divided by this.
+const AUTOMATIC_DIVISOR: u64 = 8;
 
 /// The process is measured again after this many bytes of charges.
 const STEP_BYTES: u64 = 1 << 20;
@@ -82,6 +86,10 @@ pub struct Memory {
     unmeasured: AtomicU64,
     /// What requests hold while they run.
     in_flight: AtomicU64,
+    /// What automatic indexes hold.
+    automatic: AtomicU64,
+    /// They were told to go, and what they hold counts no more.
+    is_making_room: AtomicBool,
     refuses: AtomicBool,
     measuring: Mutex<()>,
 }
@@ -111,6 +119,8 @@ impl Memory {
             charged_before: AtomicU64::new(0),
             unmeasured: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
+            automatic: AtomicU64::new(0),
+            is_making_room: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             measuring: Mutex::new(()),
         };
@@ -170,7 +180,52 @@ impl Memory {
 
     /// Whether a request that will hold that many bytes while it runs fits below the limit.
     pub fn has_room_for(&self, bytes: u64) -> bool {
-        !self.is_limited() || self.share(bytes) < CRITICAL_AT
+        if !self.is_limited() {
+            return true;
+        }
+        let has_room = || self.share(bytes) < CRITICAL_AT;
+        has_room() || (self.make_room() && has_room())
+    }
+
+    /// Takes note of what automatic indexes hold.
+    pub fn note_automatic(&self, bytes: u64) {
+        self.automatic.store(bytes, Ordering::Relaxed);
+        if bytes == 0 {
+            self.is_making_room.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether an automatic index of about that many bytes may be built: the first thing for which there is no room.
+    pub fn has_room_for_automatic(&self, bytes: u64) -> bool {
+        if !self.is_limited() {
+            return true;
+        }
+        let all = self.automatic.load(Ordering::Relaxed).saturating_add(bytes);
+        !self.is_making_room()
+            && self.share(bytes) < GIVEN_UP_AT
+            && all <= self.engine_limit / AUTOMATIC_DIVISOR
+    }
+
+    /// Whether all automatic indexes are to be dropped.
+    pub fn is_making_room(&self) -> bool {
+        self.is_making_room.load(Ordering::Relaxed)
+    }
+
+    /// Tells the automatic indexes to go where so much is held that caches will have to shrink soon.
+    pub fn make_room_in_time(&self) {
+        if self.is_limited() && self.share(0) >= GIVEN_UP_AT {
+            self.make_room();
+        }
+    }
+
+    /// Tells the automatic indexes to go. Whether there are some that were not told before.
+    fn make_room(&self) -> bool {
+        self.automatic.load(Ordering::Relaxed) > 0 && !self.is_making_room.swap(true, Ordering::Relaxed)
+    }
+
+    /// What will be free as soon as the automatic indexes have gone.
+    fn leaving(&self) -> u64 {
+        if self.is_making_room() { self.automatic.load(Ordering::Relaxed) } else { 0 }
     }
 
     /// Whether writes that make data grow are refused.
@@ -195,7 +250,10 @@ impl Memory {
         }
         let charged = self.recently_charged();
         let process = self.process.load(Ordering::Relaxed) + self.others.load(Ordering::Relaxed);
-        let below = |limit: u64, held: u64| (limit / 1000 * CRITICAL_AT).saturating_sub(held + charged);
+        let automatic = self.automatic.load(Ordering::Relaxed);
+        let below = |limit: u64, held: u64| {
+            (limit / 1000 * CRITICAL_AT).saturating_sub((held + charged).saturating_sub(automatic))
+        };
         below(self.limit, process).min(below(self.engine_limit, self.engine.load(Ordering::Relaxed)))
     }
 
@@ -250,7 +308,11 @@ impl Memory {
 
     /// Decides, with hysteresis.
     fn is_refusing_with(&self, more: u64) -> bool {
-        let share = self.share(more);
+        let mut share = self.share(more);
+        // Automatic indexes go before a write is refused (C23).
+        if share >= REFUSED_AT && self.make_room() {
+            share = self.share(more);
+        }
         if share >= REFUSED_AT {
             self.refuses.store(true, Ordering::Relaxed);
         } else if share < RESUMED_AT {
@@ -261,12 +323,14 @@ impl Memory {
 
     /// What would be held with `more` bytes, in thousandths of the limit of the process or of the engine, whichever is more.
     fn share(&self, more: u64) -> u64 {
-        let engine = self.engine.load(Ordering::Relaxed) + self.recently_charged();
+        let engine =
+            self.engine.load(Ordering::Relaxed).saturating_sub(self.leaving()) + self.recently_charged();
         self.process_share(more).max(thousandths(engine.saturating_add(more), self.engine_limit))
     }
 
     fn process_share(&self, more: u64) -> u64 {
         let process = self.process.load(Ordering::Relaxed) + self.others.load(Ordering::Relaxed);
+        let process = process.saturating_sub(self.leaving());
         thousandths((process + self.recently_charged()).saturating_add(more), self.limit)
     }
 }
@@ -325,6 +389,34 @@ mod tests {
         assert_eq!(memory.in_use().charged, 7 * MIB);
         drop(held);
         assert_eq!(memory.in_use().charged, 0);
+    }
+
+    #[test]
+    fn automatic_indexes_go_before_a_write_is_refused_and_before_caches_shrink_c23() {
+        let memory = Memory::of(MemoryLimit::Bytes(LIMIT));
+        let engine = LIMIT - NODE_BYTES;
+        let automatic = engine / 10;
+        memory.note_automatic(automatic);
+        memory.measure(engine / 1000 * 600);
+        memory.make_room_in_time();
+        assert!(!memory.is_making_room() && memory.has_room_for_automatic(MIB));
+        assert!(!memory.has_room_for_automatic(engine / 8 - automatic + 1), "an eighth is theirs");
+        memory.measure(engine / 1000 * 720);
+        assert!(!memory.has_room_for_automatic(0) && !memory.is_pressed());
+        memory.make_room_in_time();
+        assert!(memory.is_making_room(), "caches have not begun to shrink");
+        // They have gone, and another one was made.
+        memory.note_automatic(0);
+        assert!(!memory.is_making_room());
+        memory.note_automatic(automatic);
+        memory.measure(engine / 1000 * 890);
+        assert_eq!(memory.admit(engine / 50), Ok(()), "they are told to go, and the write is accepted");
+        assert!(memory.is_making_room());
+        assert_eq!(
+            memory.admit(engine / 10),
+            Err(Error::MemoryLimit),
+            "without them there is no room either"
+        );
     }
 
     #[cfg(target_os = "linux")]

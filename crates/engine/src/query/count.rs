@@ -13,7 +13,10 @@ const SAMPLE: usize = 1024;
 /// Points of the view that match. An estimate is allowed when the request says so; field indexes answer exactly
 /// either way, so only conditions that no index decides are ever estimated.
 pub fn count(view: &View, request: &CountRequest, deadline: &Deadline) -> Result<u64, Error> {
-    let matching = Matching::new(&view.state, request.filter.as_ref());
+    // What an estimate says must not depend on whether there is an automatic index (C23).
+    let undeclared = !request.exact && !view.state.auto_indexes.is_empty();
+    let without = undeclared.then(|| view.state.without_auto_indexes());
+    let matching = Matching::new(without.as_ref().unwrap_or(&view.state), request.filter.as_ref());
     if matching.is_exact() {
         return Ok(matching.at_most());
     }

@@ -64,6 +64,8 @@ pub struct StepFigures {
     pub tally: Tally,
     /// Which field indexes answer its filter, and which would.
     pub indexes: FilterIndexes,
+    /// Those that answer it and that nobody declared (C23).
+    pub auto_indexes: Vec<JsonPath>,
     /// Time of applying field indexes to the filter.
     pub planning: Duration,
     /// Time of the rest.
@@ -193,10 +195,9 @@ fn explain_leaf(
         matches,
         ..found
     };
-    let kind_at = |path: &JsonPath| {
-        state.indexes.iter().find(|index| index.path() == path).map(|index| index.schema().kind())
-    };
+    let kind_at = |path: &JsonPath| state.kind_at(path);
     let indexes = step.filter.as_ref().map(|filter| filter.indexes(&kind_at)).unwrap_or_default();
+    let auto_indexes = indexes.used.iter().filter(|path| !state.has_declared(path)).cloned().collect();
     let (plan, reason) = described(step, costs.as_ref(), &tally);
     let figures = StepFigures {
         source,
@@ -208,6 +209,7 @@ fn explain_leaf(
         matches,
         tally,
         indexes,
+        auto_indexes,
         planning,
         searching,
     };

@@ -2,7 +2,7 @@
 
 use super::estimate;
 use super::excluded::Excluded;
-use crate::collection::State;
+use crate::collection::{ScanMeter, State};
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::{Filter, Plan};
@@ -16,6 +16,8 @@ pub struct Matching<'a> {
     plan: Plan,
     /// The candidates as bits, if enough lookups are expected.
     bits: Option<Bits>,
+    /// Documents that the filter is checked on.
+    meter: Option<ScanMeter<'a>>,
 }
 
 /// Lookups for each 64 points of the collection from which on [`Bits`] are made. A word of bits takes one or two nanoseconds to
@@ -38,12 +40,13 @@ impl<'a> Matching<'a> {
         match filter {
             None => {
                 let plan = Plan { candidates: hidden_from(state), exact: true, certain: PointSet::new() };
-                Matching { state, filter: None, plan, bits: None }
+                Matching { state, filter: None, plan, bits: None, meter: None }
             }
             Some(filter) => {
-                let mut plan = filter.plan(state, &state.live);
+                let mut plan = state.plan(filter);
                 plan.candidates = plan.candidates.or_else(|| hidden_from(state));
-                Matching { state, filter: Some(filter), plan, bits: None }
+                let meter = (!plan.exact).then(|| ScanMeter::new(state, filter));
+                Matching { state, filter: Some(filter), plan, bits: None, meter }
             }
         }
     }
@@ -51,13 +54,14 @@ impl<'a> Matching<'a> {
     /// Exactly some live points.
     pub fn among(state: &'a State, offsets: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(offsets), exact: true, certain: PointSet::new() };
-        Matching { state, filter: None, plan, bits: None }
+        Matching { state, filter: None, plan, bits: None, meter: None }
     }
 
     /// The same filter on some of the points.
     pub fn narrowed(&self, points: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(&points & self.candidates()), ..self.plan.clone() };
-        Matching { state: self.state, filter: self.filter, plan, bits: None }
+        let meter = self.meter.as_ref().map(ScanMeter::another);
+        Matching { state: self.state, filter: self.filter, plan, bits: None, meter }
     }
 
     /// Leaves some points out.
@@ -105,7 +109,10 @@ impl<'a> Matching<'a> {
     }
 
     fn passes(&self, offset: PointOffset) -> bool {
-        let look = || self.filter.is_none_or(|filter| filter.matches(&self.state.subject(offset)));
+        let look = || {
+            self.meter.as_ref().inspect(|meter| meter.count());
+            self.filter.is_none_or(|filter| filter.matches(&self.state.subject(offset)))
+        };
         self.plan.admits(offset, look)
     }
 

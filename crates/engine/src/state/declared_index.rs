@@ -24,6 +24,8 @@ pub struct IndexDraft {
     blank: FieldIndex,
     /// Points that were changed since the declaration: a builder that began with an older state has to read them again.
     touched: PointSet,
+    /// Nobody declared it (C23).
+    is_automatic: bool,
     progress: Arc<Progress>,
 }
 
@@ -40,9 +42,19 @@ struct Progress {
 impl DeclaredIndex {
     /// An index that no thread has begun to build.
     pub fn new(path: JsonPath, schema: FieldSchema) -> DeclaredIndex {
+        Self::draft_of(path, schema, false)
+    }
+
+    /// The same of one that nobody declared.
+    pub fn automatic(path: JsonPath, schema: FieldSchema) -> DeclaredIndex {
+        Self::draft_of(path, schema, true)
+    }
+
+    fn draft_of(path: JsonPath, schema: FieldSchema, is_automatic: bool) -> DeclaredIndex {
         DeclaredIndex::Building(IndexDraft {
             blank: FieldIndex::new(path, schema),
             touched: PointSet::new(),
+            is_automatic,
             progress: Arc::default(),
         })
     }
@@ -122,6 +134,11 @@ impl IndexDraft {
         self.progress.claimed.store(!is_put_off, Ordering::Release);
     }
 
+    /// Whether nobody declared it (C23).
+    pub fn is_automatic(&self) -> bool {
+        self.is_automatic
+    }
+
     /// An index of this definition without points.
     pub fn blank(&self) -> FieldIndex {
         self.blank.clone()
@@ -143,9 +160,12 @@ impl IndexDraft {
         &self.touched
     }
 
-    /// The same draft as another state has it, if it is still one there.
-    pub fn in_state<'s>(&self, indexes: &'s [DeclaredIndex]) -> Option<(usize, &'s IndexDraft)> {
-        let mut drafts = indexes.iter().enumerate().filter_map(|(at, index)| Some((at, index.draft()?)));
+    /// The same draft among the indexes of another state, if it is still one there.
+    pub fn among<'s>(
+        &self,
+        indexes: impl Iterator<Item = &'s DeclaredIndex>,
+    ) -> Option<(usize, &'s IndexDraft)> {
+        let mut drafts = indexes.enumerate().filter_map(|(at, index)| Some((at, index.draft()?)));
         drafts.find(|(_, draft)| Arc::ptr_eq(&draft.progress, &self.progress))
     }
 

@@ -4,6 +4,7 @@
 //! [`State`], which is cheap to clone because every part of it is copy-on-write.
 
 mod allowance;
+mod auto_index;
 mod declared_index;
 mod digest;
 mod edited_payloads;
@@ -12,17 +13,20 @@ mod expiry;
 mod head;
 mod last_changes;
 mod point;
+mod scan_costs;
 mod view;
 
 pub use allowance::{Allowance, Unapplied};
+pub use auto_index::AutoIndex;
 pub use declared_index::{DeclaredIndex, IndexDraft};
 pub use edited_payloads::EditedPayloads;
 pub use expiry::Expiry;
 pub use head::{Head, MOVED_BYTES};
 pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
+pub use scan_costs::{ScanCosts, ScanMeter};
 pub use view::View;
 
-use crate::config::CollectionConfig;
+use crate::config::{CollectionConfig, FieldIndexes};
 use crate::faults::PlantedFault;
 use crate::filter::{IndexSet, PointView};
 use crate::payload::{FieldIndex, JsonPath, Tokenizer};
@@ -53,6 +57,10 @@ pub struct State {
     last_changes: LastChanges,
     /// Field indexes in the order of their declaration.
     pub indexes: Arc<Vec<DeclaredIndex>>,
+    /// Those that the engine made by itself: at most one of a path, and none that answers differ by (C23).
+    pub auto_indexes: Arc<Vec<AutoIndex>>,
+    /// What filters cost that no index answers: the same accounts in all states of a collection.
+    pub scan_costs: Arc<ScanCosts>,
     /// Bytes of payloads that no data file holds yet.
     pub payload_bytes: u64,
     /// The last operations that came with an identity.
@@ -76,6 +84,8 @@ impl State {
             lacking: Arc::default(),
             last_changes: LastChanges::default(),
             indexes: Arc::new(Vec::new()),
+            auto_indexes: Arc::default(),
+            scan_costs: Arc::default(),
             payload_bytes: 0,
             operations: RecentOperations::default(),
             expiry,
@@ -108,6 +118,9 @@ impl State {
     /// Puts another configuration in force.
     pub fn set_config(&mut self, config: Arc<CollectionConfig>) {
         let key = config.expire_at_key.clone();
+        if config.field_indexes == FieldIndexes::Manual {
+            self.auto_indexes = Arc::default();
+        }
         self.config = config;
         if self.expiry.as_ref().map(Expiry::key) == key.as_ref() {
             return;
@@ -234,7 +247,9 @@ impl State {
 
 impl IndexSet for State {
     fn index(&self, path: &JsonPath) -> Option<&FieldIndex> {
-        self.indexes.iter().find(|index| index.path() == path)?.built()
+        let declared = self.indexes.iter().find(|index| index.path() == path);
+        // Until a declared one is built, an automatic one goes on.
+        declared.and_then(DeclaredIndex::built).or_else(|| self.auto_index(path)?.built())
     }
 
     fn offset_of(&self, id: PointId) -> Option<PointOffset> {

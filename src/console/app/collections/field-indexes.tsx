@@ -45,8 +45,27 @@ export function FieldIndexes({ name, info, reload }: CollectionPart) {
           </table>
         </div>
       )}
+      <AutoIndexes indexes={info.auto_indexes ?? {}} />
       <AddIndex name={name} reload={reload} />
     </section>
+  );
+}
+
+/** The indexes that the server made by itself; nothing where there is none. */
+function AutoIndexes({ indexes }: { readonly indexes: Readonly<Record<string, FieldIndex>> }) {
+  const entries = Object.entries(indexes);
+  if (entries.length === 0) return null;
+  return (
+    <p>
+      Made automatically for filters:{' '}
+      {entries.map(([field, index], at) => (
+        <span key={field}>
+          {at > 0 && ', '}
+          <span class="mono">{field}</span> ({index.data_type}, {count(index.points)} points)
+        </span>
+      ))}
+      . They are dropped when they are not used.
+    </p>
   );
 }
 

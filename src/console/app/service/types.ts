@@ -63,6 +63,8 @@ export interface CollectionInfo {
     readonly metadata?: JsonObject | null;
   };
   readonly payload_schema: Readonly<Record<string, FieldIndex>>;
+  /** Those that the server made by itself; absent where there is none (C23). */
+  readonly auto_indexes?: Readonly<Record<string, FieldIndex>>;
 }
 
 /** A point as a page or a search gives it. */

@@ -1,4 +1,4 @@
-//! Building declared field indexes beside the writer.
+//! Building field indexes beside the writer: declared and automatic ones.
 //!
 //! A builder reads a view, then what was changed meanwhile, and takes the writer lock for the rest: the changes of the last
 //! moments. Searches and writes go on as if the index was not declared.
@@ -7,7 +7,8 @@ use crate::collection::Collection;
 use crate::faults::PlantedFault;
 use crate::payload::FieldIndex;
 use crate::point_set::PointSet;
-use crate::state::{DeclaredIndex, IndexDraft, State, View};
+use crate::scheduling::yield_to_reads;
+use crate::state::{AutoIndex, DeclaredIndex, IndexDraft, State, View};
 use std::sync::Arc;
 
 /// Points between two checks of whether the index is still wanted.
@@ -30,6 +31,10 @@ impl Collection {
         if let Some((index, view)) = self.drafted(draft) {
             self.shared.storage.turn("putting a field index into use");
             self.put_into_use(draft, index, &view);
+        } else if draft.is_automatic() {
+            if !self.shared.indexer.is_closed() && !self.is_retired() {
+                self.give_up_auto_index(draft);
+            }
         } else {
             // It is given up for good when the index was dropped or the engine stops. For want of memory another thread
             // builds it when there is room.
@@ -63,10 +68,14 @@ impl Collection {
                 self.check_draft(draft)?;
             }
             index.insert(offset, view.state.at(offset).payload.bytes());
+            if draft.is_automatic() {
+                // Nobody waits for it.
+                yield_to_reads();
+            }
         }
         for _ in 0..MOST_ROUNDS {
             let now = self.check_draft(draft)?;
-            let (_, current) = draft.in_state(&now.state.indexes)?;
+            let (_, current) = place_of(draft, &now.state)?;
             let changed = catch_up(&mut index, &view, &now.state, current.touched());
             draft.report(index.points_count(), now.state.live.len());
             view = now;
@@ -82,9 +91,11 @@ impl Collection {
         self.shared.storage.turn("building a field index");
         self.settle_waiting();
         let view = self.view();
-        let is_wanted = draft.in_state(&view.state.indexes).is_some();
-        let goes_on =
-            !self.shared.indexer.is_closed() && !self.is_retired() && !self.shared.memory.is_critical();
+        let is_wanted = place_of(draft, &view.state).is_some();
+        let memory = &self.shared.memory;
+        let has_room =
+            if draft.is_automatic() { memory.has_room_for_automatic(0) } else { !memory.is_critical() };
+        let goes_on = !self.shared.indexer.is_closed() && !self.is_retired() && has_room;
         (is_wanted && goes_on).then_some(view)
     }
 
@@ -92,13 +103,45 @@ impl Collection {
     fn put_into_use(&self, draft: &IndexDraft, mut index: FieldIndex, view: &View) {
         let mut head = self.quiet_head();
         let state = &mut head.state;
-        let Some((at, current)) = draft.in_state(&state.indexes) else { return };
+        let Some((place, current)) = place_of(draft, state) else { return };
         if !PlantedFault::IndexWithoutCatchUp.is_on() {
             catch_up(&mut index, view, state, current.touched());
         }
-        Arc::make_mut(&mut state.indexes)[at] = DeclaredIndex::Built(index);
+        match place {
+            Place::Declared(at) => {
+                // The automatic one of the path has gone on until now.
+                Arc::make_mut(&mut state.auto_indexes).retain(|auto| auto.path() != index.path());
+                Arc::make_mut(&mut state.indexes)[at] = DeclaredIndex::Built(index);
+            }
+            Place::Automatic(at) => {
+                let auto = state.auto_indexes[at].with(index);
+                Arc::make_mut(&mut state.auto_indexes)[at] = auto;
+                state.scan_costs.reset();
+            }
+        }
         // The head is what readers see, but for the index.
         self.publish_settled(&head);
+        drop(head);
+        self.measure_auto_indexes();
+    }
+}
+
+/// Where a state has a draft.
+enum Place {
+    /// Among the indexes that clients declared.
+    Declared(usize),
+    /// Among those that the engine makes by itself.
+    Automatic(usize),
+}
+
+/// Where a state has a draft, and the draft as it has it; none where it is no draft there any more.
+fn place_of<'s>(draft: &IndexDraft, state: &'s State) -> Option<(Place, &'s IndexDraft)> {
+    if draft.is_automatic() {
+        let (at, current) = draft.among(state.auto_indexes.iter().map(AutoIndex::index))?;
+        Some((Place::Automatic(at), current))
+    } else {
+        let (at, current) = draft.among(state.indexes.iter())?;
+        Some((Place::Declared(at), current))
     }
 }
 
@@ -183,7 +226,7 @@ mod tests {
                 head.roll_back(savepoint);
                 apply(&mut head, changes);
                 let now = head.view(Lsn::NONE);
-                let (_, current) = draft.in_state(&now.state.indexes).unwrap();
+                let (_, current) = draft.among(now.state.indexes.iter()).unwrap();
                 catch_up(&mut index, &view, &now.state, current.touched());
                 view = now;
             }

@@ -1,8 +1,10 @@
 //! Work on the graphs and field indexes of a collection behind the writes: taking in the tails of the graphs, rewriting
 //! graphs, building declared field indexes.
 
+mod automatic;
 mod backlog;
 mod building;
+mod choice;
 mod queue;
 mod rewriting;
 mod turn;

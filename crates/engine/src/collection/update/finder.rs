@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::point_set::PointSet;
 use crate::scheduling::yield_to_reads;
-use crate::state::State;
+use crate::state::{ScanMeter, State};
 use crate::types::{OpNumber, PointId, PointOffset};
 use std::collections::BTreeSet;
 
@@ -194,13 +194,18 @@ impl<'a> Finder<'a> {
 
 /// The live points that match, in the order of their offsets.
 fn look_at_all(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
-    let plan = filter.plan(state, &state.live);
+    let plan = state.plan(filter);
+    let meter = ScanMeter::new(state, filter);
     let mut pace = Pace::new(deadline, filter.work());
     let mut ids = Vec::new();
     for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
         let point = state.at(offset);
         pace.step(point.payload.bytes().len())?;
-        if plan.admits(offset, || filter.matches(&state.subject(offset))) {
+        let look = || {
+            meter.count();
+            filter.matches(&state.subject(offset))
+        };
+        if plan.admits(offset, look) {
             ids.push(point.id);
         }
         yield_to_reads();

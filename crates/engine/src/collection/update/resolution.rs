@@ -260,8 +260,11 @@ impl Search {
         let undecided = Plan { candidates: None, exact: false, certain: PointSet::new() };
         let (plan, candidates) = match (update.decided(), changed) {
             (None, None) => {
-                let plan = filter.plan(state, &state.live);
+                let plan = state.plan(filter);
                 let candidates = plan.candidates.clone().unwrap_or_else(|| state.live.clone());
+                if !plan.exact {
+                    state.note_scan(filter, candidates.len());
+                }
                 (plan, candidates)
             }
             (None, Some(changed)) => (undecided, offsets(&mut changed.ids().iter().copied())),

@@ -137,6 +137,9 @@ impl Collection {
             return None;
         }
         head.settle(self.view.load().op);
+        if self.shared.memory.is_making_room() && !head.state.auto_indexes.is_empty() {
+            head.state.auto_indexes = Arc::default();
+        }
         let rows_before = head.rows();
         let accepted = self.accept_group(&mut head, group)?;
         *written += head.rows().saturating_sub(rows_before);

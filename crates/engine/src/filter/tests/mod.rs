@@ -1,5 +1,6 @@
 //! The meaning of filters, which indexes do not change.
 
+mod automatic;
 mod documents;
 mod filters;
 mod grammar;

@@ -3,6 +3,7 @@
 use super::Head;
 use crate::change::{Change, FieldVector};
 use crate::config::CollectionConfig;
+use crate::faults::PlantedFault;
 use crate::state::allowance::{Allowance, Unapplied};
 use crate::state::declared_index::DeclaredIndex;
 use crate::state::editing::Editing;
@@ -76,6 +77,10 @@ impl Head {
                 let indexes = Arc::make_mut(&mut self.state.indexes);
                 indexes.retain(|index| index.path() != path);
                 indexes.push(index);
+                // One that is built goes on until this one is.
+                if self.state.auto_index(path).is_some_and(|auto| auto.built().is_none()) {
+                    Arc::make_mut(&mut self.state.auto_indexes).retain(|auto| auto.path() != path);
+                }
             }
             Change::DropIndex(path) => {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
@@ -165,7 +170,7 @@ impl Head {
             self.edited.read_from(stored);
         }
         // Each field index looks through the payload that goes and the one that comes.
-        let readers = 1 + self.state.indexes.len();
+        let readers = 1 + self.state.indexes.len() + self.state.auto_indexes.len();
         allowance.read(before.bytes().len())?;
         allowance.pace.step(before.bytes().len() * readers)?;
         if let Some(after) = editing.apply(before.bytes(), &mut allowance.pace)? {
@@ -194,6 +199,11 @@ impl Head {
         if !self.state.indexes.is_empty() {
             for index in Arc::make_mut(&mut self.state.indexes) {
                 index.replace(offset, before, after);
+            }
+        }
+        if !self.state.auto_indexes.is_empty() && !PlantedFault::AutoIndexMissesWrites.is_on() {
+            for auto in Arc::make_mut(&mut self.state.auto_indexes) {
+                auto.replace(offset, before, after);
             }
         }
     }
