@@ -218,8 +218,9 @@ impl GroupSearch<'_, '_> {
             if members.len() <= self.found.group(place).hits.len() as u64 {
                 continue;
             }
+            let snapshot = self.snapshot;
             let mut within = match PlantedFault::GroupFilledOutsideFilter.is_on() {
-                true => Matching::among(self.state(), members),
+                true => Matching::among(&snapshot.view.state, members),
                 false => matching.narrowed(members),
             };
             let hits = self.best_of(&mut within)?;
