@@ -9,7 +9,7 @@ use crate::api::response;
 use crate::collection::Snapshot;
 use crate::error::Error;
 use crate::query::tree::QueryRequest;
-use crate::query::{Explanation, Hit};
+use crate::query::Hit;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,11 +51,8 @@ impl Read<'_> {
             };
             found.map_err(|error| error.within(format!("searches[{at}]")))
         };
-        let found: Result<Vec<(Vec<Hit>, Option<Explanation>)>, Error> =
-            timed(self.request.profile.as_deref(), Part::Search, || {
-                requests.iter().enumerate().map(run).collect()
-            });
-        let found = found?;
+        let run_all = || requests.iter().enumerate().map(run).collect::<Result<Vec<_>, Error>>();
+        let found = timed(self.request.profile.as_deref(), Part::Search, run_all)?;
         let mut times = Vec::with_capacity(found.len());
         self.out.push(b'[');
         for (at, (request, (hits, _))) in requests.iter().zip(&found).enumerate() {

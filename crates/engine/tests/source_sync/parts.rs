@@ -1,7 +1,7 @@
 //! Parts of a source, and texts in it.
 
 use crate::{
-    Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, stored, sync,
+    Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, scope, stored, sync,
 };
 use kithdb_engine::error::Error;
 use serde_json::{Value, json};
