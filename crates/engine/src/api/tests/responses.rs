@@ -160,6 +160,7 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         segments_count: 1,
         config: &config,
         indexes: &indexes,
+        auto_indexes: &[],
         recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
         bytes: Some((70, 80)),
     };
@@ -199,6 +200,7 @@ fn a_fault_is_red_and_named_c10_2() {
         segments_count: 0,
         config: &config,
         indexes: &[],
+        auto_indexes: &[],
         recall_estimate: None,
         bytes: None,
     };
