@@ -197,7 +197,7 @@ fn a_caller_with_a_filter_syncs_what_it_reaches_c15_c20() {
         );
         assert_ne!(plan["revision"], json!(revision(&engine, "a")));
         for refused in [content(1, "a", "y"), bare(1, "x"), content(31, "a", "y")] {
-            let (code, _) = own.refused(&engine, "sync_points", &body("a", &[refused.clone()]));
+            let (code, _) = own.refused(&engine, "sync_points", &body("a", std::slice::from_ref(&refused)));
             assert_eq!(code, "points_forbidden", "{refused}");
         }
         // One that it reaches, outside the scope.
