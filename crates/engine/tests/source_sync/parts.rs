@@ -4,6 +4,7 @@ use crate::{
     Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, scope, stored, sync,
 };
 use kithdb_engine::error::Error;
+use kithdb_engine::limits::MAX_STAGED_SYNCS;
 use serde_json::{Value, json};
 
 #[test]
@@ -79,6 +80,25 @@ fn parts_have_one_scope_and_a_failed_last_part_can_be_sent_again_c20() {
     assert_eq!(counts(&answer), [6, 0, 0, 0]);
     // The repeat of the last part needs no parts.
     assert_eq!(caller.call(&engine, "sync_points", &last).expect("it is repeated"), answer);
+}
+
+#[test]
+fn so_many_syncs_are_staged_at_a_time_and_those_go_on_c20() {
+    let engine = new_engine(1);
+    let named = |at: usize, points: &[Value], more: Value| {
+        let mut part = part(points, &more);
+        part["sync_id"] = json!(format!("s{at}"));
+        part
+    };
+    for at in 0..MAX_STAGED_SYNCS {
+        assert_eq!(sync(&engine, &named(at, &[content(1, "a", "x")], json!({}))), json!({"staged": 1}));
+    }
+    let one_more = named(MAX_STAGED_SYNCS, &[content(1, "a", "x")], json!({}));
+    assert_eq!(refusal(&engine, &one_more).0, "overloaded");
+    assert_eq!(sync(&engine, &named(0, &[content(2, "a", "x")], json!({}))), json!({"staged": 2}));
+    let answer = sync(&engine, &named(0, &[], json!({"last": true, "staged": 2})));
+    assert_eq!(counts(&answer), [2, 0, 0, 0]);
+    assert_eq!(sync(&engine, &one_more), json!({"staged": 1}));
 }
 
 #[test]
