@@ -1264,7 +1264,7 @@ export interface components {
       sync_id: string;
       /** @description Whether this part is the last and applies all. */
       last?: boolean | null;
-      /** @description Of the last part, and required there, the `staged` of the answer before. Where parts are missing it differs, and the request is a 409. */
+      /** @description Of the last part, the `staged` of the answer before. Where a part did not arrive it differs, and the request is a 409. */
       staged?: number | null;
       scope: components['schemas']['SyncScope'];
       /** @description Whether the scope is every point. Goes with an empty `scope`. */

@@ -204,6 +204,8 @@ planted_faults! {
     SyncRevisionNotCompared,
     /// A sync takes its last part for the whole source.
     StagedPartsForgotten,
+    /// Nothing on the disk says that parts of a sync are in memory.
+    StagedSyncsNotNoted,
     /// A facet counts points that the token may not reach.
     FacetOutsideToken,
     /// A projection shows points that the token may not reach.

@@ -192,6 +192,7 @@ export const DETECTED_BY = {
   SyncRevisionNotCompared: program('source_sync')(
     'rules::any_write_to_the_scope_changes_its_revision_and_no_other_does_c20',
   ),
+  StagedSyncsNotNoted: program('source_sync')('parts::parts_that_a_restart_lost_delete_nothing_c20'),
   StagedPartsForgotten: program('source_sync')(
     'parts::a_last_part_without_all_parts_before_it_deletes_nothing_c20',
   ),

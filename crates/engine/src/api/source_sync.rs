@@ -36,8 +36,10 @@ pub struct SyncRequest {
 pub struct SyncPart {
     /// What the parts of the sync have in common.
     pub sync_id: Box<str>,
-    /// Of the last part: how many points of the source were staged before.
-    pub last: Option<u64>,
+    /// Whether no part comes after it.
+    pub is_last: bool,
+    /// What the last part says of how many points of the source were staged before, if it does.
+    pub staged: Option<u64>,
 }
 
 /// Reads the body of a sync.
@@ -156,7 +158,6 @@ impl Draft {
             (Some(_), false) if self.if_revision.is_some() => {
                 Some(("if_revision", "goes with the last part (last: true)"))
             }
-            (Some(_), true) if self.staged.is_none() => return Err(reader.missing("staged")),
             _ => None,
         };
         wrong.map_or(Ok(()), |(field, why)| Err(field_error(reader, field, why)))
@@ -167,8 +168,8 @@ impl Draft {
         self.check(reader)?;
         let points = self.points.ok_or_else(|| reader.missing("points"))?;
         let (scope, hash_key) = self.common.finish(reader)?;
-        let last = self.staged;
-        let part = self.sync_id.map(|sync_id| SyncPart { sync_id, last });
+        let (is_last, staged) = (self.last == Some(true), self.staged);
+        let part = self.sync_id.map(|sync_id| SyncPart { sync_id, is_last, staged });
         Ok(ReadSync { scope, hash_key, points, models, if_revision: self.if_revision, part })
     }
 }

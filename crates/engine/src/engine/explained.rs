@@ -8,8 +8,8 @@ use crate::api::explanation::{RequestTimes, write_explanation};
 use crate::api::response;
 use crate::collection::Snapshot;
 use crate::error::Error;
-use crate::query::tree::QueryRequest;
 use crate::query::Hit;
+use crate::query::tree::QueryRequest;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -16,6 +16,7 @@ mod housekeeping;
 mod info;
 mod job_queue;
 mod memory_watch;
+mod noted_syncs;
 mod operation;
 mod options;
 mod point_writer;
@@ -361,7 +362,7 @@ impl Engine {
             searches: Arc::default(),
             answers: AnswersInProgress::default(),
             cursors: Arc::new(Cursors::new(&catalog.shared().limits)),
-            staged_syncs: Arc::default(),
+            staged_syncs: Arc::new(StagedSyncs::new(Arc::clone(&catalog.shared().storage))),
             projections: Projections::default(),
             reported_collections: options.reported_collections,
         });

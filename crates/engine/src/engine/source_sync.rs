@@ -28,14 +28,14 @@ pub(super) fn run(
     };
     match part {
         None => apply(core, held, request, sync, deadline, reply),
-        Some(SyncPart { sync_id, last: None }) => match stage(core, &held, &request, sync, sync_id) {
+        Some(SyncPart { sync_id, is_last: false, .. }) => match stage(core, &held, &request, sync, sync_id) {
             Ok(staged) => {
                 reply(Ok(staged_envelope(staged, &request)));
                 Ok(())
             }
             Err(error) => Err(Box::new((reply, error))),
         },
-        Some(SyncPart { sync_id, last: Some(staged) }) => {
+        Some(SyncPart { sync_id, is_last: true, staged }) => {
             complete(core, held, request, (sync, sync_id, staged), deadline, reply)
         }
     }
@@ -76,7 +76,7 @@ fn complete(
     core: &Core,
     held: Use,
     request: Request,
-    (sync, sync_id, staged): (SourceSync, Box<str>, u64),
+    (sync, sync_id, staged): (SourceSync, Box<str>, Option<u64>),
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {

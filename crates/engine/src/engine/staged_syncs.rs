@@ -1,5 +1,6 @@
 //! Parts of sources that wait for the last one (C20). `docs/sync.md` has the design.
 
+use super::noted_syncs::NotedSyncs;
 use crate::collection::Collection;
 use crate::collection::update::{SourceSync, SyncEntries};
 use crate::config::ModelClaims;
@@ -9,6 +10,7 @@ use crate::filter::Filter;
 use crate::limits::{MAX_STAGED_BYTES, MAX_STAGED_SYNCS};
 use crate::memory::Held;
 use crate::payload::JsonPath;
+use crate::storage::Storage;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -26,8 +28,14 @@ pub(super) struct SyncKey {
 }
 
 /// All syncs that wait for their last part.
-#[derive(Default)]
-pub(super) struct StagedSyncs(Mutex<HashMap<SyncKey, Staged>>);
+pub(super) struct StagedSyncs(Mutex<Inner>);
+
+struct Inner {
+    staged: HashMap<SyncKey, Staged>,
+    noted: NotedSyncs,
+    /// Until when parts may be missing of which nobody knows; `None` where the notes were read.
+    doubtful_until: Option<Instant>,
+}
 
 /// The parts of one sync.
 struct Staged {
@@ -43,43 +51,47 @@ struct Staged {
 }
 
 impl StagedSyncs {
+    /// Without parts: those of an earlier run are lost.
+    pub fn new(storage: Arc<dyn Storage>) -> StagedSyncs {
+        let noted = NotedSyncs::open(storage);
+        let doubtful_until = noted.is_unknown().then(|| Instant::now() + KEPT_FOR);
+        StagedSyncs(Mutex::new(Inner { staged: HashMap::new(), noted, doubtful_until }))
+    }
+
     /// Adds a part, and answers how many points of the source are staged. A part that is sent again counts once.
     ///
     /// # Errors
-    /// `SyncConflict` for another scope or key than that of the parts before; `Overloaded` and `MemoryLimit` where there is no
-    /// room.
+    /// `SyncConflict` for another scope or key than that of the parts before, and where parts of this sync are lost: then they
+    /// are forgotten. `Overloaded`, `MemoryLimit` and `StorageFull` where there is no room.
     pub fn stage(&self, key: SyncKey, collection: &Arc<Collection>, sync: SourceSync) -> Result<u64, Error> {
-        let mut all = self.0.lock();
-        let count = Self::merge(&mut all, key, collection, sync)?;
-        count.count = count.entries.len() as u64;
-        Ok(count.count)
+        let mut inner = self.0.lock();
+        inner.remove_ended();
+        inner.check_lost(&key)?;
+        // Before the answer, which says that the part is here.
+        inner.noted.begin(&key)?;
+        let staged = inner.merge(key, collection, sync)?;
+        staged.count = staged.entries.len() as u64;
+        Ok(staged.count)
     }
 
     /// The whole sync, whose last part this is. It stays staged until [`end`](Self::end), in case that it has to be sent again.
     ///
     /// # Errors
-    /// `SyncConflict` where not as many points are staged as the last part says: then nothing of the sync is kept. Otherwise as
-    /// [`stage`](Self::stage).
+    /// `SyncConflict` where not as many points are staged as the last part says, if it does, and where parts are lost: then
+    /// nothing of the sync is kept. Otherwise as [`stage`](Self::stage).
     pub fn complete(
         &self,
         key: SyncKey,
         collection: &Arc<Collection>,
         sync: SourceSync,
-        staged: u64,
+        staged: Option<u64>,
     ) -> Result<SourceSync, Error> {
-        let mut all = self.0.lock();
-        let found = all.get(&key).filter(|staged| staged.is_alive(Instant::now()));
-        let found = found.map_or(0, |staged| staged.count);
-        if found != staged && !PlantedFault::StagedPartsForgotten.is_on() {
-            all.remove(&key);
-            return Err(Error::SyncConflict(format!(
-                "staged: {found} points of this sync_id are staged, not {staged}: parts are kept for {} s and not over a \
-                 restart; nothing is kept of them now, send all again",
-                KEPT_FOR.as_secs()
-            )));
-        }
+        let mut inner = self.0.lock();
+        inner.remove_ended();
+        inner.check_lost(&key)?;
+        inner.check_count(&key, staged)?;
         let (if_revision, sent_contents) = (sync.if_revision, sync.sent_contents);
-        let whole = Self::merge(&mut all, key, collection, sync)?;
+        let whole = inner.merge(key, collection, sync)?;
         let (scope, hash_key) = (whole.scope.clone(), whole.hash_key.clone());
         let mut complete = SourceSync::new(scope, hash_key, SyncEntries::default(), ModelClaims::default());
         complete.entries = Arc::clone(&whole.entries);
@@ -90,25 +102,64 @@ impl StagedSyncs {
 
     /// Forgets a sync that was applied.
     pub fn end(&self, key: &SyncKey) {
-        let ended = self.0.lock().remove(key);
+        let mut inner = self.0.lock();
+        let ended = inner.staged.remove(key);
+        inner.noted.end(key);
+        drop(inner);
         drop(ended);
     }
 
     /// Forgets those whose next part did not come, and those of collections that are gone.
     pub fn sweep(&self) {
-        let now = Instant::now();
-        let ended: Vec<_> = self.0.lock().extract_if(|_, staged| !staged.is_alive(now)).collect();
+        let ended = self.0.lock().remove_ended();
         drop(ended);
     }
+}
 
-    fn merge<'m>(
-        all: &'m mut HashMap<SyncKey, Staged>,
+impl Inner {
+    fn remove_ended(&mut self) -> Vec<Staged> {
+        let now = Instant::now();
+        let ended: Vec<_> = self.staged.extract_if(|_, staged| !staged.is_alive(now)).collect();
+        for (key, staged) in &ended {
+            // A later part must not be taken for the first one. A collection that is gone has no later part.
+            if staged.is_retired() { self.noted.end(key) } else { self.noted.lose(key) }
+        }
+        ended.into_iter().map(|(_, staged)| staged).collect()
+    }
+
+    fn check_lost(&mut self, key: &SyncKey) -> Result<(), Error> {
+        if !self.noted.take_lost(key) {
+            return Ok(());
+        }
+        Err(Error::SyncConflict(format!("sync_id: parts that were staged before are lost: {}", kept())))
+    }
+
+    /// Checks what the last part says of the parts before it, which may be nothing.
+    fn check_count(&mut self, key: &SyncKey, said: Option<u64>) -> Result<(), Error> {
+        let found = self.staged.get(key).map_or(0, |staged| staged.count);
+        let wrong = match said {
+            _ if PlantedFault::StagedPartsForgotten.is_on() => return Ok(()),
+            Some(said) if said != found => {
+                format!("staged: {found} points of this sync_id are staged, not {said}: {}", kept())
+            }
+            None if self.doubtful_until.is_some_and(|end| Instant::now() < end) => {
+                "staged: is needed here: the notes of staged parts are damaged, and some may be lost"
+                    .to_owned()
+            }
+            _ => return Ok(()),
+        };
+        self.staged.remove(key);
+        self.noted.end(key);
+        Err(Error::SyncConflict(wrong))
+    }
+
+    fn merge(
+        &mut self,
         key: SyncKey,
         collection: &Arc<Collection>,
         sync: SourceSync,
-    ) -> Result<&'m mut Staged, Error> {
-        let now = Instant::now();
-        all.retain(|_, staged| staged.is_alive(now));
+    ) -> Result<&mut Staged, Error> {
+        let all = &mut self.staged;
         let entries = Arc::unwrap_or_clone(sync.entries);
         let bytes: u64 = all.values().map(|staged| staged.entries.bytes()).sum();
         if bytes + entries.bytes() > MAX_STAGED_BYTES {
@@ -133,7 +184,7 @@ impl StagedSyncs {
             entries: Arc::default(),
             count: 0,
             collection: Arc::downgrade(collection),
-            ends: now,
+            ends: Instant::now(),
             _held: memory.hold(0),
         });
         for (field, is_same) in
@@ -154,13 +205,25 @@ impl StagedSyncs {
         merged.forget_texts();
         merged.merge(entries);
         staged._held = memory.hold(merged.bytes());
-        staged.ends = now + KEPT_FOR;
+        staged.ends = Instant::now() + KEPT_FOR;
         Ok(staged)
     }
 }
 
 impl Staged {
     fn is_alive(&self, now: Instant) -> bool {
-        self.ends > now && self.collection.upgrade().is_some_and(|collection| !collection.is_retired())
+        self.ends > now && !self.is_retired()
     }
+
+    fn is_retired(&self) -> bool {
+        self.collection.upgrade().is_none_or(|collection| collection.is_retired())
+    }
+}
+
+/// How long parts are kept, and what to do.
+fn kept() -> String {
+    let seconds = KEPT_FOR.as_secs();
+    format!(
+        "parts are kept for {seconds} s and not over a restart; nothing is kept of them now, send all again"
+    )
 }

@@ -17,7 +17,8 @@ fn walked() -> (TestEngine, Random) {
     );
     let mut random = Random(5);
     let mut write = |ids: std::ops::Range<u64>| {
-        let payload = |id: u64| json!({"until": if id.is_multiple_of(3) { 200 } else { 300 }, "kind": id % 5});
+        let payload =
+            |id: u64| json!({"until": if id.is_multiple_of(3) { 200 } else { 300 }, "kind": id % 5});
         let points = ids.map(|id| json!({"id": id, "vector": random.normals(8), "payload": payload(id)}));
         engine.ok("upsert_points", COLLECTION, json!({"points": points.collect::<Vec<_>>()}));
     };

@@ -37,13 +37,12 @@ fn parts_are_staged_and_the_last_applies_all_in_one_record_c20() {
 
 #[test]
 fn a_last_part_without_all_parts_before_it_deletes_nothing_c20() {
-    let mut engine = new_engine(1);
+    let engine = new_engine(1);
     let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
     engine.ok("upsert_points", "c", json!({"points": points}));
     let before = engine.digest("c");
+    // The second of three parts did not arrive.
     sync(&engine, &part(&points[..3], &json!({})));
-    engine.restart();
-    sync(&engine, &part(&points[3..6], &json!({})));
     let last = part(&points[6..], &json!({"last": true, "staged": 6}));
     let (code, message) = refusal(&engine, &last);
     assert!(code == "sync_conflict" && message.starts_with("staged: 3 points"), "{message}");
@@ -59,6 +58,33 @@ fn a_last_part_without_all_parts_before_it_deletes_nothing_c20() {
     engine.ok("delete_collection", "c", json!(null));
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
     assert_eq!(refusal(&engine, &last).0, "sync_conflict");
+}
+
+#[test]
+fn parts_that_a_restart_lost_delete_nothing_c20() {
+    let mut engine = new_engine(1);
+    let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let before = engine.digest("c");
+    // Neither the next part nor the last one goes on where parts are lost, and neither has to say how many there were.
+    for next in [part(&points[3..6], &json!({})), part(&points[6..], &json!({"last": true}))] {
+        sync(&engine, &part(&points[..3], &json!({})));
+        engine.restart();
+        let (code, message) = refusal(&engine, &next);
+        assert!(code == "sync_conflict" && message.starts_with("sync_id: parts"), "{message}");
+        assert_eq!(engine.digest("c"), before);
+    }
+    // It was said: all parts can be sent again under the same name.
+    for part in points[..6].chunks(3).map(|some| part(some, &json!({}))) {
+        sync(&engine, &part);
+    }
+    let last = part(&points[6..8], &json!({"last": true}));
+    assert_eq!(counts(&sync(&engine, &last)), [0, 0, 8, 1]);
+    // What has ended is not lost, and a source of one part has no others.
+    engine.restart();
+    assert_eq!(counts(&sync(&engine, &part(&points[..7], &json!({"last": true})))), [0, 0, 7, 1]);
+    engine.restart();
+    assert_eq!(counts(&sync(&engine, &part(&points, &json!({"last": true, "staged": 0})))), [2, 0, 7, 0]);
 }
 
 #[test]

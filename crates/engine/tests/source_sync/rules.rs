@@ -72,10 +72,6 @@ fn a_misspelt_or_empty_scope_deletes_nothing_c20() {
         (json!({"scope": {"must": all}, "hash_key": "l[].h", "points": []}), "hash_key"),
         (json!({"scope": {"must": all}, "hash_key": key, "points": [], "last": true}), "last"),
         (
-            json!({"scope": {"must": all}, "hash_key": key, "points": [], "last": true, "sync_id": "s"}),
-            "staged",
-        ),
-        (
             json!({"scope": {"must": all}, "hash_key": key, "points": [], "sync_id": "s", "if_revision": "0".repeat(32)}),
             "if_revision",
         ),
