@@ -154,7 +154,7 @@ mod tests {
         let mut noted = reopened(&disk);
         assert!(!noted.is_unknown());
         let [one, other, ended] = [key("token 1", "s"), key("token 1s", ""), key("token 1", "t")];
-        [&one, &other, &ended].map(|key| noted.begin(key).expect("the disk works"));
+        [&one, &other, &ended].into_iter().for_each(|key| noted.begin(key).expect("the disk works"));
         noted.end(&ended);
         noted.lose(&other);
         assert!(!noted.take_lost(&one), "it goes on");
