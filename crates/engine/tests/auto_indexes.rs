@@ -253,6 +253,14 @@ fn automatic_indexes_go_before_a_write_is_refused_for_want_of_memory_c23() {
     assert_eq!(automatic(&engine), Value::Null, "and none is made");
 }
 
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn writes_and_searches_go_on_while_automatic_indexes_come_and_go_c23() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -286,6 +294,8 @@ fn writes_and_searches_go_on_while_automatic_indexes_come_and_go_c23() {
                 }
             });
         }
+        // Where this fails, the writers end, too.
+        let _end = SetOnDrop(done);
         for _ in 0..3 {
             let until = Instant::now() + Duration::from_secs(120);
             while !is_there() {
@@ -304,7 +314,6 @@ fn writes_and_searches_go_on_while_automatic_indexes_come_and_go_c23() {
         while !is_there() {
             ok("count", &json!({"filter": of_city(1)}));
         }
-        done.store(true, Ordering::Release);
     });
     let counts = || -> Vec<Value> {
         (0..50).map(|city| ok("count", &json!({"filter": of_city(city), "exact": true}))).collect()
