@@ -7,6 +7,8 @@ use crate::types::PointOffset;
 
 /// Points that are looked at: an even number.
 const SAMPLE: u64 = 256;
+/// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
+const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The kinds that are made, the more usual first. Never of type text: what words of a text are is for a client to say.
 const KINDS: [FieldKind; 7] = [
@@ -48,7 +50,9 @@ pub fn choose(state: &State, path: &JsonPath, wanted: Kinds) -> Option<Choice> {
 fn sample(state: &State) -> Vec<PointOffset> {
     let step = (state.points.len() as u64).div_ceil(SAMPLE).max(1);
     let places = (0..SAMPLE).step_by(2).chain((1..SAMPLE).step_by(2));
-    let places = places.filter_map(|at| u32::try_from(at * step).ok());
+    // At a varying position in the step, so that points which were written in turns are all in it.
+    let place = |at: u64| at * step + (at.wrapping_mul(SCATTERING) >> 32) % step;
+    let places = places.filter_map(|at| u32::try_from(place(at)).ok());
     let mut points: Vec<PointOffset> =
         places.filter_map(|place| state.live.at_or_after(PointOffset::new(place))).collect();
     // Where points are few, or dead, the same one comes again.
