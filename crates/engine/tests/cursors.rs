@@ -396,14 +396,15 @@ fn cursors_that_hold_too_much_back_are_refused_and_those_that_are_open_go_on_c22
     // Each of them holds back all the payloads, some five megabytes.
     let why = loop {
         match asked(&engine, "", "scroll", &body) {
-            Ok(first) => open.push(first["next_cursor"].clone()),
+            Ok(first) if open.len() < 70 => open.push(first["next_cursor"].clone()),
+            Ok(_) => panic!("{} cursors are open", open.len()),
             Err(Error::Overloaded(why)) => break why,
             Err(error) => panic!("{error}"),
         }
         engine.ok("set_payload", "c", payload(open.len() as u64));
     };
     assert_eq!(why, "the open cursors hold 256 MiB back, the most at a time");
-    assert!((40..70).contains(&open.len()), "{} are open", open.len());
+    assert!(open.len() > 40, "{} are open", open.len());
     for next in &open {
         assert_eq!(points_of(&asked(&engine, "", "scroll", &json!({"cursor": next})).unwrap()).len(), 10);
     }

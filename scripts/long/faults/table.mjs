@@ -205,9 +205,7 @@ export const DETECTED_BY = {
   CopyWithoutCheckpoint: clones('a_clone_has_what_its_source_had_and_both_go_on_alone_c26'),
   LinksNotRemoved: clones('a_snapshot_that_is_linked_again_has_the_files_of_the_second_time_c12'),
   AdoptionHalved: clones('a_crash_during_a_recovery_leaves_what_was_or_what_is_to_be_c12'),
-  DoubtfulCopyRemoved: clones(
-    'a_creation_of_unknown_fate_never_shows_the_files_of_a_clone_that_came_after_it_c26',
-  ),
+  DoubtfulCopyRemoved: clones('a_disk_that_fails_during_a_clone_leaves_none_behind_c26'),
   FilesEmptiedFirst: program('damage')(
     'links::the_end_of_one_of_two_that_share_their_files_leaves_the_other_whole_c26',
   ),
