@@ -111,3 +111,48 @@ impl Collection {
         self.measure_auto_indexes();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Mode;
+    use crate::collection::GraphPolicy;
+    use crate::engine::{Engine, Operation, Options, Request};
+    use crate::storage::SimDisk;
+    use std::time::Instant;
+
+    const COUNT: &str = r#"{"filter":{"must":{"key":"k","match":{"value":1}}}}"#;
+
+    fn call(engine: &Engine, operation: &str, body: &str) {
+        let operation = Operation::parse(operation).expect("a known operation");
+        let request = Request::new(operation, "c", body.as_bytes().to_vec());
+        engine.execute(request, Box::new(|result| drop(result.expect("it is answered"))));
+    }
+
+    #[test]
+    fn an_automatic_index_that_is_not_used_is_dropped_c23() {
+        let options = Options { mode: Mode::Inline { seed: 1 }, ..Options::default() };
+        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+        call(&engine, "create_collection", r#"{"vectors":{"size":1,"distance":"Dot"}}"#);
+        let points: Vec<String> =
+            (0..20).map(|id| format!(r#"{{"id":{id},"vector":[1],"payload":{{"k":{id}}}}}"#)).collect();
+        call(&engine, "upsert_points", &format!(r#"{{"points":[{}]}}"#, points.join(",")));
+        let collection = Arc::clone(&engine.catalog().collections()[0]);
+        (0..4).for_each(|_| call(&engine, "count", COUNT));
+        engine.work_in_background(GraphPolicy::Never);
+        assert_eq!(collection.auto_indexes(), 1);
+        let pause = Duration::from_millis(20);
+        std::thread::sleep(pause);
+        collection.drop_idle(Duration::from_secs(60));
+        assert_eq!(collection.auto_indexes(), 1, "it was used lately");
+        let idle = |collection: &Collection| collection.view().state.auto_indexes[0].idle();
+        assert!(idle(&collection) >= pause);
+        let asked = Instant::now();
+        call(&engine, "count", COUNT);
+        let idle = idle(&collection);
+        assert!(idle <= asked.elapsed() + Duration::from_millis(1), "a filter has used it");
+        std::thread::sleep(pause);
+        collection.drop_idle(pause);
+        assert_eq!(collection.auto_indexes(), 0);
+    }
+}

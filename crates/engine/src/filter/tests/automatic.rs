@@ -61,7 +61,10 @@ impl Pair {
     fn automatic(&self, collection: &str) -> Vec<String> {
         let info = self.call(collection, "collection_info", &Value::Null).expect("an info");
         assert_eq!(info["payload_schema"], json!({}));
-        info["auto_indexes"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+        let mut paths: Vec<String> =
+            info["auto_indexes"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default();
+        paths.sort_unstable();
+        paths
     }
 }
 
