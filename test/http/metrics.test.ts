@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(collection|points|expired|cursor|health_issues|background|memory|mapped|disk|index|reads|recall|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(auto_indexes|collection|points|expired|cursor|health_issues|background|memory|mapped|disk|index|reads|recall|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )
