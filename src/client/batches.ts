@@ -54,7 +54,9 @@ export function splitSync(
   packsVectors = false,
 ): readonly SyncPoint[][] | undefined {
   const measure = packsVectors ? PACKED : IN_JSON;
-  if (!Array.isArray(points)) {
+  // A malformed body goes as it is, so that the server says what is wrong.
+  const isList: boolean = Array.isArray(points);
+  if (!isList) {
     return undefined;
   }
   const rows = {
