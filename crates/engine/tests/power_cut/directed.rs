@@ -425,8 +425,9 @@ fn a_sync_is_there_whole_or_not_at_all_whenever_the_power_goes_c20() {
     };
     let mut prepared = TestEngine::new(3);
     prepared.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
-    prepared.ok("upsert_points", "c", json!({"points": (0..20).map(|id| point(id, 1)).collect::<Vec<_>>()}));
-    let source: Vec<Value> = (10..30).map(|id| point(id, 2)).collect();
+    // What it deletes takes several sectors of the log, so that a cut may come between that and what it writes.
+    prepared.ok("upsert_points", "c", json!({"points": (0..400).map(|id| point(id, 1)).collect::<Vec<_>>()}));
+    let source: Vec<Value> = (390..410).map(|id| point(id, 2)).collect();
     let scope = json!({"must": {"key": "source", "match": {"value": "a"}}});
     let sync = json!({"scope": scope, "hash_key": "hash", "points": source});
     let before = prepared.digest("c");
