@@ -22,7 +22,7 @@ use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
     Access, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Packing,
-    Profile, Report, Request, SharedFolder, Strictness, decide_for,
+    Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -199,13 +199,11 @@ impl NativeEngine {
             cancellation: self.calls.begin(id),
         };
         let calls = Arc::clone(&self.calls);
-        folder.execute(
-            request,
-            Box::new(move |result| {
-                calls.end(id);
-                complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
-            }),
-        );
+        let reply: Reply = Box::new(move |result| {
+            calls.end(id);
+            complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
+        });
+        folder.execute(request, reply);
     }
 
     /// The body of the call `id`; with what is kept of it where texts are given out.

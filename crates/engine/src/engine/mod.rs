@@ -368,8 +368,7 @@ impl Engine {
         });
         let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
         let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
-        let scrub =
-            Scrub::start(&catalog, options.scrub.filter(|_| !inline), found).map_err(OpenError::Threads)?;
+        let scrub = Scrub::start(&catalog, options.scrub.filter(|_| !inline), found);
         let measures = !inline && options.tuning == Tuning::Measured;
         let tuner = measures.then(|| Tuner::start(storage, &catalog.shared().supervisor).ok());
         let calibrator = (!inline && options.calibration_share > 0.0)
@@ -385,7 +384,7 @@ impl Engine {
             background: Mutex::new(background),
             tuner: Mutex::new(tuner.flatten()),
             calibrator: Mutex::new(calibrator),
-            scrub: Mutex::new(scrub),
+            scrub: Mutex::new(scrub.map_err(OpenError::Threads)?),
             lock: Mutex::new(Some(lock)),
         })
     }

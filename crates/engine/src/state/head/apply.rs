@@ -85,9 +85,7 @@ impl Head {
             Change::DropIndex(path) => {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
             }
-            Change::SetConfig(json) => {
-                self.state.set_config(restored(json)?);
-            }
+            Change::SetConfig(json) => self.state.set_config(restored(json)?),
             Change::Skipped(_) => {}
             Change::SetFields(json) => {
                 self.set_fields(op, restored(json)?);
