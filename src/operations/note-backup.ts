@@ -5,6 +5,7 @@ import { LastBackup } from './last-backup';
 
 /**
  * Notes that a whole backup of a data directory was made: through the server that runs on it, or in the directory at rest.
+ * A directory that cannot be written has no server that would show it, so nothing is noted there.
  * @returns why it could not be noted, undefined when it is.
  */
 export async function noteBackup(dataDir: string): Promise<string | undefined> {
@@ -19,6 +20,7 @@ export async function noteBackup(dataDir: string): Promise<string | undefined> {
     }
     return undefined;
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EROFS') return undefined;
     return explained(error);
   }
 }
