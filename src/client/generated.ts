@@ -1235,7 +1235,7 @@ export interface components {
     SyncRevision: string | null;
     /** @description The source: points with content, at most 10,000 a request, and points that are told by their hash. Of an id that is named twice the last counts. */
     SyncPointList: (components['schemas']['SyncContent'] | components['schemas']['SyncHash'])[];
-    /** @description A point with its content. Its payload has the hash, and matches the scope. */
+    /** @description A point with its content, which has a vector. Its payload has the hash, and matches the scope. */
     SyncContent: {
       id: components['schemas']['PointId'];
       vector?: components['schemas']['PointVectors'];
