@@ -78,6 +78,12 @@ impl Storage for MemoryDisk {
         self.0.tree.lock().rename(from, to)
     }
 
+    fn link(&self, from: &str, to: &str) -> Result<()> {
+        path::check_file("link", from)?;
+        path::check_file("link", to)?;
+        self.0.tree.lock().link(from, to)
+    }
+
     fn remove(&self, path: &str) -> Result<()> {
         path::check_file("remove", path)?;
         self.0.tree.lock().remove(path)
