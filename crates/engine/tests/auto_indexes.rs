@@ -107,6 +107,19 @@ fn filters_that_cost_more_than_an_index_get_one_and_nothing_else_changes_c23() {
 }
 
 #[test]
+fn scopes_of_syncs_that_cost_more_than_an_index_get_one_c20_c23() {
+    let engine = filled(json!({}));
+    let plan = || {
+        let body = json!({"scope": of_city(7), "hash_key": "hash", "points": []});
+        engine.ok("plan_sync", "c", body)["deleted"].clone()
+    };
+    (0..SCANS).for_each(|_| assert_eq!(plan(), json!(POINTS / 50)));
+    engine.work(GraphPolicy::Never);
+    assert_eq!(automatic(&engine)["city"]["data_type"], "keyword");
+    assert_eq!(plan(), json!(POINTS / 50));
+}
+
+#[test]
 fn an_automatic_index_is_kept_current_by_writes_c23() {
     let engine = filled(json!({}));
     ask(&engine, &of_city(7));

@@ -130,7 +130,12 @@ impl<'a> Finder<'a> {
     /// Those of the deadline.
     pub fn matching(&self, state: &State, filter: &Filter) -> Result<Vec<PointId>, Error> {
         match self {
-            Finder::Looking(deadline) => look_at_all(state, filter, deadline),
+            Finder::Looking(deadline) => {
+                let mut ids = Vec::new();
+                let pace = Pace::new(deadline, filter.work());
+                look_at_all(state, filter, pace, yield_to_reads, |offset| ids.push(state.at(offset).id))?;
+                Ok(ids)
+            }
             Finder::Found { base, matched, changed, deadline } => {
                 let unchanged = &matched.present - &changed.offsets;
                 let mut ids: Vec<PointId> = unchanged.iter().map(|offset| base.at(offset).id).collect();
@@ -160,29 +165,27 @@ impl<'a> Finder<'a> {
         sync: &SourceSync,
         pause: fn(),
     ) -> Result<Vec<(PointOffset, bool)>, Error> {
-        let mut found = Vec::new();
-        let mut look = |offset: PointOffset, matches: &mut dyn FnMut() -> bool| {
+        let is_unchanged = |offset: PointOffset| {
             let point = state.at(offset);
-            if matches() {
-                found.push((offset, sync.is_unchanged(point.id, point.payload.bytes())));
-            }
+            sync.is_unchanged(point.id, point.payload.bytes())
         };
+        // It looks for the hash of what matches, too.
+        let conditions = filter.work() + 1;
+        let mut found = Vec::new();
         match self {
             Finder::Looking(deadline) => {
-                let plan = filter.plan(state, &state.live);
-                let mut pace = Pace::new(deadline, filter.work() + 1);
-                for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
-                    pace.step(state.at(offset).payload.bytes().len())?;
-                    look(offset, &mut || plan.admits(offset, || filter.matches(&state.subject(offset))));
-                    pause();
-                }
+                look_at_all(state, filter, Pace::new(deadline, conditions), pause, |offset| {
+                    found.push((offset, is_unchanged(offset)));
+                })?;
             }
             Finder::Found { matched, changed, deadline, .. } => {
-                let mut pace = Pace::new(deadline, filter.work() + 1);
+                let mut pace = Pace::new(deadline, conditions);
                 for id in &changed.ids {
                     let Some((offset, point)) = state.point(*id) else { continue };
                     pace.step(point.payload.bytes().len())?;
-                    look(offset, &mut || filter.matches(&state.subject(offset)));
+                    if filter.matches(&state.subject(offset)) {
+                        found.push((offset, is_unchanged(offset)));
+                    }
                 }
                 let as_before = &matched.present - &changed.offsets;
                 found.extend(as_before.iter().map(|at| (at, matched.unchanged.contains(at))));
@@ -192,23 +195,26 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The live points that match, in the order of their offsets.
-fn look_at_all(state: &State, filter: &Filter, deadline: &Deadline) -> Result<Vec<PointId>, Error> {
+/// Calls `each` with the live points that match, in the order of their offsets, and `pause` between two points.
+fn look_at_all(
+    state: &State,
+    filter: &Filter,
+    mut pace: Pace<'_>,
+    pause: fn(),
+    mut each: impl FnMut(PointOffset),
+) -> Result<(), Error> {
     let plan = state.plan(filter);
     let meter = ScanMeter::new(state, filter);
-    let mut pace = Pace::new(deadline, filter.work());
-    let mut ids = Vec::new();
     for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
-        let point = state.at(offset);
-        pace.step(point.payload.bytes().len())?;
+        pace.step(state.at(offset).payload.bytes().len())?;
         let look = || {
             meter.count();
             filter.matches(&state.subject(offset))
         };
         if plan.admits(offset, look) {
-            ids.push(point.id);
+            each(offset);
         }
-        yield_to_reads();
+        pause();
     }
-    Ok(ids)
+    Ok(())
 }
