@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { compiled } from './compiled.mjs';
 import { machine } from './machine.mjs';
 
@@ -28,4 +29,18 @@ export async function runNative(script, program, argumentsIn, out) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Runs a program whose flags are numbers, with those of the command line and `--out FILE`.
+ *
+ * @param {string} script the npm script
+ * @param {string} program of `crates/bench`
+ * @param {Record<string, string>} defaults by the name of the flag
+ */
+export async function runWithNumbers(script, program, defaults) {
+  const numbers = Object.entries(defaults).map(([name, value]) => [name, { type: 'string', default: value }]);
+  const { values } = parseArgs({ options: { ...Object.fromEntries(numbers), out: { type: 'string' } } });
+  const args = Object.keys(defaults).flatMap((name) => [`--${name}`, values[name]]);
+  await runNative(script, program, () => args, values.out);
 }

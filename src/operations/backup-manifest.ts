@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDataFile } from './data-files';
 import { syncFolder } from '../files/folder';
+import { writeSynced } from '../files/synced';
 import type { Digest } from './copying';
 import { BackupError } from './failure';
 import { explained } from '../files/explained';
@@ -45,13 +46,7 @@ export async function writeManifest(
   const manifest: BackupManifest = { kithdb_backup: FORMAT, ...parts };
   const text = `${JSON.stringify({ ...manifest, checksum: checksumOf(manifest) }, undefined, 1)}\n`;
   const unfinished = join(folder, `${MANIFEST}.tmp`);
-  const file = await open(unfinished, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeSynced(unfinished, text, 'wx');
   await rename(unfinished, join(folder, MANIFEST));
   await syncFolder(folder);
 }

@@ -1,6 +1,7 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../files/folder';
+import { writeSynced } from '../files/synced';
 
 /** The file in a data directory that says when its last whole backup was made. It is in no backup, and nothing relies on it. */
 export const LAST_BACKUP_FILE = 'last-backup';
@@ -38,13 +39,7 @@ export class LastBackup {
 
   async #write(now: Date): Promise<void> {
     const path = join(this.dataDir, LAST_BACKUP_FILE);
-    const file = await open(`${path}.tmp`, 'w', 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify({ finished_at: now.toISOString() })}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeSynced(`${path}.tmp`, `${JSON.stringify({ finished_at: now.toISOString() })}\n`);
     await rename(`${path}.tmp`, path);
     this.#finishedAt = now.getTime() / 1000;
     await syncFolder(this.dataDir);

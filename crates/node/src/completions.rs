@@ -30,26 +30,17 @@ impl Completion {
 
     /// A failure.
     pub fn failure(id: u32, error: &Error) -> Completion {
-        let details = String::from_utf8_lossy(&error.details_json()).into_owned();
-        Completion {
-            id,
-            envelope: None,
-            code: Some(error.code().to_string()),
-            details: Some(details),
-            profile: None,
-        }
+        Completion::failed(id, error.code(), &error.details_json())
     }
 
     /// The failure to open a data directory.
     pub fn open_failed(id: u32, why: &str) -> Completion {
-        let details = String::from_utf8_lossy(&message_details(why)).into_owned();
-        Completion {
-            id,
-            envelope: None,
-            code: Some("open_failed".to_string()),
-            details: Some(details),
-            profile: None,
-        }
+        Completion::failed(id, "open_failed", &message_details(why))
+    }
+
+    fn failed(id: u32, code: &str, details: &[u8]) -> Completion {
+        let details = String::from_utf8_lossy(details).into_owned();
+        Completion { id, envelope: None, code: Some(code.to_string()), details: Some(details), profile: None }
     }
 
     /// The same with the profile of its search.

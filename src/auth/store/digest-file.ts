@@ -1,6 +1,7 @@
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../files/folder';
+import { writeSynced } from '../../files/synced';
 import { LaterDigest, StoreDigest } from './digest';
 
 /** The file in a data directory that says what its store of authentication holds. */
@@ -56,13 +57,7 @@ export class DigestFile {
 
   /** Writes the next digest beside the file, durably. */
   async prepare(digest: StoreDigest): Promise<void> {
-    const file = await open(this.#unfinished, 'w', 0o600);
-    try {
-      await file.writeFile(digest.text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeSynced(this.#unfinished, digest.text);
   }
 
   /** Puts what was prepared in the place of the file, durably. */

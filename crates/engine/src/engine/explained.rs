@@ -22,7 +22,7 @@ impl Read<'_> {
         parse: Duration,
         is_list: bool,
     ) -> Result<(), Error> {
-        let found = timed(self.request.profile.as_deref(), Part::Search, || {
+        let found = timed(self.profile(), Part::Search, || {
             search::explained(self.core, self.request, snapshot, request, self.deadline)
         });
         let (hits, explanation) = found?;
@@ -52,7 +52,7 @@ impl Read<'_> {
             found.map_err(|error| error.within(format!("searches[{at}]")))
         };
         let run_all = || requests.iter().enumerate().map(run).collect::<Result<Vec<_>, Error>>();
-        let found = timed(self.request.profile.as_deref(), Part::Search, run_all)?;
+        let found = timed(self.profile(), Part::Search, run_all)?;
         let mut times = Vec::with_capacity(found.len());
         self.out.push(b'[');
         for (at, (request, (hits, _))) in requests.iter().zip(&found).enumerate() {

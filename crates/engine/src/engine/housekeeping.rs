@@ -89,7 +89,7 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
         checkpoint(catalog, collection, GraphPolicy::WhenGrown);
     }
     if collection.fault().is_none() {
-        collection.guard(Task::Index, || collection.tend_auto_indexes());
+        collection.guard(Task::Index, || collection.maintain_auto_indexes());
     }
     collection.guard(Task::Measure, || {
         collection.measure_indexes();

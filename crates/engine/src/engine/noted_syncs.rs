@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::limits::MAX_STAGED_SYNCS;
 use crate::storage::{ErrorKind, Storage, StorageError, make_dir, replace};
-use crate::vectors::split_mix;
+use crate::vectors::digest;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -131,8 +131,7 @@ fn note_of(key: &SyncKey) -> Note {
         std::iter::once(name.len() as u64).chain(name.chunks(8).map(word))
     });
     let words: Vec<u64> = std::iter::once(key.collection).chain(words).collect();
-    let half = |seed: u64| words.iter().fold(seed, |state, word| split_mix(&mut (state ^ word)));
-    u128::from(half(0xa409_3822_299f_31d0)) << 64 | u128::from(half(0x082e_fa98_ec4e_6c89))
+    digest(&words, [0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89])
 }
 
 #[cfg(test)]

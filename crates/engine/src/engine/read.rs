@@ -72,6 +72,13 @@ pub(super) struct Read<'a> {
     pub begun: Instant,
 }
 
+impl<'a> Read<'a> {
+    /// Where it is noted what the searches of the request did; it outlives this borrow.
+    pub(super) fn profile(&self) -> Option<&'a Profile> {
+        self.request.profile.as_deref()
+    }
+}
+
 impl Read<'_> {
     /// Writes the result.
     fn answer(mut self) -> Result<(), Error> {
@@ -122,10 +129,6 @@ impl Read<'_> {
         use Operation::{Query, Scroll, Search};
         let has_pages = matches!(self.request.operation, Search | Query | Scroll);
         if has_pages { api::next_page(self.body) } else { Ok(None) }
-    }
-
-    fn profile(&self) -> Option<&Profile> {
-        self.request.profile.as_deref()
     }
 
     /// Time of reading the body, which has just been read.
@@ -266,7 +269,7 @@ impl Read<'_> {
         let hits = timed(self.profile(), Part::Search, || {
             search::one(self.core, self.request, &snapshot, &parsed, self.deadline)
         })?;
-        timed(self.request.profile.as_deref(), Part::Write, || {
+        timed(self.profile(), Part::Write, || {
             let mut writer = PointWriter::new(&snapshot.view, &parsed.with, &mut self.points, hits.len());
             write_hits(self.out, &mut writer, &hits, is_list);
         });
@@ -297,7 +300,7 @@ impl Read<'_> {
         let results = timed(self.profile(), Part::Search, || {
             search::batch(self.core, self.request, &snapshot, &parsed, self.deadline)
         })?;
-        timed(self.request.profile.as_deref(), Part::Write, || {
+        timed(self.profile(), Part::Write, || {
             response::write_list(self.out, parsed.iter().zip(results), |out, (one, hits)| {
                 let mut writer = PointWriter::new(&snapshot.view, &one.with, &mut self.points, hits.len());
                 write_hits(out, &mut writer, &hits, is_list);

@@ -133,13 +133,12 @@ fn staged_envelope(staged: u64, request: &Request) -> Vec<u8> {
 impl Read<'_> {
     /// Answers which points of a source need content, and what a sync would do.
     pub(super) fn plan_sync(&mut self) -> Result<(), Error> {
-        let sync = api::plan_sync(self.body, &self.core.limits)?;
+        let mut sync = api::plan_sync(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
             strict.check_scope(&sync.scope)?;
         }
-        let mut sync = sync;
         if let Some(within) = self.request.access.as_ref().and_then(|access| access.filter()) {
             sync.limit(within);
         }

@@ -5,6 +5,7 @@ use crate::config::Recipe;
 use crate::faults::PlantedFault;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::vectors::split_mix;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 
@@ -302,10 +303,7 @@ impl FieldCalibration {
 
 /// A number that is as good as random, from a number that counts.
 pub fn scattered(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    split_mix(&mut number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub struct Memory {
     in_flight: AtomicU64,
     /// What automatic indexes hold.
     automatic: AtomicU64,
-    /// They were told to go, and what they hold counts no more.
+    /// They are marked to be dropped, and what they hold counts no more.
     is_making_room: AtomicBool,
     refuses: AtomicBool,
     measuring: Mutex<()>,
@@ -211,19 +211,19 @@ impl Memory {
         self.is_making_room.load(Ordering::Relaxed)
     }
 
-    /// Tells the automatic indexes to go where so much is held that caches will have to shrink soon.
+    /// Marks the automatic indexes to be dropped where so much is held that caches will have to shrink soon.
     pub fn make_room_in_time(&self) {
         if self.is_limited() && self.share(0) >= GIVEN_UP_AT {
             self.make_room();
         }
     }
 
-    /// Tells the automatic indexes to go. Whether there are some that were not told before.
+    /// Marks the automatic indexes to be dropped. Whether there are some that were not marked before.
     fn make_room(&self) -> bool {
         self.automatic.load(Ordering::Relaxed) > 0 && !self.is_making_room.swap(true, Ordering::Relaxed)
     }
 
-    /// What will be free as soon as the automatic indexes have gone.
+    /// What will be free as soon as the marked automatic indexes are dropped.
     fn leaving(&self) -> u64 {
         if self.is_making_room() { self.automatic.load(Ordering::Relaxed) } else { 0 }
     }
@@ -410,7 +410,11 @@ mod tests {
         assert!(!memory.is_making_room());
         memory.note_automatic(automatic);
         memory.measure(engine / 1000 * 890);
-        assert_eq!(memory.admit(engine / 50), Ok(()), "they are told to go, and the write is accepted");
+        assert_eq!(
+            memory.admit(engine / 50),
+            Ok(()),
+            "they are marked to be dropped, and the write is accepted"
+        );
         assert!(memory.is_making_room());
         assert_eq!(
             memory.admit(engine / 10),

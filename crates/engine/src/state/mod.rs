@@ -72,6 +72,11 @@ pub struct State {
 }
 
 impl State {
+    /// How the texts at a path become words, where a declared text index says so.
+    pub fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
+        self.indexes.iter().find(|index| index.path() == path)?.tokenizer()
+    }
+
     /// An empty collection.
     pub fn new(config: Arc<CollectionConfig>) -> State {
         let expiry = config.expire_at_key.clone().map(Expiry::new);
@@ -282,6 +287,6 @@ impl PointView for Subject<'_> {
     }
 
     fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
-        self.state.indexes.iter().find(|index| index.path() == path)?.tokenizer()
+        self.state.tokenizer(path)
     }
 }

@@ -57,8 +57,8 @@ impl ScanCosts {
     pub fn take_due(&self, points: u64) -> Option<(JsonPath, Kinds)> {
         let mut accounts = self.accounts.lock();
         let list = &mut accounts.list;
-        let dearest = (0..list.len()).max_by_key(|at| list[*at].documents);
-        let Some(at) = dearest.filter(|at| list[*at].documents >= cost_of_build(points)) else {
+        let costliest = (0..list.len()).max_by_key(|at| list[*at].documents);
+        let Some(at) = costliest.filter(|at| list[*at].documents >= cost_of_build(points)) else {
             self.is_due.store(false, Ordering::Relaxed);
             return None;
         };
@@ -181,7 +181,7 @@ mod tests {
         charge(&costs, "b", 1);
         charge(&costs, "a", 51);
         assert!(costs.is_due());
-        assert_eq!(costs.take_due(100).unwrap().0.to_string(), "a", "the dearest comes first");
+        assert_eq!(costs.take_due(100).unwrap().0.to_string(), "a", "the costliest comes first");
         assert_eq!(costs.take_due(100).unwrap().0.to_string(), "b");
         assert!(costs.take_due(100).is_none() && !costs.is_due());
     }

@@ -32,7 +32,7 @@ pub(crate) use element::inverse_norm;
 pub use encoder::Encoder;
 pub use encoder_format::FormatError;
 pub use layout::CodeParams;
-pub(crate) use rotation::split_mix;
+pub(crate) use rotation::{digest, split_mix};
 pub use scatter::Neighbourhood;
 pub(crate) use sparse_format::finite;
 pub use sparse_format::{SparseFormat, SparseRow};

@@ -69,7 +69,7 @@ impl Collection {
 
     /// Drops the automatic indexes that were not used for long, lets what was counted age, and queues the collection where
     /// an index is worth its cost.
-    pub fn tend_auto_indexes(self: &Arc<Self>) {
+    pub fn maintain_auto_indexes(self: &Arc<Self>) {
         self.drop_idle(IDLE);
         self.view.load().state.scan_costs.age();
         if self.wants_auto_index() {

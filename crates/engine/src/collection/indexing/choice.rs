@@ -10,17 +10,6 @@ const SAMPLE: u64 = 256;
 /// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
 const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The kinds that are made, the more usual first. Never of type text: what words of a text are is for a client to say.
-const KINDS: [FieldKind; 7] = [
-    FieldKind::Keyword,
-    FieldKind::Integer,
-    FieldKind::Float,
-    FieldKind::Bool,
-    FieldKind::Datetime,
-    FieldKind::Uuid,
-    FieldKind::Geo,
-];
-
 /// An index that is worth making.
 #[derive(Debug, PartialEq)]
 pub struct Choice {
@@ -34,8 +23,10 @@ pub struct Choice {
 /// covers what is there.
 pub fn choose(state: &State, path: &JsonPath, wanted: Kinds) -> Option<Choice> {
     let sample = sample(state);
-    let kinds = KINDS.iter().filter(|kind| wanted.is_empty() || wanted.contains(kind));
-    let samples = kinds.map(|kind| IndexedSample::of(state, &sample, path, *kind));
+    // Never of type text: what words of a text are is for a client to say.
+    let kinds = FieldKind::ALL.into_iter().filter(|kind| *kind != FieldKind::Text);
+    let kinds = kinds.filter(|kind| wanted.is_empty() || wanted.contains(kind));
+    let samples = kinds.map(|kind| IndexedSample::of(state, &sample, path, kind));
     // The last of equal ones is taken, so the more usual kinds come last.
     let samples: Vec<IndexedSample> = samples.collect();
     let best = samples.into_iter().rev().max_by_key(|one| one.index.points_count())?;

@@ -39,7 +39,7 @@ struct Comparison {
     /// One for each entry.
     found: Vec<Found>,
     /// Points of the scope without an entry.
-    doomed: Vec<(PointId, OpNumber)>,
+    deleted: Vec<(PointId, OpNumber)>,
 }
 
 /// What a client has to send content of, and what a sync would do.
@@ -71,7 +71,7 @@ pub fn plan_sync(
     Ok(SyncPlan {
         needed: of_entries().filter(|(_, found)| is_needed(found)).map(|(entry, _)| entry.id).collect(),
         unchanged: of_entries().filter(|(_, found)| **found == Found::Unchanged).count(),
-        deleted: comparison.doomed.len(),
+        deleted: comparison.deleted.len(),
         revision: comparison.revision,
     })
 }
@@ -153,10 +153,10 @@ impl Comparison {
             changes.push(Change::Put { id, vectors, payload });
             yield_to_reads();
         }
-        synced.deleted = self.doomed.len() as u32;
-        self.doomed.iter().for_each(|(id, version)| synced.revision.remove(*id, *version));
-        if !self.doomed.is_empty() {
-            changes.push(Change::Delete(self.doomed.into_iter().map(|(id, _)| id).collect()));
+        synced.deleted = self.deleted.len() as u32;
+        self.deleted.iter().for_each(|(id, version)| synced.revision.remove(*id, *version));
+        if !self.deleted.is_empty() {
+            changes.push(Change::Delete(self.deleted.into_iter().map(|(id, _)| id).collect()));
         }
         Ok(Resolved { changes, skipped: Some(synced.note()) })
     }
@@ -178,7 +178,7 @@ fn compare(
     let mut comparison = Comparison {
         revision: Revision::default(),
         found: vec![Found::Absent; sync.entries.len()],
-        doomed: Vec::new(),
+        deleted: Vec::new(),
     };
     let reaches_all = PlantedFault::SyncDeletesOutsideScope.is_on();
     let everything = Filter::default();
@@ -187,7 +187,7 @@ fn compare(
         let point = state.at(offset);
         comparison.revision.add(point.id, point.version);
         match sync.entries.of(point.id) {
-            None => comparison.doomed.push((point.id, point.version)),
+            None => comparison.deleted.push((point.id, point.version)),
             Some((place, _)) if is_unchanged => comparison.found[place] = Found::Unchanged,
             Some((place, _)) => comparison.found[place] = Found::Changed(point.version),
         }
@@ -249,7 +249,7 @@ impl PointView for Incoming<'_> {
     }
 
     fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {
-        self.state.indexes.iter().find(|index| index.path() == path)?.tokenizer()
+        self.state.tokenizer(path)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::filter::Filter;
 use crate::json::write_string;
 use crate::payload::{Document, JsonPath, Value};
 use crate::types::{OpNumber, PointId, TextInput};
-use crate::vectors::split_mix;
+use crate::vectors;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -291,8 +291,7 @@ fn digest(id: PointId, version: OpNumber) -> u128 {
         PointId::Uuid(uuid) => (2, uuid),
     };
     let words = [kind, id as u64, (id >> 64) as u64, version.get()];
-    let half = |seed: u64| words.iter().fold(seed, |state, word| split_mix(&mut (state ^ word)));
-    u128::from(half(0x243f_6a88_85a3_08d3)) << 64 | u128::from(half(0x1319_8a2e_0370_7344))
+    vectors::digest(&words, [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344])
 }
 
 /// What a sync did: its answer.

@@ -216,7 +216,7 @@ impl Read<'_> {
         match by {
             RankedBy::Query(prepared) => {
                 let prepared = Arc::new(prepared.reaching(reach));
-                timed(self.request.profile.as_deref(), Part::Search, || {
+                timed(self.profile(), Part::Search, || {
                     search::hits(self.core, self.request, snapshot, &prepared, self.deadline)
                 })
             }

@@ -12,17 +12,6 @@ use crate::payload::{FieldKind, FieldSchema};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const KINDS: [FieldKind; 8] = [
-    FieldKind::Keyword,
-    FieldKind::Integer,
-    FieldKind::Float,
-    FieldKind::Bool,
-    FieldKind::Datetime,
-    FieldKind::Uuid,
-    FieldKind::Text,
-    FieldKind::Geo,
-];
-
 /// Random collections to try, each with several filters.
 fn config() -> ProptestConfig {
     let cases: u32 =
@@ -36,7 +25,7 @@ proptest! {
     #![proptest_config(config())]
     #[test]
     fn indexes_never_change_an_answer_c7(
-        definitions in prop::collection::vec((path(), prop::sample::select(&KINDS[..])), 0..8),
+        definitions in prop::collection::vec((path(), prop::sample::select(&FieldKind::ALL[..])), 0..8),
         before in prop::collection::vec(change(), 0..12),
         after in prop::collection::vec(change(), 0..8),
         filters in prop::collection::vec(filter(), 4..12),
@@ -57,7 +46,7 @@ proptest! {
     #![proptest_config(config())]
     #[test]
     fn every_kind_of_index_answers_every_clause_c7(
-        kind in prop::sample::select(&KINDS[..]),
+        kind in prop::sample::select(&FieldKind::ALL[..]),
         values in prop::collection::vec(prop::collection::vec(prop::option::of(one_or_some()), 0..3), 6..12),
         gone in prop::collection::vec(0u32..12, 0..4),
         clauses in prop::collection::vec((alike_clause(), alike_clause()), 2..6),

@@ -27,7 +27,8 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    const ALL: [FieldKind; 8] = [
+    /// All kinds, the more usual first.
+    pub const ALL: [FieldKind; 8] = [
         FieldKind::Keyword,
         FieldKind::Integer,
         FieldKind::Float,
