@@ -55,7 +55,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/**/*.ts', 'src/**/*.tsx'],
+    files: ['src/**/*.ts', 'src/**/*.tsx', 'bench/**/*.mjs', 'scripts/**/*.mjs'],
     rules: { 'max-lines-per-function': ['error', 60] },
   },
   {

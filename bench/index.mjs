@@ -152,29 +152,58 @@ async function run() {
   workers.push(...(await startPeers(flags.peers)));
   await competition.enter(workers, flags);
 
-  const say = (line) => process.stderr.write(`${line}\n`);
   if (load() > cpus().length / 2) {
     say(`Something else keeps this machine busy (load ${load().toFixed(1)}): expect noise.`);
   }
   say(`${set.name}: ${set.rows} × ${set.dims}, ${set.metric}, ${set.queries} queries`);
   await competition.prepareTruth(ours);
 
-  const buildRounds = flags.memory ? 1 : flags.buildRounds;
-  const builds = await competition.build(flags.threads, buildRounds, (build) =>
+  const figures = await measureAll(set, competition, ours);
+  const report = reportOf(set, figures);
+  printReport(report);
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 1)}\n`);
+  const path = flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg');
+  if (path) writePictures(path, report, figures.runs);
+}
+
+/** Builds, then measures what the flags ask for, one after the other. */
+async function measureAll(set, competition, ours) {
+  const builds = await competition.build(flags.threads, flags.memory ? 1 : flags.buildRounds, (build) =>
     say(`build   ${build.system}: ${build.rows_per_s} rows/s on ${build.threads} threads`),
   );
   const memory = await competition.memory();
-  const measured = flags.memory ? UNTIMED : await searchAll();
+  const timed = flags.memory ? UNTIMED : await searchAll(competition, ours);
   for (const build of builds) {
     build.recall_at_64 =
-      measured.runs.find(({ system, ef }) => system === build.system && ef === BUILD_EF)?.recall ?? null;
+      timed.runs.find(({ system, ef }) => system === build.system && ef === BUILD_EF)?.recall ?? null;
   }
   if (flags.filtered) say('filter  searches with filters …');
   const filtered = flags.filtered ? await measureFiltered(folder, set, FILTERED) : null;
-  const churn = flags.churn ? await measureChurn(ours, say) : null;
+  const churn = flags.churn ? await measureChurn(ours) : null;
+  return { ...timed, builds, memory, filtered, churn };
+}
 
-  const { pinned, runs, scaling, exact } = measured;
-  const report = {
+/** Everything that is timed: searches on one core and on several, and the limits of the machine. */
+async function searchAll(competition, ours) {
+  const how = {
+    everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS),
+    rounds: flags.rounds,
+    seconds: flags.seconds,
+  };
+  const pinned = pin([cpus().length - 1]);
+  if (!pinned) say('no taskset here: nothing is bound to a core');
+  const runs = await competition.search({ ...how, efs: flags.efs, threads: 1, clock: flags.clock }, sayRun);
+  const exact = await ours.ask({ command: 'machine' });
+  pin(cpus().map((_, core) => core));
+  const efs = SCALING_EFS.filter((ef) => flags.efs.includes(ef));
+  const several = { ...how, efs, threads: flags.threads, clock: 'wall' };
+  const scaling = flags.threads > 1 ? await competition.search(several, sayRun) : [];
+  return { pinned, runs, exact, scaling };
+}
+
+/** What a result file has. */
+function reportOf(set, { pinned, runs, scaling, exact, builds, memory, filtered, churn }) {
+  return {
     set: { name: set.name, rows: set.rows, dims: set.dims, metric: set.metric, queries: set.queries },
     parameters: {
       k: flags.k,
@@ -194,35 +223,15 @@ async function run() {
     churn,
     ratios: flags.memory ? null : ratios({ runs, builds, scaling, exact }),
   };
-  printReport(report);
-  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 1)}\n`);
-  const path = flags.picture ?? flags.out?.replace(/(\.json)?$/, '.svg');
-  if (path) writePictures(path, report, runs);
+}
 
-  /** Everything that is timed: searches on one core and on several, and the limits of the machine. */
-  async function searchAll() {
-    const how = {
-      everyEfTo: Math.max(BUILD_EF, ...SCALING_EFS),
-      rounds: flags.rounds,
-      seconds: flags.seconds,
-    };
-    const pinned = pin([cpus().length - 1]);
-    if (!pinned) say('no taskset here: nothing is bound to a core');
-    const runs = await competition.search({ ...how, efs: flags.efs, threads: 1, clock: flags.clock }, sayRun);
-    const exact = await ours.ask({ command: 'machine' });
-    pin(cpus().map((_, core) => core));
-    const efs = SCALING_EFS.filter((ef) => flags.efs.includes(ef));
-    const several = { ...how, efs, threads: flags.threads, clock: 'wall' };
-    const scaling = flags.threads > 1 ? await competition.search(several, sayRun) : [];
-    return { pinned, runs, exact, scaling };
-  }
+function say(line) {
+  process.stderr.write(`${line}\n`);
+}
 
-  function sayRun({ system, mode, ef, threads, recall, qps }) {
-    const who = mode ? `${system} ${mode}` : system;
-    say(
-      `search  ${who}: ef ${ef}, ${threads} thread${threads > 1 ? 's' : ''}: recall ${recall}, ${qps} a second`,
-    );
-  }
+function sayRun({ system, mode, ef, threads, recall, qps }) {
+  const who = mode ? `${system} ${mode}` : system;
+  say(`search  ${who}: ef ${ef}, ${threads} thread${threads > 1 ? 's' : ''}: recall ${recall}, ${qps} a second`);
 }
 
 /** Binds every system to some cores; returns whether that is possible here. */
@@ -230,7 +239,7 @@ function pin(cores) {
   return workers.map((worker) => worker.pin(cores)).every(Boolean);
 }
 
-async function measureChurn(ours, say) {
+async function measureChurn(ours) {
   say('churn   replacing every point, deleting half …');
   const { phases } = await ours.ask({
     command: 'churn',

@@ -347,7 +347,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
       return false;
     }
     reports.add('scrub report', reportScrub(engine, log));
-    reports.add('trouble report', reportHealthIssues(engine, log));
+    reports.add('health report', reportHealthIssues(engine, log));
     await openControlSocket(start, engine, store, reports);
     return true;
   };

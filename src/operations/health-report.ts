@@ -34,14 +34,14 @@ export function reportHealthIssues(
     const reported = engine.healthIssues();
     const now = byPlace(reported);
     for (const [place, { kind, ...issue }] of now) {
-      if (!known.has(place)) log.error({ trouble: kind, ...issue }, SENTENCES[kind]);
+      if (!known.has(place)) log.error({ health_issue: kind, ...issue }, SENTENCES[kind]);
     }
     if (reported.length < MAX_REPORTED) {
       for (const [place, { kind, collection }] of known) {
         if (!now.has(place)) {
           log.info(
-            { trouble: kind, ...(collection !== undefined && { collection }) },
-            'this trouble is over',
+            { health_issue: kind, ...(collection !== undefined && { collection }) },
+            'this health issue is over',
           );
         }
       }

@@ -68,7 +68,7 @@ export class StageLease {
       }
     } catch (error) {
       log.error({ err: error }, 'backup failed');
-      answer(socket, { error: troubleOf(error, this.dataDir) });
+      answer(socket, { error: messageFor(error, this.dataDir) });
     }
     await staging.unstage().catch((error: unknown) => {
       log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
@@ -106,7 +106,7 @@ function endOf(socket: Socket): Promise<string> {
 }
 
 /** Why nothing was staged, with the place and what to do. */
-function troubleOf(error: unknown, dataDir: string): string {
+function messageFor(error: unknown, dataDir: string): string {
   return isDiskFull(error) ? diskFull(dataDir) : explained(error);
 }
 

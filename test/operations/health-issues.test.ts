@@ -32,7 +32,7 @@ it('a health issue is logged once when it begins and once when it is over', asyn
   stop();
   issues = [{ kind: 'log', what: 'after the end' }];
   await sleep(20);
-  expect(lines.map(({ level, trouble, collection, what }) => [level, trouble, collection, what])).toEqual([
+  expect(lines.map(({ level, health_issue, collection, what }) => [level, health_issue, collection, what])).toEqual([
     [50, 'checkpoint', 'a', 'first attempt'],
     [50, 'disk_full', undefined, 'no room'],
     [30, 'checkpoint', 'a', undefined],
@@ -69,7 +69,7 @@ it('a server that cannot write a checkpoint says so in its metrics and in its lo
   const line = child.output.split('\n').find((text) => text.includes('a checkpoint cannot be written'))!;
   expect(JSON.parse(line)).toMatchObject({
     level: 'error',
-    trouble: 'checkpoint',
+    health_issue: 'checkpoint',
     collection: 'c',
     what: expect.stringContaining('collections/0000000000000001'),
   });

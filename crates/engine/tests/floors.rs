@@ -116,6 +116,30 @@ fn the_table_has_each_module_of_the_crate_once() {
     assert_eq!(floors, declared);
 }
 
+#[test]
+fn the_addon_imports_the_root_of_the_engine_alone() {
+    let mut imports = 0;
+    let mut violations = Vec::new();
+    for path in sources(&root().join("crates/node/src")) {
+        let source = read(&path);
+        let text: Vec<&str> = code(&source).into_iter().map(|(_, line)| line).collect();
+        for import in text.join("\n").split("kithdb_engine::").skip(1) {
+            let end = import.find(if import.starts_with('{') { '}' } else { ';' }).unwrap_or(import.len());
+            let names =
+                import[..end].lines().next().filter(|_| !import.starts_with('{')).unwrap_or(&import[..end]);
+            let of_module = names.split([',', '{', ' ', '\n']).any(|name| {
+                name.split_once("::").is_some_and(|(first, _)| first.starts_with(char::is_lowercase))
+            });
+            imports += 1;
+            if of_module {
+                violations.push(format!("{}: kithdb_engine::{}", path.display(), names.trim()));
+            }
+        }
+    }
+    assert!(imports > 5, "only {imports} imports were found");
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
 /// Whether a line of code begins an unsafe block, function, implementation or attribute.
 fn is_unchecked(line: &str) -> bool {
     let is_keyword = |rest: &&str| {
@@ -164,8 +188,8 @@ const QUALIFIERS: [&str; 7] = ["const", "unsafe", "extern", "\"C\"", "(super)", 
 fn no_function_is_longer_than_the_rules_allow() {
     let mut violations = Vec::new();
     let mut functions = 0;
-    for folder in ["crates/engine/src", "crates/node/src", "crates/bench/src"] {
-        for path in sources(&root().join(folder)) {
+    for krate in ["engine", "node", "bench", "load", "health"] {
+        for path in sources(&root().join("crates").join(krate).join("src")) {
             if path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests")) {
                 continue;
             }

@@ -41,15 +41,15 @@ struct Probe<'a> {
 }
 
 /// Why a request has no answer.
-enum Trouble {
+enum ProbeError {
     Failed(io::Error),
     /// The run has ended.
     Ended,
 }
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Failed(error)
+impl From<io::Error> for ProbeError {
+    fn from(error: io::Error) -> ProbeError {
+        ProbeError::Failed(error)
     }
 }
 
@@ -122,8 +122,8 @@ impl Probe<'_> {
                 }
                 (Outcome::Answered(answer.status), true)
             }
-            Err(Trouble::Ended) => (Outcome::Unanswered, false),
-            Err(Trouble::Failed(error)) => {
+            Err(ProbeError::Ended) => (Outcome::Unanswered, false),
+            Err(ProbeError::Failed(error)) => {
                 self.socket = None;
                 std::thread::sleep(PAUSE);
                 (Outcome::Failed(error.kind().to_string()), true)
@@ -133,7 +133,7 @@ impl Probe<'_> {
         goes_on
     }
 
-    fn exchange(&mut self, message: &[u8]) -> Result<Answer, Trouble> {
+    fn exchange(&mut self, message: &[u8]) -> Result<Answer, ProbeError> {
         let mut socket = match self.socket.take() {
             Some(socket) => socket,
             None => self.connect()?,
@@ -143,7 +143,7 @@ impl Probe<'_> {
         Ok(answer)
     }
 
-    fn send_and_read(&mut self, socket: &mut TcpStream, mut message: &[u8]) -> Result<Answer, Trouble> {
+    fn send_and_read(&mut self, socket: &mut TcpStream, mut message: &[u8]) -> Result<Answer, ProbeError> {
         while !message.is_empty() {
             match socket.write(message) {
                 Ok(count) => {
@@ -172,17 +172,17 @@ impl Probe<'_> {
     }
 
     /// Goes on after a slice of waiting, until the run ends.
-    fn wait_after(&self, error: io::Error) -> Result<(), Trouble> {
+    fn wait_after(&self, error: io::Error) -> Result<(), ProbeError> {
         let is_slice =
             matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted);
         match is_slice {
-            true if self.has_ended() => Err(Trouble::Ended),
+            true if self.has_ended() => Err(ProbeError::Ended),
             true => Ok(()),
-            false => Err(Trouble::Failed(error)),
+            false => Err(ProbeError::Failed(error)),
         }
     }
 
-    fn connect(&mut self) -> Result<TcpStream, Trouble> {
+    fn connect(&mut self) -> Result<TcpStream, ProbeError> {
         let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, Some(Protocol::TCP))?;
         if let Some(source) = self.pace.source {
             socket.bind(&SocketAddr::new(source, 0).into())?;

@@ -96,13 +96,13 @@ impl Inspection {
     }
 }
 
-/// What the manifest says of one piece.
-struct Piece {
+/// What the manifest says of one part of a file.
+struct StoredPart {
     extent: Extent,
     part: Part,
 }
 
-/// Checks the manifest of a collection and everything that it names. `pace` is called for every piece that was
+/// Checks the manifest of a collection and everything that it names. `pace` is called for every part that was
 /// read, with its bytes, and stops the check by returning false.
 pub fn inspect(
     storage: &dyn Storage,
@@ -130,8 +130,8 @@ pub(crate) fn inspect_with(
         }
         return found;
     };
-    let pieces = match pieces(&manifest, row_chunk_bytes) {
-        Ok(pieces) => pieces,
+    let stored_parts = match stored_parts(&manifest, row_chunk_bytes) {
+        Ok(found) => found,
         Err(what) => {
             found.faults.push(manifest_fault(id, what, Cause::Damaged));
             return found;
@@ -139,17 +139,17 @@ pub(crate) fn inspect_with(
     };
     found.points = manifest.points;
     found.op = manifest.op;
-    found.files = 1 + pieces.len() as u64;
-    found.strays = strays(storage, &dir, &pieces);
-    for (number, pieces) in pieces {
+    found.files = 1 + stored_parts.len() as u64;
+    found.strays = strays(storage, &dir, &stored_parts);
+    for (number, stored_parts) in stored_parts {
         let path = file_path(&dir, number);
         if let Err((part, what, cause)) =
-            file(storage, &path, manifest.writer_of(number, id), number, &pieces)
+            file(storage, &path, manifest.writer_of(number, id), number, &stored_parts)
         {
             found.faults.push(FileFault { path, part, what, cause });
             continue;
         }
-        for Piece { extent, part } in pieces {
+        for StoredPart { extent, part } in stored_parts {
             let (what, cause) = match verify_extent(storage, &dir, &extent, pace) {
                 Ok(()) => {
                     found.bytes += extent.len;
@@ -197,10 +197,10 @@ fn file(
     path: &str,
     collection: u64,
     number: u32,
-    pieces: &[Piece],
+    stored_parts: &[StoredPart],
 ) -> Result<(), (Part, String, Cause)> {
-    let part = match pieces {
-        [Piece { part, .. }, ..] if part.is_derived() => part.clone(),
+    let part = match stored_parts {
+        [StoredPart { part, .. }, ..] if part.is_derived() => part.clone(),
         _ => Part::File,
     };
     let (what, cause) = match storage.read_range(path, 0, extents::HEADER_BYTES) {
@@ -218,7 +218,10 @@ fn file(
 }
 
 /// Everything that a manifest names, by file and then by place.
-fn pieces(manifest: &Manifest, row_chunk_bytes: usize) -> Result<BTreeMap<u32, Vec<Piece>>, String> {
+fn stored_parts(
+    manifest: &Manifest,
+    row_chunk_bytes: usize,
+) -> Result<BTreeMap<u32, Vec<StoredPart>>, String> {
     let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
     if manifest.fields.len() != config.positions() {
         return Err("the manifest and the configuration disagree on the vector fields".to_string());
@@ -233,29 +236,29 @@ fn pieces(manifest: &Manifest, row_chunk_bytes: usize) -> Result<BTreeMap<u32, V
     for (at, extent) in (0..).zip(&manifest.point_chunks) {
         let from = CHUNK_POINTS.saturating_mul(at);
         let points = from..manifest.points.min(from.saturating_add(CHUNK_POINTS));
-        all.push(Piece { extent: *extent, part: Part::Points(points) });
+        all.push(StoredPart { extent: *extent, part: Part::Points(points) });
     }
-    all.extend(manifest.payloads.iter().map(|extent| Piece { extent: *extent, part: Part::Payloads }));
+    all.extend(manifest.payloads.iter().map(|extent| StoredPart { extent: *extent, part: Part::Payloads }));
     for ((kept, name), chunk_rows) in manifest.fields.iter().zip(&names).zip(chunk_rows) {
         for (at, extent) in (0u32..).zip(&kept.chunks) {
             let from = chunk_rows.saturating_mul(at);
             let end = kept.rows.min(from.saturating_add(chunk_rows));
             let rows = RowRange::new(Row::new(from), Row::new(end));
             let part = Part::Rows { field: name.clone(), rows };
-            all.extend(extent.map(|extent| Piece { extent, part }));
+            all.extend(extent.map(|extent| StoredPart { extent, part }));
         }
         if let Some(graph) = &kept.graph {
             let part = || Part::Graph { field: name.clone() };
-            all.extend(graph.extents().map(|extent| Piece { extent, part: part() }));
+            all.extend(graph.extents().map(|extent| StoredPart { extent, part: part() }));
         }
     }
-    let mut by_file: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+    let mut by_file: BTreeMap<u32, Vec<StoredPart>> = BTreeMap::new();
     all.into_iter().for_each(|piece| by_file.entry(piece.extent.file).or_default().push(piece));
-    by_file.values_mut().for_each(|pieces| pieces.sort_by_key(|piece| piece.extent.offset));
+    by_file.values_mut().for_each(|stored_parts| stored_parts.sort_by_key(|part| part.extent.offset));
     Ok(by_file)
 }
 
-fn strays(storage: &dyn Storage, dir: &str, named: &BTreeMap<u32, Vec<Piece>>) -> Vec<String> {
+fn strays(storage: &dyn Storage, dir: &str, named: &BTreeMap<u32, Vec<StoredPart>>) -> Vec<String> {
     let named: BTreeSet<String> = named.keys().map(|number| format!("{number:08x}.data")).collect();
     let files = storage.list(dir).unwrap_or_default();
     let strays = files.into_iter().filter(|name| name != "MANIFEST" && !named.contains(name));

@@ -33,8 +33,8 @@ const WIDEST: usize = 100_000;
 pub const KEPT_QUERIES: usize = 128;
 /// Kept queries from which on a calibration is made of them.
 pub const ENOUGH_QUERIES: usize = 64;
-/// One search in so many replaces a kept one, when all places are taken.
-const REPLACING: u64 = 64;
+/// When all places are taken, every 64th search replaces a kept one.
+const REPLACING_INTERVAL: u64 = 64;
 
 /// The recall of some measured searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -262,7 +262,7 @@ impl FieldCalibration {
     /// Takes note of a search. Most leave only a count.
     pub fn note_query(&self, vector: &[f32]) {
         let number = self.searches.fetch_add(1, Ordering::Relaxed);
-        if number >= KEPT_QUERIES as u64 && !number.is_multiple_of(REPLACING) {
+        if number >= KEPT_QUERIES as u64 && !number.is_multiple_of(REPLACING_INTERVAL) {
             return;
         }
         let Some(mut queries) = self.queries.try_lock() else { return };

@@ -29,9 +29,9 @@ const FEW_COMPONENTS: u64 = if cfg!(test) { 1 << 24 } else { 1 << 36 };
 const SCANNED_AT_ONCE: usize = 256;
 /// Width of walks for neighbours, for each neighbour that is wanted.
 const WIDTH_PER_NEIGHBOUR: usize = 2;
-/// Walks go through refused nodes without comparing them where fewer than one in so many is in the sample.
-const SPARSE_SAMPLE: u64 = 2;
-/// A graph is used where at most one point in so many is not in it.
+/// Walks go through refused nodes without comparing them where fewer than the nodes ÷ this are in the sample.
+const SPARSE_SAMPLE_DIVISOR: u64 = 2;
+/// A graph is used where at most the points ÷ this are not in it.
 const LEFT_OUT_DIVISOR: usize = 10;
 /// Bytes that the means of a sample's multi-vectors may take.
 const MOST_MEAN_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
@@ -261,7 +261,7 @@ impl<'a> Sample<'a> {
         let compared = (self.rows.len() * links).saturating_mul(ef / 2) as u64;
         deadline.expect(estimate::rows(compared, self.vectors.rows.row_bytes()))?;
         let members = Members::of(&self.rows, self.vectors.rows.len());
-        let is_sparse = self.rows.len() as u64 * SPARSE_SAMPLE < u64::from(graph.hnsw.len());
+        let is_sparse = self.rows.len() as u64 * SPARSE_SAMPLE_DIVISOR < u64::from(graph.hnsw.len());
         let traversal = if is_sparse { Traversal::TwoHop } else { Traversal::Check };
         let accept = |node: Node| members.contains(graph.hnsw.row_of(node));
         let (mut scratch, mut vector) = (WalkScratch::new(), Vec::new());

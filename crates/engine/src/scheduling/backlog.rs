@@ -7,9 +7,9 @@ use std::time::Duration;
 /// A heavy read counts until it has run for this long; from then on others pass it.
 pub const SHORT: Duration = Duration::from_millis(20);
 /// A read may always wait for this long.
-const PATIENCE: Duration = Duration::from_millis(25);
+const ADMITTED_WAIT: Duration = Duration::from_millis(25);
 /// Beyond that, for this many times as long as it is estimated to take itself.
-const PATIENCE_FACTOR: u32 = 3;
+const ADMITTED_WAIT_FACTOR: u32 = 3;
 
 /// The estimated work of all heavy reads that have run for less than [`SHORT`].
 pub struct Backlog {
@@ -30,7 +30,7 @@ impl Backlog {
     /// Adds a read that is estimated to take `work`. None when it would wait for too long on so many processors.
     pub fn join(&'static self, work: Duration, processors: usize) -> Option<Share> {
         let before = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
-        if before / processors.max(1) as u32 > PATIENCE.max(work.saturating_mul(PATIENCE_FACTOR)) {
+        if before / processors.max(1) as u32 > ADMITTED_WAIT.max(work.saturating_mul(ADMITTED_WAIT_FACTOR)) {
             return None;
         }
         let nanos = work.clamp(LIGHT_WORK, SHORT).as_nanos() as u64;

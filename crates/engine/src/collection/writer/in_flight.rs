@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// Counts the groups that are appended to the log and not yet synced or failed.
 pub(super) struct InFlight {
     groups: Mutex<usize>,
-    landed: Condvar,
+    ended: Condvar,
 }
 
 impl InFlight {
     /// No group.
     pub fn none() -> InFlight {
-        InFlight { groups: Mutex::new(0), landed: Condvar::new() }
+        InFlight { groups: Mutex::new(0), ended: Condvar::new() }
     }
 
     /// Whether there is a group.
@@ -25,12 +25,12 @@ impl InFlight {
     pub fn wait_for_none(&self) {
         let mut groups = self.groups.lock();
         while *groups > 0 {
-            self.landed.wait(&mut groups);
+            self.ended.wait(&mut groups);
         }
     }
 }
 
-/// One group in flight. It lands when this is dropped, after a panic too.
+/// One group in flight. It ends when this is dropped, after a panic too.
 pub(super) struct InFlightGuard(Arc<Collection>);
 
 impl InFlightGuard {
@@ -50,6 +50,6 @@ impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let in_flight = &self.0.writer.in_flight;
         *in_flight.groups.lock() -= 1;
-        in_flight.landed.notify_all();
+        in_flight.ended.notify_all();
     }
 }
