@@ -10,8 +10,9 @@
 //! divided by the median of these.
 //!
 //! Ingest: points are written anew in batches right after the filter has been asked so often that its index is due, which is
-//! built during that; and the same where the collection makes no indexes by itself. The two take turns, and the median of
-//! the quotients of their rates counts. Each round says how many automatic indexes there were at its end.
+//! built during that; the same where the collection makes no indexes by itself; and the same with the index declared. The
+//! three take turns, and the medians of the quotients of the first rate by the others count. Each round says how many automatic
+//! indexes there were at its end.
 
 use kithdb_bench::flags::Flags;
 use kithdb_bench::requests::{ask, call, send};
@@ -34,6 +35,16 @@ const ASKED: usize = 20;
 /// Scans after which an index is due, and one more.
 const SCANS: usize = 5;
 
+/// Where the index of an ingest comes from.
+#[derive(Clone, Copy)]
+enum Mode {
+    Auto,
+    None,
+    Declared,
+}
+
+const MODES: [Mode; 3] = [Mode::Auto, Mode::None, Mode::Declared];
+
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Fallible<()> {
@@ -48,7 +59,7 @@ fn main() -> Fallible<()> {
     let automatic = asked(&engine)?;
     let indexes = auto_indexes(&engine)?;
     let twentieth = automatic[ASKED - 1];
-    ask(&engine, "create_field_index", &json!({"field_name": "value", "field_schema": "keyword"}))?;
+    declare(&engine)?;
     let declared = asked(&engine)?;
     let by_hand = median(&declared);
     println!("first {:.2} ms, twentieth {twentieth:.2} ms with {indexes} automatic indexes", automatic[0]);
@@ -68,6 +79,11 @@ fn main() -> Fallible<()> {
     Ok(())
 }
 
+/// Makes the index by hand.
+fn declare(engine: &Engine) -> Fallible<()> {
+    ask(engine, "create_field_index", &json!({"field_name": "value", "field_schema": "keyword"})).map(drop)
+}
+
 /// Milliseconds of each of twenty searches.
 fn asked(engine: &Engine) -> Fallible<Vec<f64>> {
     (0..ASKED).map(|_| search(engine)).collect()
@@ -84,38 +100,50 @@ fn search(engine: &Engine) -> Fallible<f64> {
 
 /// Rounds of ingest with and without indexes that make themselves.
 fn ingest(engine: &Engine, points: u64, ingested: u64, rounds: usize) -> Fallible<Value> {
-    let mut quotients = Vec::new();
-    let mut list = Vec::new();
+    let (mut to_none, mut to_declared, mut list) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
-        let mut rates = [0.0; 2];
+        let mut rates = [0.0; MODES.len()];
         let mut indexes = 0;
-        // Each is first in every second round.
-        for at in [round % 2, (round + 1) % 2] {
+        // Each is first in every third round.
+        for at in (0..MODES.len()).map(|at| (at + round) % MODES.len()) {
             // None is left of the round before.
             ask(engine, "update_collection", &json!({"field_indexes": "manual"}))?;
-            let mode = ["auto", "manual"][at];
-            ask(engine, "update_collection", &json!({"field_indexes": mode}))?;
+            match MODES[at] {
+                Mode::Auto => drop(ask(engine, "update_collection", &json!({"field_indexes": "auto"}))?),
+                Mode::None => {}
+                Mode::Declared => declare(engine)?,
+            }
             for _ in 0..SCANS {
                 search(engine)?;
             }
-            let bodies: Vec<Vec<u8>> = batches(0..ingested.min(points)).collect::<Fallible<_>>()?;
-            let start = Instant::now();
-            for body in bodies {
-                call(engine, "upsert_points", None, body)?;
-            }
-            rates[at] = ingested.min(points) as f64 / start.elapsed().as_secs_f64();
-            if at == 0 {
-                indexes = auto_indexes(engine)?;
+            rates[at] = rate(engine, ingested.min(points))?;
+            match MODES[at] {
+                Mode::Auto => indexes = auto_indexes(engine)?,
+                Mode::None => {}
+                Mode::Declared => drop(call(engine, "delete_field_index", Some("value"), Vec::new())?),
             }
         }
-        let [automatic, manual] = rates;
-        println!("ingest {automatic:.0} points/s with {indexes} automatic indexes, {manual:.0} without");
-        quotients.push(automatic / manual);
-        list.push(json!({"auto": automatic, "manual": manual, "auto_indexes": indexes}));
+        let [auto, none, declared] = rates;
+        println!(
+            "ingest {auto:.0} points/s with {indexes} automatic indexes, {none:.0} without, {declared:.0} with a declared one"
+        );
+        to_none.push(auto / none);
+        to_declared.push(auto / declared);
+        list.push(json!({"auto": auto, "manual": none, "declared": declared, "auto_indexes": indexes}));
     }
-    let quotient = median(&quotients);
-    println!("ingest: quotient {quotient:.3}");
-    Ok(json!({"rounds": list, "quotient": quotient}))
+    let (quotient, to_declared) = (median(&to_none), median(&to_declared));
+    println!("ingest: quotient {quotient:.3}, by that with a declared index {to_declared:.3}");
+    Ok(json!({"rounds": list, "quotient": quotient, "quotient_to_declared": to_declared}))
+}
+
+/// Points a second that are written anew in batches.
+fn rate(engine: &Engine, points: u64) -> Fallible<f64> {
+    let bodies: Vec<Vec<u8>> = batches(0..points).collect::<Fallible<_>>()?;
+    let start = Instant::now();
+    for body in bodies {
+        call(engine, "upsert_points", None, body)?;
+    }
+    Ok(points as f64 / start.elapsed().as_secs_f64())
 }
 
 fn auto_indexes(engine: &Engine) -> Fallible<usize> {
