@@ -55,7 +55,7 @@ const LIMIT = 10;
 const UPSERTED = 500;
 const BATCH = 50;
 /** Searches before a run: the engine keeps as many, and needs so many for a calibration of them. */
-const LIVE_QUERIES = 128;
+const LIVE_QUERIES = 256;
 const ENOUGH_QUERIES = 64;
 /** The calibration is over when the process uses less of one processor for so long. */
 const IDLE = { share: 0.1, ms: 1000 };

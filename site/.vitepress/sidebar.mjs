@@ -87,6 +87,7 @@ export const sidebar = [
     text: 'Performance',
     items: [
       page('Figures', '/performance'),
+      page('Figures of other operations', '/performance-of-operations'),
       page('Under attack and overload', '/load'),
       page('Notebook', '/notebook/'),
     ],

@@ -23,14 +23,15 @@ pub const WHOLE: u32 = 256;
 pub const LEAST: u32 = 32;
 /// What recall may fall short of a target by.
 const TOLERANCE: f64 = 0.005;
-/// Standard errors below the mean that a one-sided bound of 95 % lies at.
-const ONE_SIDED: f64 = 1.645;
-/// The same for the interval that is shown.
+/// Standard errors below the mean that a bound lies at which the recall is below in one of a hundred samples. A few queries
+/// miss most of their hits and the rest none, so that fewer standard errors hold for less than their share of samples.
+const ONE_SIDED: f64 = 2.326;
+/// The same for the interval of 95 % that is shown.
 const TWO_SIDED: f64 = 1.96;
 /// A search that no width is measured for is at most so wide.
 const WIDEST: usize = 100_000;
 /// Vectors of searches that are kept for each field.
-pub const KEPT_QUERIES: usize = 128;
+pub const KEPT_QUERIES: usize = 256;
 /// Kept queries from which on a calibration is made of them.
 pub const ENOUGH_QUERIES: usize = 64;
 /// When all places are taken, every 64th search replaces a kept one.
@@ -136,7 +137,7 @@ impl Calibration {
     /// The least width that reaches a recall for `k` hits among a share of the points. `None` where none of the ladder does.
     ///
     /// Between two measured shares it is interpolated by the logarithms of both. `is_scanned` says of a share and a width
-    /// whether the search is a scan: then the figures of that share say nothing of walks.
+    /// whether the search is a scan: then the figures of that share and width say nothing of walks.
     pub fn ef(
         &self,
         target: f64,
@@ -145,11 +146,13 @@ impl Calibration {
         is_scanned: impl Fn(f64, usize) -> bool,
     ) -> Option<usize> {
         let class = class_of(share);
-        let below = self.ef_among(target, k, class)?;
+        let of_class =
+            |class: usize| self.ef_among(target, k, class, &|width| is_scanned(SHARES[class], width));
+        let below = of_class(class)?;
         if class == 0 || share < SHARES[class] {
             return Some(below);
         }
-        let above = self.ef_among(target, k, class - 1)?;
+        let above = of_class(class - 1)?;
         let [least, most] = [SHARES[class], SHARES[class - 1]];
         if is_scanned(least, below) {
             return Some(above);
@@ -160,8 +163,14 @@ impl Calibration {
     }
 
     /// The same for one of the measured shares.
-    fn ef_among(&self, target: f64, k: usize, class: usize) -> Option<usize> {
-        let width = |hits: usize| self.width(target, hits, class);
+    fn ef_among(
+        &self,
+        target: f64,
+        k: usize,
+        class: usize,
+        is_scanned: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let width = |hits: usize| self.width(target, hits, class, is_scanned);
         let [few, many] = HITS;
         if k <= few {
             return Some((width(0)?.ceil() as usize).max(k));
@@ -177,8 +186,14 @@ impl Calibration {
     }
 
     /// The same for one of the measured numbers of hits. Between two rungs recall is taken to rise with the logarithm of the
-    /// width: it rises faster at first, so the width is not too small.
-    fn width(&self, target: f64, hits: usize, class: usize) -> Option<f64> {
+    /// width: it rises faster at first, so the width is not too small. From a walk to a scan it rises at once.
+    fn width(
+        &self,
+        target: f64,
+        hits: usize,
+        class: usize,
+        is_scanned: &impl Fn(usize) -> bool,
+    ) -> Option<f64> {
         let curve = self.curve(hits, class);
         let is_sure = |low: f64| low >= target - TOLERANCE || PlantedFault::BoundOfRecallIgnored.is_on();
         let reaches = |&(mean, low): &(f64, f64)| mean >= target && is_sure(low);
@@ -186,13 +201,16 @@ impl Calibration {
         if at == 0 {
             return Some(LADDER[0] as f64);
         }
+        // No walk is narrower than its hits are many.
+        let [from, to] = [at - 1, at].map(|at| LADDER[at].max(HITS[hits]) as f64);
+        if is_scanned(LADDER[at]) && !is_scanned(LADDER[at - 1]) {
+            return Some(to);
+        }
         let ((mean_before, low_before), (mean, low)) = (curve[at - 1], curve[at]);
         let part = |from: f64, to: f64, wanted: f64| {
             if from >= wanted || to <= from { 0.0 } else { (wanted - from) / (to - from) }
         };
         let part = part(mean_before, mean, target).max(part(low_before, low, target - TOLERANCE));
-        // No walk is narrower than its hits are many.
-        let [from, to] = [at - 1, at].map(|at| LADDER[at].max(HITS[hits]) as f64);
         Some(from * (to / from).powf(part.clamp(0.0, 1.0)))
     }
 
@@ -380,6 +398,18 @@ mod tests {
         assert!(ef(0.2, false) > tenth && ef(0.2, false) < third);
         assert_eq!((ef(0.2, true), ef(0.6, true)), (third, all));
         assert_eq!(ef(0.01, true), ef(0.03, false), "below the last there is no other");
+    }
+
+    #[test]
+    fn a_recall_that_only_a_scan_reaches_takes_a_scan() {
+        // A third of the points are walked up to 64 with a recall of 0.9, and scanned from 128 on.
+        let mut one = [0.9; LADDER.len()];
+        one[4..].fill(1.0);
+        let calibration = of(&[one; 64]);
+        let ef = |target, scans: bool| calibration.ef(target, 10, 0.3, |_, ef| scans && ef >= 128);
+        assert!(ef(0.95, false).is_some_and(|ef| ef > 64 && ef < 128), "between two walks");
+        assert_eq!(ef(0.95, true), Some(128));
+        assert_eq!(ef(0.85, true), Some(10));
     }
 
     #[test]
