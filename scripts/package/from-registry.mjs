@@ -8,15 +8,15 @@ import { ownPlatform } from './platforms.mjs';
 import { MANAGERS } from './registry.mjs';
 import { enginesIn, packAll } from './tarballs.mjs';
 
-/** Packs kithdb with the engine that was built here as its optional dependency, and publishes both. */
+/** Packs kithdb with the engine that was built here as its optional dependency, and publishes all in the order of a release. */
 export async function publishOwn(registry, folder) {
-  const { kithdb, engines } = await packAll({
+  const { kithdb, engines, optional } = await packAll({
     out: join(folder, 'tarballs'),
     engines: enginesIn(join(root, 'native'), [ownPlatform()]),
     namesEngines: true,
     stage: join(folder, 'stage'),
   });
-  for (const { file } of [...engines, kithdb]) await registry.publish(file);
+  for (const { file } of [...engines, ...optional, kithdb]) await registry.publish(file);
 }
 
 /**
