@@ -19,6 +19,17 @@ export async function publishOwn(registry, folder) {
   for (const { file } of [...engines, ...optional, kithdb]) await registry.publish(file);
 }
 
+/** An environment without Rust, a compiler or anything cached, in which that registry is the one. */
+export function environmentOf(registry, folder, node) {
+  return {
+    ...bareEnvironment(folder, node),
+    npm_config_userconfig: registry.npmrc,
+    npm_config_registry: registry.url,
+    npm_config_cache: join(folder, 'npm-cache'),
+    npm_config_store_dir: join(folder, 'pnpm-store'),
+  };
+}
+
 /**
  * `npm install kithdb`, as a user without Rust types it, with an empty cache of the package manager.
  *
@@ -27,13 +38,7 @@ export async function publishOwn(registry, folder) {
  */
 export async function installFrom(registry, manager, folder, node) {
   mkdirSync(folder, { recursive: true });
-  const env = {
-    ...bareEnvironment(folder, node),
-    npm_config_userconfig: registry.npmrc,
-    npm_config_registry: registry.url,
-    npm_config_cache: join(folder, 'npm-cache'),
-    npm_config_store_dir: join(folder, 'pnpm-store'),
-  };
+  const env = environmentOf(registry, folder, node);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
   const verb = manager === 'pnpm' ? ['add'] : ['install', '--no-audit', '--no-fund'];
   const startedAt = performance.now();
