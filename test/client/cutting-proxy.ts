@@ -22,8 +22,8 @@ export interface Passed {
 /** A proxy in front of a server, which loses answers. */
 export class CuttingProxy {
   readonly passed: Passed[] = [];
-  /** What happens to the next requests that change something, one each; the others pass. */
-  readonly accidents: Accident[] = [];
+  /** What happens to the next requests that have a key, one each; undefined for one that passes, as all others do. */
+  readonly accidents: (Accident | undefined)[] = [];
   private readonly server: Server;
 
   constructor(private readonly upstream: string) {
