@@ -40,7 +40,7 @@ async function payloadOf(name: string, id = 1): Promise<unknown> {
 
 /** The number that the next operation of a collection gets. */
 async function nextOperation(name: string): Promise<number> {
-  return Number((await other.delete(name, { points: [999] })).operation_id);
+  return (await other.delete(name, { points: [999] })).operation_id;
 }
 
 /** The requests of one call. */
