@@ -98,14 +98,20 @@ function roundsOf(name, commit) {
 async function timedSlice(name, first, most = Infinity) {
   const { slice, full, isNumbered, run } = suites[name];
   const startedAt = performance.now();
-  const { code, log, count } = await run(first, Math.min(slice ?? full, most));
+  const { code, log, count, slowestMs } = await run(first, Math.min(slice ?? full, most));
   if (code === 127) throw new BuildError(`${name}: a program that it needs was not found, see ${log}`);
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const from = isNumbered ? `from ${first} on, ` : '';
-  say(`${name}: ${from}${count} in ${seconds} s: ${code === 0 ? 'ok' : 'FAILED'}`);
+  const slowest = slowestMs === undefined ? '' : `, the slowest call ${slowestMs} ms`;
+  say(`${name}: ${from}${count} in ${seconds} s${slowest}: ${code === 0 ? 'ok' : 'FAILED'}`);
   return {
     count,
-    entry: { ...(isNumbered ? { first } : {}), count, seconds, ...(code === 0 ? {} : { failed: true }) },
+    entry: {
+      ...(isNumbered ? { first } : {}),
+      ...{ count, seconds },
+      ...(slowestMs === undefined ? {} : { slowestMs }),
+      ...(code === 0 ? {} : { failed: true }),
+    },
     failure: code === 0 ? undefined : `${name} failed (exit code ${code}).\n${tail(log)}`,
   };
 }

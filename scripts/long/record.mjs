@@ -7,7 +7,7 @@ import { root } from '../build/tree.mjs';
 const RECORD = join(root, 'docs', 'soak.json');
 
 /**
- * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, failed?: boolean}} Entry
+ * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, slowestMs?: number, failed?: boolean}} Entry
  * `count` cases of one commit, from number `first` on where they are numbered; seconds passed, on a machine that may
  * have done other things
  */
@@ -39,6 +39,7 @@ export function keep(entry) {
   if (before) {
     before.count += entry.count;
     before.seconds = (before.seconds ?? 0) + entry.seconds;
+    if (entry.slowestMs !== undefined) before.slowestMs = Math.max(before.slowestMs ?? 0, entry.slowestMs);
   } else {
     record.push(entry);
   }

@@ -8,11 +8,13 @@ import { root } from '../build/tree.mjs';
 import { installFrom, publishOwn } from '../package/from-registry.mjs';
 import { firstQueries, requireSmall } from '../package/installation.mjs';
 import { addonOf, ownPlatform, packageOf } from '../package/platforms.mjs';
+import { walkFirstMinutes } from './first-minutes.mjs';
 import { MANAGERS, prepareRegistryTools, startRegistry } from '../package/registry.mjs';
 import { startServer } from '../server-process.mjs';
 
 /**
- * Each installation serves as `npx kithdb` does, and answers what the README asks in its first minutes.
+ * Each installation serves as `npx kithdb` does, and answers what the README asks in its first minutes. One user goes through
+ * all of them, by the README's own text.
  *
  * @returns {Promise<string>} a line on each
  */
@@ -31,6 +33,7 @@ export async function checkRegistryInstall() {
       await serveFirstMinutes(manager, place, env, node);
       lines.push(`${manager}: ${bytes === undefined ? 'serves' : `serves, ${(bytes / 1e6).toFixed(1)} MB`}`);
     }
+    lines.push(`the first ten minutes: ${await walkFirstMinutes(registry, join(folder, 'first'), node)}`);
     lines.push(`npm start: ${await requireLockedEngine(registry, node, folder)}`);
     return lines.join('\n');
   } finally {

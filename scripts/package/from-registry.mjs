@@ -8,15 +8,26 @@ import { ownPlatform } from './platforms.mjs';
 import { MANAGERS } from './registry.mjs';
 import { enginesIn, packAll } from './tarballs.mjs';
 
-/** Packs kithdb with the engine that was built here as its optional dependency, and publishes both. */
+/** Packs kithdb with the engine that was built here as its optional dependency, and publishes all in the order of a release. */
 export async function publishOwn(registry, folder) {
-  const { kithdb, engines } = await packAll({
+  const { kithdb, engines, optional } = await packAll({
     out: join(folder, 'tarballs'),
     engines: enginesIn(join(root, 'native'), [ownPlatform()]),
     namesEngines: true,
     stage: join(folder, 'stage'),
   });
-  for (const { file } of [...engines, kithdb]) await registry.publish(file);
+  for (const { file } of [...engines, ...optional, kithdb]) await registry.publish(file);
+}
+
+/** An environment without Rust, a compiler or anything cached, in which that registry is the one. */
+export function environmentOf(registry, folder, node) {
+  return {
+    ...bareEnvironment(folder, node),
+    npm_config_userconfig: registry.npmrc,
+    npm_config_registry: registry.url,
+    npm_config_cache: join(folder, 'npm-cache'),
+    npm_config_store_dir: join(folder, 'pnpm-store'),
+  };
 }
 
 /**
@@ -27,13 +38,7 @@ export async function publishOwn(registry, folder) {
  */
 export async function installFrom(registry, manager, folder, node) {
   mkdirSync(folder, { recursive: true });
-  const env = {
-    ...bareEnvironment(folder, node),
-    npm_config_userconfig: registry.npmrc,
-    npm_config_registry: registry.url,
-    npm_config_cache: join(folder, 'npm-cache'),
-    npm_config_store_dir: join(folder, 'pnpm-store'),
-  };
+  const env = environmentOf(registry, folder, node);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
   const verb = manager === 'pnpm' ? ['add'] : ['install', '--no-audit', '--no-fund'];
   const startedAt = performance.now();

@@ -86,9 +86,12 @@ function requireOptional(installed, optional) {
       ...['--token-store', 'memory', '--models', MODEL_IN_A_FOLDER],
     ]),
   ];
-  if (mcp.status !== 1 || !mcp.stderr.includes('npm install ./kithdb-mcp-'))
+  if (mcp.status !== 1 || !/npm install \.\/kithdb-mcp-\d[\w.-]*\.tgz/.test(mcp.stderr))
     throw new BuildError(`kithdb mcp without its package ended with ${mcp.status}: ${mcp.stderr}`);
-  if (models.status !== 1 || !models.stderr.includes('./kithdb-models-VERSION.tgz'))
+  if (
+    models.status !== 1 ||
+    !/npm install --ignore-scripts \.\/kithdb-models-\d[\w.-]*\.tgz/.test(models.stderr)
+  )
     throw new BuildError(`A model without its package ended with ${models.status}: ${models.stderr}`);
 }
 

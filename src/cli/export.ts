@@ -3,12 +3,12 @@ import { rename } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
-import type { ExportOptions } from '../transfer/export';
+import type { Exported, ExportOptions } from '../transfer/export';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag, say } from './flags';
 import { jsonFlag } from './json-flag';
 import { Progress } from './progress';
-import { URL_FLAG, withService } from './service';
+import { serverUrl, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
 const PAGE_POINTS = 1000;
@@ -50,7 +50,8 @@ export async function exportCollection(
   const filter = jsonFlag(flags, 'filter');
   const writePoints = await formatOf(flags, to);
   const progress = new Progress(console, 0);
-  const write = (output: Writable): Promise<number> =>
+  const needsOneView = serverUrl(flags) === undefined;
+  const write = (output: Writable): Promise<Exported> =>
     withService(config, flags, (transport) =>
       writePoints(
         {
@@ -59,6 +60,7 @@ export async function exportCollection(
           filter,
           withVectors: !flags.has('without-vectors'),
           pagePoints: PAGE_POINTS,
+          needsOneView,
           progressed: (points) => {
             progress.show(points);
           },
@@ -72,20 +74,25 @@ export async function exportCollection(
     if (flags.has('json')) {
       throw new CommandError('--json needs --to: without it the points are the output', EXIT.usage);
     }
-    await write(console.stdout);
+    const { isOneView } = await write(console.stdout);
+    if (!isOneView) console.stderr.write(`kithdb: ${NO_SINGLE_VIEW}\n`);
     return EXIT.success;
   }
-  const points = await writeWhole(to, write);
-  say(
-    console,
-    flags,
-    `${counted(points, 'point')} of ${collection} in ${to}. Writes during the export may be in it or not: the pages are no single view.`,
-    { collection, points, file: to },
-  );
+  const { points, isOneView } = await writeWhole(to, write);
+  const ofWhat = isOneView ? 'All are of one view of the collection.' : NO_SINGLE_VIEW;
+  say(console, flags, `${counted(points, 'point')} of ${collection} in ${to}. ${ofWhat}`, {
+    collection,
+    points,
+    file: to,
+    one_view: isOneView,
+  });
   return EXIT.success;
 }
 
-type WritePoints = (options: ExportOptions, output: Writable) => Promise<number>;
+const NO_SINGLE_VIEW =
+  'Writes during the export may be in it or not: the server kept no view, so the pages are no single one.';
+
+type WritePoints = (options: ExportOptions, output: Writable) => Promise<Exported>;
 
 async function formatOf(flags: GivenFlags, to: string | undefined): Promise<WritePoints> {
   const format = optionalFlag(flags, 'format') ?? (to?.endsWith('.parquet') === true ? 'parquet' : 'jsonl');
@@ -95,16 +102,16 @@ async function formatOf(flags: GivenFlags, to: string | undefined): Promise<Writ
 }
 
 /** A file appears under its name when it is whole. */
-async function writeWhole(to: string, write: (output: Writable) => Promise<number>): Promise<number> {
+async function writeWhole(to: string, write: (output: Writable) => Promise<Exported>): Promise<Exported> {
   const partial = `${to}.partial`;
   const output = createWriteStream(partial, { highWaterMark: 1 << 20 });
   const failed = new Promise<never>((_, reject) => output.once('error', reject));
   try {
-    const points = await Promise.race([write(output), failed]);
+    const exported = await Promise.race([write(output), failed]);
     output.end();
     await finished(output);
     await rename(partial, to);
-    return points;
+    return exported;
   } catch (error) {
     output.destroy();
     rmSync(partial, { force: true });

@@ -6,6 +6,7 @@ import {
   readFlags,
   suggestion,
   type CommandLine,
+  type SettingKey,
   type VerbFlag,
 } from '../config';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
@@ -52,7 +53,7 @@ async function execute(verb: Verb, commandLine: CommandLine, console: Console): 
       commandLine: { ...commandLine, problems },
       env: console.env,
       terminal,
-      only: verb.settings,
+      only: settingsOf(verb, commandLine),
     });
     return (await verb.run(config, console, commandLine.flags)) ?? EXIT.success;
   }
@@ -61,6 +62,11 @@ async function execute(verb: Verb, commandLine: CommandLine, console: Console): 
   }
   verb.run(console);
   return EXIT.success;
+}
+
+/** The settings that a verb uses. A server has models of its own, so those of this machine need not be sound. */
+function settingsOf({ settings }: Verb, { flags }: CommandLine): readonly SettingKey[] | undefined {
+  return flags.has('url') ? settings?.filter((key) => key !== 'models') : settings;
 }
 
 /** The flags of all verbs; two verbs may share one. */

@@ -15,6 +15,8 @@ export const URL_FLAG: VerbFlag = {
 
 /** The settings of every command that works on collections. */
 export const SERVICE_SETTINGS = ['config', 'dataDir', 'token'] as const;
+/** Of those whose points or queries may have texts: over a folder this process makes their vectors. */
+export const TEXT_SETTINGS = [...SERVICE_SETTINGS, 'models'] as const;
 
 /** Runs work on the server of `--url`, or in the data directory. What is opened is closed afterwards. */
 export async function withService<T>(
@@ -48,14 +50,14 @@ async function openServer({ token }: Config, url: string): Promise<ByteTransport
 }
 
 /** Its owner's engine does the work where another process has the folder open (C18). */
-async function openFolder({ dataDir }: Config): Promise<ByteTransport> {
+async function openFolder({ dataDir, models }: Config): Promise<ByteTransport> {
   if (!existsSync(dataDir)) {
     throw new CommandError(
       `There is no data directory ${dataDir}: name one with --data-dir, or a server with --url`,
     );
   }
   const embedded = await import('../embedded/open.js');
-  return embedded.openFolder(dataDir).catch((error: unknown) => {
+  return embedded.openFolder(dataDir, { models }).catch((error: unknown) => {
     throw new CommandError(error instanceof Error ? error.message : String(error));
   });
 }

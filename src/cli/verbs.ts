@@ -25,7 +25,7 @@ import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
 import { rotateSecret } from './rotate-secret';
 import { serve } from './serve';
-import { SERVICE_SETTINGS, URL_FLAG } from './service';
+import { SERVICE_SETTINGS, TEXT_SETTINGS, URL_FLAG } from './service';
 import { TOKEN_VERBS } from './token-verbs';
 
 /** The flags of a verb that are not settings, with their values; true for a switch. */
@@ -232,7 +232,7 @@ export const VERBS: readonly Verb[] = [
       'Exit codes: 0 all rows are stored, 1 not imported or in part, 2 wrong arguments, 3 stored but for the rejected rows.',
     flags: IMPORT_FLAGS,
     argument: 'file',
-    settings: SERVICE_SETTINGS,
+    settings: TEXT_SETTINGS,
     usesSettings: true,
     run: importFile,
   },
@@ -289,7 +289,7 @@ export const VERBS: readonly Verb[] = [
       'Finds points: those nearest to a point or a vector, or without either the first ones by their ids, as a table.',
     flags: QUERY_FLAGS,
     argument: 'collection',
-    settings: SERVICE_SETTINGS,
+    settings: TEXT_SETTINGS,
     usesSettings: true,
     run: query,
   },
@@ -298,7 +298,7 @@ export const VERBS: readonly Verb[] = [
     about:
       'Serves the data to language models: an MCP server on standard input and output, over the server of --url or the data directory. It needs the package @kithdb/mcp.',
     flags: MCP_FLAGS,
-    settings: SERVICE_SETTINGS,
+    settings: TEXT_SETTINGS,
     usesSettings: true,
     run: mcp,
   },

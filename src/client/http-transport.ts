@@ -31,6 +31,8 @@ export interface HttpRequest {
   /** With its query string. */
   readonly path: string;
   readonly body?: unknown;
+  /** Sent as `Idempotency-Key`. */
+  readonly operationId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -121,12 +123,15 @@ export class HttpTransport implements ByteTransport {
     }
   }
 
-  #send({ method, path, body, signal }: HttpRequest): Promise<RawAnswer> {
+  #send({ method, path, body, operationId, signal }: HttpRequest): Promise<RawAnswer> {
     const bytes = body === undefined ? undefined : encodeBody(body);
     const headers: Record<string, string | number> = { ...this.#headers };
     if (bytes !== undefined) {
       headers['content-type'] = 'application/json';
       headers['content-length'] = bytes.length;
+    }
+    if (operationId !== undefined) {
+      headers['idempotency-key'] = operationId;
     }
     const { protocol, hostname, port } = this.#base;
     const options: https.RequestOptions = {
@@ -217,7 +222,8 @@ async function read(response: http.IncomingMessage): Promise<RawAnswer> {
 
 function requestOf(call: Call): HttpRequest {
   const { method, path, hasBody } = httpTarget(call);
-  return { method, path, signal: call.signal, body: hasBody ? (call.body ?? {}) : undefined };
+  const { signal, operationId } = call;
+  return { method, path, signal, operationId, body: hasBody ? (call.body ?? {}) : undefined };
 }
 
 function isSuccess({ status }: RawAnswer): boolean {

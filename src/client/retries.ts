@@ -1,5 +1,5 @@
 import { ConnectionError, NotReadyError, OverloadedError, UnavailableError } from './errors';
-import { isRepeatable } from './repeatable';
+import { withOperationId } from './operation-ids';
 import type { ByteTransport, Call, Envelope, Transport, VersionInfo } from './transport';
 
 /** How often and after how long a failed call is tried again. */
@@ -21,6 +21,7 @@ const LONGEST_RETRY_AFTER_SECONDS = 10;
  *
  * 412 and 429 are given before anything is done. A 503 may come when a server stops and the request was executed, so it
  * counts like a lost connection: only what is repeatable is tried again. A request that never reached the server is, too.
+ * Operations are repeatable, because writes have ids (`operation-ids.ts`).
  */
 export function pauseBefore(
   error: unknown,
@@ -107,7 +108,7 @@ class RetryingTransport<T extends Transport> implements Transport {
   }
 
   execute(call: Call): Promise<Envelope> {
-    return this.repeated(call, () => this.inner.execute(call));
+    return this.repeated(call, (named) => this.inner.execute(named));
   }
 
   version(signal?: AbortSignal): Promise<VersionInfo> {
@@ -119,14 +120,15 @@ class RetryingTransport<T extends Transport> implements Transport {
     return this.inner.close();
   }
 
-  protected repeated<R>({ operation, signal }: Call, work: () => Promise<R>): Promise<R> {
-    return this.#retries.run(isRepeatable(operation), signal, work);
+  protected repeated<R>(call: Call, work: (named: Call) => Promise<R>): Promise<R> {
+    const named = withOperationId(call);
+    return this.#retries.run(true, call.signal, () => work(named));
   }
 }
 
 class RetryingByteTransport extends RetryingTransport<ByteTransport> implements ByteTransport {
   executeBytes(call: Call): Promise<Uint8Array> {
-    return this.repeated(call, () => this.inner.executeBytes(call));
+    return this.repeated(call, (named) => this.inner.executeBytes(named));
   }
 }
 

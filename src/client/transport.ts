@@ -14,8 +14,7 @@ export interface Transport {
    * - with a `ConnectionError` when there is no answer; its `outcomeUnknown` is false when certainly nothing was done,
    * - with `call.signal.reason` when the signal is aborted.
    *
-   * It does not repeat what fails: `retrying` of `./retries` does that for any transport, and `isRepeatable` of
-   * `./repeatable` says which operations may be executed twice.
+   * It does not repeat what fails: `retrying` of `./retries` does that for any transport.
    */
   execute(call: Call): Promise<Envelope>;
   /** What is at the other end (C9.2). */
@@ -44,6 +43,8 @@ export interface Call {
    * operation reads no body.
    */
   readonly body?: unknown;
+  /** Of a write: a UUID. A call with the id of one that was applied gets its answer again, and changes nothing (C25). */
+  readonly operationId?: string | undefined;
   /** Vectors of the result are to be `Float32Array`s. */
   readonly float32Vectors?: boolean | undefined;
   /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */

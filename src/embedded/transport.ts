@@ -63,7 +63,7 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   #run(
-    { operation, collection, target, flags, signal }: Call,
+    { operation, collection, target, flags, operationId, signal }: Call,
     bytes: Buffer,
     packing: Packing,
   ): Promise<Answer> {
@@ -75,6 +75,7 @@ export class EmbeddedTransport implements ByteTransport {
       target,
       wait: flags?.wait,
       timeoutSeconds: flags?.timeout,
+      operationId,
       body,
       packing,
       whenAbandoned: (callback) => {

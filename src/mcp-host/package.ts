@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module';
 import type * as Mcp from '../mcp';
+import { wayToInstall } from '../system/optional-package';
 
 /** What the optional package exports. */
 export type McpPackage = Pick<typeof Mcp, 'serveStdio' | 'answerHttp'>;
 
 const PACKAGE = '@kithdb/mcp';
-/** Nobody has published the package: a name in a registry could be anybody's. */
-export const MCP_ADVICE = `MCP needs the package ${PACKAGE}: npm run pack in a clone makes its tarball, and npm install ./kithdb-mcp-VERSION.tgz beside kithdb installs it (with --global where kithdb is installed so)`;
 
 const load = createRequire(__filename);
 
@@ -23,7 +22,9 @@ export async function loadMcp(): Promise<McpPackage> {
   try {
     return await import('../mcp/index.js');
   } catch (error) {
-    throw isMissing(error) ? new Error(MCP_ADVICE, { cause: error }) : error;
+    throw isMissing(error)
+      ? new Error(`MCP needs the package ${PACKAGE}: ${wayToInstall(PACKAGE)}`, { cause: error })
+      : error;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { OpenModel } from '../local-models';
 import { BadModel } from './bad-model';
 import type { Embedder } from './embedder';
-import { isMissing, LOCAL_MODELS_ADVICE, loadLocalModels } from './local-package';
+import { isMissing, loadLocalModels, localModelsAdvice } from './local-package';
 import type { FolderModel } from './model';
 import { ModelFailure } from './model-failure';
 import { Turns } from './turns';
@@ -65,7 +65,7 @@ async function openChecked(model: FolderModel, load: ModelLoader): Promise<OpenM
     open = await load(model);
   } catch (error) {
     const why = isMissing(error)
-      ? LOCAL_MODELS_ADVICE
+      ? localModelsAdvice()
       : error instanceof Error
         ? error.message
         : String(error);

@@ -1,12 +1,16 @@
 import { createRequire } from 'node:module';
 import type * as LocalModels from '../local-models';
+import { wayToInstall } from '../system/optional-package';
 
 /** What the optional package exports. */
 export type LocalModelsPackage = Pick<typeof LocalModels, 'openModel'>;
 
 const PACKAGE = '@kithdb/models';
-/** Nobody has published the package: a name in a registry could be anybody's. */
-export const LOCAL_MODELS_ADVICE = `a model in a folder needs the package ${PACKAGE}: npm run pack in a clone makes its tarball, and npm install --ignore-scripts ./kithdb-models-VERSION.tgz beside kithdb installs it (with --global where kithdb is installed so)`;
+
+/** What is missing where the package is, and how to get it. */
+export function localModelsAdvice(): string {
+  return `a model in a folder needs the package ${PACKAGE}: ${wayToInstall(PACKAGE)}`;
+}
 
 const load = createRequire(__filename);
 
@@ -23,7 +27,7 @@ export async function loadLocalModels(): Promise<LocalModelsPackage> {
   try {
     return await import('../local-models/index.js');
   } catch (error) {
-    throw isMissing(error) ? new Error(LOCAL_MODELS_ADVICE, { cause: error }) : error;
+    throw isMissing(error) ? new Error(localModelsAdvice(), { cause: error }) : error;
   }
 }
 

@@ -1,8 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The version of this package, from its `package.json`, which lies one folder above both `src` and `dist`. */
+/** What is read of the `package.json` of this package. */
+export interface Manifest {
+  readonly version: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** The `package.json` of this package, which lies one folder above both `src` and `dist`. */
+export function ownManifest(): Manifest {
+  return JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as Manifest;
+}
+
+/** The version of this package. */
 export function productVersion(): string {
-  const text = readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  return ownManifest().version;
 }

@@ -36,7 +36,7 @@ export function splitPage(envelope: Uint8Array): PageBytes {
       at += 1;
     }
   }
-  return { points, nextOffset: nextOffsetOf(bytes) };
+  return { points, nextOffset: nextPageOf(bytes).offset };
 }
 
 function startOfPoints(bytes: Buffer): number {
@@ -47,19 +47,31 @@ function startOfPoints(bytes: Buffer): number {
   return start + POINTS.length;
 }
 
+/** Where the page behind an envelope of a scroll begins. */
+export interface NextPage {
+  /** As JSON; undefined after the last page. */
+  readonly offset: string | undefined;
+  /** The text of the cursor (C22), where the answer has one. */
+  readonly cursor: string | undefined;
+}
+
+/** What stands behind the points of a page, at most. */
+const LONGEST_END = 400;
+
 /**
- * The offset of the next page, of an envelope of a scroll: it stands behind all points.
+ * The next page, of an envelope of a scroll: it stands behind all points.
  * @throws Error when it is none
  */
-export function nextOffsetOf(envelope: Uint8Array): string | undefined {
+export function nextPageOf(envelope: Uint8Array): NextPage {
   const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.length);
   const at = bytes.lastIndexOf(NEXT_OFFSET);
-  const text = bytes.toString('latin1', at + NEXT_OFFSET.length, at + NEXT_OFFSET.length + 80);
-  const offset = at < 0 ? undefined : /^("[^"]*"|\d+|null)/.exec(text)?.[1];
+  const from = at + NEXT_OFFSET.length;
+  const text = at < 0 ? '' : bytes.toString('latin1', from, from + LONGEST_END);
+  const [, offset, cursor] = /^("[^"]*"|\d+|null)(?:\},"next_cursor":"([^"\\]*)")?/.exec(text) ?? [];
   if (offset === undefined) {
     throw new Error('The answer is no page of points');
   }
-  return offset === 'null' ? undefined : offset;
+  return { offset: offset === 'null' ? undefined : offset, cursor };
 }
 
 /** The points of a page, one a line. */

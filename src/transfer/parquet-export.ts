@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { SchemaElement } from 'hyparquet' with { 'resolution-mode': 'import' };
-import { pagesOf, type ExportOptions } from './export';
+import { Pages, type Exported, type ExportOptions } from './export';
 import { FloatLists } from './float-lists';
 import { fieldsOf } from './page';
 import { ParquetFileWriter, type GroupColumn } from './parquet-file';
@@ -18,8 +18,8 @@ const GROUP_ROWS = 20_000;
 const GROUP_COMPONENTS = 2_000_000;
 const GROUP_BYTES = 32 * 1024 * 1024;
 
-/** Writes one point a row, as an import reads it. Resolves with their number. */
-export async function exportParquet(options: ExportOptions, output: Writable): Promise<number> {
+/** Writes one point a row, as an import reads it. */
+export async function exportParquet(options: ExportOptions, output: Writable): Promise<Exported> {
   const columns = await columnsOfCollection(options);
   const metadata = { key: METADATA_KEY, value: JSON.stringify(columns) };
   const writer = await ParquetFileWriter.begin(output, schemaOf(columns), metadata);
@@ -28,8 +28,9 @@ export async function exportParquet(options: ExportOptions, output: Writable): P
     await writer.writeGroup(group.rows, group.columnData());
     group.clear();
   };
+  const pages = new Pages(options);
   let points = 0;
-  for await (const page of pagesOf(options)) {
+  for await (const page of pages.points()) {
     for (const point of page) {
       group.add(point);
       if (group.isFull) await write();
@@ -38,7 +39,7 @@ export async function exportParquet(options: ExportOptions, output: Writable): P
   }
   if (group.rows > 0) await write();
   await writer.finish();
-  return points;
+  return { points, isOneView: pages.isOneView };
 }
 
 async function columnsOfCollection(options: ExportOptions): Promise<PointColumns> {

@@ -233,6 +233,7 @@ describe('transfer', () => {
       collection: name,
       points: 1,
       file: to,
+      one_view: true,
     });
     expect(await kithdb(...exportOne)).toMatchObject({ code: 2, out: '' });
     expect(await kithdb('export', ...url(), '--collection', 'none')).toMatchObject({

@@ -201,21 +201,26 @@ describe('retries', () => {
   });
 
   it('do not repeat what may have happened and must not happen twice', async () => {
-    const operations = [{ clear_payload: { points: [1] } }];
     for (const reaction of [hangUp, [503] as const]) {
-      await failure(clientOf([reaction]).batchUpdate('c', { operations }));
-      expect(fake.requests).toHaveLength(1);
-      await failure(clientOf([reaction]).createCollection('c', { vectors: { size: 1, distance: 'Dot' } }));
-      expect(fake.requests).toHaveLength(1);
       await failure(clientOf([reaction]).createAccessToken({ name: 'n', permission: 'read' }));
       expect(fake.requests).toHaveLength(1);
+      await failure(clientOf([reaction]).createSnapshot('c'));
+      expect(fake.requests).toHaveLength(1);
     }
-    expect(await failure(clientOf([hangUp]).batchUpdate('c', { operations }))).toMatchObject({
+    expect(await failure(clientOf([hangUp]).createSnapshot('c'))).toMatchObject({
       status: 0,
       outcomeUnknown: true,
     });
-    expect(await clientOf([[412], OK]).batchUpdate('c', { operations })).toBe(true);
-    expect(await clientOf([hangUp, OK]).upsert('c', { points: [{ id: 1, vector: [1] }] })).toBe(true);
+    expect(await clientOf([[412], OK]).createSnapshot('c')).toBe(true);
+  });
+
+  it('repeat every operation, because writes have a key (C25), at most five times', async () => {
+    const operations = [{ clear_payload: { points: [1] } }];
+    for (const reaction of [hangUp, [503, { 'retry-after': '0' }] as const]) {
+      await failure(clientOf([reaction]).batchUpdate('c', { operations }));
+      expect(fake.requests).toHaveLength(6);
+    }
+    expect(await clientOf([hangUp, OK]).batchUpdate('c', { operations })).toBe(true);
   });
 
   it('reach a server that starts later', async () => {

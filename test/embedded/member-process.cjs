@@ -2,6 +2,7 @@
 
 // A process that opens a folder and does what its parent says: node member-process.cjs FOLDER OPTIONS. Each line of the parent is
 // {call, what, ...} in JSON; each is answered by {call, result} or {call, error}.
+const { existsSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 require('../require-typescript.cjs');
@@ -67,9 +68,15 @@ async function main([folder, options]) {
       await transport.close();
       process.stdin.destroy();
     },
-    block: async ({ ms }) => {
-      // The event loop of this process does nothing meanwhile.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    block: async ({ begun, released }) => {
+      writeFileSync(begun, '');
+      // The event loop of this process does nothing meanwhile. A parent that is gone releases nothing.
+      const nothing = new Int32Array(new SharedArrayBuffer(4));
+      for (let turn = 0; turn < 6000; turn += 1) {
+        if (existsSync(released)) return 'released';
+        Atomics.wait(nothing, 0, 0, 10);
+      }
+      return 'late';
     },
   };
   createInterface({ input: process.stdin }).on('line', (line) => {

@@ -126,9 +126,9 @@ export class Member {
     return this.#call('stop') as Promise<Written>;
   }
 
-  /** Stops its event loop for a while. */
-  block(ms: number): Promise<unknown> {
-    return this.#call('block', { ms });
+  /** Stops its event loop, which makes the file `begun`, until there is the file `released`. */
+  block(begun: string, released: string): Promise<unknown> {
+    return this.#call('block', { begun, released });
   }
 
   async close(): Promise<void> {

@@ -16,6 +16,10 @@ const PROCESSES = Number(process.env['KITHDB_OWNER_PROCESSES'] ?? 3);
 const POINTS = Number(process.env['KITHDB_OWNER_POINTS'] ?? 0);
 /** Time that a point may be between two of a writer, where the run is long. */
 const PAUSE_MS = Number(process.env['KITHDB_OWNER_PAUSE_MS'] ?? 0);
+/** Whether this is the run of the suite `owner-kills`. */
+const IS_LONG = process.env['KITHDB_OWNER_KILLS'] !== undefined;
+/** What a call may wait while another process takes over. */
+const LONGEST_WAIT_MS = 2000;
 /** The ids of each process begin here, multiplied by its number. */
 const IDS = 10_000_000;
 
@@ -81,13 +85,13 @@ test('C18 the first process owns the folder, and the others have the same answer
     expect(errors[0]).toBeDefined();
     expect(errors[1]).toEqual(errors[0]);
   }
-  // Nothing of the owner's event loop is needed.
-  const blocked = owner.block(1500);
-  await sleep(100);
-  const startedAt = performance.now();
+  // Nothing of the owner's event loop is needed: it runs again after the answer only.
+  const [begun, released] = [join(folder, 'begun'), join(folder, 'released')];
+  const blocked = owner.block(begun, released);
+  await until(() => existsSync(begun));
   expect(await other.execute('count', 'c', {})).toEqual({ count: 1 });
-  expect(performance.now() - startedAt).toBeLessThan(1300);
-  await blocked;
+  writeFileSync(released, '');
+  expect(await blocked).toBe('released');
 });
 
 test('C18 the socket has mode 0600, and a stale one is replaced', async () => {
@@ -153,8 +157,10 @@ test(
     const written = await Promise.all(members.map((member) => member.stop()));
     for (const { failures } of written) expect(failures).toEqual([]);
     const slowest = Math.max(...written.map(({ slowestMs }) => slowestMs));
-    if (process.env['KITHDB_OWNER_KILLS'] !== undefined) {
-      process.stderr.write(`slowest call: ${slowest.toFixed(0)} ms\n`);
+    if (IS_LONG) {
+      // The suite `owner-kills` reads and keeps it. No call is to wait above 2 s; other work may share the machine.
+      process.stderr.write(`slowest call of a surviving process: ${slowest.toFixed(0)} ms\n`);
+      expect(slowest).toBeLessThanOrEqual(3 * LONGEST_WAIT_MS);
     }
     // Every acknowledged point is there, and each is one operation: the next one's number counts them all.
     const { points } = (await members[0]!.execute('scroll', 'c', {

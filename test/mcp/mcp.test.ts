@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { open } from '../../src';
 import { ContractServer, type Json } from '../contract/contract-server';
 import { FakeEndpoint } from '../models/fake-endpoint';
 
@@ -156,13 +157,19 @@ describe('MCP', () => {
     }
   });
 
-  it('is served by kithdb mcp over a folder', async () => {
+  it('is served by kithdb mcp over a folder, with the models of the command', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'kithdb-mcp-'));
     try {
-      const args = [COMMAND, 'mcp', '--data-dir', folder];
-      const env = { PATH: process.env['PATH'] ?? '' };
-      const client = await connected(new StdioClientTransport({ command: process.execPath, args, env }));
-      expect(await call(client, 'list_collections')).toEqual({ collections: [] });
+      const db = await open(folder);
+      await db.createCollection('notes', { vectors: { size: 3, distance: 'Dot' } });
+      await db.close();
+      const env = { PATH: process.env['PATH'] ?? '', KITHDB_MODELS: models };
+      const stdio = (...flags: string[]) => {
+        const args = [COMMAND, 'mcp', '--data-dir', folder, ...flags];
+        return connected(new StdioClientTransport({ command: process.execPath, args, env }));
+      };
+      await expectTools(await stdio('--write'), true);
+      await expectTools(await stdio(), false);
     } finally {
       await Promise.all(clients.splice(0).map((client) => client.close()));
       rmSync(folder, { recursive: true, force: true });

@@ -129,7 +129,7 @@ describeUnless(isMissing)('C16 models of folders, in a server', () => {
 
   it('C16 end the start with the command that installs the package where it is missing', () => {
     const { status, stderr } = start(join(folder, 'tiny'), { NODE_PATH: '' });
-    expect([status, stderr]).toEqual([1, expect.stringContaining('kithdb-models-VERSION.tgz')]);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/kithdb-models-\d[\w.-]*\.tgz/)]);
   });
 
   it('C16, C18 run in the process of a program that opens a folder, and end with it', () => {
