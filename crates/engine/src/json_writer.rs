@@ -1,9 +1,12 @@
 //! Appending JSON to a byte buffer.
 
+use crate::allocator::make_room;
+
 /// Appends a JSON string, escaping only what JSON requires.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     let bytes = text.as_bytes();
+    make_room(out, bytes.len());
+    out.push(b'"');
     let mut copied = 0;
     for (at, &byte) in bytes.iter().enumerate() {
         let escape: &[u8] = match byte {

@@ -15,7 +15,9 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::json::{JsonBody, Watch};
 use crate::name::check_collection_name;
+use crate::scheduling::yield_to_reads;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,10 +69,16 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         drop(working);
         reply(answer);
     });
+    // A body of many filters takes seconds to read.
+    let watch = || {
+        yield_to_reads();
+        deadline.check()
+    };
     let prepared = catch(|| {
-        let body = BodyWithWarnings::new(request.json()?, request.strictness)
-            .giving_out_texts(request.gives_out_texts);
-        prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
+        let body = request.json()?.watched(Watch(&watch));
+        let sent =
+            BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
+        prepare(core, &request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
         Ok((Prepared::Creation(config), warnings)) => {
@@ -111,6 +119,8 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         Ok((Prepared::Sync(sync), _)) => {
             answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
         }
+        // That of the deadline has no place in the body.
+        Err(Error::Within(..)) if deadline.passed() => reply(Err(deadline.error())),
         Err(error) => reply(Err(error)),
     }
 }
@@ -155,10 +165,14 @@ enum Prepared {
     Sync(Box<SyncRequest>),
 }
 
-/// Parses and checks everything that needs no collection (C1.6).
-fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
-    // Updates of points are read strictly.
-    let body = &request.json()?;
+/// Parses and checks everything that needs no collection (C1.6). `sent` is `body` with the strictness of the request: updates
+/// of points are read strictly.
+fn prepare(
+    core: &Core,
+    request: &Request,
+    sent: &BodyWithWarnings<'_>,
+    body: &JsonBody<'_>,
+) -> Result<Prepared, Error> {
     let limits = &core.limits;
     let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {

@@ -381,6 +381,8 @@ impl Log {
 
     fn write_pending(&mut self) -> Result<(), LogError> {
         self.encoded.clear();
+        let bytes = usize::try_from(self.pending_bytes).unwrap_or(usize::MAX);
+        try_room(&mut self.encoded, bytes).map_err(|_| LogError::NoMemory)?;
         let mut lsn = self.written;
         for record in &self.pending {
             lsn = lsn.next();
