@@ -70,8 +70,6 @@ describe('the connection that makes room for a new one', () => {
     jest.advanceTimersByTime(2000);
     all.push(open());
     expect(cut(all)).toEqual([3]);
-    all.push(open());
-    expect(cut(all)).toEqual([1, 3]);
   });
 
   it('is none that has a request', () => {

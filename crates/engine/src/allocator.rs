@@ -151,8 +151,8 @@ pub fn try_copy(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
     let needed = buffer.len().saturating_add(bytes);
     // Doubled where there is memory for that.
-    let grown = !is_refused(needed)
-        && (buffer.try_reserve(bytes).is_ok() || buffer.try_reserve_exact(bytes).is_ok());
+    let grown =
+        !is_refused(needed) && (buffer.try_reserve(bytes).is_ok() || buffer.try_reserve_exact(bytes).is_ok());
     if grown { Ok(()) } else { Err(Refused { bytes: needed }) }
 }
 

@@ -27,9 +27,8 @@ impl Process {
         let supervisor = Arc::<Supervisor>::default();
         planted.iter().for_each(|one| supervisor.plant(*one));
         let options = Options { search_threads: 1, tuning: Tuning::Fixed, ..Options::default() };
-        let open: OpenEngine = Box::new(move |storage, lock, supervisor| {
-            Engine::open_held(storage, lock, options, supervisor)
-        });
+        let open: OpenEngine =
+            Box::new(move |storage, lock, supervisor| Engine::open_held(storage, lock, options, supervisor));
         let membership =
             Membership { purpose: Purpose::Embedded, exclusive: false, read_only: false, patience: LIMIT };
         let folder = SharedFolder::open_watched(path, membership, open, Arc::clone(&supervisor));

@@ -150,8 +150,11 @@ fn unsafe_appears_only_where_the_rules_allow_it() {
 
 /// Where threads are started: in the supervisor; by the log, whose threads a scheduler of tests may replace, and which runs in
 /// the supervisor, too; and for one call of Node, which is completed after a panic as well.
-const THREAD_STARTERS: [&str; 3] =
-    ["crates/engine/src/supervision/threads.rs", "crates/engine/src/wal/group/mod.rs", "crates/node/src/lib.rs"];
+const THREAD_STARTERS: [&str; 3] = [
+    "crates/engine/src/supervision/threads.rs",
+    "crates/engine/src/wal/group/mod.rs",
+    "crates/node/src/lib.rs",
+];
 
 #[test]
 fn threads_are_started_where_their_panics_are_caught() {
@@ -159,7 +162,8 @@ fn threads_are_started_where_their_panics_are_caught() {
     let mut starters = Vec::new();
     for folder in ["crates/engine/src", "crates/node/src"] {
         for path in sources(&root().join(folder)) {
-            let relative = path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
+            let relative =
+                path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
             if relative.split('/').any(|part| matches!(part, "tests" | "tests.rs")) {
                 continue;
             }

@@ -60,7 +60,9 @@ fn a_write_for_which_there_is_no_memory_leaves_nothing_c1_5_c1_7() {
     let engine = filled();
     let before = engine.digest("c");
     let long = |id: u64| json!({"id": id, "vector": [1, 1, 1, 1], "payload": {"text": "y".repeat(300_000)}});
-    let many: Vec<Value> = (0..200).map(|id| json!({"id": id, "vector": [7, 7, 7, 7], "payload": {"text": "z".repeat(1000)}})).collect();
+    let many: Vec<Value> = (0..200)
+        .map(|id| json!({"id": id, "vector": [7, 7, 7, 7], "payload": {"text": "z".repeat(1000)}}))
+        .collect();
     refusing(100_000, || {
         for points in [json!([long(1000)]), json!(many)] {
             let (code, _) = engine.refused("upsert_points", "c", json!({"points": points}));

@@ -426,13 +426,11 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     };
     let of_engine = options.engine_options();
     #[cfg(feature = "testing")]
-    let open: OpenEngine = Box::new(move |storage, lock, supervisor| {
-        test_switches::open(storage, lock, of_engine, supervisor)
-    });
+    let open: OpenEngine =
+        Box::new(move |storage, lock, supervisor| test_switches::open(storage, lock, of_engine, supervisor));
     #[cfg(not(feature = "testing"))]
-    let open: OpenEngine = Box::new(move |storage, lock, supervisor| {
-        Engine::open_held(storage, lock, of_engine, supervisor)
-    });
+    let open: OpenEngine =
+        Box::new(move |storage, lock, supervisor| Engine::open_held(storage, lock, of_engine, supervisor));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
 }

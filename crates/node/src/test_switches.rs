@@ -27,14 +27,13 @@ pub struct TestSwitches {
     pub refuse_from: Option<u32>,
 }
 
-static SWITCHES: Mutex<TestSwitches> =
-    Mutex::new(TestSwitches {
-        panics_on_request: None,
-        eager: None,
-        crash_point: None,
-        panic_in: None,
-        refuse_from: None,
-    });
+static SWITCHES: Mutex<TestSwitches> = Mutex::new(TestSwitches {
+    panics_on_request: None,
+    eager: None,
+    crash_point: None,
+    panic_in: None,
+    refuse_from: None,
+});
 
 /// Replaces all switches; those that are absent are off.
 ///

@@ -171,7 +171,8 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 
 /// Serves one connection to its end.
 fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
-    let started = stream.set_read_timeout(Some(HELLO_TIME)).and_then(|()| Outgoing::start(&stream, &shared.supervisor));
+    let started =
+        stream.set_read_timeout(Some(HELLO_TIME)).and_then(|()| Outgoing::start(&stream, &shared.supervisor));
     let Ok((outgoing, _)) = started else { return };
     let connection = Arc::new(Connection {
         shared: Arc::clone(shared),

@@ -72,9 +72,8 @@ impl HeavyLane {
         for number in 0..threads.max(1) {
             let turns = Arc::clone(&lane.turns);
             let name = format!("kith-heavy-{number}");
-            lane.resolvers.push(
-                supervisor.spawn(name, Task::HeavyLane, &lane.stop, move || turns.resolve())?,
-            );
+            lane.resolvers
+                .push(supervisor.spawn(name, Task::HeavyLane, &lane.stop, move || turns.resolve())?);
         }
         let turns = Arc::clone(&lane.turns);
         let apply = move || turns.apply();

@@ -76,8 +76,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     };
     let prepared = catch(|| {
         let body = request.json()?.watched(Watch(&watch));
-        let sent =
-            BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
+        let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
         prepare(core, &request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {

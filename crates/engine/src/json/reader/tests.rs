@@ -1,7 +1,7 @@
 use super::strings::plain_end;
 use super::*;
-use std::cell::Cell;
 use proptest::prelude::*;
+use std::cell::Cell;
 
 fn skip_all(body: &[u8]) -> Result<()> {
     let mut reader = Reader::new(body)?;
