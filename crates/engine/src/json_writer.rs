@@ -18,6 +18,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             0x08 => b"\\b",
             0x0c => b"\\f",
             0..=0x1f => {
+                make_room(out, bytes.len() - copied);
                 out.extend_from_slice(&bytes[copied..at]);
                 out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
                 copied = at + 1;
@@ -25,6 +26,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             }
             _ => continue,
         };
+        make_room(out, bytes.len() - copied);
         out.extend_from_slice(&bytes[copied..at]);
         out.extend_from_slice(escape);
         copied = at + 1;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::allocator::try_room;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 use crate::types::{Lsn, OperationId};
