@@ -304,21 +304,23 @@ fn a_group_ends_when_its_time_is_over_whatever_comes_behind_it() {
 #[test]
 fn writes_are_classed_by_what_their_filters_may_cost() {
     let engine = TestEngine::new(1);
-    engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
-    let text = "x".repeat(10_000);
-    let points: Vec<Value> =
-        (0..200).map(|id| json!({"id": id, "vector": [1], "payload": {"text": text}})).collect();
-    engine.ok("upsert_points", "c", json!({"points": points}));
-    let collection = engine.engine().catalog().collections().remove(0);
-    let is_heavy = |selection: Value| {
+    let is_heavy = |name: &str, bytes: usize, selection: Value| {
+        engine.ok("create_collection", name, json!({"vectors": {"size": 1, "distance": "Dot"}}));
+        let text = "x".repeat(bytes);
+        let points: Vec<Value> =
+            (0..200).map(|id| json!({"id": id, "vector": [1], "payload": {"text": text}})).collect();
+        engine.ok("upsert_points", name, json!({"points": points}));
+        let collections = engine.engine().catalog().entries();
+        let entry = collections.iter().find(|entry| entry.name == name).expect("it was created");
+        let collection = Arc::clone(entry.collection().expect("it is served"));
         let mut body = json!({"payload": {"seen": 1}});
         body.as_object_mut().expect("an object").append(&mut selection.as_object().expect("one").clone());
         begin(&collection, &json!({"operations": [{"set_payload": body}]})).is_some()
     };
-    let by_text = |word: &str| json!({"key": "text", "match": {"text": word}});
-    assert!(is_heavy(json!({"filter": {"must": [by_text("a")]}})), "2 MB under a condition");
-    assert!(!is_heavy(json!({"filter": {"must": [{"has_id": [1, 2]}]}})));
-    assert!(!is_heavy(json!({"points": [1, 2, 3]})));
+    let by_text = json!({"filter": {"must": [{"key": "text", "match": {"text": "a"}}]}});
+    assert!(is_heavy("long", 10_000, by_text.clone()), "2 MB under a condition");
+    assert!(!is_heavy("short", 100, by_text), "20 KB under a condition");
+    assert!(!is_heavy("named", 10_000, json!({"points": [1, 2, 3]})), "no condition");
 }
 
 /// An engine whose every filter is resolved beside the writer, or by it.

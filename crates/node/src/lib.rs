@@ -165,8 +165,10 @@ impl NativeEngine {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing.unwrap_or_default();
         let completions = Arc::clone(&self.completions);
-        let (body, kept) = match self.body_of(id, gives_out_texts, packing & 1 != 0) {
-            Ok(body) => body,
+        let body = self.body_of(id, gives_out_texts, packing & 1 != 0);
+        let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
+        let ((body, kept), (identity, access)) = match parts {
+            Ok(parts) => parts,
             Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let Some(folder) = lock(&self.folder).clone() else {
@@ -175,10 +177,6 @@ impl NativeEngine {
         let Some(operation) = Operation::at(operation as usize) else {
             let error = Error::Internal(format!("there is no operation {operation}"));
             return completions.push(Completion::failure(id, &error));
-        };
-        let (identity, access) = match caller_of(operation_id, limits) {
-            Ok(caller) => caller,
-            Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let now = Instant::now();
         let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);

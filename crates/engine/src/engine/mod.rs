@@ -335,14 +335,9 @@ impl Engine {
         options: Options,
         supervisor: &Arc<Supervisor>,
     ) -> Result<Engine, OpenError> {
-        let Opened { catalog, report, damage } = catalog::open(
-            Arc::clone(&storage),
-            options.limits,
-            options.thresholds,
-            options.memory,
-            options.mode,
-            supervisor,
-        )?;
+        let Options { limits, thresholds, memory, mode, .. } = options;
+        let opened = catalog::open(Arc::clone(&storage), limits, thresholds, memory, mode, supervisor)?;
+        let Opened { catalog, report, damage } = opened;
         #[cfg(feature = "testing")]
         if let Some(planted) = options.panics_in {
             catalog.shared().supervisor.plant(planted);

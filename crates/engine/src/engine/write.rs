@@ -69,17 +69,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         drop(working);
         reply(answer);
     });
-    // A body of many filters takes seconds to read.
-    let watch = || {
-        yield_to_reads();
-        deadline.check()
-    };
-    let prepared = catch(|| {
-        let body = request.json()?.watched(Watch(&watch));
-        let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
-        prepare(core, &request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
-    });
-    match prepared.unwrap_or(Err(Error::MemoryLimit)) {
+    match read(core, &request, &deadline) {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
@@ -118,9 +108,25 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         Ok((Prepared::Sync(sync), _)) => {
             answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
         }
-        // That of the deadline has no place in the body.
-        Err(Error::Within(..)) if deadline.passed() => reply(Err(deadline.error())),
         Err(error) => reply(Err(error)),
+    }
+}
+
+/// Reads the body, with the warnings about it, as long as somebody waits for the answer: one of many filters takes seconds.
+fn read(core: &Core, request: &Request, deadline: &Deadline) -> Result<(Prepared, Vec<String>), Error> {
+    let watch = || {
+        yield_to_reads();
+        deadline.check()
+    };
+    let prepared = catch(|| {
+        let body = request.json()?.watched(Watch(&watch));
+        let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
+        prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
+    });
+    match prepared.unwrap_or(Err(Error::MemoryLimit)) {
+        // That of the deadline has no place in the body.
+        Err(Error::Within(..)) if deadline.passed() => Err(deadline.error()),
+        prepared => prepared,
     }
 }
 

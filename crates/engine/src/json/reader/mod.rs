@@ -53,8 +53,9 @@ pub(super) enum Step<'a> {
 /// The greatest nesting of a body. Payloads and filters have lower limits.
 const MAX_DEPTH: usize = 160;
 
-/// Bytes of a body between two looks at whether it is still to be read: some ten to a hundred microseconds of filters.
-const BYTES_BETWEEN_LOOKS: usize = 8 << 10;
+/// Bytes of a body between two looks at whether it is still to be read: with a text in each condition two hundred
+/// microseconds, which is the most that counts as work between two calls of `yield_to_reads`.
+const BYTES_BETWEEN_LOOKS: usize = 2 << 10;
 
 /// Asked again and again while a body is read; its error ends the reading.
 #[derive(Clone, Copy)]
