@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { sleep, until } from '../until';

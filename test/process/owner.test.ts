@@ -6,7 +6,7 @@ describe('C11.3 a process whose server is asked to stop', () => {
   const signals = ['SIGTERM', 'SIGINT', 'SIGBREAK', 'SIGHUP'] as const;
   const faults = ['uncaughtException', 'unhandledRejection'] as const;
   /** Listeners of others, which a test must not call. */
-  const others = new Map<string, ReturnType<typeof process.listeners>>();
+  const others = new Map<string, NodeJS.SignalsListener[]>();
   let exit: jest.SpyInstance;
   let flushed: number;
 
@@ -22,7 +22,7 @@ describe('C11.3 a process whose server is asked to stop', () => {
   afterEach(() => {
     for (const [name, listeners] of others) {
       process.removeAllListeners(name);
-      listeners.forEach((listener) => process.on(name, listener));
+      listeners.forEach((listener) => process.on(name as 'SIGTERM', listener));
     }
     exit.mockRestore();
     jest.useRealTimers();
