@@ -115,7 +115,7 @@ async function expectReadsAndDeletions(url: string, name: string, taken: number)
   const path = `/collections/${name}/points`;
   expect(await count(url, name)).toBe(taken);
   expect(await ok(url, 'GET', `${path}/7`)).toMatchObject({ id: 7, payload: { n: 7 } });
-  const { points: made } = points(7) as { points: { vector: number[] }[] };
+  const { points: made } = points(7);
   const search = { vector: made[0]?.vector, limit: 1, params: { exact: true } };
   expect(await ok(url, 'POST', `${path}/search`, search)).toMatchObject([{ id: 7 }]);
   await ok(url, 'POST', `${path}/delete`, { points: [0, 1] });

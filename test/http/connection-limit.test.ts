@@ -29,7 +29,7 @@ describe('the connection that makes room for a new one', () => {
     jest.useFakeTimers();
     server = new EventEmitter();
     limit = new ConnectionLimit(LIMIT, () => undefined);
-    limit.watch(server as Server);
+    limit.watch(server as unknown as Server);
     ports = 0;
   });
   afterEach(() => {
@@ -46,7 +46,7 @@ describe('the connection that makes room for a new one', () => {
   /** A request of a connection; gives what ends it. */
   function request(connection: Connection): () => void {
     const response = new EventEmitter();
-    limit.began({ socket: connection } as unknown as IncomingMessage, response as ServerResponse);
+    limit.began({ socket: connection } as unknown as IncomingMessage, response as unknown as ServerResponse);
     return () => response.emit('close');
   }
 
