@@ -164,7 +164,7 @@ impl NativeEngine {
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing.unwrap_or_default();
-        let completions = Arc::clone(&self.completions);
+        let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
         let body = self.body_of(id, gives_out_texts, packing & 1 != 0);
         let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
         let ((body, kept), (identity, access)) = match parts {
@@ -199,7 +199,6 @@ impl NativeEngine {
             identity,
             cancellation: self.calls.begin(id),
         };
-        let calls = Arc::clone(&self.calls);
         let reply: Reply = Box::new(move |result| {
             calls.end(id);
             complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
