@@ -3,8 +3,6 @@ export interface Answer {
   readonly status: number;
   readonly error: string | undefined;
   readonly result: unknown;
-  /** Of a search that asked for it (C13). */
-  readonly explain: { readonly plan: string; readonly hops: number } | undefined;
 }
 
 /** Sends a request, whose body is JSON. */
@@ -12,12 +10,8 @@ export async function call(url: string, method: string, path: string, body?: unk
   const content =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const response = await fetch(url + path, { method, ...content });
-  const { status, result, explain } = (await response.json()) as {
-    status: { error?: string };
-    result?: unknown;
-    explain?: { plan: string; hops: number };
-  };
-  return { status: response.status, error: status.error, result, explain };
+  const { status, result } = (await response.json()) as { status: { error?: string }; result?: unknown };
+  return { status: response.status, error: status.error, result };
 }
 
 /** Sends a request that must succeed; gives its result. */
