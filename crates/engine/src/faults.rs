@@ -187,8 +187,6 @@ planted_faults! {
     MapFaultsIgnored,
     /// A background thread ends with its first panic.
     PanicEndsThread,
-    /// A panic in a thread of a connection between processes ends the thread and leaves the connection.
-    PanicLeavesConnection,
     /// A request that has become heavy keeps its place in the light lane.
     HeavyStaysLight,
     /// Any number of heavy requests run at a time.

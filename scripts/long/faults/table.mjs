@@ -155,7 +155,6 @@ export const DETECTED_BY = {
   NothingGivenUp: unit('deadline::tests::a_request_is_given_up_when_its_client_has_disconnected'),
   BackgroundPoisonDropped: supervision('a_panic_in_any_background_task_is_survived_and_counted'),
   MapFaultsIgnored: program('map_faults')('no_checkpoint_and_no_write_follows_what_was_read_of_a_cut_file'),
-  PanicLeavesConnection: program('attachment')('a_panic_of_a_thread_that_receives_loses_no_call_c18'),
   ParsingNotWatched: program('deadlines')('a_body_whose_client_leaves_is_not_read_to_its_end'),
   HeavyStaysLight: unit(
     'engine::pool::tests::a_job_that_becomes_heavy_leaves_its_place_to_another_until_its_lane_is_full',

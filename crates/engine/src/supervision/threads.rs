@@ -1,7 +1,6 @@
 //! Starting supervised threads, and waiting for their end.
 
 use super::{Stop, Supervisor, Task};
-use crate::faults::PlantedFault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -40,10 +39,8 @@ impl Supervisor {
     ) -> std::io::Result<JoinHandle<()>> {
         let supervisor = Arc::clone(self);
         let both = move || {
-            let done = supervisor.catch(task, None, work);
-            if done.is_err() && PlantedFault::PanicLeavesConnection.is_on() {
-                return;
-            }
+            // What it ended is noted.
+            let _ = supervisor.catch(task, None, work);
             if let Err(cause) = catch_unwind(AssertUnwindSafe(end)) {
                 supervisor.note(task, None, &*cause);
             }
