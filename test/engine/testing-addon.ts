@@ -11,6 +11,7 @@ export interface TestSwitches {
   readonly eager?: boolean;
   readonly crashPoint?: string;
   readonly panicIn?: string;
+  readonly refuseFrom?: number;
 }
 
 interface TestingAddon {

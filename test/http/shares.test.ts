@@ -165,6 +165,23 @@ describe('C1.5 bytes of bodies in progress', () => {
     expect(other?.givenUp).toBeUndefined();
   });
 
+  it('are a share of each credential beyond a half, wherever it is used', () => {
+    const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, bodyBytes: 80 * MIB });
+    const [first, second, other] = [
+      { network: '192.0.2.1', credential: 'token 1' },
+      { network: '192.0.2.2', credential: 'token 1' },
+      { network: '192.0.2.3', credential: 'token 2' },
+    ].map((client) => {
+      const body = new Body(admission, client);
+      body.arrive(1);
+      return body;
+    });
+    expect(first?.arrive(34 * MIB)).toBeUndefined();
+    first?.run();
+    expect(second?.arrive(10 * MIB)).toBe('body_share');
+    expect(other?.arrive(20 * MIB)).toBeUndefined();
+  });
+
   it('are never refused to the only body of a client for the sake of its share', () => {
     const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, bodyBytes: 80 * MIB });
     const other = new Body(admission, OTHER);

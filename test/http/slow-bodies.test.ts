@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { sleep, until } from '../until';
@@ -85,7 +84,7 @@ describe('C1.5 bodies that arrive slowly', () => {
     service = await startService({ bodyPace });
     const received = await slowClient(BODY_LIMIT, BODY_LIMIT - 100);
     const drip = setInterval(() => sockets[0]?.write(' '), 20);
-    await once(sockets[0] ?? service.server, 'close');
+    await until(() => received() !== '');
     clearInterval(drip);
     expect(received()).toMatch(/^HTTP\/1.1 408 .*Timeout: the request body did not arrive in time/s);
     expect(service.requests.refusals).toEqual(new Map([['slow_body', 1]]));

@@ -37,6 +37,29 @@ impl fmt::Display for Refused {
     }
 }
 
+/// Sizes from which on every allocation of this module is refused, because a test asks for that.
+#[cfg(feature = "testing")]
+static REFUSED_FROM: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(usize::MAX);
+
+/// From now on the system seems to refuse all allocations of this module and of arenas of so many bytes and more.
+#[cfg(feature = "testing")]
+pub fn refuse_from(bytes: usize) {
+    REFUSED_FROM.store(bytes, std::sync::atomic::Ordering::SeqCst);
+}
+
+/// Whether a test asks for the refusal of that many bytes.
+#[cfg(feature = "testing")]
+pub fn is_refused(bytes: usize) -> bool {
+    bytes >= REFUSED_FROM.load(std::sync::atomic::Ordering::SeqCst)
+}
+
+/// Whether a test asks for the refusal of that many bytes.
+#[cfg(not(feature = "testing"))]
+#[inline(always)]
+pub const fn is_refused(_: usize) -> bool {
+    false
+}
+
 /// Unwinds to the next [`catch`].
 pub fn refuse(bytes: usize) -> ! {
     resume_unwind(Box::new(Refused { bytes }))
@@ -61,10 +84,76 @@ pub fn refusal(panic: &(dyn Any + Send)) -> Option<Refused> {
 /// An empty buffer with room for that many bytes. Without memory it unwinds to the next [`catch`].
 pub fn buffer(bytes: usize) -> Vec<u8> {
     let mut buffer = Vec::new();
-    if buffer.try_reserve_exact(bytes).is_err() {
+    if is_refused(bytes) || buffer.try_reserve_exact(bytes).is_err() {
         refuse(bytes);
     }
     buffer
+}
+
+/// What is written behind the bytes that room was made for: numbers, and what stands between two parts.
+const SLACK_BYTES: usize = 256;
+
+/// Up to here a buffer may grow by itself, so that it doubles to 64 KiB at most.
+const SMALL_BYTES: usize = 32 << 10;
+
+/// Makes room for that many bytes more in a buffer that may become long, and for a few behind them. Without memory it unwinds
+/// to the next [`catch`]. Who appends to such a buffer calls this before, so that a long one never grows by itself.
+#[inline]
+pub fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
+    let needed = buffer.len().saturating_add(bytes).saturating_add(SLACK_BYTES);
+    if needed > buffer.capacity() {
+        make_more_room(buffer, bytes, needed);
+    }
+}
+
+#[cold]
+fn make_more_room(buffer: &mut Vec<u8>, bytes: usize, needed: usize) {
+    if needed <= SMALL_BYTES {
+        return buffer.reserve(bytes);
+    }
+    if let Err(refused) = grow(buffer, bytes.saturating_add(SLACK_BYTES)) {
+        refuse(refused.bytes);
+    }
+}
+
+/// As [`make_room`], where an error can be returned.
+///
+/// # Errors
+/// The allocation that was refused.
+pub fn try_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
+    if buffer.capacity() - buffer.len() >= bytes { Ok(()) } else { grow(buffer, bytes) }
+}
+
+/// As [`try_room`], and no more than that.
+///
+/// # Errors
+/// The allocation that was refused.
+pub fn try_exact_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
+    let needed = buffer.len().saturating_add(bytes);
+    if needed <= buffer.capacity() || !is_refused(needed) && buffer.try_reserve_exact(bytes).is_ok() {
+        Ok(())
+    } else {
+        Err(Refused { bytes: needed })
+    }
+}
+
+/// A copy of bytes.
+///
+/// # Errors
+/// The allocation that was refused.
+pub fn try_copy(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
+    let mut copy = Vec::new();
+    try_room(&mut copy, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
+    let needed = buffer.len().saturating_add(bytes);
+    // Doubled where there is memory for that.
+    let grown =
+        !is_refused(needed) && (buffer.try_reserve(bytes).is_ok() || buffer.try_reserve_exact(bytes).is_ok());
+    if grown { Ok(()) } else { Err(Refused { bytes: needed }) }
 }
 
 /// Gives free pages back to the system, those between pages in use too, where the C library can.
@@ -84,6 +173,12 @@ mod tests {
     fn memory_that_is_refused_is_an_error_and_other_panics_are_none() {
         assert_eq!(catch(|| buffer(usize::MAX / 4).len()), Err(Refused { bytes: usize::MAX / 4 }));
         assert_eq!(catch(|| buffer(1 << 20).capacity()), Ok(1 << 20));
+        let mut long = b"begun".to_vec();
+        assert!(catch(|| make_room(&mut long, usize::MAX / 4)).is_err());
+        assert!(try_room(&mut long, usize::MAX / 4).is_err());
+        make_room(&mut long, 1 << 20);
+        assert!(long == b"begun" && long.capacity() > 1 << 20);
+        assert_eq!(try_copy(&long).as_deref(), Ok(&b"begun"[..]));
         let other = catch_unwind(|| catch(|| panic!("another")));
         assert!(other.is_err_and(|panic| refusal(&*panic).is_none()));
     }

@@ -176,6 +176,8 @@ planted_faults! {
     OriginalsNotRead,
     /// A random sample comes in the order in which it was drawn.
     SampleNotShuffled,
+    /// A body is read to its end although nobody waits for the answer any more.
+    ParsingNotWatched,
     /// No request is given up: not at its deadline, not without its client, not for a stop.
     NothingGivenUp,
     // Health.
@@ -185,6 +187,24 @@ planted_faults! {
     MapFaultsIgnored,
     /// A background thread ends with its first panic.
     PanicEndsThread,
+    /// A request that has become heavy keeps its place in the light lane.
+    HeavyStaysLight,
+    /// Any number of heavy requests run at a time.
+    TurnsNotLimited,
+    /// A heavy request runs to its end once it has a turn.
+    SlicesNotEnded,
+    /// Background work does not yield to reads.
+    ReadsNotYieldedTo,
+    /// Every write is taken for a light one.
+    EveryWriteIsLight,
+    /// What was accepted waits for a long write behind it.
+    GroupNotEnded,
+    /// A group takes as long as the writes in it.
+    GroupTimeIgnored,
+    /// Who asks for a new report gets the last one.
+    OldReportAnswered,
+    /// Every caller has a report made.
+    ReportForEachCaller,
     /// The limit of memory refuses no growth.
     MemoryNotLimited,
     // Expiry, versions, tokens with limits, aliases, clones.

@@ -1,9 +1,12 @@
 //! Appending JSON to a byte buffer.
 
+use crate::allocator::make_room;
+
 /// Appends a JSON string, escaping only what JSON requires.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     let bytes = text.as_bytes();
+    make_room(out, bytes.len());
+    out.push(b'"');
     let mut copied = 0;
     for (at, &byte) in bytes.iter().enumerate() {
         let escape: &[u8] = match byte {
@@ -15,6 +18,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             0x08 => b"\\b",
             0x0c => b"\\f",
             0..=0x1f => {
+                make_room(out, bytes.len() - copied);
                 out.extend_from_slice(&bytes[copied..at]);
                 out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
                 copied = at + 1;
@@ -22,6 +26,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             }
             _ => continue,
         };
+        make_room(out, bytes.len() - copied);
         out.extend_from_slice(&bytes[copied..at]);
         out.extend_from_slice(escape);
         copied = at + 1;

@@ -4,7 +4,8 @@
 //! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of
 //! modules in `ARCHITECTURE.md` has their order: each uses only those above it.
 
-mod allocator;
+#[doc(hidden)]
+pub mod allocator;
 #[doc(hidden)]
 pub mod api;
 #[doc(hidden)]
@@ -79,6 +80,9 @@ pub mod vectors;
 #[doc(hidden)]
 pub mod wal;
 
+#[cfg(feature = "testing")]
+pub use allocator::refuse_from;
+pub use allocator::try_exact_room;
 pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::OpenError;
@@ -106,5 +110,5 @@ pub use storage::{CrashPoint, CrashPoints};
 pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
-pub use supervision::Task;
+pub use supervision::{Supervisor, Task};
 pub use types::{Lsn, OperationId};

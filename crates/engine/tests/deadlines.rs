@@ -3,6 +3,7 @@
 
 mod common;
 
+use kithdb_engine::catalog::Mode;
 use kithdb_engine::deadline::Cancellation;
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
@@ -134,4 +135,50 @@ fn a_write_that_waits_for_another_is_answered_at_its_own_deadline_c1_10() {
     drop(engine);
     let engine = open(&disk);
     assert_eq!(ok(&engine, "count", &json!({}))["count"], json!(id - 1), "it was not written later");
+}
+
+/// A body whose client leaves when it is looked at for the first time, which is after the request was found to be due.
+struct LeavingBody {
+    bytes: Vec<u8>,
+    cancellation: Cancellation,
+}
+
+impl AsRef<[u8]> for LeavingBody {
+    fn as_ref(&self) -> &[u8] {
+        self.cancellation.cancel();
+        &self.bytes
+    }
+}
+
+#[test]
+fn a_body_whose_client_leaves_is_not_read_to_its_end() {
+    let inline = Options { mode: Mode::Inline { seed: 1 }, ..Options::default() };
+    let engine = Engine::open(Arc::new(SimDisk::new()), inline).expect("the disk opens");
+    ok(&engine, "create_collection", &json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    let conditions: Vec<Value> = (0..1000).map(|n| json!({"key": "n", "match": {"value": n}})).collect();
+    let filter = json!({"should": conditions});
+    let update = json!({"set_payload": {"payload": {"seen": 1}, "filter": filter}});
+    let searches = json!({"searches": [{"vector": [1], "limit": 1, "filter": filter}]});
+    let bodies = [
+        ("batch_update", json!({"operations": [update]})),
+        ("delete_points", json!({"filter": filter})),
+        ("count", json!({"filter": filter})),
+        ("search_batch", searches),
+    ];
+    for (operation, body) in bodies {
+        // What would be found at the end.
+        let bytes = [body.to_string().as_bytes(), b"]"].concat();
+        let read = |leaves: bool| {
+            let cancellation = Cancellation::default();
+            let body = LeavingBody { bytes: bytes.clone(), cancellation: cancellation.clone() };
+            let (send, receive) = mpsc::channel();
+            let body: Box<dyn AsRef<[u8]> + Send + Sync> =
+                if leaves { Box::new(body) } else { Box::new(bytes.clone()) };
+            let request = Request { body, cancellation, ..common::request(operation, "c", &Value::Null) };
+            engine.execute(request, Box::new(move |result| drop(send.send(result))));
+            receive.recv().expect("every request is answered")
+        };
+        assert_eq!(read(false).expect_err("it is no JSON").code(), "bad_request", "{operation}");
+        assert_eq!(read(true), Err(Error::Cancelled), "{operation}");
+    }
 }

@@ -32,7 +32,7 @@ fn code(source: &str) -> Vec<(usize, &str)> {
     let mut lines = (1..).zip(source.lines()).peekable();
     let mut kept = Vec::new();
     while let Some((number, line)) = lines.next() {
-        let is_test = line == "#[cfg(test)]"
+        let is_test = (line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,"))
             && lines.peek().is_some_and(|(_, next)| next.starts_with("mod ") && next.ends_with('{'));
         if is_test {
             lines.by_ref().find(|(_, line)| *line == "}");
@@ -170,6 +170,44 @@ fn unsafe_appears_only_where_the_rules_allow_it() {
         }
     }
     assert!(violations.is_empty(), "unsafe code in {}", violations.join(", "));
+}
+
+/// Where threads are started: in the supervisor; by the log, whose threads a scheduler of tests may replace, and which runs in
+/// the supervisor, too; and for one call of Node, which is completed after a panic as well.
+const THREAD_STARTERS: [&str; 3] = [
+    "crates/engine/src/supervision/threads.rs",
+    "crates/engine/src/wal/group/mod.rs",
+    "crates/node/src/lib.rs",
+];
+
+#[test]
+fn threads_are_started_where_their_panics_are_caught() {
+    let mut violations = Vec::new();
+    let mut starters = Vec::new();
+    for folder in ["crates/engine/src", "crates/node/src"] {
+        for path in sources(&root().join(folder)) {
+            let relative =
+                path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
+            if relative.split('/').any(|part| matches!(part, "tests" | "tests.rs")) {
+                continue;
+            }
+            let source = read(&path);
+            // Who starts a scoped thread waits for it, and gets its panic.
+            let starts = |line: &str| {
+                (line.contains("thread::Builder::new") || line.contains("thread::spawn("))
+                    && !line.contains("spawn_scoped")
+            };
+            for (number, _) in code(&source).into_iter().filter(|(_, line)| starts(line)) {
+                match THREAD_STARTERS.iter().find(|starter| **starter == relative) {
+                    Some(starter) => starters.push(*starter),
+                    None => violations.push(format!("{relative}:{number}")),
+                }
+            }
+        }
+    }
+    assert!(violations.is_empty(), "threads that nothing supervises: {}", violations.join(", "));
+    starters.dedup();
+    assert_eq!(starters, THREAD_STARTERS);
 }
 
 /// The longest that a function may be, in lines.

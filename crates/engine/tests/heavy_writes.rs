@@ -259,35 +259,68 @@ fn what_the_edits_of_a_request_may_read_is_bounded_c2_7() {
     assert!(details["message"].as_str().expect("a message").contains("max_edited_bytes"), "{details}");
 }
 
-/// What was accepted is logged and answered, whatever comes behind it in the queue.
-#[test]
-fn a_small_write_does_not_wait_for_a_long_one_behind_it() {
+/// Queues an upsert of each list of points, which counts as one of so many bytes, and writes the queue. Says how far the
+/// collection was when each was answered.
+fn answers_of_a_queue(lists: &[(Vec<u64>, usize)]) -> Vec<(usize, u64)> {
     let engine = TestEngine::new(1);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let collection = engine.engine().catalog().collections().remove(0);
     let (send, answers) = mpsc::channel();
     let mut turn = None;
-    for (id, bytes) in [(1_u64, 100), (2, 4 << 20)] {
-        let body = json!({"points": [{"id": id, "vector": [1]}]}).to_string();
-        let updates = vec![api::upsert(body.as_bytes(), &Limits::default()).expect("an update")];
+    for (at, (ids, bytes)) in lists.iter().enumerate() {
+        let points: Vec<Value> = ids.iter().map(|id| json!({"id": id, "vector": [1]})).collect();
+        let body = json!({"points": points}).to_string();
+        let limits = Limits { max_points_per_request: 1 << 20, ..Limits::default() };
+        let updates = vec![api::upsert(body.as_bytes(), &limits).expect("an update")];
         let (send, seen) = (send.clone(), Arc::clone(&collection));
         let reply = move |result: Result<_, _>| {
             result.expect("a sound log");
-            send.send((id, seen.view().op.get())).expect("the test waits");
+            send.send((at, seen.view().op.get())).expect("the test waits");
         };
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
         let write = Write::Points { updates, batch: None, within: None };
-        let got = collection.enqueue(WriteRequest {
-            write,
-            identity: None,
-            deadline,
-            bytes,
-            reply: Box::new(reply),
-        });
+        let (bytes, reply) = (*bytes, Box::new(reply));
+        let got = collection.enqueue(WriteRequest { write, identity: None, deadline, bytes, reply });
         turn = turn.or(got);
     }
     turn.expect("nobody else writes").run();
-    assert_eq!(answers.try_iter().collect::<Vec<_>>(), [(1, 1), (2, 2)]);
+    answers.try_iter().collect()
+}
+
+/// What was accepted is logged and answered, whatever comes behind it in the queue.
+#[test]
+fn a_small_write_does_not_wait_for_a_long_one_behind_it() {
+    let answers = answers_of_a_queue(&[(vec![1], 100), (vec![2], 4 << 20)]);
+    assert_eq!(answers, [(0, 1), (1, 2)]);
+}
+
+#[test]
+fn a_group_ends_when_its_time_is_over_whatever_comes_behind_it() {
+    // It takes several times as long as a group may, though nothing says so before.
+    let answers = answers_of_a_queue(&[((0..40_000).collect(), 100), (vec![1], 100)]);
+    assert_eq!(answers, [(0, 1), (1, 2)]);
+}
+
+#[test]
+fn writes_are_classed_by_what_their_filters_may_cost() {
+    let engine = TestEngine::new(1);
+    let is_heavy = |name: &str, bytes: usize, selection: Value| {
+        engine.ok("create_collection", name, json!({"vectors": {"size": 1, "distance": "Dot"}}));
+        let text = "x".repeat(bytes);
+        let points: Vec<Value> =
+            (0..200).map(|id| json!({"id": id, "vector": [1], "payload": {"text": text}})).collect();
+        engine.ok("upsert_points", name, json!({"points": points}));
+        let collections = engine.engine().catalog().entries();
+        let entry = collections.iter().find(|entry| entry.name == name).expect("it was created");
+        let collection = Arc::clone(entry.collection().expect("it is served"));
+        let mut body = json!({"payload": {"seen": 1}});
+        body.as_object_mut().expect("an object").append(&mut selection.as_object().expect("one").clone());
+        begin(&collection, &json!({"operations": [{"set_payload": body}]})).is_some()
+    };
+    let by_text = json!({"filter": {"must": [{"key": "text", "match": {"text": "a"}}]}});
+    assert!(is_heavy("long", 10_000, by_text.clone()), "2 MB under a condition");
+    assert!(!is_heavy("short", 100, by_text), "20 KB under a condition");
+    assert!(!is_heavy("named", 10_000, json!({"points": [1, 2, 3]})), "no condition");
 }
 
 /// An engine whose every filter is resolved beside the writer, or by it.

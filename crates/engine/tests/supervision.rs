@@ -6,6 +6,7 @@ use kithdb_engine::MemoryLimit;
 use kithdb_engine::collection::{Collection, View};
 use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning};
 use kithdb_engine::error::Error;
+use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
 use kithdb_engine::supervision::{PlantedPanic, Task};
 use serde_json::{Value, json};
@@ -84,7 +85,13 @@ fn use_everything(engine: &Engine, task: Task, round: u64) {
         .map(|k| json!({"vector": [k, 1], "limit": 3, "filter": {"must_not": [{"has_id": [k]}]}}))
         .collect();
     let _ = call(engine, "search_batch", "c", &json!({"searches": searches}));
+    let _ = call(engine, "set_payload", "c", &by_filter());
     engine.when_reported(Duration::ZERO, Box::new(|| {}));
+}
+
+/// An update of the points that a filter matches.
+fn by_filter() -> Value {
+    json!({"payload": {"seen": 1}, "filter": {"must": [{"key": "k", "match": {"value": 3}}]}})
 }
 
 fn is_stopped(engine: &Engine, name: &str) -> bool {
@@ -98,8 +105,10 @@ fn panic_in(task: Task) {
     let disk = SimDisk::new();
     // The threads of one kind all begin with the task of their kind.
     let indexers = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let (lane_threads, light) = ((indexers / 2).max(1) + 1, Limits::default().light_filter_work);
     let at_start = match task {
         Task::Index => indexers,
+        Task::HeavyLane => lane_threads,
         Task::Scrub
         | Task::Tuning
         | Task::Deadlines
@@ -113,7 +122,10 @@ fn panic_in(task: Task) {
     let tuning = if task == Task::Tuning { Tuning::Measured } else { Tuning::Fixed };
     // Without a limit nothing is measured.
     let memory = if task == Task::Memory { MemoryLimit::Bytes(1 << 40) } else { MemoryLimit::None };
-    let engine = open(&disk, Options { panics_in: planted, tuning, memory, ..options() });
+    // Every update by a filter is a heavy one.
+    let light = if task == Task::HeavyLane { 0 } else { light };
+    let limits = Limits { light_filter_work: light, ..Limits::default() };
+    let engine = open(&disk, Options { panics_in: planted, tuning, memory, limits, ..options() });
     create(&engine, "c");
     create(&engine, "other");
     put(&engine, "c", 0..10).expect("it is written");
@@ -166,8 +178,9 @@ fn panic_in(task: Task) {
 
 #[test]
 fn a_panic_in_any_background_task_is_survived_and_counted() {
-    // The log's writer is another matter: see below.
-    let tasks: Vec<Task> = Task::ALL.into_iter().filter(|task| *task != Task::LogWriter).collect();
+    // The log's writer is another matter: see below. The last four are of several processes: see `attachment.rs`.
+    let others = [Task::LogWriter, Task::Folder, Task::Accept, Task::Receive, Task::Send];
+    let tasks: Vec<Task> = Task::ALL.into_iter().filter(|task| !others.contains(task)).collect();
     for some in tasks.chunks(5) {
         thread::scope(|scope| {
             for &task in some {
@@ -176,6 +189,22 @@ fn a_panic_in_any_background_task_is_survived_and_counted() {
             }
         });
     }
+}
+
+#[test]
+fn a_panic_at_the_end_of_a_turn_ends_no_thread_of_the_heavy_lane() {
+    let limits = Limits { light_filter_work: 0, ..Limits::default() };
+    let engine = open(&SimDisk::new(), Options { limits, ..options() });
+    create(&engine, "c");
+    put(&engine, "c", 0..10).expect("it is written");
+    let times = 20;
+    engine.catalog().shared().supervisor.plant(PlantedPanic { task: Task::HeavyLane, times });
+    for _ in 0..times + 1 {
+        ok(&engine, "set_payload", "c", &by_filter());
+    }
+    until("the panics", || panics(&engine, Task::HeavyLane) == u64::from(times));
+    assert_eq!(engine.catalog().shared().supervisor.restarts()[Task::HeavyLane as usize], 0);
+    engine.close();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Request bodies on their way into the engine, in buffers that are reused.
 
 use crate::completions::lock;
+use kithdb_engine::{Error, try_exact_room};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -15,16 +16,18 @@ const KEPT_LONG_BYTES: usize = 16 << 20;
 /// them. If the engine's threads freed them, both would contend for the allocator's lock at every request.
 #[derive(Default)]
 pub struct Bodies {
-    arriving: Mutex<HashMap<u32, Vec<u8>>>,
+    /// By the numbers of their calls; nothing where the system refused the memory for one.
+    arriving: Mutex<HashMap<u32, Option<Vec<u8>>>>,
     spare: Arc<Mutex<Spare>>,
 }
 
 impl Bodies {
     /// Adds a part to the body of the call `id`, which then has room for at least `capacity` bytes. The caller lets
-    /// `capacity` grow with what has arrived, and never to a length that is only announced.
+    /// `capacity` grow with what has arrived, and never to a length that is only announced. Where the system refuses the
+    /// memory, what has arrived is forgotten, the rest passed over, and the call [refused](Self::take).
     pub fn append(&self, id: u32, part: &[u8], capacity: usize) {
         let mut arriving = lock(&self.arriving);
-        let body = arriving.entry(id).or_default();
+        let Some(body) = arriving.entry(id).or_insert_with(|| Some(Vec::new())) else { return };
         let capacity = capacity.max(body.len() + part.len());
         if capacity > body.capacity() {
             let mut spare = lock(&self.spare);
@@ -37,19 +40,25 @@ impl Bodies {
                 drop((spare, refused));
             }
         }
-        body.reserve_exact(capacity - body.len());
-        body.extend_from_slice(part);
+        match try_exact_room(body, capacity - body.len()) {
+            Ok(()) => body.extend_from_slice(part),
+            Err(_) => drop(arriving.insert(id, None)),
+        }
     }
 
     /// Makes `bytes` the body of the call `id`.
     pub fn put(&self, id: u32, bytes: Vec<u8>) {
-        lock(&self.arriving).insert(id, bytes);
+        lock(&self.arriving).insert(id, Some(bytes));
     }
 
     /// The body of a call as far as it has arrived; empty when nothing has.
-    pub fn take(&self, id: u32) -> Arrived {
-        let bytes = lock(&self.arriving).remove(&id).unwrap_or_default();
-        Arrived { bytes, home: Arc::clone(&self.spare) }
+    ///
+    /// # Errors
+    /// `MemoryLimit` where the system refused the memory for it.
+    pub fn take(&self, id: u32) -> Result<Arrived, Error> {
+        let arrived = lock(&self.arriving).remove(&id).unwrap_or_else(|| Some(Vec::new()));
+        let bytes = arrived.ok_or(Error::MemoryLimit)?;
+        Ok(Arrived { bytes, home: Arc::clone(&self.spare) })
     }
 }
 

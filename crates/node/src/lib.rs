@@ -164,18 +164,19 @@ impl NativeEngine {
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing.unwrap_or_default();
-        let (body, kept) = self.body_of(id, gives_out_texts, packing & 1 != 0);
-        let completions = Arc::clone(&self.completions);
+        let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
+        let body = self.body_of(id, gives_out_texts, packing & 1 != 0);
+        let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
+        let ((body, kept), (identity, access)) = match parts {
+            Ok(parts) => parts,
+            Err(error) => return completions.push(Completion::failure(id, &error)),
+        };
         let Some(folder) = lock(&self.folder).clone() else {
             return completions.push(Completion::failure(id, &Error::NotReady));
         };
         let Some(operation) = Operation::at(operation as usize) else {
             let error = Error::Internal(format!("there is no operation {operation}"));
             return completions.push(Completion::failure(id, &error));
-        };
-        let (identity, access) = match caller_of(operation_id, limits) {
-            Ok(caller) => caller,
-            Err(error) => return completions.push(Completion::failure(id, &error)),
         };
         let now = Instant::now();
         let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
@@ -198,7 +199,6 @@ impl NativeEngine {
             identity,
             cancellation: self.calls.begin(id),
         };
-        let calls = Arc::clone(&self.calls);
         let reply: Reply = Box::new(move |result| {
             calls.end(id);
             complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
@@ -207,19 +207,22 @@ impl NativeEngine {
     }
 
     /// The body of the call `id`; with what is kept of it where texts are given out.
+    ///
+    /// # Errors
+    /// `MemoryLimit` where the system refused the memory for it.
     fn body_of(
         &self,
         id: u32,
         gives_out_texts: bool,
         is_packed: bool,
-    ) -> (Body, Option<(Arc<Handles>, Kept)>) {
-        let body = self.bodies.take(id);
+    ) -> Result<(Body, Option<(Arc<Handles>, Kept)>), Error> {
+        let body = self.bodies.take(id)?;
         if !gives_out_texts {
-            return (Box::new(body), None);
+            return Ok((Box::new(body), None));
         }
         let body = Arc::new(body);
         let kept = Kept { body: Arc::clone(&body), is_packed };
-        (Box::new(Shared(body)), Some((Arc::clone(&self.handles), kept)))
+        Ok((Box::new(Shared(body)), Some((Arc::clone(&self.handles), kept))))
     }
 
     /// Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
@@ -420,9 +423,11 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
     };
     let of_engine = options.engine_options();
     #[cfg(feature = "testing")]
-    let open: OpenEngine = Box::new(move |storage, lock| test_switches::open(storage, lock, of_engine));
+    let open: OpenEngine =
+        Box::new(move |storage, lock, supervisor| test_switches::open(storage, lock, of_engine, supervisor));
     #[cfg(not(feature = "testing"))]
-    let open: OpenEngine = Box::new(move |storage, lock| Engine::open_held(storage, lock, of_engine));
+    let open: OpenEngine =
+        Box::new(move |storage, lock, supervisor| Engine::open_held(storage, lock, of_engine, supervisor));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
 }

@@ -1,7 +1,10 @@
 //! Switches that only tests set. An addon with the feature `testing` exports `setTestSwitches`; the product does not.
 
 use crate::completions::lock;
-use kithdb_engine::{CrashPoint, CrashPoints, Engine, LockGuard, OpenError, Options, PlantedPanic, Storage};
+use kithdb_engine::{
+    CrashPoint, CrashPoints, Engine, LockGuard, OpenError, Options, PlantedPanic, Storage, Supervisor,
+    refuse_from,
+};
 use napi_derive::napi;
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +23,17 @@ pub struct TestSwitches {
     /// `TASK:TIMES`: the background task panics the next so many times. `crates/engine/src/supervision/task.rs` has the
     /// names.
     pub panic_in: Option<String>,
+    /// The system seems to refuse allocations of so many bytes and more, of buffers and arenas of the engine.
+    pub refuse_from: Option<u32>,
 }
 
-static SWITCHES: Mutex<TestSwitches> =
-    Mutex::new(TestSwitches { panics_on_request: None, eager: None, crash_point: None, panic_in: None });
+static SWITCHES: Mutex<TestSwitches> = Mutex::new(TestSwitches {
+    panics_on_request: None,
+    eager: None,
+    crash_point: None,
+    panic_in: None,
+    refuse_from: None,
+});
 
 /// Replaces all switches; those that are absent are off.
 ///
@@ -33,12 +43,18 @@ static SWITCHES: Mutex<TestSwitches> =
 pub fn set_test_switches(switches: TestSwitches) -> napi::Result<()> {
     crash_point(&switches).map_err(napi::Error::from_reason)?;
     panic_in(&switches).map_err(napi::Error::from_reason)?;
+    refuse_from(switches.refuse_from.map_or(usize::MAX, |bytes| bytes as usize));
     *lock(&SWITCHES) = switches;
     Ok(())
 }
 
 /// Opens an engine as the switches say.
-pub fn open(storage: Arc<dyn Storage>, held: LockGuard, options: Options) -> Result<Engine, OpenError> {
+pub fn open(
+    storage: Arc<dyn Storage>,
+    held: LockGuard,
+    options: Options,
+    supervisor: &Arc<Supervisor>,
+) -> Result<Engine, OpenError> {
     let (options, crash_point) = {
         let switches = lock(&SWITCHES);
         let options = if switches.eager.unwrap_or(false) { options.eager() } else { options };
@@ -50,7 +66,7 @@ pub fn open(storage: Arc<dyn Storage>, held: LockGuard, options: Options) -> Res
         Some(point) => Arc::new(CrashPoints::new(storage, point)),
         None => storage,
     };
-    Engine::open_held(storage, held, options)
+    Engine::open_held(storage, held, options, supervisor)
 }
 
 fn crash_point(switches: &TestSwitches) -> Result<Option<CrashPoint>, String> {

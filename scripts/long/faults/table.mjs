@@ -32,6 +32,7 @@ const [graphs, supervision, engine, clones, names, expiry, cursors, token] = [
   'cursors',
   'token_limits',
 ].map(program);
+const heavyWrites = program('heavy_writes');
 const query = (name) => unit(`query::tests::${name}`);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
@@ -154,6 +155,22 @@ export const DETECTED_BY = {
   NothingGivenUp: unit('deadline::tests::a_request_is_given_up_when_its_client_has_disconnected'),
   BackgroundPoisonDropped: supervision('a_panic_in_any_background_task_is_survived_and_counted'),
   MapFaultsIgnored: program('map_faults')('no_checkpoint_and_no_write_follows_what_was_read_of_a_cut_file'),
+  ParsingNotWatched: program('deadlines')('a_body_whose_client_leaves_is_not_read_to_its_end'),
+  HeavyStaysLight: unit(
+    'engine::pool::tests::a_job_that_becomes_heavy_leaves_its_place_to_another_until_its_lane_is_full',
+  ),
+  TurnsNotLimited: unit(
+    'scheduling::turnstile::tests::one_that_is_given_up_waits_no_longer_and_takes_no_turn',
+  ),
+  SlicesNotEnded: unit(
+    'scheduling::turnstile::tests::a_pause_is_due_at_the_end_of_a_slice_and_when_processors_are_wanted',
+  ),
+  ReadsNotYieldedTo: unit('scheduling::tests::background_threads_pause_while_reads_want_processors'),
+  EveryWriteIsLight: heavyWrites('writes_are_classed_by_what_their_filters_may_cost'),
+  GroupNotEnded: heavyWrites('a_small_write_does_not_wait_for_a_long_one_behind_it'),
+  GroupTimeIgnored: heavyWrites('a_group_ends_when_its_time_is_over_whatever_comes_behind_it'),
+  OldReportAnswered: program('reports')('a_report_that_is_asked_for_is_younger_than_the_question'),
+  ReportForEachCaller: program('reports')('callers_that_accept_an_older_report_cause_no_further_one'),
   PanicEndsThread: unit('supervision::tests::a_thread_goes_on_after_a_panic_and_each_is_counted'),
   MemoryNotLimited: unit(
     'memory::tests::growth_is_refused_at_nine_tenths_and_taken_up_again_below_85_hundredths',
@@ -176,6 +193,26 @@ export const DETECTED_BY = {
   OldJwtTaken: admin('ends every JWT issued before, even in the same second'),
   ForwardedIsLocal: admin('cannot be created by a remote caller, whatever a proxy calls the client'),
   SecondCredentialTaken: jest('http/permissions')('C3.3 takes no credential that is sent twice'),
+  AddressNotShared: jest('http/shares')('are a share of each address beyond a half, except for small bodies'),
+  CredentialNotShared: jest('http/shares')(
+    'are a share of each credential beyond a half, wherever it is used',
+  ),
+  EveryProxyTrusted: jest('http/client-address')('is that of the peer, whose headers do not count'),
+  FirstForwardedTaken: jest('http/client-address')(
+    'behind a trusted proxy is the last of X-Forwarded-For that none set',
+  ),
+  GrowthNotCharged: jest('http/gathered-body')(
+    'doubles its room however small its chunks are, and charges what it has',
+  ),
+  AnnouncedCharged: jest('http/gathered-body')(
+    'has room for what has arrived, at most twice as much, and never for more than its length',
+  ),
+  PaceNotWatched: jest('http/slow-bodies')('are given up when they slow down after a fast start'),
+  NewestConnectionCut: jest('http/connection-limit')(
+    'is the one of those that send nothing that was opened first, not the new one',
+  ),
+  IdlestConnectionKept: jest('http/connection-limit')('is the one that is idle for longest'),
+  StopWaitsForever: jest('process/owner')('ends at its time although the stop hangs'),
   BodyNotLimited: jest('http/framing')('and what is behind it is not executed'),
   ExpiredCounted: expiry('a_point_is_found_until_its_time_comes_and_by_no_read_from_then_on_c17'),
   RemovalNotLogged: expiry('removal_is_a_write_that_is_counted_and_stays_c17'),

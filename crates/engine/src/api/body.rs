@@ -26,6 +26,7 @@ pub(super) fn parse_with_marks<T>(
     let bytes = body.bytes();
     let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
     reader.unpack(body.floats());
+    reader.be_watched(body.watch());
     if body.strictness() == Strictness::Lenient {
         reader.pass_over_unknown();
     }

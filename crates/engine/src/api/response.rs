@@ -1,5 +1,6 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
+use crate::allocator::make_room;
 use crate::change::Skipped;
 use crate::collection::update::{SyncPlan, Synced};
 use crate::config::CollectionConfig;
@@ -224,10 +225,10 @@ pub fn write_record(out: &mut Vec<u8>, point: &PointView<'_>) {
 }
 
 fn write_shown(object: &mut ObjectWriter<'_>, point: &PointView<'_>) {
-    object.field("payload", point.payload, Vec::extend_from_slice);
+    object.field("payload", point.payload, append);
     object.field("vector", point.vectors, |out, vectors| match vectors {
         ShownVectors::Values(vectors) => vectors_to_json(vectors, out),
-        ShownVectors::Packed(json) => out.extend_from_slice(json),
+        ShownVectors::Packed(json) => append(out, json),
     });
     object.field("order_value", point.order_value, |out, value| match value {
         OrderValue::Integer(integer) => write_i64(out, integer),
@@ -276,6 +277,12 @@ fn write_vector(
         }
         VectorValue::Multi(multi) => write_list(out, multi.rows(), write_components),
     }
+}
+
+/// Appends bytes that are JSON already.
+fn append(out: &mut Vec<u8>, json: &[u8]) {
+    make_room(out, json.len());
+    out.extend_from_slice(json);
 }
 
 fn write_components(out: &mut Vec<u8>, components: &[f32]) {
@@ -329,6 +336,7 @@ pub fn write_elements<T>(
         if index > 0 {
             out.push(b',');
         }
+        make_room(out, 0);
         write(out, item);
     }
 }

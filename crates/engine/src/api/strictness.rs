@@ -1,6 +1,6 @@
 //! How strictly a body is read.
 
-use crate::json::JsonBody;
+use crate::json::{JsonBody, Watch};
 use std::cell::RefCell;
 
 /// How strictly a request is taken (C12).
@@ -22,6 +22,11 @@ pub trait RequestBody {
 
     /// The packed vectors, where it has any.
     fn floats(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// What is asked while it is read, whether to go on.
+    fn watch(&self) -> Option<Watch<'_>> {
         None
     }
 
@@ -66,6 +71,10 @@ impl RequestBody for JsonBody<'_> {
     fn floats(&self) -> Option<&[u8]> {
         JsonBody::floats(self)
     }
+
+    fn watch(&self) -> Option<Watch<'_>> {
+        JsonBody::watch(self)
+    }
 }
 
 /// A body that is read as strictly as its request says, and what was passed over in it.
@@ -105,6 +114,10 @@ impl RequestBody for BodyWithWarnings<'_> {
 
     fn floats(&self) -> Option<&[u8]> {
         self.body.floats()
+    }
+
+    fn watch(&self) -> Option<Watch<'_>> {
+        self.body.watch()
     }
 
     fn strictness(&self) -> Strictness {

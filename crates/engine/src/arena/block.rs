@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use super::{HUGE_PAGE_BYTES, LINE_BYTES};
-use crate::allocator::refuse;
+use crate::allocator::{is_refused, refuse};
 
 /// A block of zeroed memory that is never moved, aligned to a cache line.
 ///
@@ -28,6 +28,9 @@ impl Block {
     /// `catch` of the allocator.
     pub(super) fn zeroed(bytes: usize) -> Block {
         assert!(bytes > 0 && bytes <= isize::MAX as usize / 2, "a block of {bytes} bytes");
+        if is_refused(bytes) {
+            refuse(bytes);
+        }
         if bytes >= HUGE_PAGE_BYTES && cfg!(unix) {
             let start = map(bytes).unwrap_or_else(|| refuse(bytes));
             return Block { start, bytes, mapped: true };

@@ -29,7 +29,7 @@ impl SharedFolder {
         }
         let disk = RealDisk::open(path).map_err(|error| NotOpened::Folder(error.into()))?;
         let lock = claim(&disk)?;
-        let engine = open(Arc::new(disk), lock)?;
+        let engine = open(Arc::new(disk), lock, &Arc::default())?;
         Ok(SharedFolder { engine: Mutex::new(Some(Arc::new(engine))) })
     }
 

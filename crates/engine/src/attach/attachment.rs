@@ -2,14 +2,15 @@
 
 use super::frame::{self, FromOwner, PROTOCOL_VERSION, Peer, Purpose};
 use super::outgoing::Outgoing;
+use crate::allocator::try_copy;
 use crate::error::Error;
+use crate::supervision::{Supervisor, Task};
 use crate::types::Lsn;
 use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 /// Bytes that are read from the socket at a time.
@@ -24,7 +25,7 @@ pub struct Attachment {
 }
 
 /// What an attached process gets.
-pub trait Receiver: Send + 'static {
+pub trait Receiver: Send + Sync + 'static {
     /// The answer to a call.
     fn answered(&self, call: u64, result: Result<Vec<u8>, Error>);
     /// The connection is over: nothing more comes.
@@ -63,10 +64,11 @@ impl Attachment {
         socket: &Path,
         purpose: Purpose,
         patience: Duration,
+        supervisor: &Arc<Supervisor>,
     ) -> Result<(Attachment, BufReader<UnixStream>), NotConnected> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
-        let (outgoing, _) = Outgoing::start(&stream)?;
+        let (outgoing, _) = Outgoing::start(&stream, supervisor)?;
         let me = Peer { version: PROTOCOL_VERSION, pid: std::process::id(), purpose };
         outgoing.send(frame::hello(me), None);
         let greeted = Self::greeting(&stream);
@@ -100,30 +102,34 @@ impl Attachment {
         }
     }
 
-    /// Hands what comes to `receiver`, on a thread of its own, until the connection is over.
+    /// Hands what comes to `receiver`, on a thread of its own, until the connection is over. A panic ends it.
     ///
     /// # Errors
     /// When the system refuses the thread.
-    pub fn receive(&self, mut reader: BufReader<UnixStream>, receiver: impl Receiver) -> io::Result<()> {
+    pub fn receive(
+        &self,
+        mut reader: BufReader<UnixStream>,
+        receiver: impl Receiver,
+        supervisor: &Arc<Supervisor>,
+    ) -> io::Result<()> {
         let position = Arc::clone(&self.position);
         let outgoing = Arc::clone(&self.outgoing);
+        let receiver = Arc::new(receiver);
+        let (receiving, watched) = (Arc::clone(&receiver), Arc::clone(supervisor));
         let receive = move || {
             let mut bytes = Vec::new();
             while let Ok(true) = frame::read(&mut reader, &mut bytes, frame::longest()) {
-                let (call, told, result) = match FromOwner::decode(&bytes) {
-                    Some(FromOwner::Answer { call, position, envelope }) => {
-                        (call, position, Ok(envelope.to_vec()))
-                    }
-                    Some(FromOwner::Failure { call, position, error }) => (call, position, Err(error)),
-                    _ => break,
-                };
-                position.fetch_max(told.get(), Ordering::AcqRel);
-                receiver.answered(call, result);
+                let hand_over = || hand_over(&bytes, &position, &*receiving);
+                if watched.catch(Task::Receive, None, hand_over) != Ok(true) {
+                    return;
+                }
             }
+        };
+        let end = move || {
             outgoing.cut();
             receiver.lost();
         };
-        thread::Builder::new().name("kith-receive".into()).spawn(receive).map(drop)
+        supervisor.spawn_once("kith-receive", Task::Receive, receive, end).map(drop)
     }
 
     /// The position of the log that the owner told last.
@@ -135,4 +141,18 @@ impl Attachment {
     pub fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
+}
+
+/// Hands a frame to `receiver`; false for one that an owner does not send.
+fn hand_over(frame: &[u8], position: &AtomicU64, receiver: &impl Receiver) -> bool {
+    let (call, told, result) = match FromOwner::decode(frame) {
+        Some(FromOwner::Answer { call, position, envelope }) => {
+            (call, position, try_copy(envelope).map_err(|_| Error::MemoryLimit))
+        }
+        Some(FromOwner::Failure { call, position, error }) => (call, position, Err(error)),
+        _ => return false,
+    };
+    position.fetch_max(told.get(), Ordering::AcqRel);
+    receiver.answered(call, result);
+    true
 }

@@ -10,9 +10,9 @@ use super::takeover::{Entrance, Got, Owned};
 use crate::engine::{Engine, Reply, Request};
 use crate::error::Error;
 use crate::storage::LockGuard;
+use crate::supervision::{Stop, Supervisor, Task};
 use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
@@ -32,6 +32,8 @@ const CLOSING: Duration = Duration::from_secs(2);
 pub struct SharedFolder {
     inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Ends the pause of a thread after a panic.
+    stop: Arc<Stop>,
 }
 
 struct Inner {
@@ -76,7 +78,20 @@ impl SharedFolder {
     /// # Errors
     /// [`NotOpened`].
     pub fn open(path: &Path, membership: Membership, open: OpenEngine) -> Result<SharedFolder, NotOpened> {
-        let entrance = Entrance { path: path.to_path_buf(), membership, open };
+        SharedFolder::open_watched(path, membership, open, Arc::default())
+    }
+
+    /// As [`SharedFolder::open`], with the supervisor of all threads of the folder, those of the engine included.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    pub fn open_watched(
+        path: &Path,
+        membership: Membership,
+        open: OpenEngine,
+        supervisor: Arc<Supervisor>,
+    ) -> Result<SharedFolder, NotOpened> {
+        let entrance = Entrance { path: path.to_path_buf(), membership, open, supervisor };
         let got = entrance.enter(Some(Instant::now() + membership.patience), &|| false)?;
         let state = State {
             role: Role::Between,
@@ -91,7 +106,8 @@ impl SharedFolder {
             changed: Condvar::new(),
             waiting: Condvar::new(),
         });
-        let folder = SharedFolder { inner: Arc::clone(&inner), threads: Mutex::default() };
+        let folder =
+            SharedFolder { inner: Arc::clone(&inner), threads: Mutex::default(), stop: Arc::default() };
         inner.become_member(got)?;
         // A server and an exclusive owner stay what they are.
         if inner.may_change() {
@@ -102,10 +118,9 @@ impl SharedFolder {
         Ok(folder)
     }
 
-    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        // A panic here would leave calls without an answer; they are given up by their callers' deadlines.
-        let work = move || drop(catch_unwind(AssertUnwindSafe(work)));
-        self.threads.lock().push(thread::Builder::new().name(name.into()).spawn(work)?);
+    fn spawn(&self, name: &str, work: impl FnMut() + Send + 'static) -> io::Result<()> {
+        let supervisor = &self.inner.entrance.supervisor;
+        self.threads.lock().push(supervisor.spawn(name.into(), Task::Folder, &self.stop, work)?);
         Ok(())
     }
 
@@ -168,6 +183,7 @@ impl SharedFolder {
             let role = std::mem::replace(&mut state.role, Role::Between);
             (role, state.calls.take_all())
         };
+        self.stop.request();
         self.inner.changed.notify_all();
         self.inner.waiting.notify_all();
         calls.for_each(|(_, reply)| reply(Err(Error::ShuttingDown)));
@@ -276,7 +292,7 @@ impl Inner {
                 let mut state = self.state.lock();
                 state.connection += 1;
                 let receiver = Connection { inner: Arc::downgrade(self), number: state.connection };
-                attachment.receive(reader, receiver)?;
+                attachment.receive(reader, receiver, &self.entrance.supervisor)?;
                 if !state.is_closing {
                     state.role = Role::Attached(attachment);
                     state.send_all();
@@ -332,6 +348,7 @@ impl Inner {
             if let Err(error) = entered.and_then(|got| self.become_member(got)) {
                 self.failed(&error);
             }
+            self.entrance.supervisor.succeeded(Task::Folder);
         }
     }
 

@@ -235,7 +235,8 @@ pub fn read(stream: &mut impl Read, frame: &mut Vec<u8>, most: usize) -> io::Res
     if length == 0 || length > most {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of a length that none has"));
     }
-    // Memory grows with what arrives, and not with what is announced.
+    // Memory grows with what arrives, and not with what is announced. The standard library reserves so that a refusal is an
+    // error (`OutOfMemory`).
     *frame = Vec::with_capacity(length.min(FIRST_BYTES));
     if stream.take(length as u64).read_to_end(frame)? == length {
         Ok(true)

@@ -4,12 +4,14 @@ use super::frame::Purpose;
 use crate::catalog::OpenError;
 use crate::engine::Engine;
 use crate::storage::{ErrorKind, LockGuard, Storage};
+use crate::supervision::Supervisor;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Opens an engine on a folder whose lock is held.
-pub type OpenEngine = Box<dyn Fn(Arc<dyn Storage>, LockGuard) -> Result<Engine, OpenError> + Send + Sync>;
+/// Opens an engine on a folder whose lock is held. The supervisor is that of the process.
+pub type OpenEngine =
+    Box<dyn Fn(Arc<dyn Storage>, LockGuard, &Arc<Supervisor>) -> Result<Engine, OpenError> + Send + Sync>;
 
 /// How a process takes part in a folder.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::supervision::{Supervisor, Task};
 use parking_lot::{Condvar, Mutex};
 
 /// How long the other process may read nothing of what it gets before it loses the connection (C1.5).
@@ -52,17 +53,22 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Starts the thread, which ends when the connection is [cut](Self::cut), or its other end does not read.
+    /// Starts the thread, which ends when the connection is [cut](Self::cut), or its other end does not read. A panic in it
+    /// cuts the connection.
     ///
     /// # Errors
     /// When the system refuses the thread or a handle of the socket.
-    pub fn start(stream: &UnixStream) -> io::Result<(Arc<Outgoing>, JoinHandle<()>)> {
+    pub fn start(
+        stream: &UnixStream,
+        supervisor: &Arc<Supervisor>,
+    ) -> io::Result<(Arc<Outgoing>, JoinHandle<()>)> {
         let stream = stream.try_clone()?;
         stream.set_write_timeout(Some(UNREAD))?;
         let outgoing =
             Arc::new(Outgoing { stream, queue: Mutex::new(Queue::default()), arrived: Condvar::new() });
-        let writing = Arc::clone(&outgoing);
-        let thread = thread::Builder::new().name("kith-send".into()).spawn(move || writing.write_all())?;
+        let (writing, ending) = (Arc::clone(&outgoing), Arc::clone(&outgoing));
+        let (write, end) = (move || writing.write_all(), move || ending.cut());
+        let thread = supervisor.spawn_once("kith-send", Task::Send, write, end)?;
         Ok((outgoing, thread))
     }
 

@@ -6,15 +6,17 @@
 use super::address::{Address, described};
 use super::frame::{self, CallFrame, MAX_HELLO_BYTES, PROTOCOL_VERSION, Peer, Purpose, ToOwner};
 use super::outgoing::Outgoing;
+use crate::allocator::try_copy;
 use crate::deadline::Cancellation;
 use crate::engine::{Engine, Request};
 use crate::error::Error;
 use crate::recent_operations::CallIdentity;
+use crate::supervision::{Stop, Supervisor, Task};
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io::BufReader;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -74,9 +76,12 @@ struct Shared {
     me: Peer,
     running: Arc<Running>,
     hand_over: HandOver,
+    supervisor: Arc<Supervisor>,
     /// No further call is taken.
     is_closing: AtomicBool,
     connections: Mutex<HashMap<u64, Weak<Connection>>>,
+    /// Number of the next connection.
+    next: AtomicU64,
     /// Bytes under way of all connections.
     bytes: Mutex<usize>,
 }
@@ -87,6 +92,8 @@ pub struct Server {
     /// What is on the disk.
     address: Address,
     listener: UnixListener,
+    /// Ends the pause of the thread that accepts, after a panic.
+    stop: Arc<Stop>,
 }
 
 impl Server {
@@ -101,26 +108,30 @@ impl Server {
         running: Arc<Running>,
         hand_over: HandOver,
     ) -> std::io::Result<Server> {
+        let supervisor = Arc::clone(&engine.catalog().shared().supervisor);
         let me = Peer { version: PROTOCOL_VERSION, pid: std::process::id(), purpose };
         let shared = Arc::new(Shared {
             engine,
             me,
             running,
             hand_over,
+            supervisor,
             is_closing: AtomicBool::new(false),
             connections: Mutex::default(),
+            next: AtomicU64::new(0),
             bytes: Mutex::default(),
         });
         let accepting = (listener.try_clone()?, Arc::clone(&shared));
-        thread::Builder::new()
-            .name("kith-accept".into())
-            .spawn(move || accept(&accepting.0, &accepting.1))?;
-        Ok(Server { shared, address, listener })
+        let stop = Arc::<Stop>::default();
+        let accept = move || accept(&accepting.0, &accepting.1);
+        shared.supervisor.spawn("kith-accept".into(), Task::Accept, &stop, accept)?;
+        Ok(Server { shared, address, listener, stop })
     }
 
     /// Takes no further call, and no further connection.
     pub fn stop_taking(&self) {
         self.shared.is_closing.store(true, Ordering::Release);
+        self.stop.request();
         // Linux wakes the thread that accepts; elsewhere a connection does.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         let _ = UnixStream::connect(self.address.socket());
@@ -137,20 +148,20 @@ impl Drop for Server {
 
 /// Takes connections until the server closes.
 fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
-    for number in 0.. {
+    loop {
         let accepted = listener.accept();
         if shared.is_closing.load(Ordering::Acquire) {
             return;
         }
         match accepted {
             Ok((stream, _)) => {
-                let shared = Arc::clone(shared);
-                let serve = move || {
-                    serve(stream, &shared, number);
-                    shared.connections.lock().remove(&number);
-                };
+                let number = shared.next.fetch_add(1, Ordering::Relaxed);
+                let (serving, ending) = (Arc::clone(shared), Arc::clone(shared));
+                let serve = move || serve(stream, &serving, number);
+                let end = move || drop(ending.connections.lock().remove(&number));
                 // Where the system refuses the thread, the other end finds the connection closed, and tries again.
-                let _ = thread::Builder::new().name("kith-attached".into()).spawn(serve);
+                let _ = shared.supervisor.spawn_once("kith-attached", Task::Receive, serve, end);
+                shared.supervisor.succeeded(Task::Accept);
             }
             // Too many handles, as a rule.
             Err(_) => thread::sleep(LOOK_AGAIN),
@@ -160,7 +171,8 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 
 /// Serves one connection to its end.
 fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
-    let started = stream.set_read_timeout(Some(HELLO_TIME)).and_then(|()| Outgoing::start(&stream));
+    let started =
+        stream.set_read_timeout(Some(HELLO_TIME)).and_then(|()| Outgoing::start(&stream, &shared.supervisor));
     let Ok((outgoing, _)) = started else { return };
     let connection = Arc::new(Connection {
         shared: Arc::clone(shared),
@@ -168,6 +180,7 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
         flight: Mutex::default(),
         landed: Condvar::new(),
     });
+    let _ending = Ending(Arc::clone(&connection));
     let admitted = {
         let mut connections = shared.connections.lock();
         let admitted = connections.len() < MOST_CONNECTIONS;
@@ -186,7 +199,15 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
             format!("{MOST_CONNECTIONS} processes are attached to the folder, which is as many as may be");
         connection.outgoing.send(frame::refusal(&most), None);
     }
-    connection.end();
+}
+
+/// Ends a connection with its reader, after a panic too.
+struct Ending(Arc<Connection>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// A connection at the owner.
@@ -226,27 +247,33 @@ impl Connection {
         let mut bytes = Vec::new();
         while self.wait_for_room() {
             let Ok(true) = frame::read(reader, &mut bytes, frame::longest()) else { return };
-            match ToOwner::decode(&bytes) {
-                Some(ToOwner::Call(call)) => {
-                    if !self.run(&call) {
-                        return;
-                    }
-                }
-                Some(ToOwner::Cancel(call)) => {
-                    if let Some(cancellation) = self.flight.lock().calls.get(&call) {
-                        cancellation.cancel();
-                    }
-                }
-                Some(ToOwner::HandOver) if self.shared.me.purpose == Purpose::Embedded => {
-                    (self.shared.hand_over)();
-                }
-                Some(ToOwner::HandOver) => {
-                    let me = self.shared.me;
-                    let why = format!("{} serves this folder", described(me.pid, me.purpose));
-                    self.outgoing.send(frame::refusal(&why), None);
-                }
-                Some(ToOwner::Hello(_)) | None => return,
+            if self.shared.supervisor.catch(Task::Receive, None, || self.take(&bytes)) != Ok(true) {
+                return;
             }
+        }
+    }
+
+    /// Does what a frame asks for; false for one that ends the connection.
+    fn take(self: &Arc<Self>, frame: &[u8]) -> bool {
+        match ToOwner::decode(frame) {
+            Some(ToOwner::Call(call)) => self.run(&call),
+            Some(ToOwner::Cancel(call)) => {
+                if let Some(cancellation) = self.flight.lock().calls.get(&call) {
+                    cancellation.cancel();
+                }
+                true
+            }
+            Some(ToOwner::HandOver) if self.shared.me.purpose == Purpose::Embedded => {
+                (self.shared.hand_over)();
+                true
+            }
+            Some(ToOwner::HandOver) => {
+                let me = self.shared.me;
+                let why = format!("{} serves this folder", described(me.pid, me.purpose));
+                self.outgoing.send(frame::refusal(&why), None);
+                true
+            }
+            Some(ToOwner::Hello(_)) | None => false,
         }
     }
 
@@ -271,6 +298,7 @@ impl Connection {
     fn run(self: &Arc<Self>, sent: &CallFrame<'_>) -> bool {
         let (call, bytes) = (sent.call, sent.body.len());
         let cancellation = Cancellation::default();
+        let body = try_copy(sent.body);
         {
             let mut flight = self.flight.lock();
             if flight.calls.insert(call, cancellation.clone()).is_some() {
@@ -280,6 +308,11 @@ impl Connection {
             *self.shared.bytes.lock() += bytes;
         }
         let running = self.shared.running.begin();
+        let underway = Underway { connection: Arc::clone(self), call, bytes, is_answered: false };
+        let Ok(body) = body else {
+            underway.answer(Err(Error::MemoryLimit));
+            return true;
+        };
         let identity = sent.id.map(|id| CallIdentity { id, first_sent: sent.first_sent });
         let request = Request {
             operation: sent.operation,
@@ -292,16 +325,15 @@ impl Connection {
             caller: Box::default(),
             timeout: Some(Duration::from_millis(sent.timeout_ms)),
             packing: sent.packing,
-            body: Box::new(sent.body.to_vec()),
+            body: Box::new(body),
             start: Instant::now(),
             identity,
             answer_room: sent.answer_room.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
             profile: None,
             cancellation,
         };
-        let connection = Arc::clone(self);
         let reply = Box::new(move |result| {
-            connection.answer(call, bytes, result);
+            underway.answer(result);
             drop(running);
         });
         self.shared.engine.execute(request, reply);
@@ -333,6 +365,29 @@ impl Connection {
         if !self.shared.is_closing.load(Ordering::Acquire) {
             self.outgoing.cut();
             self.flight.lock().calls.values().for_each(Cancellation::cancel);
+        }
+    }
+}
+
+/// A call that runs. Dropped without an answer, because its holder panicked, it answers with that.
+struct Underway {
+    connection: Arc<Connection>,
+    call: u64,
+    bytes: usize,
+    is_answered: bool,
+}
+
+impl Underway {
+    fn answer(mut self, result: Result<Vec<u8>, Error>) {
+        self.is_answered = true;
+        self.connection.answer(self.call, self.bytes, result);
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.connection.answer(self.call, self.bytes, Err(Error::Panic));
         }
     }
 }

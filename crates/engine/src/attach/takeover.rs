@@ -7,6 +7,7 @@ use super::membership::{Membership, NotOpened, OpenEngine};
 use crate::catalog::{OpenError, claim};
 use crate::engine::Engine;
 use crate::storage::{ErrorKind, LockGuard, RealDisk};
+use crate::supervision::Supervisor;
 use std::fs;
 use std::io::BufReader;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -46,6 +47,8 @@ pub struct Entrance {
     pub path: PathBuf,
     pub membership: Membership,
     pub open: OpenEngine,
+    /// Of this process, whatever it is in the folder.
+    pub supervisor: Arc<Supervisor>,
 }
 
 impl Entrance {
@@ -76,7 +79,7 @@ impl Entrance {
     fn try_to_enter(&self) -> Result<Option<Got>, NotOpened> {
         let Membership { purpose, exclusive, read_only, .. } = self.membership;
         if !exclusive && let Some(Published { socket, .. }) = published(&self.path) {
-            match Attachment::connect(&socket, purpose, GREETING) {
+            match Attachment::connect(&socket, purpose, GREETING, &self.supervisor) {
                 Ok((attachment, reader)) if purpose == Purpose::Embedded => {
                     return Ok(Some(Got::Attached(attachment, reader)));
                 }
@@ -113,7 +116,7 @@ impl Entrance {
         let listening = if self.membership.exclusive { None } else { Address::listen(&self.path).ok() };
         // What fails below is dropped in this order: the address, then the lock.
         let kept = lock.share();
-        let engine = (self.open)(Arc::new(disk), lock);
+        let engine = (self.open)(Arc::new(disk), lock, &self.supervisor);
         match engine {
             Ok(engine) => Ok(Owned { engine: Arc::new(engine), listening, lock: kept }),
             Err(error) => {

@@ -68,11 +68,12 @@ pub fn open(
     thresholds: Thresholds,
     memory: MemoryLimit,
     mode: Mode,
+    supervisor: &Arc<Supervisor>,
 ) -> Result<Opened, OpenError> {
     let memory = Arc::new(Memory::of(memory));
     let (thresholds, limits) = memory.suit(thresholds, limits);
     let reserve = Arc::new(Reserve::open(Arc::clone(&storage)));
-    let open = || open_with(&storage, &reserve, &memory, limits, thresholds, mode);
+    let open = || open_with(&storage, &reserve, &memory, limits, thresholds, mode, supervisor);
     match open() {
         // The log writes while it is opened, and a full disk must not keep a server from starting.
         Err(OpenError::Log(LogError::Full)) if reserve.release_for_start() => open(),
@@ -87,6 +88,7 @@ fn open_with(
     limits: Limits,
     thresholds: Thresholds,
     mode: Mode,
+    supervisor: &Arc<Supervisor>,
 ) -> Result<Opened, OpenError> {
     let Found { file: saved, stale, fault: catalog_fault } = CatalogFile::load(&**storage)?;
     let stale = stale.map(|dir| (dir, saved.clone()));
@@ -108,8 +110,7 @@ fn open_with(
     // What cannot be removed now is tried again at the next start.
     replay.next_id = remove_leftovers(&**storage, &replay.slots, replay.next_id);
     let _ = storage.remove_dir_all(STAGING);
-    let supervisor = Arc::<Supervisor>::default();
-    let log = group_commit(log.with_reserve(Arc::clone(reserve)), memory, &supervisor, mode)?;
+    let log = group_commit(log.with_reserve(Arc::clone(reserve)), memory, supervisor, mode)?;
     let shared = Arc::new(Shared {
         storage: Arc::clone(storage),
         log,
@@ -123,7 +124,7 @@ fn open_with(
         clock: Default::default(),
         expired_points: Default::default(),
         checkpoints: Default::default(),
-        supervisor,
+        supervisor: Arc::clone(supervisor),
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
     let operations = std::mem::take(&mut replay.operations);

@@ -5,7 +5,7 @@ use super::pool::Priority;
 use crate::collection::{HeavyWrite, Slice, Step};
 use crate::error::Error;
 use crate::scheduling::BackgroundWork;
-use crate::supervision::{self, Supervisor, Task};
+use crate::supervision::{self, Stop, Supervisor, Task};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ const STEP: Duration = Duration::from_millis(10);
 /// The threads of the lane.
 pub struct HeavyLane {
     turns: Arc<Turns>,
+    /// Ends the pause of a thread after a panic.
+    stop: Arc<Stop>,
     resolvers: Vec<JoinHandle<()>>,
     /// Applies what takes long, one write at a time, because it cannot be interrupted for another.
     applier: Option<JoinHandle<()>>,
@@ -66,15 +68,17 @@ impl HeavyLane {
     pub fn start(threads: usize, supervisor: &Arc<Supervisor>) -> std::io::Result<HeavyLane> {
         let turns = Arc::new(Turns { supervisor: Arc::clone(supervisor), ..Turns::default() });
         // Where the system refuses a thread, those before it end when the lane is dropped.
-        let mut lane = HeavyLane { turns, resolvers: Vec::new(), applier: None };
+        let mut lane = HeavyLane { turns, stop: Arc::default(), resolvers: Vec::new(), applier: None };
         for number in 0..threads.max(1) {
             let turns = Arc::clone(&lane.turns);
-            let thread = std::thread::Builder::new().name(format!("kith-heavy-{number}"));
-            lane.resolvers.push(thread.spawn(move || turns.resolve())?);
+            let name = format!("kith-heavy-{number}");
+            lane.resolvers
+                .push(supervisor.spawn(name, Task::HeavyLane, &lane.stop, move || turns.resolve())?);
         }
         let turns = Arc::clone(&lane.turns);
-        let thread = std::thread::Builder::new().name("kith-heavy-apply".into());
-        lane.applier = Some(thread.spawn(move || turns.apply())?);
+        let apply = move || turns.apply();
+        lane.applier =
+            Some(supervisor.spawn("kith-heavy-apply".into(), Task::HeavyLane, &lane.stop, apply)?);
         Ok(lane)
     }
 
@@ -87,7 +91,7 @@ impl HeavyLane {
     /// the engine closes. False when a thread still runs then.
     pub fn close(&mut self, deadline: Option<Instant>) -> bool {
         self.turns.close();
-        // Panics of a step are caught.
+        self.stop.request();
         let resolved = supervision::join(self.resolvers.drain(..), deadline);
         self.turns.drain();
         supervision::join(self.applier.take(), deadline) && resolved
@@ -98,6 +102,7 @@ impl Drop for HeavyLane {
     /// The threads end by themselves.
     fn drop(&mut self) {
         self.turns.close();
+        self.stop.request();
         self.turns.drain();
     }
 }
@@ -144,13 +149,14 @@ impl Turns {
     /// What a thread does that resolves.
     fn resolve(&self) {
         Priority::Low.take();
-        while let Some((write, held)) = self.take() {
+        while let Some((write, bytes)) = self.take() {
+            let held = Held { turns: self, bytes };
             let work = BackgroundWork::begin();
             // A panic drops the write, which then answers with that; nothing else has seen what it did.
             let slice = Slice::until(Instant::now() + STEP);
             let step = self.supervisor.catch(Task::Write, None, || write.step(slice));
             drop(work);
-            self.put_back(step.unwrap_or(Step::Done), held);
+            self.finish(step.unwrap_or(Step::Done), held);
         }
     }
 
@@ -159,13 +165,14 @@ impl Turns {
         Priority::Low.take();
         let mut state = self.state.lock();
         loop {
-            if let Some((write, held)) = state.resolved.pop_front() {
+            if let Some((write, bytes)) = state.resolved.pop_front() {
                 drop(state);
+                let held = Held { turns: self, bytes };
                 let work = BackgroundWork::begin();
                 // As above.
                 let _ = self.supervisor.catch(Task::Write, None, || write.write());
                 drop(work);
-                self.put_back(Step::Done, held);
+                self.finish(Step::Done, held);
                 state = self.state.lock();
             } else if state.drained {
                 return;
@@ -195,9 +202,16 @@ impl Turns {
         }
     }
 
-    fn put_back(&self, step: Step, held: u64) {
+    /// Ends a turn. A panic, of a reply to a write that is refused perhaps, costs no other write its turn.
+    fn finish(&self, step: Step, held: Held<'_>) {
+        if self.supervisor.catch(Task::HeavyLane, None, || self.put_back(step, held)).is_ok() {
+            self.supervisor.succeeded(Task::HeavyLane);
+        }
+    }
+
+    fn put_back(&self, step: Step, held: Held<'_>) {
+        drop(held);
         let mut state = self.state.lock();
-        state.held_bytes -= held;
         let write = match step {
             Step::More(write) => write,
             Step::Resolved(write) => {
@@ -223,6 +237,20 @@ impl Turns {
         state.begun.push_back((write, holds));
         drop(state);
         self.arrived.notify_one();
+    }
+}
+
+/// What a write held before its turn, which is free with this, after a panic too.
+struct Held<'t> {
+    turns: &'t Turns,
+    bytes: u64,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.turns.state.lock().held_bytes -= self.bytes;
+        }
     }
 }
 

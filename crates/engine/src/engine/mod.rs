@@ -63,6 +63,7 @@ use crate::query::Totals;
 use crate::recent_operations::CallIdentity;
 use crate::scheduling::{ActiveRead, lane};
 use crate::storage::{LockGuard, Storage};
+use crate::supervision::Supervisor;
 use crate::types::Lsn;
 use answer_budget::AnswersInProgress;
 use background::Background;
@@ -321,10 +322,10 @@ impl Engine {
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
         let lock = catalog::claim(&*storage)?;
-        Engine::open_held(storage, lock, options)
+        Engine::open_held(storage, lock, options, &Arc::default())
     }
 
-    /// The same with a directory that this process has claimed already.
+    /// The same with a directory that this process has claimed already, and the supervisor of its threads.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -332,14 +333,11 @@ impl Engine {
         storage: Arc<dyn Storage>,
         lock: LockGuard,
         options: Options,
+        supervisor: &Arc<Supervisor>,
     ) -> Result<Engine, OpenError> {
-        let Opened { catalog, report, damage } = catalog::open(
-            Arc::clone(&storage),
-            options.limits,
-            options.thresholds,
-            options.memory,
-            options.mode,
-        )?;
+        let Options { limits, thresholds, memory, mode, .. } = options;
+        let opened = catalog::open(Arc::clone(&storage), limits, thresholds, memory, mode, supervisor)?;
+        let Opened { catalog, report, damage } = opened;
         #[cfg(feature = "testing")]
         if let Some(planted) = options.panics_in {
             catalog.shared().supervisor.plant(planted);

@@ -6,6 +6,7 @@ use super::point_writer::{PointOutput, PointWriter, write_hits};
 use super::profile::{Part, Profile, timed};
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
+use crate::allocator::make_room;
 use crate::api::{self, BodyWithWarnings, response, summaries};
 use crate::catalog::Use;
 use crate::collection::View;
@@ -14,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
-use crate::json::{PackedVectors, write_key};
+use crate::json::{PackedVectors, Watch, write_key};
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
@@ -26,8 +27,9 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
-    let body =
-        BodyWithWarnings::new(request.json()?, request.strictness).giving_out_texts(request.gives_out_texts);
+    let watch = || deadline.check();
+    let body = BodyWithWarnings::new(request.json()?.watched(Watch(&watch)), request.strictness)
+        .giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, mut next_cursor, begun) = (Vec::new(), Vec::new(), Instant::now());
     Read {
@@ -44,6 +46,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     .answer()?;
     for (key, value) in [("explain", &mut explanation), ("next_cursor", &mut next_cursor)] {
         if !value.is_empty() {
+            make_room(&mut out, value.len());
             out.push(b',');
             write_key(&mut out, key);
             out.append(value);

@@ -15,7 +15,9 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::json::{JsonBody, Watch};
 use crate::name::check_collection_name;
+use crate::scheduling::yield_to_reads;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,12 +69,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         drop(working);
         reply(answer);
     });
-    let prepared = catch(|| {
-        let body = BodyWithWarnings::new(request.json()?, request.strictness)
-            .giving_out_texts(request.gives_out_texts);
-        prepare(core, &request, &body).map(|prepared| (prepared, body.into_warnings()))
-    });
-    match prepared.unwrap_or(Err(Error::MemoryLimit)) {
+    match read(core, &request, &deadline) {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
@@ -112,6 +109,24 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
         }
         Err(error) => reply(Err(error)),
+    }
+}
+
+/// Reads the body, with the warnings about it, as long as somebody waits for the answer: one of many filters takes seconds.
+fn read(core: &Core, request: &Request, deadline: &Deadline) -> Result<(Prepared, Vec<String>), Error> {
+    let watch = || {
+        yield_to_reads();
+        deadline.check()
+    };
+    let prepared = catch(|| {
+        let body = request.json()?.watched(Watch(&watch));
+        let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
+        prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
+    });
+    match prepared.unwrap_or(Err(Error::MemoryLimit)) {
+        // That of the deadline has no place in the body.
+        Err(Error::Within(..)) if deadline.passed() => Err(deadline.error()),
+        prepared => prepared,
     }
 }
 
@@ -155,10 +170,14 @@ enum Prepared {
     Sync(Box<SyncRequest>),
 }
 
-/// Parses and checks everything that needs no collection (C1.6).
-fn prepare(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Prepared, Error> {
-    // Updates of points are read strictly.
-    let body = &request.json()?;
+/// Parses and checks everything that needs no collection (C1.6). `sent` is `body` with the strictness of the request: updates
+/// of points are read strictly.
+fn prepare(
+    core: &Core,
+    request: &Request,
+    sent: &BodyWithWarnings<'_>,
+    body: &JsonBody<'_>,
+) -> Result<Prepared, Error> {
     let limits = &core.limits;
     let within = request.access.as_ref().and_then(|access| access.filter());
     let points = |update: Update| {

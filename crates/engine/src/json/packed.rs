@@ -4,8 +4,9 @@
 //! body `#7:384` stands for 384 numbers from the seventh float on; it is no JSON, so no text of a client is taken for it.
 //! Only callers in the same process, or of the same user, send such bodies: over HTTP they are malformed.
 
-use super::Reader;
 use super::reader::{Result, Step};
+use super::{Reader, Watch};
+use crate::allocator::make_room;
 use crate::error::Error;
 
 /// Bytes behind the floats.
@@ -19,11 +20,12 @@ pub(super) const MARK: u8 = b'#';
 pub struct JsonBody<'a> {
     text: &'a [u8],
     floats: Option<&'a [u8]>,
+    watch: Option<Watch<'a>>,
 }
 
 impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for JsonBody<'a> {
     fn from(text: &'a T) -> JsonBody<'a> {
-        JsonBody { text: text.as_ref(), floats: None }
+        JsonBody { text: text.as_ref(), floats: None, watch: None }
     }
 }
 
@@ -40,7 +42,18 @@ impl<'a> JsonBody<'a> {
         if floats.len() % FLOAT_BYTES != 0 {
             return Err(broken());
         }
-        Ok(JsonBody { text, floats: Some(floats) })
+        Ok(JsonBody { text, floats: Some(floats), watch: None })
+    }
+
+    /// The same, which is given up when `watch` says so while it is read.
+    #[must_use]
+    pub fn watched(self, watch: Watch<'a>) -> JsonBody<'a> {
+        JsonBody { watch: Some(watch), ..self }
+    }
+
+    /// What is asked while it is read.
+    pub fn watch(&self) -> Option<Watch<'a>> {
+        self.watch
     }
 
     /// The JSON.
@@ -145,6 +158,7 @@ impl PackedVectors {
 
     /// Adds a vector, and appends what stands for it to the JSON in `out`.
     pub fn add(&mut self, components: &[f32], out: &mut Vec<u8>) {
+        make_room(&mut self.0, components.len() * FLOAT_BYTES);
         let place = format!("[{},{}]", self.0.len() / FLOAT_BYTES, components.len());
         out.extend_from_slice(place.as_bytes());
         self.0.extend(components.iter().flat_map(|component| component.to_le_bytes()));
@@ -153,6 +167,7 @@ impl PackedVectors {
     /// Makes a packed answer of the JSON in `out`.
     pub fn append_to(self, out: &mut Vec<u8>) {
         let length = out.len() as u32;
+        make_room(out, self.0.len());
         out.extend_from_slice(&self.0);
         out.extend_from_slice(&length.to_le_bytes());
     }

@@ -2,6 +2,7 @@
 //! value of a repeated key, strings with as few escapes as possible, numbers as the client wrote them.
 
 use super::reader::{Kind, Reader};
+use crate::allocator::{buffer, make_room};
 use crate::error::Error;
 use crate::json_writer::write_string;
 use std::borrow::Cow;
@@ -55,6 +56,7 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
             match reader.string()? {
                 // A string without escapes has no characters that need them.
                 Cow::Borrowed(plain) => {
+                    make_room(out, plain.len());
                     out.push(b'"');
                     out.extend_from_slice(plain.as_bytes());
                     out.push(b'"');
@@ -68,6 +70,7 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
             if !text.parse::<f64>().is_ok_and(f64::is_finite) {
                 return Err(reader.error("number out of range"));
             }
+            make_room(out, text.len());
             out.extend_from_slice(text.as_bytes());
             Ok(())
         }
@@ -132,7 +135,8 @@ fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<
         Ok(())
     })?;
     if repeated {
-        let mut kept = vec![b'{'];
+        let mut kept = buffer(out.len() - start);
+        kept.push(b'{');
         for (at, (_, range)) in fields.iter().enumerate() {
             if at > 0 {
                 kept.push(b',');

@@ -11,6 +11,7 @@ use super::backlog::{self, Backlog, Share};
 use super::turnstile::{Parker, Turnstile};
 use super::{LightRead, thread_time};
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -216,7 +217,8 @@ impl Run {
     }
 
     fn leave_light(&self) -> bool {
-        let left = self.lanes.get().is_some_and(|lanes| lanes.enter_heavy());
+        let may_leave = !PlantedFault::HeavyStaysLight.is_on();
+        let left = may_leave && self.lanes.get().is_some_and(|lanes| lanes.enter_heavy());
         if left {
             self.lane.set(Lane::Heavy);
             self.light_read.set(None);

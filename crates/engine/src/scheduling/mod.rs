@@ -13,6 +13,7 @@ mod backlog;
 pub mod lane;
 pub mod turnstile;
 
+use crate::faults::PlantedFault;
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -187,7 +188,7 @@ impl Drop for BackgroundWork {
 /// that each take far less than a millisecond, while the thread holds no lock that a read may need.
 pub fn yield_to_reads() {
     let background = READ_PRESSURE.background.load(Ordering::Relaxed);
-    if background == 0 {
+    if background == 0 || PlantedFault::ReadsNotYieldedTo.is_on() {
         // No background work is counted: this thread works for its own request, or in a simulation.
         return;
     }
@@ -291,6 +292,17 @@ mod tests {
         let later = now + RECENT_LIGHT_READ;
         assert_eq!([0, 1, 3, 4, 9].map(|light| permits(light, later)), [4, 3, 1, 1, 1]);
         assert_eq!(permits(9, now + LIGHT_CLIENTS), 4, "none was light lately");
+    }
+
+    #[test]
+    fn background_threads_pause_while_reads_want_processors() {
+        let _reads: Vec<ActiveRead> = (0..=*PROCESSORS).map(|_| ActiveRead::begin()).collect();
+        let _background: Vec<BackgroundWork> = (0..=*PROCESSORS).map(|_| BackgroundWork::begin()).collect();
+        // The thread owes what it has worked for, until it has paused for that.
+        STATE.set((Instant::now().checked_sub(MAX_WORK_STEP), MIN_PAUSE));
+        yield_to_reads();
+        let (last_call, owed) = STATE.get();
+        assert!(last_call.is_some() && owed.is_zero(), "it has not paused: {owed:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which heavy reads run: as many at once as there are processors to spare, in slices.
 
 use super::backlog::SHORT;
+use crate::faults::PlantedFault;
 use crate::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -56,6 +57,9 @@ impl Turnstile {
     /// Whether a thread that has run for `ran` since its last turn has to call [`Turnstile::pause`].
     pub fn must_pause(&self, ran: Duration, permits: usize) -> bool {
         let running = self.running.load(Ordering::Relaxed);
+        if PlantedFault::SlicesNotEnded.is_on() {
+            return false;
+        }
         running > permits || (self.waiting.load(Ordering::Relaxed) > 0 && (ran >= SLICE || running < permits))
     }
 
@@ -124,7 +128,7 @@ impl Turnstile {
 impl State {
     /// Gives turns while fewer than `permits` threads run.
     fn turn(&mut self, permits: usize) {
-        while self.running < permits {
+        while self.running < permits || PlantedFault::TurnsNotLimited.is_on() {
             let Some(at) = self.next() else { return };
             let next = self.waiting.swap_remove(at);
             self.running += 1;

@@ -47,11 +47,21 @@ pub enum Task {
     Request,
     /// The deletion of a collection.
     Deletion,
+    /// Giving heavy writes their turns.
+    HeavyLane,
+    /// Following the owners of a folder that several processes use, and answering calls whose time is over.
+    Folder,
+    /// Taking connections of processes that attach to the folder.
+    Accept,
+    /// Reading what another process of the folder sends.
+    Receive,
+    /// Writing what another process of the folder does not take at once.
+    Send,
 }
 
 impl Task {
     /// All tasks; each stands at its number.
-    pub const ALL: [Task; 22] = [
+    pub const ALL: [Task; 27] = [
         Task::Index,
         Task::Claim,
         Task::Vacuum,
@@ -74,6 +84,11 @@ impl Task {
         Task::Help,
         Task::Request,
         Task::Deletion,
+        Task::HeavyLane,
+        Task::Folder,
+        Task::Accept,
+        Task::Receive,
+        Task::Send,
     ];
 
     /// Its name in metrics and logs.
@@ -101,6 +116,11 @@ impl Task {
             Task::Help => "help",
             Task::Request => "request",
             Task::Deletion => "deletion",
+            Task::HeavyLane => "heavy_lane",
+            Task::Folder => "folder",
+            Task::Accept => "accept",
+            Task::Receive => "receive",
+            Task::Send => "send",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Starting supervised threads, and waiting for their end.
 
 use super::{Stop, Supervisor, Task};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -22,6 +23,29 @@ impl Supervisor {
     ) -> std::io::Result<JoinHandle<()>> {
         let (supervisor, stop) = (Arc::clone(self), Arc::clone(stop));
         std::thread::Builder::new().name(name).spawn(move || supervisor.run(task, &stop, work))
+    }
+
+    /// Starts a thread that does `work` once, because it belongs to one connection. A panic is counted, and ends it; `end`
+    /// runs in any case.
+    ///
+    /// # Errors
+    /// The error of the system when it refuses a thread.
+    pub fn spawn_once(
+        self: &Arc<Self>,
+        name: &str,
+        task: Task,
+        work: impl FnOnce() + Send + 'static,
+        end: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let supervisor = Arc::clone(self);
+        let both = move || {
+            // What it ended is noted.
+            let _ = supervisor.catch(task, None, work);
+            if let Err(cause) = catch_unwind(AssertUnwindSafe(end)) {
+                supervisor.note(task, None, &*cause);
+            }
+        };
+        std::thread::Builder::new().name(name.into()).spawn(both)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::storage::{ErrorKind, OtherFormat, StorageError};
 pub enum LogError {
     /// The disk is full. The records are not in the log and never will be; the log is usable.
     Full,
+    /// The system refused the memory to write the records. They are not in the log, as after [`Full`](Self::Full).
+    NoMemory,
     /// The write failed before the sync and was taken back, as after [`Full`](Self::Full); or the log could not be
     /// opened.
     Io(StorageError),
@@ -60,6 +62,7 @@ impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str("storage full"),
+            Self::NoMemory => f.write_str("the system refuses memory"),
             Self::Io(error) => write!(f, "the log could not be read or written: {error}"),
             Self::Poisoned(error) => write!(f, "the log is closed to writes after a failure: {error}"),
             Self::TooLarge { bytes } => write!(f, "a log record of {bytes} bytes is too large"),

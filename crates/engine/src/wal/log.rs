@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::allocator::try_room;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 use crate::types::{Lsn, OperationId};
@@ -381,6 +382,8 @@ impl Log {
 
     fn write_pending(&mut self) -> Result<(), LogError> {
         self.encoded.clear();
+        let bytes = usize::try_from(self.pending_bytes).unwrap_or(usize::MAX);
+        try_room(&mut self.encoded, bytes).map_err(|_| LogError::NoMemory)?;
         let mut lsn = self.written;
         for record in &self.pending {
             lsn = lsn.next();

@@ -161,8 +161,9 @@ impl Collection {
         let mut record_bytes = 0;
         let started = Instant::now();
         while record_bytes < GROUP_RECORD_BYTES {
-            let begun = !accepted.answers.is_empty();
-            if begun && (started.elapsed() >= GROUP_TIME || group.front().is_some_and(is_long)) {
+            let begun = !accepted.answers.is_empty() && !PlantedFault::GroupNotEnded.is_on();
+            let is_over = started.elapsed() >= GROUP_TIME && !PlantedFault::GroupTimeIgnored.is_on();
+            if begun && (is_over || group.front().is_some_and(is_long)) {
                 break;
             }
             let Some(request) = group.pop_front() else { break };

@@ -190,6 +190,7 @@ pub struct WriteRequest {
 pub fn refused(error: &LogError) -> Error {
     match error {
         LogError::Full => Error::StorageFull,
+        LogError::NoMemory => Error::MemoryLimit,
         // Nothing was appended; the same request can simply be sent again.
         LogError::Overloaded | LogError::Superseded => Error::Overloaded(error.public()),
         LogError::Closed => Error::ShuttingDown,

@@ -7,7 +7,9 @@ mod tests;
 
 use super::packed::MARK;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use std::borrow::Cow;
+use std::fmt;
 use std::fmt::Write as _;
 
 /// The kind of a value.
@@ -51,6 +53,20 @@ pub(super) enum Step<'a> {
 /// The greatest nesting of a body. Payloads and filters have lower limits.
 const MAX_DEPTH: usize = 160;
 
+/// Bytes of a body between two looks at whether it is still to be read: with a text in each condition two hundred
+/// microseconds, which is the most that counts as work between two calls of `yield_to_reads`.
+const BYTES_BETWEEN_LOOKS: usize = 2 << 10;
+
+/// Asked again and again while a body is read; its error ends the reading.
+#[derive(Clone, Copy)]
+pub struct Watch<'a>(pub &'a dyn Fn() -> std::result::Result<(), Error>);
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// Characters of a key that a path in a message shows: a body may have a key of a million characters.
 const KEY_SHOWN: usize = 100;
 
@@ -69,6 +85,10 @@ pub struct Reader<'a> {
     marks: Option<Vec<Mark>>,
     /// The packed vectors of the body, where it has any.
     pub(super) floats: Option<&'a [u8]>,
+    /// Whether the body is still to be read; always where there is none.
+    watch: Option<Watch<'a>>,
+    /// The byte from which on it is asked next.
+    look_at: usize,
 }
 
 /// A value that the caller has marked.
@@ -92,6 +112,8 @@ impl Clone for Reader<'_> {
             warnings: self.warnings.as_ref().map(|_| Vec::new()),
             marks: self.marks.as_ref().map(|_| Vec::new()),
             floats: self.floats,
+            watch: self.watch,
+            look_at: self.look_at,
         }
     }
 }
@@ -109,8 +131,9 @@ impl<'a> Reader<'a> {
     pub fn new(body: &'a [u8]) -> Result<Reader<'a>> {
         match std::str::from_utf8(body) {
             Ok(text) => {
-                let (path, filter_depth) = (Vec::new(), 0);
-                Ok(Reader { text, at: 0, path, filter_depth, warnings: None, marks: None, floats: None })
+                let (path, filter_depth, look_at) = (Vec::new(), 0, BYTES_BETWEEN_LOOKS);
+                let (warnings, marks, floats, watch) = (None, None, None, None);
+                Ok(Reader { text, at: 0, path, filter_depth, warnings, marks, floats, watch, look_at })
             }
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",
@@ -193,6 +216,22 @@ impl<'a> Reader<'a> {
     /// The warnings so far.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.warnings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// From now on asks `watch` every few kilobytes whether to go on.
+    pub fn be_watched(&mut self, watch: Option<Watch<'a>>) {
+        self.watch = watch.filter(|_| !PlantedFault::ParsingNotWatched.is_on());
+    }
+
+    /// Asks whether to go on, if it is time for that.
+    fn look(&mut self) -> Result<()> {
+        match self.watch {
+            Some(Watch(may_go_on)) if self.at >= self.look_at => {
+                self.look_at = self.at + BYTES_BETWEEN_LOOKS;
+                may_go_on()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// From now on values can be marked.
@@ -302,6 +341,7 @@ impl<'a> Reader<'a> {
                 return Err(self.syntax("expected ':'"));
             }
             self.at += 1;
+            self.look()?;
             field(self, &key)?;
             self.skip_space();
             match self.byte() {
@@ -335,6 +375,7 @@ impl<'a> Reader<'a> {
         }
         for index in 0.. {
             *self.path.last_mut().expect("entered above") = Step::Index(index);
+            self.look()?;
             element(self, index)?;
             self.skip_space();
             match self.byte() {

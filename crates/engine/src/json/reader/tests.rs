@@ -1,6 +1,7 @@
 use super::strings::plain_end;
 use super::*;
 use proptest::prelude::*;
+use std::cell::Cell;
 
 fn skip_all(body: &[u8]) -> Result<()> {
     let mut reader = Reader::new(body)?;
@@ -114,4 +115,28 @@ proptest! {
         let theirs = serde_json::from_str::<serde_json::Value>(&body).is_ok();
         prop_assert_eq!(skip_all(body.as_bytes()).is_ok(), theirs, "{}", body);
     }
+}
+
+#[test]
+fn a_watched_body_is_looked_at_every_few_kilobytes_and_given_up_where_it_stands() {
+    let condition = r#"{"key":"a","match":{"value":1}},"#;
+    let body = format!("[{}null]", condition.repeat(10_000));
+    let (looks, most) = (Cell::new(0), Cell::new(usize::MAX));
+    let watch = || {
+        looks.set(looks.get() + 1);
+        if looks.get() > most.get() { Err(Error::Cancelled) } else { Ok(()) }
+    };
+    let read = || {
+        looks.set(0);
+        let mut reader = Reader::new(body.as_bytes()).unwrap();
+        reader.be_watched(Some(Watch(&watch)));
+        (reader.skip(), reader.remaining())
+    };
+    assert_eq!(read(), (Ok(()), 0));
+    let expected = body.len() / BYTES_BETWEEN_LOOKS;
+    assert!((expected - 2..=expected).contains(&looks.get()), "{} of {expected}", looks.get());
+    most.set(3);
+    let (given_up, left) = read();
+    assert_eq!(given_up, Err(Error::Cancelled));
+    assert!(body.len() - left < 5 * BYTES_BETWEEN_LOOKS, "{left} bytes of {} are left", body.len());
 }

@@ -1,0 +1,72 @@
+import pino from 'pino';
+import { ProcessOwner } from '../../src/process/owner';
+import { EXIT_MS } from '../../src/process/stop-times';
+
+describe('C11.3 a process whose server is asked to stop', () => {
+  const signals = ['SIGTERM', 'SIGINT', 'SIGBREAK', 'SIGHUP'] as const;
+  const faults = ['uncaughtException', 'unhandledRejection'] as const;
+  /** Listeners of others, which a test must not call. */
+  const others = new Map<string, NodeJS.SignalsListener[]>();
+  let exit: jest.SpyInstance;
+  let flushed: number;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    for (const name of [...signals, ...faults]) {
+      others.set(name, process.listeners(name as 'SIGTERM'));
+      process.removeAllListeners(name);
+    }
+    flushed = 0;
+    exit = jest.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+  });
+  afterEach(() => {
+    for (const [name, listeners] of others) {
+      process.removeAllListeners(name);
+      listeners.forEach((listener) => process.on(name as 'SIGTERM', listener));
+    }
+    exit.mockRestore();
+    jest.useRealTimers();
+  });
+
+  function owner(): ProcessOwner {
+    return new ProcessOwner({ log: pino({ level: 'silent' }), flush: () => (flushed += 1) });
+  }
+
+  it('ends at its time although the stop hangs', () => {
+    let stops = 0;
+    owner().own({
+      ready: new Promise(() => undefined),
+      readCertificateAgain: undefined,
+      stop: () => {
+        stops += 1;
+        return new Promise(() => undefined);
+      },
+    });
+    process.emit('SIGTERM');
+    jest.advanceTimersByTime(EXIT_MS - 1);
+    expect([stops, exit.mock.calls]).toEqual([1, []]);
+    jest.advanceTimersByTime(1);
+    expect(exit.mock.calls).toEqual([[0]]);
+    expect(flushed).toBe(1);
+  });
+
+  it('ends at its time although the start hangs', () => {
+    owner();
+    process.emit('SIGTERM');
+    jest.advanceTimersByTime(EXIT_MS);
+    expect(exit.mock.calls).toEqual([[0]]);
+  });
+
+  it('ends as soon as the stop is over', async () => {
+    owner().own({
+      ready: new Promise(() => undefined),
+      readCertificateAgain: undefined,
+      stop: () => Promise.resolve(),
+    });
+    process.emit('SIGTERM');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(exit.mock.calls).toEqual([[0]]);
+    jest.advanceTimersByTime(EXIT_MS);
+    expect(exit.mock.calls).toEqual([[0]]);
+  });
+});
