@@ -109,9 +109,10 @@ describe.each(['specification', 'qdrant'] as const)(
     ];
 
     beforeAll(async () => {
-      server = await ContractServer.start(['--dialect', dialect, '--mcp', 'write'], {
+      server = await ContractServer.start(['--dialect', dialect], {
         KITHDB_ADMIN_PASSWORD: PASSWORD,
         KITHDB_AUTH_ENABLED: 'true',
+        KITHDB_MCP: 'write',
       });
       const login = await send({ port: server.port }, 'POST', '/auth/admin/login', {
         json: { password: PASSWORD },
