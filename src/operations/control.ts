@@ -109,22 +109,17 @@ async function serve(socket: Socket, work: Work): Promise<void> {
   const late = setTimeout(() => socket.destroy(), REQUEST_MS);
   const request = await requestOf(socket);
   clearTimeout(late);
-  switch (request?.kind) {
-    case 'backup':
-      audit(work, request, { outcome: await work.lease.grant(socket) });
-      break;
-    case 'health':
-      answer(socket, { health: work.services.readiness() });
-      socket.end();
-      break;
-    case undefined:
-      answer(socket, { error: 'unknown request' });
-      socket.end();
-      break;
-    default: {
-      const ended = await change(socket, request, work);
-      if (request.kind !== 'list tokens') audit(work, request, ended);
-    }
+  if (request === undefined) {
+    answer(socket, { error: 'unknown request' });
+    socket.end();
+  } else if (request.kind === 'health') {
+    answer(socket, { health: work.services.readiness() });
+    socket.end();
+  } else if (request.kind === 'backup') {
+    audit(work, request, { outcome: await work.lease.grant(socket) });
+  } else {
+    const ended = await change(socket, request, work);
+    if (request.kind !== 'list tokens') audit(work, request, ended);
   }
 }
 
