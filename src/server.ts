@@ -94,6 +94,8 @@ interface Start {
   readonly lastBackup: LastBackup;
   /** Undefined where no SDK of OpenTelemetry was registered. */
   readonly tracing: Tracing | undefined;
+  /** Takes the lines of the audit stream; undefined where there is none. */
+  readonly audit: ((line: object) => void) | undefined;
   /** Every step adds how to close what it opened. */
   readonly cleanUp: CleanUp;
 }
@@ -114,12 +116,13 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const { log } = processLog;
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
+  const audit = openAuditLog(config, cleanUp);
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
   cleanUp.add('tracing', () => tracing?.flush());
   const start: Start = {
-    ...{ config, log, lifecycle, cleanUp, snapshots, tracing },
+    ...{ config, log, lifecycle, cleanUp, snapshots, tracing, audit },
     lastBackup: new LastBackup(config.dataDir),
     state: localProcessState(config),
   };
@@ -218,7 +221,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
   const dialect = DIALECTS[config.dialect];
   const listeners = httpListeners({
     routes: allRoutes(
-      authRoutes(auth.ready, addresses),
+      authRoutes(auth.ready, addresses, requests),
       lifecycle,
       requests,
       productVersion(),
@@ -243,7 +246,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
     },
     bodyPace: DEFAULT_PACE,
     corsOrigins: config.corsOrigins,
-    requestLog: { slowMs: config.slowRequestMs, audit: openAuditLog(start) },
+    requestLog: { slowMs: config.slowRequestMs, audit: start.audit },
   });
   try {
     const { maxConnections, tls } = config;
@@ -256,7 +259,10 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
 }
 
 /** @throws StartError when the file cannot be opened: nothing is done without a line about it. */
-function openAuditLog({ config, cleanUp }: Start): ((line: object) => void) | undefined {
+function openAuditLog(
+  config: Pick<Config, 'auditLog'>,
+  cleanUp: CleanUp,
+): ((line: object) => void) | undefined {
   if (config.auditLog === undefined) {
     return undefined;
   }
@@ -361,7 +367,7 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
 
 /** Opens the socket for commands on this machine. The server works without it. */
 async function openControlSocket(
-  { config, log, lifecycle, lastBackup }: Start,
+  { config, log, lifecycle, lastBackup, audit }: Start,
   engine: Engine,
   store: AuthService,
   cleanUp: CleanUp,
@@ -386,7 +392,7 @@ async function openControlSocket(
     const readiness = () => lifecycle.readiness;
     const noteBackup = () => lastBackup.note();
     const services = {
-      ...{ staging, readiness, createAdmin, resetPassword, rotateSecret, noteBackup },
+      ...{ staging, readiness, createAdmin, resetPassword, rotateSecret, noteBackup, audit },
       tokens: store,
     };
     const control = await openControl(config.dataDir, services, log);

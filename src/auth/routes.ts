@@ -1,4 +1,5 @@
 import type { ClientAddresses } from '../http/client-address';
+import type { RequestCounts } from '../http/request-counts';
 import type { AuthRoute } from '../http/route-table';
 import { adminExists, createAdmin, login, resetPassword } from './routes/admin';
 import { stampTime } from './routes/answer';
@@ -7,10 +8,19 @@ import { createToken, deleteToken, listTokens, rotateToken } from './routes/toke
 import type { AuthService } from './service';
 
 /** Every endpoint under `/auth`, for the one route table. The service may still be opening: its endpoints wait. */
-export function authRoutes(auth: Promise<AuthService>, clients: ClientAddresses): readonly AuthRoute[] {
+export function authRoutes(
+  auth: Promise<AuthService>,
+  clients: ClientAddresses,
+  requests: Pick<RequestCounts, 'authenticated'>,
+): readonly AuthRoute[] {
   const lines: readonly Omit<AuthRoute, 'kind'>[] = [
     { method: 'GET', path: '/auth/admin/exists', permission: 'none', handlers: adminExists(auth) },
-    { method: 'POST', path: '/auth/admin/login', permission: 'none', handlers: login(auth, clients) },
+    {
+      method: 'POST',
+      path: '/auth/admin/login',
+      permission: 'none',
+      handlers: login(auth, clients, requests),
+    },
     {
       method: 'POST',
       path: '/auth/admin/reset-password',

@@ -1,3 +1,4 @@
+import type { AuditFields } from '../http/audit-fields';
 import type { Permission } from '../http/authorization';
 import { digestOf, generateToken } from './access-token';
 import { limitFields, readLimits, type FilterCheck, type LimitFields } from './limits';
@@ -81,6 +82,17 @@ export function tokenResource(token: StoredToken, raw?: string): TokenResource {
     will_expire: token.expiresAt !== null,
     permission: token.permission,
     ...(token.limits !== undefined && limitFields(token.limits)),
+  };
+}
+
+/** What the audit stream says of a token: not its value, nor the filter, which may hold data. */
+export function auditedToken({ id, name, permission, collections, filter }: TokenResource): AuditFields {
+  return {
+    id,
+    name,
+    permission,
+    ...(collections !== undefined && { collections }),
+    ...(filter !== undefined && { filtered: true }),
   };
 }
 

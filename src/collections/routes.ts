@@ -1,5 +1,7 @@
 import type { Operation } from '../engine/types';
+import { textsOf } from '../http/audit-fields';
 import type { EngineRoute } from '../http/route-table';
+import { namesInActions } from './alias-names';
 
 const failed = 'Collection operation failed';
 
@@ -80,6 +82,7 @@ export const collectionRoutes: readonly EngineRoute[] = [
     operation: 'clone_collection',
     reach: 'collection',
     namedInBody: 'name',
+    audited: (body) => textsOf(body, ['name']),
     parameters: 'collection',
     body: true,
     failed,
@@ -139,6 +142,7 @@ function changeOfAliases(path: string): EngineRoute {
     operation: 'change_aliases',
     // An alias may stand for any collection.
     reach: 'server',
+    audited: namesInActions,
     parameters: 'collection',
     body: true,
     failed,

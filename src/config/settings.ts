@@ -347,7 +347,7 @@ export const SETTINGS = {
     fallbackText: 'none',
     placeholder: 'FILE',
     about:
-      'A file to which a line of JSON is appended for each login and each change of the admin, of an access token or of a collection: who, what, when, from where, and the outcome.',
+      'A file to which a line of JSON is appended for each login and each action on the admin, on access tokens, collections and snapshots: who, what, when, from where, and the outcome.',
   }),
   maxBodyBytes: setting({
     group: 'Limits',

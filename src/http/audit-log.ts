@@ -8,6 +8,7 @@ const MODE = 0o600;
 export class AuditLog {
   readonly #fd: number;
   readonly #lines: LineWriter;
+  #isClosed = false;
 
   /** @throws Error when the file cannot be opened for appending. */
   constructor(path: string) {
@@ -15,12 +16,15 @@ export class AuditLog {
     this.#lines = new LineWriter(this.#fd, (lost) => `${JSON.stringify({ time: now(), lost })}\n`);
   }
 
+  /** Takes a line, unless it is closed. */
   readonly write = (line: object): void => {
+    if (this.#isClosed) return;
     this.#lines.write(`${JSON.stringify(line)}\n`);
   };
 
   /** Writes what is buffered and closes the file. */
   close(): void {
+    this.#isClosed = true;
     this.#lines.flush();
     closeSync(this.#fd);
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Engine, IncomingBody } from '../engine/types';
 import type { Admission, Arrival, Reservation } from './admission';
 import type { ArrivingBody } from './arriving-bodies';
+import type { AuditedBody } from './audited-body';
 import { isJson } from './content';
 import { bodyCoding } from './content-coding';
 import { bodyTooLarge, unsupportedBody, unsupportedCoding, type Failure } from './errors';
@@ -94,7 +95,13 @@ export class BodyReader {
     }
     const isCompressed = bodyCoding(exchange.request.headers['content-encoding']) === 'gzip';
     const length = isCompressed ? undefined : announcedBytes;
-    const gathered = new GatheredBody(engine, length, this.limitBytes, (bytes) => arrival.grow(bytes));
+    const gathered = new GatheredBody(
+      engine,
+      length,
+      this.limitBytes,
+      (bytes) => arrival.grow(bytes),
+      exchange.auditedBody,
+    );
     this.#reading.add(reading);
     if (isCompressed) {
       reading.beginInflating(exchange, arrival, gathered);
@@ -281,12 +288,14 @@ export class GatheredBody {
 
   /**
    * `charge` takes bytes from the budget, or says why they cannot be had. The caller adds no more than `limitBytes`.
+   * `audited` gets what is added too.
    */
   constructor(
     private readonly engine: Receiver,
     private readonly length: number | undefined,
     private readonly limitBytes: number,
     private readonly charge: (bytes: number) => Refusal | undefined,
+    private readonly audited?: Pick<AuditedBody, 'add'>,
   ) {}
 
   /** Takes a chunk, whose memory may be gone afterwards, or says why the budget has no room for it. */
@@ -302,6 +311,7 @@ export class GatheredBody {
       }
       this.#capacity = capacity;
     }
+    this.audited?.add(chunk);
     this.#body ??= this.engine.receive();
     this.#body.append(chunk, this.#capacity);
     this.#filled = filled;

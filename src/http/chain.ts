@@ -9,6 +9,7 @@ import {
   type Identity,
   type OriginGuard,
 } from './authorization';
+import { AuditedBody } from './audited-body';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
 import {
   authenticationClosed,
@@ -29,6 +30,7 @@ import { ParameterValidator, withOperationId, type ParameterResult } from './par
 import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
+import type { RequestLogOptions } from './request-log';
 import type { PathParams } from './target';
 import {
   COLLECTION_PARAMETER,
@@ -54,6 +56,8 @@ export interface ChainServices extends EngineCallServices {
     readonly authBodyBytes: number;
   };
   readonly bodyPace: BodyPace;
+  /** Which requests are logged beside those that the level of the log has. */
+  readonly requestLog?: RequestLogOptions;
 }
 
 /** A request that may be admitted. */
@@ -89,6 +93,10 @@ export class Chain {
    */
   run(exchange: Exchange, route: Route, params: PathParams, pass?: () => void): void {
     exchange.route = route;
+    if (params.undecodable.length === 0) {
+      // Who was refused also is on record with what was asked for.
+      exchange.params = params.values;
+    }
     const proceed = (refused: Verdict): void => {
       if (refused !== undefined) {
         exchange.fail(refused);
@@ -216,7 +224,6 @@ export class Chain {
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
     } else {
-      exchange.params = params.values;
       this.#services.run(exchange, route, engine);
     }
   }
@@ -239,7 +246,6 @@ export class Chain {
     } else if (params.undecodable.length > 0) {
       exchange.fail(malformedPath());
     } else {
-      exchange.params = params.values;
       if (exchange.expectsContinue) {
         exchange.response.writeContinue();
       }
@@ -289,6 +295,9 @@ export class Chain {
       this.#checkParameters({ exchange, route, engine, client, reservation, collection, body }, params);
     };
     if (route.body && exchange.announcedBytes !== 0) {
+      if (route.audited !== undefined && this.services.requestLog?.audit !== undefined) {
+        exchange.auditedBody = new AuditedBody(route.audited);
+      }
       this.#bodies.read(exchange, client, engine, (outcome) => {
         this.#afterBody(exchange, outcome, proceed);
       });

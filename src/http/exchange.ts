@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer, SearchProfile } from '../engine/types';
 import { closeAfterResponse, enqueue, type Outstanding, type Refusable } from './connection';
+import type { AuditedBody } from './audited-body';
 import { COMPRESSED_ABOVE_BYTES, compress, isOnePiece, writeCompressed } from './compressed-answer';
 import { announcedLength } from './content';
 import { acceptsGzip } from './content-coding';
@@ -50,6 +51,8 @@ export class Exchange implements RouteContext, Refusable {
   principal: PrincipalKind = 'none';
   /** Whose credential it carries, such as `token 7`; undefined where none counts. */
   credential: string | undefined;
+  /** Its body, where the audit stream names parts of it. */
+  auditedBody: AuditedBody | undefined;
   /** What its searches did, where the engine took long. */
   search: SearchProfile | undefined;
   /** Its span, where requests are traced. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { RequestLog, type RequestLogOptions } from './request-log';
+import { RequestLog } from './request-log';
 import { Chain, type ChainServices } from './chain';
 import { isClosing } from './connection';
 import { CrossOrigin } from './cross-origin';
@@ -21,8 +21,6 @@ export interface HttpServices extends ChainServices {
   readonly requests: RequestCounts;
   /** Origins whose pages may call the service. */
   readonly corsOrigins: readonly string[];
-  /** Which requests are logged beside those that the level of the log has. */
-  readonly requestLog?: RequestLogOptions;
   /** Where requests are traced to; nowhere when absent, and then no header of a trace is read. */
   readonly tracing?: Tracing | undefined;
   /** False sends the points endpoints through Express too; the tests compare both. */

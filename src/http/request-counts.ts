@@ -20,8 +20,11 @@ export interface RouteCounts {
   seconds: number;
 }
 
-/** Whether a credential is one, and whether it may do what was asked. */
-export type AuthenticationOutcome = 'accepted' | 'unknown' | 'forbidden';
+/**
+ * Whether a credential is one, and whether it may do what was asked; of a login whether its password is the admin's, or was
+ * not looked at because there were too many.
+ */
+export type AuthenticationOutcome = 'accepted' | 'unknown' | 'forbidden' | 'wrong_password' | 'throttled';
 
 /** What one process counts of its requests and connections. */
 export interface RequestCounts {
@@ -31,7 +34,7 @@ export interface RequestCounts {
   readonly connections: number;
   /** Connections without a request that were cut because there were too many. */
   readonly droppedConnections: number;
-  /** Checks of credentials, by their outcome. */
+  /** Checks of credentials and of passwords, by their outcome. */
   readonly authentications: Readonly<Record<AuthenticationOutcome, number>>;
   /** Requests that were refused for load or given up because their clients were slow. */
   readonly refusals: ReadonlyMap<RefusalReason, number>;
@@ -42,7 +45,7 @@ export interface RequestCounts {
   connectionOpened(): void;
   connectionClosed(): void;
   connectionDropped(): void;
-  /** Counts a check of the credential of a request. */
+  /** Counts a check of the credential of a request, or of the password of a login. */
   authenticated(outcome: AuthenticationOutcome): void;
   refused(reason: RefusalReason): void;
   /** Every route that had a request, undefined for requests that matched none. */
@@ -58,7 +61,13 @@ export interface RequestCounts {
 export class LocalRequestCounts implements RequestCounts {
   readonly #counts = new Map<Route | undefined, RouteCounts>();
   readonly #refusals = new Map<RefusalReason, number>();
-  readonly authentications: Record<AuthenticationOutcome, number> = { accepted: 0, unknown: 0, forbidden: 0 };
+  readonly authentications: Record<AuthenticationOutcome, number> = {
+    accepted: 0,
+    unknown: 0,
+    forbidden: 0,
+    wrong_password: 0,
+    throttled: 0,
+  };
   #connections = 0;
   #droppedConnections = 0;
   #inProgress = 0;

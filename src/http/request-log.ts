@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { notedForAudit, type AuditOutcome } from './audit-fields';
 import type { ClientAddresses } from './client-address';
 import type { Exchange } from './exchange';
 import { COLLECTION_PARAMETER, isPointsRoute, type Route } from './route-table';
@@ -68,24 +69,32 @@ export class RequestLog {
       address: this.addresses.of(exchange.request),
       action: `${route.method} ${route.path}`,
       ...exchange.params,
+      ...exchange.auditedBody?.fields(),
+      ...notedForAudit(exchange.response),
       status: exchange.wasAnswered() ? exchange.response.statusCode : null,
       outcome: outcomeOf(exchange),
     };
   }
 }
 
-/** Changes of the admin, of tokens and of collections, and logins; not those of points. */
+/**
+ * Changes of the admin, of tokens, of collections and of snapshots, logins, and downloads of snapshots, which are whole
+ * collections; not changes of points.
+ */
 function isAudited(route: Route): boolean {
-  if (route.method === 'GET') {
-    return false;
+  switch (route.kind) {
+    case 'auth':
+      return route.method !== 'GET';
+    case 'service':
+      return route.isAudited;
+    case 'engine':
+      return route.permission === 'write' && !isPointsRoute(route);
+    default:
+      return false;
   }
-  return (
-    route.kind === 'auth' ||
-    (route.kind === 'engine' && route.permission === 'write' && !isPointsRoute(route))
-  );
 }
 
-function outcomeOf(exchange: Exchange): 'done' | 'refused' | 'failed' | 'aborted' {
+function outcomeOf(exchange: Exchange): AuditOutcome {
   if (!exchange.wasAnswered()) {
     return 'aborted';
   }

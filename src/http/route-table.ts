@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Operation } from '../engine/types';
+import type { ReadAudited } from './audited-body';
 import type { Exchange } from './exchange';
 import type { ParameterKind } from './parameters';
 import type { Method, RoutePermission } from './route';
@@ -34,6 +35,8 @@ export interface EngineRoute extends RouteLine {
   readonly reach: Reach;
   /** Where its body names other collections (C15). */
   readonly namedInBody?: NamedInBody;
+  /** What the audit stream names of its body, beside the parameters of the path. */
+  readonly audited?: ReadAudited;
 }
 
 /** A route of C8. */
@@ -71,6 +74,8 @@ export interface ServiceRoute extends RouteLine {
   readonly kind: 'service';
   /** The prefix of its internal failures (C1.4), without the colon. */
   readonly failed: string;
+  /** Whether the audit stream has its requests. */
+  readonly isAudited: boolean;
   /** Rejects with an `EngineError` or what is unexpected. */
   readonly serve: (call: ServiceCall) => Promise<ServiceAnswer>;
 }

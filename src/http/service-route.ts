@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { EngineError, type Engine } from '../engine/types';
+import { noteForAudit, type AuditFields } from './audit-fields';
 import { sentenceOf, type Dialect } from './dialect';
 import { engineFailure, type Failure } from './errors';
 import type { Exchange } from './exchange';
@@ -18,6 +19,8 @@ export interface ServiceCall {
   readonly request: IncomingMessage;
   /** Asks a client that waits for it to send the body. */
   readonly wantBody: () => void;
+  /** Adds fields to its line of the audit stream. */
+  readonly note: (fields: AuditFields) => void;
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
 }
@@ -65,6 +68,9 @@ export class ServiceCalls {
       request: exchange.request,
       wantBody: () => {
         if (exchange.expectsContinue) exchange.response.writeContinue();
+      },
+      note: (fields) => {
+        noteForAudit(exchange.response, fields);
       },
       signal: over.signal,
     };

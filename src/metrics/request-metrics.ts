@@ -15,7 +15,7 @@ export function requestFamilies(requests: RequestCounts): readonly Family[] {
     {
       type: 'counter',
       name: 'kithdb_authentications_total',
-      help: 'Checks of credentials: accepted, unknown or missing, or without the permission for what was asked',
+      help: 'Checks of credentials: accepted, unknown or missing, without the permission for what was asked; of logins: accepted, a wrong password, or refused without a look at it',
       samples: () => labelled('outcome', { ...requests.authentications }),
     },
     {

@@ -87,14 +87,15 @@ export function readRequest(line: string): ControlRequest | undefined {
     return undefined;
   }
   const fields = (value ?? {}) as Record<string, unknown>;
-  const { kind, folder, password } = fields;
+  const { folder, ...ordered } = fields;
+  const { kind, password } = ordered;
   if (kind === 'backup' || kind === 'health') {
     return { kind };
   }
   if ((kind === 'rotate secret' || kind === 'note backup') && typeof folder === 'string') {
     return { kind, folder };
   }
-  const order = readTokenOrder(fields);
+  const order = readTokenOrder(ordered);
   if (order !== undefined) {
     return typeof folder === 'string' ? { ...order, folder } : undefined;
   }

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { AccessTokens } from '../auth/offline-tokens';
 import type { PasswordReset } from '../auth/service';
+import { auditedToken } from '../auth/tokens';
 import { diskFull, explained, isDiskFull } from '../files/explained';
+import { textsOf, type AuditFields, type AuditOutcome } from '../http/audit-fields';
 import { listenPrivately } from './control-address';
 import {
   CONTROL_FILE,
@@ -31,6 +33,8 @@ export interface ControlServices {
   readonly tokens: AccessTokens;
   /** Notes that a whole backup was made. */
   readonly noteBackup: () => Promise<void>;
+  /** Takes a line about each request that changes something or copies the data; none are written when absent. */
+  readonly audit?: ((line: object) => void) | undefined;
 }
 
 /** The socket on which a running server takes requests of commands on its own machine. */
@@ -71,12 +75,14 @@ export async function openControl(
   const work = { dataDir, services, log, lease: new StageLease(dataDir, services.staging, log, silenceMs) };
   const server = createServer({ allowHalfOpen: true });
   const sockets = new Set<Socket>();
+  const served = new Set<Promise<void>>();
   server.maxConnections = MAX_CONNECTIONS;
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    void serve(socket, work);
+    const serving = serve(socket, work).finally(() => served.delete(serving));
+    served.add(serving);
   });
   const address = await listenPrivately(server, dataDir);
   const file = join(dataDir, CONTROL_FILE);
@@ -90,81 +96,107 @@ export async function openControl(
       );
       sockets.forEach((socket) => socket.destroy());
       await closed;
+      // What is under way is on record when the audit stream ends.
+      await Promise.allSettled(served);
       await rm(file, { force: true });
       await address.remove();
     },
   };
 }
 
+/** Answers the request of a connection, and writes what became of it to the audit stream. */
 async function serve(socket: Socket, work: Work): Promise<void> {
   const late = setTimeout(() => socket.destroy(), REQUEST_MS);
   const request = await requestOf(socket);
   clearTimeout(late);
-  switch (request?.kind) {
-    case 'backup':
-      await work.lease.grant(socket);
-      break;
-    case 'health':
-      answer(socket, { health: work.services.readiness() });
-      socket.end();
-      break;
+  if (request === undefined) {
+    answer(socket, { error: 'unknown request' });
+    socket.end();
+  } else if (request.kind === 'health') {
+    answer(socket, { health: work.services.readiness() });
+    socket.end();
+  } else if (request.kind === 'backup') {
+    audit(work, request, { outcome: await work.lease.grant(socket) });
+  } else {
+    const ended = await change(socket, request, work);
+    if (request.kind !== 'list tokens') audit(work, request, ended);
+  }
+}
+
+/** What became of a request. */
+interface Ended {
+  readonly outcome: AuditOutcome;
+  /** What it named or made. */
+  readonly fields?: AuditFields;
+}
+
+/** The line of a request. Whoever may open the socket owns the data directory, or is root. */
+function audit({ services }: Work, { kind }: ControlRequest, { outcome, fields }: Ended): void {
+  const time = new Date().toISOString();
+  services.audit?.({ time, who: 'operator', address: 'control socket', action: kind, ...fields, outcome });
+}
+
+/** A request that is for one data directory. */
+type Order = Extract<ControlRequest, { readonly folder: string }>;
+
+/** Does what was ordered. Gives why it cannot be done, nothing where there is no more to say, or the answer. */
+async function made(request: Order, services: ControlServices): Promise<string | TokensAnswer | undefined> {
+  switch (request.kind) {
     case 'create admin':
-      await change(socket, request.folder, work, async () =>
-        (await work.services.createAdmin(request.password)) ? undefined : AN_ADMIN,
-      );
-      break;
+      return (await services.createAdmin(request.password)) ? undefined : AN_ADMIN;
     case 'reset password':
-      await change(socket, request.folder, work, async () =>
-        (await work.services.resetPassword(request.password)) === 'done' ? undefined : NO_ADMIN,
-      );
-      break;
+      return (await services.resetPassword(request.password)) === 'done' ? undefined : NO_ADMIN;
     case 'rotate secret':
-      await change(socket, request.folder, work, async () =>
-        (await work.services.rotateSecret()) ? undefined : SECRET_OF_SETTING,
-      );
-      break;
+      return (await services.rotateSecret()) ? undefined : SECRET_OF_SETTING;
     case 'note backup':
-      await change(socket, request.folder, work, async () => {
-        await work.services.noteBackup();
-        return undefined;
-      });
-      break;
+      await services.noteBackup();
+      return undefined;
     case 'list tokens':
     case 'create token':
     case 'rotate token':
     case 'delete token': {
       const { folder, ...order } = request;
-      await change(socket, folder, work, () => carryOut(order, work.services.tokens));
-      break;
+      return carryOut(order, services.tokens);
     }
-    case undefined:
-      answer(socket, { error: 'unknown request' });
-      socket.end();
   }
 }
 
-/**
- * Makes a change of the directory that is served, and answers; `make` returns why it cannot be made, nothing where there is
- * no more to say, or the answer.
- */
-async function change(
-  socket: Socket,
-  folder: string,
-  { dataDir, log }: Work,
-  make: () => Promise<string | TokensAnswer | undefined>,
-): Promise<void> {
+/** Makes a change of the directory that is served, and answers. */
+async function change(socket: Socket, request: Order, { dataDir, log, services }: Work): Promise<Ended> {
+  const ended = (outcome: AuditOutcome, tokens: TokensAnswer['tokens'] = []): Ended => {
+    socket.end();
+    return { outcome, fields: { ...named(request), ...(tokens[0] && auditedToken(tokens[0])) } };
+  };
   try {
-    if ((await identityOf(dataDir)) !== folder) {
+    if ((await identityOf(dataDir)) !== request.folder) {
       answer(socket, { change: 'other folder' });
-    } else {
-      const made = await make();
-      answer(socket, typeof made === 'string' ? { error: made } : (made ?? { change: 'done' }));
+      return ended('refused');
     }
+    const outcome = await made(request, services);
+    if (typeof outcome === 'string') {
+      answer(socket, { error: outcome });
+      return ended('refused');
+    }
+    answer(socket, outcome ?? { change: 'done' });
+    return ended('done', outcome?.tokens);
   } catch (error) {
     log.error({ err: error }, 'what a command on this machine asked for could not be done');
     answer(socket, { error: isDiskFull(error) ? diskFull(dataDir) : explained(error) });
+    return ended('failed');
   }
-  socket.end();
+}
+
+/** What a request names. */
+function named(request: Order): AuditFields {
+  switch (request.kind) {
+    case 'create token':
+      return textsOf(request, ['name', 'permission']);
+    case 'rotate token':
+    case 'delete token':
+      return { id: request.id };
+    default:
+      return {};
+  }
 }
 
 /** The request of a connection, which is one line; undefined when it is none. */

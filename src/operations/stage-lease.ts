@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { damageOf } from '../auth/store/port';
+import type { AuditOutcome } from '../http/audit-fields';
 import { diskFull, explained, isDiskFull } from '../files/explained';
 import { identityOf, type BackupAnswer, type ControlAnswer } from './control-protocol';
 import { STORE_FILE } from './data-files';
@@ -35,27 +36,33 @@ export class StageLease {
     private readonly silenceMs: number,
   ) {}
 
-  /** Stages the files, answers, and removes the stage when the client ends, is lost or falls silent. */
-  async grant(socket: Socket): Promise<void> {
+  /**
+   * Stages the files, answers, and removes the stage when the client ends, is lost or falls silent. `done` means that the
+   * client had the files for as long as it wanted.
+   */
+  async grant(socket: Socket): Promise<AuditOutcome> {
     if (this.#busy) {
       answer(socket, { error: 'another backup of this server is running' });
       socket.end();
-      return;
+      return 'refused';
     }
     this.#busy = true;
+    let outcome: AuditOutcome;
     try {
-      await this.#grantTo(socket);
+      outcome = await this.#grantTo(socket);
     } finally {
       this.#busy = false;
     }
     // The end of the connection notifies the client that the stage is removed.
     socket.destroySoon();
+    return outcome;
   }
 
-  async #grantTo(socket: Socket): Promise<void> {
+  async #grantTo(socket: Socket): Promise<AuditOutcome> {
     const { staging, log, silenceMs } = this;
     const startedAt = performance.now();
     const over = endOf(socket);
+    let outcome: AuditOutcome;
     try {
       answer(socket, await this.#stage(startedAt));
       socket.setTimeout(silenceMs);
@@ -66,13 +73,16 @@ export class StageLease {
         log.warn(`backup given up: ${error}`);
         answer(socket, { error });
       }
+      outcome = why === ENDED ? 'done' : 'aborted';
     } catch (error) {
       log.error({ err: error }, 'backup failed');
       answer(socket, { error: messageFor(error, this.dataDir) });
+      outcome = 'failed';
     }
     await staging.unstage().catch((error: unknown) => {
       log.warn({ err: error }, 'what was staged for a backup cannot be removed; the next start removes it');
     });
+    return outcome;
   }
 
   async #stage(startedAt: number): Promise<BackupAnswer> {
@@ -90,11 +100,13 @@ export class StageLease {
 
 /** The event of a client that is connected and sends nothing. */
 const SILENT = 'timeout';
+/** The event of a client that is done. */
+const ENDED = 'end';
 
 /** Resolves when the client ends, when its connection is gone, or when it falls silent. */
 function endOf(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
-    for (const event of ['end', 'close', SILENT]) {
+    for (const event of [ENDED, 'close', SILENT]) {
       socket.once(event, () => {
         resolve(event);
       });

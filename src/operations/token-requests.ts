@@ -33,10 +33,14 @@ export interface TokenOutcome {
   readonly enabled: boolean;
 }
 
-/** The order of a value that may be anything; undefined for what is none. */
+/**
+ * The order of a value that may be anything; undefined for what is none. A field that is not known would be a limit of a
+ * later release, and leaving it out would make a token without it.
+ */
 export function readTokenOrder(value: Readonly<Record<string, unknown>>): TokenOrder | undefined {
-  const { kind, id, name, permission, description = null, lifetimeSeconds = null } = value;
-  const { collections, filter } = value;
+  const { kind, id, name, permission, description = null, lifetimeSeconds = null, ...rest } = value;
+  const { collections, filter, ...unknown } = rest;
+  if (Object.keys(unknown).length > 0) return undefined;
   switch (kind) {
     case 'list tokens':
       return { kind };

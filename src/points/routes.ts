@@ -1,4 +1,5 @@
 import type { Operation } from '../engine/types';
+import { textsOf } from '../http/audit-fields';
 import type { Method } from '../http/route';
 import type { EngineRoute } from '../http/route-table';
 
@@ -57,7 +58,11 @@ export const changeRoutes: readonly EngineRoute[] = [
   change('POST', '/points/payload/clear', 'clear_payload', PAYLOAD),
   change('POST', '/points/batch', 'batch_update', UPSERT),
   change('PUT', '/points/sync', 'sync_points', SYNC),
-  { ...change('PUT', '/index', 'create_field_index', INDEX), reach: 'collection' },
+  {
+    ...change('PUT', '/index', 'create_field_index', INDEX),
+    reach: 'collection',
+    audited: (body) => textsOf(body, ['field_name']),
+  },
   {
     ...change('DELETE', '/index/:field_name', 'delete_field_index', INDEX),
     reach: 'collection',

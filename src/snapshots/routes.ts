@@ -16,14 +16,19 @@ export function snapshotRoutes(service: SnapshotService): readonly ServiceRoute[
   const route = (
     [method, path, permission]: readonly [ServiceRoute['method'], string, ServiceRoute['permission']],
     serve: (call: ServiceCall) => Promise<ServiceAnswer>,
-  ): ServiceRoute => ({ kind: 'service', method, path, permission, failed, serve: refusing(serve) });
+    isAudited = true,
+  ): ServiceRoute => ({
+    ...{ kind: 'service', method, path, permission, failed, isAudited },
+    serve: refusing(serve),
+  });
+  const listing = (path: string): ServiceRoute => route(['GET', path, 'read'], list(service), false);
   return [
-    route(['GET', '/snapshots', 'read'], list(service)),
+    listing('/snapshots'),
     route(['POST', '/snapshots', 'write'], create(service)),
     route(['PUT', '/snapshots/recover', 'admin-jwt'], recoverAll(service)),
     route(['GET', `/snapshots/${ONE}`, 'admin-jwt'], download(service)),
     route(['DELETE', `/snapshots/${ONE}`, 'write'], remove(service)),
-    route(['GET', COLLECTION_PATH, 'read'], list(service)),
+    listing(COLLECTION_PATH),
     route(['POST', COLLECTION_PATH, 'write'], create(service)),
     route(['PUT', `${COLLECTION_PATH}/recover`, 'write'], recover(service)),
     route(['POST', `${COLLECTION_PATH}/upload`, 'write'], upload(service)),
@@ -64,7 +69,11 @@ function list(service: SnapshotService): Serve {
 }
 
 function create(service: SnapshotService): Serve {
-  return async (call) => ({ result: await service.create(call.engine, ownerOf(call), call.signal) });
+  return async (call) => {
+    const result = await service.create(call.engine, ownerOf(call), call.signal);
+    call.note({ snapshot_name: result.name });
+    return { result };
+  };
 }
 
 function remove({ store }: SnapshotService): Serve {
@@ -86,6 +95,7 @@ function recover(service: SnapshotService): Serve {
     const { body, warnings } = await readRecoverBody(call);
     const { engine, signal } = call;
     const name = snapshotNameOf(body.location);
+    call.note({ snapshot_name: name });
     await service.recover(engine, collectionOf(call), name, { checksum: body.checksum, signal });
     return { result: true, ...(warnings.length > 0 && { warnings }) };
   };
@@ -103,7 +113,9 @@ function recoverAll(service: SnapshotService): Serve {
   return async (call) => {
     const { body, warnings } = await readRecoverBody(call);
     const { engine, signal } = call;
-    await service.recoverAll(engine, snapshotNameOf(body.location), { checksum: body.checksum, signal });
+    const name = snapshotNameOf(body.location);
+    call.note({ snapshot_name: name });
+    await service.recoverAll(engine, name, { checksum: body.checksum, signal });
     return { result: true, ...(warnings.length > 0 && { warnings }) };
   };
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
 import pino from 'pino';
 import { settleJwtSecret } from '../../src/auth/jwt-secret';
-import { LocalPasswordHasher } from '../../src/auth/password-hashing';
+import { HashingBusy, LocalPasswordHasher } from '../../src/auth/password-hashing';
 import { MemoryStore } from '../../src/auth/store/memory';
 import { openStore } from '../../src/auth/store/open';
 import { bearer, PASSWORD, startAuth, type AuthServer } from './auth-server';
@@ -339,6 +339,28 @@ describe('C3.4 login', () => {
     const refused = await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(429);
     expect(refused.body).toEqual({ status: 'error', message: 'Too many failed logins' });
     expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  });
+
+  it('is counted by its outcome, whether the password was wrong or not looked at', async () => {
+    const { client, requests } = await start({ adminPassword: PASSWORD });
+    await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);
+    await client.post('/auth/admin/login').send({}).expect(400);
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await client.post('/auth/admin/login').send({ password: 'wrong' }).expect(401);
+    }
+    await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(429);
+    expect(requests.authentications).toEqual({
+      ...{ accepted: 1, unknown: 0, forbidden: 0 },
+      ...{ wrong_password: 5, throttled: 1 },
+    });
+  });
+
+  it('C3.4 counts as throttled where too many passwords are being checked', async () => {
+    const { client, requests } = await start({ adminPassword: PASSWORD });
+    const verify = jest.spyOn(LocalPasswordHasher.prototype, 'verify').mockRejectedValue(new HashingBusy());
+    await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(429);
+    verify.mockRestore();
+    expect(requests.authentications).toMatchObject({ accepted: 0, wrong_password: 0, throttled: 1 });
   });
 
   it('lets no more than five guesses through when many come at once', async () => {

@@ -18,6 +18,7 @@ import { ClientAddresses } from '../../src/http/client-address';
 import { createHttpServer } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
 import { DIALECTS } from '../../src/http/dialect';
+import type { RequestCounts } from '../../src/http/request-counts';
 import { Lifecycle } from '../../src/http/lifecycle';
 import { httpListeners } from '../../src/http/listener';
 import { localProcessState } from '../../src/process/state';
@@ -52,6 +53,7 @@ export interface AuthServer {
   readonly client: ReturnType<typeof supertest.agent>;
   readonly server: Server;
   readonly logged: string[];
+  readonly requests: RequestCounts;
   /** Milliseconds since 1970, by which tokens expire and logins are throttled; tests move it. */
   readonly clock: { now: number };
   /** A JWT of the admin, who exists when the configuration has a password. */
@@ -87,7 +89,7 @@ export async function startAuth(
   const clients = new ClientAddresses(listening.trustedProxies ?? []);
   const listeners = httpListeners({
     dialect: DIALECTS.specification,
-    routes: allRoutes(authRoutes(Promise.resolve(auth), clients), lifecycle, requests, '0.1.0'),
+    routes: allRoutes(authRoutes(Promise.resolve(auth), clients, requests), lifecycle, requests, '0.1.0'),
     requests,
     admission,
     addresses: new ClientAddresses([]),
@@ -117,6 +119,7 @@ export async function startAuth(
     client,
     server,
     logged,
+    requests,
     clock,
     login: async () => {
       const { body } = await client.post('/auth/admin/login').send({ password: PASSWORD }).expect(200);

@@ -42,7 +42,7 @@ describe('C3.10 creating an access token', () => {
     const { body } = await server.client
       .post('/auth/access_token')
       .set(admin)
-      .send({ name: 'ci', permission: 'write, read,write', description: 'for tests', unknown: 1 })
+      .send({ name: 'ci', permission: 'write, read,write', description: 'for tests', unknown: null })
       .expect(200);
     expect(body).toEqual({
       id: expect.any(Number),
@@ -108,12 +108,28 @@ describe('C3.10 creating an access token', () => {
     [{ ...good, will_expire: true, expires_in_seconds: 1.5 }, /^expires_in_seconds must be/],
     [{ ...good, will_expire: true, expires_in_seconds: '60' }, /^expires_in_seconds must be/],
     [{ ...good, will_expire: true, expires_in_seconds: 315_360_001 }, /^expires_in_seconds must be/],
+    [{ ...good, colections: [{ name: 'a', permission: 'read' }] }, /^colections: unknown field$/],
+    [{ ...good, wil_expire: true, expires_in_seconds: 5 }, /^wil_expire: unknown field$/],
+    [{ nme: 'n', permission: 'read' }, /^nme: unknown field$/],
+    [{ ...good, ['x'.repeat(9000)]: 1 }, /^x{64}: unknown field$/],
     [[good], 'Missing required field: name'],
     [undefined, 'Missing required field: name'],
   ])('refuses %j', async (fields, message) => {
     const before = await server.auth.tokens();
     const { body } = await server.client.post('/auth/access_token').set(admin).send(fields).expect(400);
     expect(body).toEqual({ status: 'error', message: expect.stringMatching(message) });
+    expect(await server.auth.tokens()).toEqual(before);
+  });
+
+  it('C15 refuses a limit that is misspelt, and makes no token without it', async () => {
+    const before = await server.auth.tokens();
+    const limits = { filtr: { must: { key: 'tenant', match: { value: 7 } } } };
+    const { body } = await server.client
+      .post('/auth/access_token')
+      .set(admin)
+      .send({ ...good, ...limits })
+      .expect(400);
+    expect(body).toEqual({ status: 'error', message: 'filtr: unknown field' });
     expect(await server.auth.tokens()).toEqual(before);
   });
 
@@ -152,6 +168,19 @@ describe('C3.11 listing and rotating', () => {
     expect(await readStatus(old.token)).toBe(401);
     expect(await readStatus(body.token)).toBe(412);
   });
+
+  it.each([{ collections: [{ name: 'a', permission: 'read' }] }, { filtr: {} }, { name: 'other' }])(
+    'refuses a rotation with %j, which would not change it, and the old value stays good',
+    async (fields) => {
+      const { id, token } = await create();
+      const rotate = () => server.client.post(`/auth/access_token/${id}/rotate`).set(admin);
+      const [field] = Object.keys(fields);
+      const { body } = await rotate().send(fields).expect(400);
+      expect(body).toEqual({ status: 'error', message: `${field}: unknown field` });
+      expect(await readStatus(token)).toBe(412);
+      await rotate().send({}).expect(200);
+    },
+  );
 
   it('does not rotate an expired token, nor one that is not there', async () => {
     const { id } = await create({ will_expire: true, expires_in_seconds: 60 });
@@ -246,7 +275,9 @@ describe('C3.13 who may manage tokens', () => {
     '%s %s: 401 without a good credential, 403 without admin, else it is done',
     async (method, path) => {
       const call = (headers: Record<string, string>) =>
-        server.client[method as 'post'](path).set(headers).send({ name: 'n', permission: 'read' });
+        server.client[method as 'post'](path)
+          .set(headers)
+          .send(path === '/auth/access_token' ? { name: 'n', permission: 'read' } : {});
       for (const headers of [{}, bearer('x'), bearer(generateToken()), { Authorization: 'Basic eDp5' }]) {
         const { status, body, headers: answered } = await call(headers);
         expect([status, body]).toEqual([401, UNAUTHENTICATED]);

@@ -1,21 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { engineRoutes } from '../../src/engine-routes';
 import { ContractServer, idsOf, type Json } from './contract-server';
 
-/** Requests that change or delete what a filter or a list selects, each with a key that is misspelt. */
+const ONE = { must: { key: 'n', match: { value: 1 } } };
+const POINT = { id: 1, vector: { v: [9, 9] } };
+
+/** Every operation that changes or deletes what a filter selects: where it is, a body that it takes, and its filter there. */
+const BY_FILTER: Readonly<
+  Record<string, readonly [method: string, rest: string, body: Readonly<Record<string, unknown>>, at: string]>
+> = {
+  upsert: ['PUT', '/points', { points: [POINT], update_filter: ONE }, 'update_filter'],
+  delete: ['POST', '/points/delete', { filter: ONE }, 'filter'],
+  set_payload: ['POST', '/points/payload', { payload: { a: 1 }, filter: ONE }, 'filter'],
+  overwrite_payload: ['PUT', '/points/payload', { payload: { a: 1 }, filter: ONE }, 'filter'],
+  delete_payload: ['POST', '/points/payload/delete', { keys: ['n'], filter: ONE }, 'filter'],
+  clear_payload: ['POST', '/points/payload/clear', { filter: ONE }, 'filter'],
+  update_vectors: ['PUT', '/points/vectors', { points: [POINT], update_filter: ONE }, 'update_filter'],
+  delete_vectors: ['POST', '/points/vectors/delete', { vector: ['v'], filter: ONE }, 'filter'],
+  sync: ['PUT', '/points/sync', { scope: ONE, hash_key: 'h', points: [] }, 'scope'],
+};
+
+/** The operations of a batch: each has the body of an endpoint. */
+const OF_BATCH = Object.keys(BY_FILTER).filter((operation) => operation !== 'sync');
+
+/** A body with each key misspelt that says what is selected, and with one that is unknown beside them. */
+function misspelt(body: Readonly<Record<string, unknown>>, at: string): readonly object[] {
+  const { [at]: filter, ...rest } = body;
+  const filters = [
+    { mst: ONE.must },
+    { must: { ke: 'n', match: { value: 1 } } },
+    { must: { key: 'n', mtch: { value: 1 } } },
+    { must: { key: 'n', match: { valu: 1 } } },
+    { must: [{ must_nt: ONE.must }] },
+  ];
+  return [
+    { ...rest, [at.slice(0, -1)]: filter },
+    { ...body, filtr: {} },
+    ...filters.map((wrong) => ({ ...rest, [at]: wrong })),
+  ];
+}
+
+/** Other requests that change points, each with a key that is misspelt. */
 const MISSPELT: readonly (readonly [method: string, rest: string, body: object])[] = [
-  ['POST', '/points/delete', { filtr: { must: [] } }],
-  ['POST', '/points/delete', { filter: { mst: { key: 'n', match: { value: 1 } } } }],
-  ['POST', '/points/delete', { filter: { must: { key: 'n', match: { valu: 1 } } } }],
-  ['POST', '/points/payload/clear', { points: [1], filtr: {} }],
-  ['POST', '/points/payload', { payload: { a: 1 }, filtr: {} }],
   ['POST', '/points/payload', { payload: { a: 1 }, points: [1], ky: 'b' }],
-  ['PUT', '/points/payload', { payload: { a: 1 }, filter: { must_nt: [] } }],
-  ['POST', '/points/payload/delete', { keys: ['n'], filter: { shoud: [] } }],
-  ['POST', '/points/vectors/delete', { vector: ['v'], filter: { must: { ke: 'n' } } }],
-  ['PUT', '/points/vectors', { points: [{ id: 1, vector: { v: [9, 9] } }], update_filtr: {} }],
-  ['PUT', '/points', { points: [{ id: 1, vector: { v: [9, 9] } }], update_filtr: {} }],
-  ['PUT', '/points', { points: [{ id: 1, vector: { v: [9, 9] }, paylod: {} }] }],
-  ['POST', '/points/batch', { operations: [{ delete: { filtr: {} } }] }],
-  ['POST', '/points/batch', { operations: [{ set_payload: { payload: {}, points: [1], filtr: {} } }] }],
+  ['PUT', '/points', { points: [{ ...POINT, paylod: {} }] }],
+  ['PUT', '/points/vectors', { points: [{ ...POINT, if_versio: 1 }] }],
+  ['PUT', '/points/sync', { al: true, hash_key: 'h', points: [] }],
+  ['PUT', '/points/sync', { scope: ONE, hash_key: 'h', points: [{ id: 1, vectr: { v: [9, 9] } }] }],
+  ['POST', '/points/batch', { operations: [{ delete: { filter: ONE } }], oprations: [] }],
+  ['POST', '/points/batch', { operations: [{ delete: { filter: ONE }, delte: {} }] }],
 ];
 
 describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
@@ -24,15 +57,67 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
 
   beforeAll(async () => {
     server = await ContractServer.start(dialect === 'qdrant' ? ['--dialect', 'qdrant'] : []);
-    path = await server.collection('c', { vectors: { v: { size: 2, distance: 'Dot' } } });
-    const points = [1, 2, 3].map((id) => ({ id, vector: { v: [id, 1] }, payload: { n: id } }));
-    await server.ok('PUT', `${path}/points`, { points });
+    path = await another();
   });
   afterAll(() => server.stop());
+
+  /** The path of a new collection with three points. */
+  async function another(): Promise<string> {
+    const points = [1, 2, 3].map((id) => ({ id, vector: { v: [id, 1] }, payload: { n: id } }));
+    return server.holding(points, { vectors: { v: { size: 2, distance: 'Dot' } } });
+  }
 
   it('C9.2 is named by GET /', async () => {
     expect((await server.call('GET', '/')).body.dialect).toBe(dialect);
   });
+
+  it('C1.10 every endpoint that changes points is among those that are tried with misspelt keys', () => {
+    const changing = engineRoutes.filter((route) => route.permission === 'write' && route.reach === 'points');
+    const tried = Object.values(BY_FILTER).map(([method, rest]) => `${method} ${rest}`);
+    const found = changing.map(
+      (route) => `${route.method} ${route.path.replace('/collections/:collection_name', '')}`,
+    );
+    expect([...tried, 'POST /points/batch'].sort()).toEqual(found.sort());
+    const { UpdateOperation } = JSON.parse(readFileSync('dist/openapi.json', 'utf8')).components.schemas;
+    const described = UpdateOperation.anyOf.flatMap(({ required }: { required: string[] }) => required);
+    expect([...OF_BATCH].sort()).toEqual(described.sort());
+  });
+
+  it.each(Object.entries(BY_FILTER))(
+    'C1.10 %s with a misspelt key is a 400, and nothing happens; without it is taken',
+    async (_operation, [method, rest, body, at]) => {
+      const before = await server.everything(path);
+      for (const wrong of misspelt(body, at)) {
+        expect([wrong, ...(await server.refused(method, `${path}${rest}`, wrong))]).toEqual([
+          wrong,
+          400,
+          expect.any(String),
+        ]);
+        expect([wrong, ...(await server.everything(path))]).toEqual([wrong, ...before]);
+      }
+      expect((await server.call(method, `${await another()}${rest}`, body)).status).toBe(200);
+    },
+  );
+
+  it.each(OF_BATCH)(
+    'C1.10, C1.7 %s in a batch with a misspelt key is a 400, and nothing of the batch happens; without it is taken',
+    async (operation) => {
+      const [, , body, at] = BY_FILTER[operation]!;
+      const before = await server.everything(path);
+      const batch = (one: object): object => ({
+        operations: [{ upsert: { points: [{ ...POINT, id: 9 }] } }, { [operation]: one }],
+      });
+      for (const wrong of misspelt(body, at)) {
+        expect([wrong, ...(await server.refused('POST', `${path}/points/batch`, batch(wrong)))]).toEqual([
+          wrong,
+          400,
+          expect.stringContaining('operations[1]'),
+        ]);
+        expect([wrong, ...(await server.everything(path))]).toEqual([wrong, ...before]);
+      }
+      expect((await server.call('POST', `${await another()}/points/batch`, batch(body))).status).toBe(200);
+    },
+  );
 
   it.each(MISSPELT)(
     'C1.10 %s %s with a misspelt key is a 400, and nothing happens: %j',

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { engineRoutes } from '../../src/engine-routes';
-import type { EngineRoute } from '../../src/http/route-table';
 import { reachOf } from '../../src/http/token-limits';
 import { send } from '../http/harness';
 import { ContractServer, type Json } from './contract-server';
-import { ENDPOINTS } from './endpoints';
+import { bodyOf } from './route-bodies';
 
 const PASSWORD = 'Correct-Horse-9-Battery';
 
@@ -47,59 +46,10 @@ async function token(fields: object): Promise<string> {
     .token;
 }
 
-/** Bodies of endpoints of the dialect beside those of the contract. */
-const BODIES: Readonly<Record<string, object>> = {
-  facet: { key: 'a' },
-  matrix_pairs: {},
-  matrix_offsets: {},
-  project_points: {},
-  recommend: { positive: [1] },
-  recommend_batch: { searches: [{ positive: [1] }] },
-  discover: { target: 1 },
-  discover_batch: { searches: [{ target: 1 }] },
-  search_groups: { vector: [1, 0], group_by: 'a' },
-  query_groups: { query: [1, 0], group_by: 'a' },
-  recommend_groups: { positive: [[1, 0]], group_by: 'a' },
-  create_vector_name: { dense: { size: 2, distance: 'Dot' } },
-};
-
-/** A body that the endpoint of a route takes. */
-function bodyOf({ method, path, operation }: EngineRoute): object | undefined {
-  const rest = path
-    .replace('/collections/:collection_name', '')
-    .replace(':field_name', 'a')
-    .replace(':id', '1');
-  return BODIES[operation] ?? ENDPOINTS.find((known) => known.method === method && known.path === rest)?.body;
-}
-
 const NO_ACCESS = 'Permission denied: the access token does not allow this in the collection';
 const FOR_POINTS = 'Permission denied: an access token with a filter is for points only';
-const NO_LIMITS = 'Permission denied: an access token without collections and filter required';
 
 describe('C15 collections of an access token', () => {
-  it('C15 every route refuses a foreign collection alike, whether it exists or not', async () => {
-    const own = await token({ collections: [{ name: 'tenants', permission: 'read,write' }] });
-    const routes = engineRoutes.filter(({ path }) => path.includes(':collection_name'));
-    expect(routes.length).toBeGreaterThan(30);
-    for (const route of routes) {
-      for (const name of ['foreign', 'absent', 'Tenants', 'tenants2', '%FF']) {
-        const path = route.path
-          .replace(':collection_name', name)
-          .replace(':field_name', 'a')
-          .replace(':id', '1');
-        const expected = reachOf(route) === 'server' ? NO_LIMITS : NO_ACCESS;
-        expect([route.path, name, ...(await call(own, route.method, path, bodyOf(route)))]).toEqual([
-          route.path,
-          name,
-          403,
-          expected,
-        ]);
-      }
-    }
-    expect(await ok(jwt, 'GET', '/collections/absent/exists')).toEqual({ exists: false });
-    expect(await ok(jwt, 'GET', '/collections/foreign/exists')).toEqual({ exists: true });
-  });
-
   it('C15 rights are what the permission and the collections allow, by name and by prefix', async () => {
     const reader = await token({
       permission: 'read',

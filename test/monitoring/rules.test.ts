@@ -5,10 +5,10 @@ import { ContractServer } from '../contract/contract-server';
 
 const CONTRIB = join(__dirname, '..', '..', 'contrib');
 
-/** A condition on a label: its value, where it is to be exactly this one. */
+/** A condition on a label, and the values of it that are named whole. */
 interface Selected {
   readonly label: string;
-  readonly value: string | undefined;
+  readonly values: readonly string[];
 }
 
 /** The metrics that an expression names, each with what it selects by. */
@@ -19,7 +19,7 @@ function metricsOf(expression: string): readonly (readonly [name: string, select
       [...selector.matchAll(/([a-z_]+)\s*(!?=~?)\s*"([^"]*)"/g)].map(
         ([, label = '', operator = '', value = '']) => ({
           label,
-          value: operator.endsWith('~') ? undefined : value,
+          values: operator.endsWith('~') ? value.split('|').filter((one) => /^[a-z_]+$/.test(one)) : [value],
         }),
       ),
     ],
@@ -59,11 +59,12 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
     for (const [name, selected] of named) {
       expect([...labels.keys()]).toContain(name);
       const isEmpty = labels.get(name)?.size === 0;
-      for (const { label, value } of selected.filter(({ label }) => !ADDED.has(label))) {
+      for (const { label, values } of selected.filter(({ label }) => !ADDED.has(label))) {
         // A counter that has counted nothing has no sample.
         if (isEmpty) continue;
-        const wanted = value === undefined ? label : `${label}="${value}"`;
-        expect([name, ...(labels.get(name) ?? [])]).toContain(wanted);
+        for (const wanted of [label, ...values.map((value) => `${label}="${value}"`)]) {
+          expect([name, ...(labels.get(name) ?? [])]).toContain(wanted);
+        }
       }
     }
   };

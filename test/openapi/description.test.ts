@@ -16,7 +16,7 @@ import { description, mustBeDescribed } from './description';
 
 const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((dialect) =>
   allRoutes(
-    authRoutes(new Promise(() => undefined), new ClientAddresses([])),
+    authRoutes(new Promise(() => undefined), new ClientAddresses([]), new LocalRequestCounts()),
     new Lifecycle(),
     new LocalRequestCounts(),
     '0.1.0',

@@ -92,6 +92,9 @@ def try_store(checks: Checks, kind: SearchType, store: Qdrant) -> None:
     checks.done(f"{name} async", lambda: asyncio.run(async_flow(checks, store)))
     checks.done(f"{name} drop", store.drop)
     checks.equal(f"{name} dropped", store.exists, False)
+    checks.done(f"{name} create anew", store.create)
+    checks.equal(f"{name} delete", store.delete, True)
+    checks.equal(f"{name} deleted as a whole", store.exists, False)
     checks.done(f"{name} close", store.close)
 
 
@@ -103,7 +106,10 @@ async def async_flow(checks: Checks, store: Qdrant) -> None:
     """A client of its own for this loop."""
     store._async_client = None
     await store.async_drop()
+    dropped = await store.async_exists()
     await store.async_create()
+    made = await store.async_exists()
+    checks.equal("async exists", lambda: (dropped, made), (False, True))
     await store.async_insert("hash", documents())
     await store.async_upsert("hash", documents()[:1])
     exists = await store.async_name_exists("name 1"), await store.async_name_exists("name 2")

@@ -180,6 +180,7 @@ async def async_flow(store: QdrantDocumentStore) -> list[object]:
         pages(await store.filter_documents_async(PETS)),
         contents(await store.get_documents_by_id_async(["document 3", "absent"])),
         await store.count_documents_by_filter_async(PETS),
+        (await store.get_metadata_fields_info_async())["kind"],
         await store.get_metadata_field_min_max_async("page"),
         await store.count_unique_metadata_by_filter_async(PETS, ["kind"]),
         await store.get_metadata_field_unique_values_async("kind"),
@@ -188,6 +189,9 @@ async def async_flow(store: QdrantDocumentStore) -> list[object]:
         await store.delete_by_filter_async({"field": "meta.page", "operator": "==", "value": 4}),
         pages(await store.filter_documents_async()),
         await store.delete_all_documents_async(),
+        await store.count_documents_async(),
+        await store.write_documents_async(made),
+        await store.recreate_collection_async(store.index, store.get_distance("cosine"), 26),
         await store.count_documents_async(),
         await store.close_async(),
     ]
@@ -215,8 +219,9 @@ def main(url: str, token: str) -> None:
     try_writes(checks, hybrid, is_sparse=True)
     try_sparse(checks, hybrid)
     try_deletions(checks, hybrid)
-    expected = [4, 0, 4, [1, 2, 3], [TEXTS[2]], 3, {"min": 1, "max": 4}, {"kind": 1}, (["pet", "wild"], 2), 3]
-    last = [None, 1, [2, 3], None, 0, None]
+    info = [{"type": "keyword"}, {"min": 1, "max": 4}, {"kind": 1}, (["pet", "wild"], 2)]
+    expected = [4, 0, 4, [1, 2, 3], [TEXTS[2]], 3, *info, 3]
+    last = [None, 1, [2, 3], None, 0, 4, None, 0, None]
     checks.equal("asynchronously", lambda: asyncio.run(async_flow(store_at(url, "haystack-async"))), expected + last)
     checks.done("close", dense.close)
     checks.report()

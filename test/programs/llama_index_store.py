@@ -148,6 +148,9 @@ def try_store(checks: Checks, name: str, store: QdrantVectorStore) -> None:
     checks.equal(f"{name} nothing left", lambda: texts(store.get_nodes()), [])
     checks.done(f"{name} clear", store.clear)
     checks.equal(f"{name} cleared", lambda: store.client.collection_exists(store.collection_name), False)
+    checks.equal(f"{name} add anew", lambda: store.add(nodes()), IDS)
+    checks.done(f"{name} aclear", lambda: asyncio.run(store.aclear()))
+    checks.equal(f"{name} acleared", lambda: store.client.collection_exists(store.collection_name), False)
 
 
 async def try_async(checks: Checks, name: str, store: QdrantVectorStore) -> None:

@@ -315,6 +315,8 @@ export const DETECTED_BY = {
   LimitsNotForServer: jest('contract/token-limits')(
     'C15 what is about the whole server needs a token without limits',
   ),
+  MisspeltLimitTaken: tokens('C15 refuses a limit that is misspelt, and makes no token without it'),
+  OrdersNotAudited: jest('http/audit-log')('has what commands on the machine asked the control socket for'),
 };
 
 const HARNESS = { NotHurried: 'The servers of the kill tests work in the background as those of users do.' };

@@ -2,8 +2,10 @@ import type { Request, RequestHandler } from 'express';
 import { body, type ValidationChain } from 'express-validator';
 import type { ClientAddresses } from '../../http/client-address';
 import { unauthenticated } from '../../http/errors';
+import type { AuthenticationOutcome, RequestCounts } from '../../http/request-counts';
 import { refusePassword } from '../password-policy';
-import type { AuthService } from '../service';
+import { HashingBusy } from '../password-hashing';
+import type { AuthService, LoginOutcome } from '../service';
 import { answerDone, answerEnvelope, answerFailure, answering, answerTooMany } from './answer';
 import { checked, jsonBody, loginBody, matched, missing } from './request-body';
 
@@ -108,15 +110,41 @@ function holdsAdminJwt(service: AuthService, { headers }: Request): boolean {
   return identity !== null && !(identity instanceof Promise) && identity.kind === 'admin-jwt';
 }
 
+const COUNTED: Readonly<Record<LoginOutcome['kind'], AuthenticationOutcome>> = {
+  success: 'accepted',
+  wrong: 'wrong_password',
+  throttled: 'throttled',
+};
+
+/** Counts how a login ends, one that finds no place to have its password hashed included. */
+async function counted(
+  requests: Pick<RequestCounts, 'authenticated'>,
+  ending: Promise<LoginOutcome>,
+): Promise<LoginOutcome> {
+  try {
+    const outcome = await ending;
+    requests.authenticated(COUNTED[outcome.kind]);
+    return outcome;
+  } catch (error) {
+    if (error instanceof HashingBusy) requests.authenticated('throttled');
+    throw error;
+  }
+}
+
 /** `POST /auth/admin/login` (C3.4). */
-export function login(auth: OpeningAuth, clients: ClientAddresses): readonly RequestHandler[] {
+export function login(
+  auth: OpeningAuth,
+  clients: ClientAddresses,
+  requests: Pick<RequestCounts, 'authenticated'>,
+): readonly RequestHandler[] {
   return [
     loginBody,
     checked(givenPassword()),
     answering(async (request, response) => {
       const { password } = matched<PasswordBody>(request);
       const viaUnknownProxy = clients.isPassedOnByUnknown(request);
-      const outcome = await (await auth).login(password, clients.of(request), viaUnknownProxy);
+      const ending = (await auth).login(password, clients.of(request), viaUnknownProxy);
+      const outcome = await counted(requests, ending);
       switch (outcome.kind) {
         case 'success':
           response.json({

@@ -70,6 +70,28 @@ export function checked(...chains: readonly ValidationChain[]): RequestHandler {
   };
 }
 
+/** Characters of an unknown field that its refusal repeats. */
+const MOST_ECHOED = 64;
+
+/**
+ * Refuses a field that the endpoint does not know, unless it is null (C1.10): one that is misspelt would otherwise be left
+ * out, and what it was to limit would not be limited.
+ */
+export function onlyFields(known: readonly string[]): RequestHandler {
+  return ({ body: fields }: Request, response, next) => {
+    const isObject = typeof fields === 'object' && fields !== null && !Array.isArray(fields);
+    const unknown = Object.entries(isObject ? (fields as object) : {}).find(
+      ([name, value]) => value !== null && !known.includes(name),
+    );
+    if (unknown === undefined) {
+      next();
+    } else {
+      const [name] = unknown;
+      answerFailure(response, 400, `${Array.from(name).slice(0, MOST_ECHOED).join('')}: unknown field`);
+    }
+  };
+}
+
 /** The fields that were checked; `T` says what the checks made sure of. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- matchedData has no types of its own
 export function matched<T extends object>(request: Request): T {

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import { body } from 'express-validator';
+import { noteForAudit } from '../../http/audit-fields';
 import type { AuthService } from '../service';
 import { answerEnvelope, answering } from './answer';
 import { checked, jsonBody, matched, missing } from './request-body';
@@ -18,6 +19,7 @@ export function setEnabled(auth: Promise<AuthService>): readonly RequestHandler[
     ),
     answering(async (request, response) => {
       const { enabled } = matched<{ readonly enabled: boolean }>(request);
+      noteForAudit(response, { enabled });
       answerEnvelope(response, await (await auth).setEnabled(enabled));
     }),
   ];

@@ -1,8 +1,10 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { body } from 'express-validator';
 import { filterProblem } from '../../engine/filter-problem';
+import { noteForAudit } from '../../http/audit-fields';
 import type { AuthService } from '../service';
 import {
+  auditedToken,
   readTokenRequest,
   refuseDescription,
   refuseLifetime,
@@ -13,10 +15,9 @@ import {
   tokenResource,
   type IssuedToken,
   type TokenRequest,
-  type TokenResource,
 } from '../tokens';
 import { answerDone, answerFailure, answering } from './answer';
-import { checked, jsonBody, matched, missing } from './request-body';
+import { checked, jsonBody, matched, missing, onlyFields } from './request-body';
 
 /** The service may still be opening when a request arrives; its handler waits for it. */
 type OpeningAuth = Promise<AuthService>;
@@ -30,6 +31,16 @@ interface TokenBody {
   readonly collections?: unknown;
   readonly filter?: unknown;
 }
+
+const FIELDS: readonly (keyof TokenBody)[] = [
+  'name',
+  'permission',
+  'description',
+  'will_expire',
+  'expires_in_seconds',
+  'collections',
+  'filter',
+];
 
 const CHECKS: RequestHandler = checked(
   body('name')
@@ -73,13 +84,14 @@ function accepted(refuse: (value: unknown) => string | undefined): (value: unkno
 export function createToken(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
+    onlyFields(FIELDS),
     CHECKS,
     answering(async (request, response) => {
       const asked = tokenRequest(matched<TokenBody>(request));
       if (typeof asked === 'string') {
         answerFailure(response, 400, asked);
       } else {
-        response.json(issued(await (await auth).createToken(asked)));
+        answerIssued(response, await (await auth).createToken(asked));
       }
     }),
   ];
@@ -105,9 +117,11 @@ export function listTokens(auth: OpeningAuth): readonly RequestHandler[] {
   ];
 }
 
-/** `POST /auth/access_token/{id}/rotate` (C3.11). */
+/** `POST /auth/access_token/{id}/rotate` (C3.11). It changes nothing else of the token, so a body has no field. */
 export function rotateToken(auth: OpeningAuth): readonly RequestHandler[] {
   return [
+    jsonBody,
+    onlyFields([]),
     withId(async (id, response) => {
       const outcome = await (await auth).rotateToken(id);
       if (outcome === 'unknown') {
@@ -115,7 +129,7 @@ export function rotateToken(auth: OpeningAuth): readonly RequestHandler[] {
       } else if (outcome === 'expired') {
         answerFailure(response, 400, TOKEN_EXPIRED);
       } else {
-        response.json(issued(outcome));
+        answerIssued(response, outcome);
       }
     }),
   ];
@@ -148,6 +162,8 @@ function withId(work: (id: number, response: Response) => Promise<void>): Reques
   });
 }
 
-function issued({ stored, raw }: IssuedToken): TokenResource {
-  return tokenResource(stored, raw);
+function answerIssued(response: Response, { stored, raw }: IssuedToken): void {
+  const resource = tokenResource(stored, raw);
+  noteForAudit(response, auditedToken(resource));
+  response.json(resource);
 }

@@ -17,6 +17,7 @@ import warnings
 from comparison import Comparison
 from diversity import compare_diversity
 from documents import points
+from facets import compare_facets, compare_matrices
 from filters import compare_filters
 from forms import compare_forms
 from formulas import compare_formulas
@@ -67,6 +68,8 @@ def main(url: str, token: str, seed: int) -> int:
     compare_forms(comparison, seed)
     compare_sparse(comparison, seed)
     compare_multivectors(comparison, seed)
+    compare_facets(comparison, seed)
+    compare_matrices(comparison, seed)
     compare_updates(comparison, seed)
     compare_refusals(comparison)
     compare_methods(comparison, ours)

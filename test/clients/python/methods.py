@@ -91,9 +91,6 @@ def compare_methods(comparison: Comparison, client: RecordingClient) -> None:
         "methods", "migrated", lambda client: client.scroll("migrated", limit=50, with_vectors=True)[0]
     )
 
-    comparison.same("methods", "facet", lambda client: client.facet("methods", "n", limit=3))
-    comparison.same("methods", "facet", lambda client: client.facet("methods", "absent"))
-    comparison.same("methods", "matrix", lambda client: matrix(client))
     single_node(comparison, client)
 
     for codes, calls in (({501}, NOT_IMPLEMENTED), ({404, 405}, UNKNOWN)):
@@ -134,17 +131,6 @@ def updated(client: QdrantClient) -> Any:
     )
     client.recreate_collection("again", vectors_config=models.VectorParams(size=1, distance=models.Distance.DOT))
     return client.delete_collection("again"), client.count("methods")
-
-
-def matrix(client: QdrantClient) -> Any:
-    """The sample is all points, so that both draw the same; the offsets name the same pairs."""
-    pairs = client.search_matrix_pairs("methods", sample=5, limit=4).pairs
-    offsets = client.search_matrix_offsets("methods", sample=5, limit=4)
-    by_offsets = [
-        (offsets.ids[row], offsets.ids[column])
-        for row, column in zip(offsets.offsets_row, offsets.offsets_col, strict=True)
-    ]
-    return sorted((pair.a, pair.b) for pair in pairs), sorted(by_offsets)
 
 
 def single_node(comparison: Comparison, client: QdrantClient) -> None:

@@ -1,7 +1,7 @@
 """
 One flow through every endpoint group with whatever release of qdrant-client is on the path (C9.1, C1.1).
 
-    python releases.py URL TOKEN
+    python releases.py URL TOKEN DIALECT
 
 Prints the release and the calls that were made. Fails where an answer cannot be read or is not the expected one.
 """
@@ -104,16 +104,60 @@ def read(flow: Flow) -> None:
         equal([ids(hits) for hits in flow.search_batch(COLLECTION, [one])], [[8]])
 
 
-def refused(flow: Flow) -> None:
+def grouped(flow: Flow) -> None:
+    """What answers in the dialect `qdrant` alone: groups, aliases, snapshots, and the endpoints that older releases call."""
+    found = flow.query_points_groups(COLLECTION, group_by="city", query=[1.0, 0.0], using="v", limit=2, group_size=2)
+    equal([(group.id, ids(group.hits)) for group in found.groups], [("Oslo", [8, 6]), ("Bern", [5, 1])])
+    if flow.has("search_groups"):
+        found = flow.search_groups(COLLECTION, ("v", [1.0, 0.0]), group_by="city", limit=1, group_size=1)
+        equal([ids(group.hits) for group in found.groups], [[8]])
+    if flow.has("recommend"):
+        equal(ids(flow.recommend(COLLECTION, positive=[8], negative=[1], using="v", limit=2)), [6, 5])
+        one = models.RecommendRequest(positive=[8], using="v", limit=1)
+        equal([ids(hits) for hits in flow.recommend_batch(COLLECTION, [one])], [[6]])
+        found = flow.recommend_groups(COLLECTION, group_by="city", positive=[8], using="v", limit=1, group_size=1)
+        equal([ids(group.hits) for group in found.groups], [[6]])
+    if flow.has("discover"):
+        equal(len(flow.discover(COLLECTION, target=8, using="v", limit=2)), 2)
+        one = models.DiscoverRequest(target=8, using="v", limit=1)
+        equal([len(hits) for hits in flow.discover_batch(COLLECTION, [one])], [1])
+    equal(flow.retrieve(COLLECTION, [77]), [])
+
+    create = models.CreateAlias(collection_name=COLLECTION, alias_name="latest")
+    change = [models.CreateAliasOperation(create_alias=create)]
+    equal(flow.update_collection_aliases(change_aliases_operations=change), True)
+    equal([(a.alias_name, a.collection_name) for a in flow.get_aliases().aliases], [("latest", COLLECTION)])
+    equal([alias.alias_name for alias in flow.get_collection_aliases(COLLECTION).aliases], ["latest"])
+    equal(flow.count("latest").count, flow.count(COLLECTION).count)
+
+    made = flow.create_snapshot(COLLECTION)
+    equal([(one.name, one.size) for one in flow.list_snapshots(COLLECTION)], [(made.name, made.size)])
+    before = flow.count(COLLECTION).count
+    flow.delete(COLLECTION, points_selector=[1, 2])
+    equal(flow.recover_snapshot(COLLECTION, f"file:///snapshots/{made.name}"), True)
+    equal(flow.count(COLLECTION).count, before)
+    equal(flow.delete_snapshot(COLLECTION, made.name), True)
+    full = flow.create_full_snapshot()
+    equal([one.name for one in flow.list_full_snapshots()], [full.name])
+    equal(flow.delete_full_snapshot(full.name), True)
+
+
+def refused(flow: Flow, dialect: str) -> None:
     """Errors come back as errors, not as answers that cannot be read."""
     dense = models.VectorParams(size=2, distance=models.Distance.DOT)
-    for status, call in (
+    calls = [
         (409, lambda: flow.create_collection(COLLECTION, dense)),
         (404, lambda: flow.get_collection("absent")),
-        (404, lambda: flow.retrieve(COLLECTION, [77])),
         (400, lambda: flow.query_points(COLLECTION, [1.0], using="v")),
-        (501, lambda: flow.get_aliases()),
-    ):
+    ]
+    if dialect == "specification":
+        calls += [
+            (404, lambda: flow.retrieve(COLLECTION, [77])),
+            (501, lambda: flow.get_aliases()),
+            (501, lambda: flow.create_snapshot(COLLECTION)),
+            (501, lambda: flow.query_points_groups(COLLECTION, group_by="city", query=[1.0, 0.0], using="v")),
+        ]
+    for status, call in calls:
         try:
             call()
         except UnexpectedResponse as error:
@@ -128,13 +172,18 @@ def end(flow: Flow) -> None:
     flow.close()
 
 
-def main(url: str, token: str) -> None:
+def main(url: str, token: str, dialect: str) -> None:
     # A client that finds the server's version incompatible says so by a warning, and so do deprecated methods.
     warnings.simplefilter("ignore")
     # Seconds; the client would give up after 5, and this machine may be busy.
     flow = Flow(QdrantClient(url=url, api_key=token, timeout=60))
-    for step in (manage, write, read, refused, end):
-        step(flow)
+    manage(flow)
+    write(flow)
+    read(flow)
+    if dialect == "qdrant":
+        grouped(flow)
+    refused(flow, dialect)
+    end(flow)
     print(json.dumps({"release": importlib.metadata.version("qdrant-client"), "calls": len(flow.called)}))
 
 
