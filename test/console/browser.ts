@@ -87,6 +87,33 @@ export async function accessibilityViolations(page: Page): Promise<readonly stri
   );
 }
 
+/** What a page did since it was opened. */
+export interface FirstView {
+  /** Milliseconds from the navigation until the largest part of the page was painted. */
+  readonly paintedMs: number;
+  /** The sum of the scores of all layout shifts. */
+  readonly shift: number;
+}
+
+/** Watches a page that has been opened, without input of a user, from its beginning. */
+export async function firstViewOf(page: Page): Promise<FirstView> {
+  const { painted, shifts } = await page.evaluate<{ painted: number[]; shifts: number[] }>(`(async () => {
+    const entriesOf = (type, value) =>
+      new Promise((resolve) => {
+        const found = [];
+        new PerformanceObserver((list) => found.push(...list.getEntries().map(value))).observe({ type, buffered: true });
+        // Those of the past come in a task of their own, those of the last frames with the next ones.
+        setTimeout(() => resolve(found), 300);
+      });
+    const [painted, shifts] = await Promise.all([
+      entriesOf('largest-contentful-paint', ({ startTime }) => startTime),
+      entriesOf('layout-shift', ({ value }) => value),
+    ]);
+    return { painted, shifts };
+  })()`);
+  return { paintedMs: painted.at(-1) ?? Infinity, shift: shifts.reduce((sum, value) => sum + value, 0) };
+}
+
 /** How many different colours a part of the page shows: what is on a canvas of WebGL cannot be read from within. */
 export async function coloursOf(page: Page, part: Locator): Promise<number> {
   const picture = (await part.screenshot()).toString('base64');

@@ -90,13 +90,6 @@ export function TextField({
   );
 }
 
-export interface Choice {
-  readonly value: string;
-  readonly label: string;
-  /** One sentence on what it means; that of the chosen one is shown. */
-  readonly about?: string;
-}
-
 interface SelectProps extends FieldProps {
   readonly value: string;
   readonly choices: readonly Choice[];
