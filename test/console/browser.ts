@@ -50,6 +50,7 @@ export async function openPage(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
+  prepare: (page: Page) => Promise<void> = () => Promise.resolve(),
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 820 }, ...options });
   context.setDefaultTimeout(100_000);
@@ -64,6 +65,7 @@ export async function openPage(
       faults.push(`a request to ${request.url()}`);
     }
   });
+  await prepare(page);
   await page.goto(`${url}/console`);
   return { page, context, faults };
 }
@@ -133,4 +135,21 @@ export async function coloursOf(page: Page, part: Locator): Promise<number> {
 /** Goes to a place of the console. */
 export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+}
+
+/** Clicks a point of the map that is drawn, whichever is met first; gives its id. */
+export async function clickPoint(page: Page): Promise<string> {
+  const box = (await page.locator('canvas.map').boundingBox())!;
+  const tip = page.locator('.map-tip');
+  for (let y = 20; y < box.height; y += 20) {
+    for (let x = 20; x < box.width; x += 20) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if ((await tip.count()) === 0) continue;
+      const [id = ''] = (await tip.innerText()).split(' · ');
+      await page.mouse.down();
+      await page.mouse.up();
+      return id;
+    }
+  }
+  throw new Error('There is no point on the map');
 }

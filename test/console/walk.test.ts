@@ -3,6 +3,7 @@ import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
 import { until } from '../until';
 import {
+  clickPoint,
   coloursOf,
   firstViewOf,
   goTo,
@@ -41,23 +42,6 @@ const LINES = [
       .replace('"ONE"', '1.0'),
   )
   .join('\n');
-
-/** Clicks a point of the map that is drawn, whichever is met first; gives its id. */
-async function clickPoint(page: Page): Promise<string> {
-  const box = (await page.locator('canvas.map').boundingBox())!;
-  const tip = page.locator('.map-tip');
-  for (let y = 20; y < box.height; y += 20) {
-    for (let x = 20; x < box.width; x += 20) {
-      await page.mouse.move(box.x + x, box.y + y);
-      if ((await tip.count()) === 0) continue;
-      const [id = ''] = (await tip.innerText()).split(' · ');
-      await page.mouse.down();
-      await page.mouse.up();
-      return id;
-    }
-  }
-  throw new Error('There is no point on the map');
-}
 
 describeUnless(isNoChromium)('the console in a browser', () => {
   let browser: Browser;
