@@ -92,7 +92,7 @@ async function startedBrowser() {
 /** Browsing is measured before there is a browser, which would share the processors. */
 async function browsing() {
   const [url, many] = [new URL(server.url), Number(flags.browsed)];
-  await loadBoth(call, url, many, rounds);
+  await loadBoth(call, url, many);
   const requests = await browse(url, many, rounds);
   const pages = await pointPages(await startedBrowser(), server.url, ['few', 'many'], rounds);
   return {
