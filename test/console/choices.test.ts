@@ -12,9 +12,10 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-const { components } = parse(
-  readFileSync(join(__dirname, '..', '..', 'openapi', 'openapi.yaml'), 'utf8'),
-) as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
+const { components } = parse(readFileSync(join(__dirname, '..', '..', 'openapi', 'openapi.yaml'), 'utf8'), {
+  merge: true,
+  maxAliasCount: -1,
+}) as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
 
 /** The values of a schema with a list of them, null aside. */
 function valuesOf(schema: Schema | undefined): readonly unknown[] {
@@ -50,7 +51,9 @@ describe('the choices of the console for a vector', () => {
   it('C4.3 are all that the server has', () => {
     expect(DATATYPES.map(({ value }) => value)).toEqual(valuesOf(components.schemas['Datatype']));
     const kinds = components.schemas['Quantization']?.anyOf ?? [];
-    const configs = QUANTIZATIONS.map(({ config = {} }) => config as Record<string, Record<string, unknown>>);
+    const configs = QUANTIZATIONS.map(
+      ({ config = {} }) => config as Record<string, Record<string, string> | undefined>,
+    );
     for (const { required: [kind = ''] = [], properties = {} } of kinds) {
       const offered = configs.flatMap((config) => config[kind] ?? []);
       expect([kind, offered.length > 0]).toEqual([kind, true]);

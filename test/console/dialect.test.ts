@@ -75,7 +75,7 @@ describeUnless(isNoChromium)('the console of a server with the dialect of Qdrant
     };
     const name = JSON.stringify(SCRIPT);
     await changed(`${server.url}/collections/shop`, (body) =>
-      body.replace(/"vectors":(\{[^{}]*\})/, `"vectors":{${name}:$1}`),
+      body.replace(/"vectors":(\{[^{}]*\})/, `"vectors":{${name}:$1,"other":$1}`),
     );
     await changed(
       `${server.url}/collections/shop/aliases`,

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import type { Choice } from './choice';
 
 interface FieldProps {
   readonly label: string;

@@ -75,20 +75,35 @@ function useCount(
   );
 }
 
+/** A page of the points that match, and then their number. */
+function usePoints(name: string, filter: JsonObject | undefined, size: string) {
+  const [round, setRound] = useState(0);
+  const wanted = `${round} ${compact(filter ?? null)}`;
+  const scroll = useScroll(name, filter, size, wanted);
+  const counting = useCount(name, filter, wanted, scroll.page.value?.wanted === wanted);
+  const counted = counting.value?.wanted === wanted ? counting.value.value : undefined;
+  return {
+    scroll,
+    counted,
+    isCounting: counting.isLoading,
+    error: scroll.page.error ?? counting.error,
+    readAgain: () => {
+      setRound((before) => before + 1);
+    },
+  };
+}
+
 /** The points of a collection, page by page. */
 export function PointsPage({ name, info, reload }: CollectionPart) {
   const [draft, setDraft] = useState(NO_FILTER);
   const [filter, setFilter] = useState<JsonObject>();
   const [size, setSize] = useState('25');
   const [selected, setSelected] = useState<PointId>();
-  const [round, setRound] = useState(0);
-  const wanted = `${round} ${compact(filter ?? null)}`;
-  const scroll = useScroll(name, filter, size, wanted);
-  const matching = useCount(name, filter, wanted, scroll.page.value?.wanted === wanted);
+  const { scroll, counted, isCounting, error, readAgain } = usePoints(name, filter, size);
   const read = readFilter(draft);
   const isApplied = compact(read.filter ?? null) === compact(filter ?? null);
   const refresh = (): void => {
-    setRound((before) => before + 1);
+    readAgain();
     reload();
   };
   if (info.points_count === 0 && filter === undefined && selected === undefined) {
@@ -116,13 +131,13 @@ export function PointsPage({ name, info, reload }: CollectionPart) {
             <OpenById open={setSelected} />
           </div>
           <p class="hint" aria-live="polite">
-            {matching.value?.wanted === wanted
-              ? countText(matching.value.value, info.points_count, filter !== undefined)
-              : matching.isLoading && 'Counting …'}
+            {counted !== undefined
+              ? countText(counted, info.points_count, filter !== undefined)
+              : isCounting && 'Counting …'}
           </p>
         </div>
       </Form>
-      <Failure error={scroll.page.error ?? matching.error} retry={refresh} />
+      <Failure error={error} retry={refresh} />
       <div class={selected === undefined ? '' : 'split'}>
         <Listing scroll={scroll} size={size} setSize={setSize} selected={selected} select={setSelected} />
         {selected !== undefined && (

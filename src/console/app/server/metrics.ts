@@ -24,7 +24,7 @@ export const METRICS = {
   kithdb_last_backup_timestamp_seconds: {},
   kithdb_memory_bytes: { component: 'any' },
   kithdb_memory_held_bytes: { of: ['process', 'engine'] },
-  kithdb_memory_limit_bytes: { of: ['process'] },
+  kithdb_memory_limit_bytes: { of: ['process', 'engine'] },
   kithdb_points: {},
   kithdb_reads: { state: ['waiting', 'light', 'heavy'] },
   kithdb_scrub_last_finished_timestamp_seconds: {},

@@ -66,7 +66,6 @@ export default function ServerPage() {
     if (!isPaused) metrics.reload();
   }, LOOK_MS);
   useInterval(server.reload, 5 * LOOK_MS);
-  const recent = looks.value;
   return (
     <>
       <header class="page-head">
@@ -100,6 +99,19 @@ export default function ServerPage() {
         </dl>
       )}
       {metrics.value !== undefined && <Health figures={metrics.value} />}
+      <Charts />
+      {metrics.value !== undefined && <Contents figures={metrics.value} />}
+      <Settings />
+      {isQdrant.value && <SnapshotsOfAll />}
+    </>
+  );
+}
+
+/** What the server did lately. */
+function Charts() {
+  const recent = looks.value;
+  return (
+    <>
       <div class="charts">
         <Chart title="Requests" unit="a second" looks={recent} lines={REQUESTS} />
         <Chart title="Latency" unit="ms" looks={recent} lines={LATENCY} />
@@ -113,9 +125,6 @@ export default function ServerPage() {
         of the server's histogram; requests for metrics are left out of both. <code>/metrics</code> has all
         figures for Prometheus.
       </p>
-      {metrics.value !== undefined && <Contents figures={metrics.value} />}
-      <Settings />
-      {isQdrant.value && <SnapshotsOfAll />}
     </>
   );
 }
