@@ -39,7 +39,7 @@ describe('the choices of the console for a vector', () => {
       };
       await server.ok('PUT', `/collections/q${at}`, { vectors });
       const info = await server.ok('GET', `/collections/q${at}`);
-      expect(info.config.params.vectors.quantization_config).toEqual(config);
+      expect(info.config.params.vectors.quantization_config ?? undefined).toEqual(config);
     }
     for (const { value: datatype } of DATATYPES) {
       await server.ok('PUT', `/collections/d-${datatype}`, {
