@@ -76,7 +76,7 @@ function useCount(
 }
 
 /** A page of the points that match, and then their number. */
-function usePoints(name: string, filter: JsonObject | undefined, size: string) {
+function usePoints({ name, reload }: CollectionPart, filter: JsonObject | undefined, size: string) {
   const [round, setRound] = useState(0);
   const wanted = `${round} ${compact(filter ?? null)}`;
   const scroll = useScroll(name, filter, size, wanted);
@@ -87,25 +87,23 @@ function usePoints(name: string, filter: JsonObject | undefined, size: string) {
     counted,
     isCounting: counting.isLoading,
     error: scroll.page.error ?? counting.error,
-    readAgain: () => {
+    refresh: () => {
       setRound((before) => before + 1);
+      reload();
     },
   };
 }
 
 /** The points of a collection, page by page. */
-export function PointsPage({ name, info, reload }: CollectionPart) {
+export function PointsPage(part: CollectionPart) {
+  const { name, info } = part;
   const [draft, setDraft] = useState(NO_FILTER);
   const [filter, setFilter] = useState<JsonObject>();
   const [size, setSize] = useState('25');
   const [selected, setSelected] = useState<PointId>();
-  const { scroll, counted, isCounting, error, readAgain } = usePoints(name, filter, size);
+  const { scroll, counted, isCounting, error, refresh } = usePoints(part, filter, size);
   const read = readFilter(draft);
   const isApplied = compact(read.filter ?? null) === compact(filter ?? null);
-  const refresh = (): void => {
-    readAgain();
-    reload();
-  };
   if (info.points_count === 0 && filter === undefined && selected === undefined) {
     return <NoPoints name={name} />;
   }
