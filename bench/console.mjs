@@ -1,8 +1,7 @@
 /**
- * `npm run bench:console -- --data FOLDER …`: the console. How long a browser takes for its first view and how much that
- * moves; whether a large collection is browsed as fast as a small one; and the map: how long the server projects, how long a
- * browser with graphics in software draws, and how much script a frame takes while a user zooms, looks around and draws a
- * lasso. Browser and server share the machine.
+ * `npm run bench:console -- --data FOLDER …`: the map of the console. How long the server projects, how long a browser with
+ * graphics in software draws, and how much script a frame takes while a user zooms, looks around and draws a lasso. Browser
+ * and server share the machine.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,9 +11,7 @@ import { chromium } from 'playwright-core';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
-import { browse, loadBoth } from './console/browse.mjs';
-import { firstViews, pointPages } from './console/views.mjs';
-import { listOf, readFlags, whole } from './flags.mjs';
+import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
@@ -26,9 +23,7 @@ const USAGE = `npm run bench:console -- --data FOLDER [flags]
   --data FOLDER  a folder with meta.json (see data/debian-small/README.md); required
   --points N     points of the collection and of the map; where the set has fewer, more are made of its vectors, each moved
                  a little; default: 100000
-  --browsed N    points of the large collection that is browsed; default: 1000000
   --rounds N     how often each is measured; default: 3
-  --parts LIST   of browse, view and map; default: all
   --out FILE     write everything measured as JSON
 `;
 
@@ -58,16 +53,10 @@ const SCRIPT = new Set([
 const options = {
   data: { type: 'string' },
   points: { type: 'string', default: '100000' },
-  browsed: { type: 'string', default: '1000000' },
-  parts: { type: 'string', default: 'browse,view,map' },
   rounds: { type: 'string', default: '3' },
   out: { type: 'string' },
 };
-const PARTS = { browse: browsing, view: viewing, map: mapping };
-const flags = readFlags(options, USAGE, {
-  ...{ points: whole, browsed: whole, rounds: whole },
-  parts: listOf((part) => part in PARTS || `one of ${Object.keys(PARTS).join(', ')}`),
-});
+const flags = readFlags(options, USAGE, { points: whole, rounds: whole });
 const set = readVectorSet(flags.data);
 const points = Number(flags.points);
 const rounds = Number(flags.rounds);
@@ -78,44 +67,15 @@ let browser;
 async function run() {
   const args = ['--port', '0', '--data-dir', join(folder, 'data'), '--log-level', 'warn'];
   server = await startServer(join(root, 'bin', 'kithdb.js'), args);
-  const report = { machine: machine('bench:console') };
-  for (const part of flags.parts.split(',')) Object.assign(report, await PARTS[part]());
-  console.log(JSON.stringify(report, null, 2));
-  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
-}
-
-async function startedBrowser() {
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  return (browser ??= await chromium.launch({ executablePath, args: BROWSER }));
-}
-
-/** Browsing is measured before there is a browser, which would share the processors. */
-async function browsing() {
-  const [url, many] = [new URL(server.url), Number(flags.browsed)];
-  await loadBoth(call, url, many);
-  const requests = await browse(url, many, rounds);
-  const pages = await pointPages(await startedBrowser(), server.url, ['few', 'many'], rounds);
-  return {
-    browsed: { few: 1000, many },
-    'median milliseconds of the requests of the Points page': requests,
-    'median milliseconds until the Points page shows points': pages,
-  };
-}
-
-async function viewing() {
-  await call('PUT', '/collections/seen', { vectors: { size: 2, distance: 'Dot' } });
-  const view = await firstViews(await startedBrowser(), server.url, rounds);
-  await call('DELETE', '/collections/seen');
-  return { 'first view': view };
-}
-
-async function mapping() {
   await ingest();
   const seconds = { pca: [], umap: [] };
   for (let round = 0; round < rounds; round += 1) {
     for (const method of ['pca', 'umap']) seconds[method].push(await project(method, round));
   }
-  await startedBrowser();
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: BROWSER,
+  });
   const drawn = [];
   const frames = {};
   for (let round = 0; round < rounds; round += 1) {
@@ -125,8 +85,8 @@ async function mapping() {
       (frames[name] ??= []).push(await scriptOf(page, gesture));
     await page.close();
   }
-  return {
-    ...{ set: set.name, points, dims: set.dims },
+  const report = {
+    ...{ set: set.name, points, dims: set.dims, machine: machine('bench:console') },
     'median seconds to project': { pca: median(seconds.pca), umap: median(seconds.umap) },
     'median milliseconds from the answer to the drawn map': median(drawn),
     'milliseconds of script a frame': Object.fromEntries(
@@ -140,6 +100,8 @@ async function mapping() {
     ),
     'each round': { seconds, drawn, frames },
   };
+  console.log(JSON.stringify(report, null, 2));
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
 }
 
 async function ingest() {
