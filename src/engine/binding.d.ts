@@ -242,7 +242,7 @@ export interface NativeFinding {
 
 /** A fault that an operator has to deal with. */
 export interface NativeHealthIssue {
-  /** `disk_full`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`. */
+  /** `disk_full`, `memory_limit`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`. */
   kind: string
   /** Name of the collection, where it is one. */
   collection?: string

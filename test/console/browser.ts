@@ -50,6 +50,7 @@ export async function openPage(
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {},
+  prepare: (page: Page) => Promise<void> = () => Promise.resolve(),
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 820 }, ...options });
   context.setDefaultTimeout(100_000);
@@ -64,6 +65,7 @@ export async function openPage(
       faults.push(`a request to ${request.url()}`);
     }
   });
+  await prepare(page);
   await page.goto(`${url}/console`);
   return { page, context, faults };
 }
@@ -87,6 +89,33 @@ export async function accessibilityViolations(page: Page): Promise<readonly stri
   );
 }
 
+/** What a page did since it was opened. */
+export interface FirstView {
+  /** Milliseconds from the navigation until the largest part of the page was painted. */
+  readonly paintedMs: number;
+  /** The sum of the scores of all layout shifts. */
+  readonly shift: number;
+}
+
+/** Watches a page that has been opened, without input of a user, from its beginning. */
+export async function firstViewOf(page: Page): Promise<FirstView> {
+  const { painted, shifts } = await page.evaluate<{ painted: number[]; shifts: number[] }>(`(async () => {
+    const entriesOf = (type, value) =>
+      new Promise((resolve) => {
+        const found = [];
+        new PerformanceObserver((list) => found.push(...list.getEntries().map(value))).observe({ type, buffered: true });
+        // Those of the past come in a task of their own, those of the last frames with the next ones.
+        setTimeout(() => resolve(found), 300);
+      });
+    const [painted, shifts] = await Promise.all([
+      entriesOf('largest-contentful-paint', ({ startTime }) => startTime),
+      entriesOf('layout-shift', ({ value }) => value),
+    ]);
+    return { painted, shifts };
+  })()`);
+  return { paintedMs: painted.at(-1) ?? Infinity, shift: shifts.reduce((sum, value) => sum + value, 0) };
+}
+
 /** How many different colours a part of the page shows: what is on a canvas of WebGL cannot be read from within. */
 export async function coloursOf(page: Page, part: Locator): Promise<number> {
   const picture = (await part.screenshot()).toString('base64');
@@ -106,4 +135,21 @@ export async function coloursOf(page: Page, part: Locator): Promise<number> {
 /** Goes to a place of the console. */
 export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+}
+
+/** Clicks a point of the map that is drawn, whichever is met first; gives its id. */
+export async function clickPoint(page: Page): Promise<string> {
+  const box = (await page.locator('canvas.map').boundingBox())!;
+  const tip = page.locator('.map-tip');
+  for (let y = 20; y < box.height; y += 20) {
+    for (let x = 20; x < box.width; x += 20) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if ((await tip.count()) === 0) continue;
+      const [id = ''] = (await tip.innerText()).split(' · ');
+      await page.mouse.down();
+      await page.mouse.up();
+      return id;
+    }
+  }
+  throw new Error('There is no point on the map');
 }

@@ -5,6 +5,9 @@ import { describeUnless } from '../missing';
 import { accessibilityViolations, coloursOf, goTo, isNoChromium, openPage, startBrowser } from './browser';
 import { until } from '../until';
 
+/** Runs as a script where a page takes text for markup. */
+const SCRIPT = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+
 /** What only the dialect `qdrant` has, and what a browser without WebGL sees. */
 describeUnless(isNoChromium)('the console of a server with the dialect of Qdrant', () => {
   let browser: Browser;
@@ -59,6 +62,41 @@ describeUnless(isNoChromium)('the console of a server with the dialect of Qdrant
     await page.getByRole('button', { name: 'Remove the alias', exact: true }).click();
     await page.getByRole('button', { name: 'Remove the alias current' }).waitFor({ state: 'detached' });
     expect(await send('GET', '/aliases')).toEqual({ aliases: [] });
+  });
+
+  it('takes names of vectors and of aliases for text', async () => {
+    const { page: own, context, faults: ownFaults } = await openPage(browser, server.url);
+    // A server that has such names; this one refuses them.
+    const changed = async (url: string, change: (body: string) => string): Promise<void> => {
+      await own.route(url, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: change(await answer.text()) });
+      });
+    };
+    const name = JSON.stringify(SCRIPT);
+    await changed(`${server.url}/collections/shop`, (body) =>
+      body.replace(/"vectors":(\{[^{}]*\})/, `"vectors":{${name}:$1,"other":$1}`),
+    );
+    await changed(
+      `${server.url}/collections/shop/aliases`,
+      () => `{"result":{"aliases":[{"alias_name":${name}}]}}`,
+    );
+    for (const place of ['', '/points', '/search', '/map', '/recall', '/upload']) {
+      await goTo(own, `#/collections/shop${place}`);
+      await own.getByRole('heading', { name: 'shop', level: 1 }).waitFor();
+      const shown = own.getByText(SCRIPT).or(own.locator('option', { hasText: SCRIPT }));
+      if (place !== '/points' && place !== '/upload') await shown.first().waitFor({ state: 'attached' });
+    }
+    await goTo(own, '#/collections/shop');
+    await own.getByRole('button', { name: `Remove the alias ${SCRIPT}` }).waitFor();
+    await own.getByRole('rowheader', { name: SCRIPT }).waitFor();
+    // What the server says of such names has them in it.
+    await own.getByLabel('Alias', { exact: true }).fill(SCRIPT);
+    await own.getByRole('button', { name: 'Give it' }).click();
+    await own.getByRole('alert').waitFor();
+    expect(await own.evaluate('window.hacked')).toBeUndefined();
+    expect(ownFaults).toEqual([]);
+    await context.close();
   });
 
   it('makes a snapshot, saves it, recovers from it and from the file, and deletes it', async () => {

@@ -2,7 +2,16 @@ import type { Browser, Page } from 'playwright-core';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
 import { until } from '../until';
-import { coloursOf, goTo, isNoChromium, openPage, startBrowser, type WatchedPage } from './browser';
+import {
+  clickPoint,
+  coloursOf,
+  firstViewOf,
+  goTo,
+  isNoChromium,
+  openPage,
+  startBrowser,
+  type WatchedPage,
+} from './browser';
 import { adminToken, ask, expectGood, PASSWORD, signIn } from './session';
 
 /** Runs as a script where a page takes text for markup. */
@@ -61,6 +70,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
 
   it('asks for a sign-in, and says in the words of the server why it is refused', async () => {
     await page.getByRole('heading', { name: 'Sign in to KithDB' }).waitFor();
+    expect((await firstViewOf(page)).shift).toBe(0);
     await expectGood(page, 'sign-in');
     await signIn(page, 'wrong');
     await page.getByText('Invalid username or password').waitFor();
@@ -78,7 +88,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Name').first().fill(NAME);
     await page.getByLabel('Size').fill('4');
     await page.getByLabel('Quantization').selectOption('scalar');
-    await page.getByText('Codes of one byte a component').waitFor();
+    await page.getByText(/^Codes of 8 bits a component/).waitFor();
     await page.getByText('Recall, durability and expiry').click();
     await page.getByLabel('Target recall of searches that do not say').fill('9');
     await page.getByText('95 %', { exact: true }).waitFor();
@@ -227,6 +237,11 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Id', { exact: true }).fill('5');
     await page.getByRole('button', { name: 'Find neighbours' }).click();
     await page.getByText('Neighbours of 5').waitFor();
+    const clicked = await clickPoint(page);
+    await page.getByRole('heading', { name: `Neighbours of ${clicked}`, exact: true }).waitFor();
+    const neighbours = page.getByRole('region', { name: 'Points', exact: true }).getByRole('rowheader');
+    expect(await neighbours.count()).toBe(10);
+    expect(await neighbours.allInnerTexts()).not.toContain(clicked);
     await expectGood(page, 'map');
     await page.getByLabel('What is near').selectOption('pca');
     await page.getByRole('button', { name: 'Draw another sample' }).click();
@@ -269,6 +284,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill(SCRIPT);
     await dialog.getByLabel('write').check();
+    await dialog.getByLabel('Expires').selectOption('In 7 days');
     await expectGood(page, 'new token');
     await dialog.getByRole('button', { name: 'Create token' }).click();
     const value = await page.getByLabel('Value of the token').innerText();
@@ -277,6 +293,12 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByRole('button', { name: 'I have it' }).click();
     await page.getByRole('rowheader', { name: SCRIPT }).waitFor();
     expect(await page.content()).not.toContain(value);
+    const [made] = JSON.parse(
+      await ask(server.url, 'GET', '/auth/access_tokens', await adminToken(server.url)),
+    ) as [{ created_at: string; expired_at: string }];
+    const days = (Date.parse(made.expired_at) - Date.parse(made.created_at)) / 86_400_000;
+    expect(days).toBeCloseTo(7, 3);
+    expect(await page.getByRole('row', { name: SCRIPT }).innerText()).not.toContain('never');
     await expectGood(page, 'tokens');
     await page.getByRole('button', { name: `Rotate ${SCRIPT}` }).click();
     await page.getByRole('button', { name: 'Rotate: the old value stops now' }).click();
@@ -323,6 +345,15 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByRole('link', { name: 'Server' }).click();
     await page.getByText('No trouble is reported.').waitFor();
     await page.locator('.plot canvas').first().waitFor();
+    // What the charts draw is beside them as text.
+    const answered = page.getByRole('region', { name: 'Requests' }).locator('.legend strong').first();
+    const token = await adminToken(server.url);
+    await until(async () => {
+      await ask(server.url, 'GET', '/collections', token);
+      return Number(await answered.innerText()) > 0;
+    }, 100);
+    const backlog = page.getByRole('region', { name: 'Index backlog' });
+    expect(await backlog.innerText()).toMatch(/dense rows \d[\s\S]*sparse rows \d[\s\S]*field indexes \d/);
     const settings = page.getByRole('region', { name: 'Settings' });
     await settings.getByRole('rowheader', { name: 'admin_password', exact: true }).waitFor();
     expect(await settings.innerText()).toContain('KITHDB_ADMIN_PASSWORD');

@@ -1,7 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { lookBetween } from '../../src/console/app/server/look';
+import { METRICS } from '../../src/console/app/server/metrics';
+import { Figures } from '../../src/console/app/server/prometheus';
 import { ContractServer } from '../contract/contract-server';
+import { sleep } from '../until';
 
 const CONTRIB = join(__dirname, '..', '..', 'contrib');
 
@@ -40,8 +44,7 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
     await server.ok('POST', `${path}/points/search`, { vector: [1, 2], limit: 1 });
     await server.call('POST', '/collections/absent/points/search', { vector: [1] });
     await server.call('GET', '/metrics');
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    const { text } = await server.call('GET', '/metrics');
+    const text = await metrics();
     for (const [, name = ''] of text.matchAll(/^# TYPE (\S+)/gm)) {
       labels.set(name, new Set());
     }
@@ -52,6 +55,12 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
     }
   });
   afterAll(() => server.stop());
+
+  /** The text is kept for a second. */
+  async function metrics(): Promise<string> {
+    await sleep(1100);
+    return (await server.call('GET', '/metrics')).text;
+  }
 
   const check = (expression: string): void => {
     const named = metricsOf(expression);
@@ -88,7 +97,20 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
     });
   });
 
-  it('are those of the server in the console too', () => {
+  it('are those of the server in the console too, with their labels', () => {
+    for (const [name, selected] of Object.entries(METRICS)) {
+      expect([...labels.keys()]).toContain(name);
+      for (const [label, values] of Object.entries(selected) as [string, readonly string[] | 'any'][]) {
+        const wanted = values === 'any' ? [label] : values.map((value) => `${label}="${value}"`);
+        expect([name, ...(labels.get(name) ?? [])]).toEqual(expect.arrayContaining(wanted));
+      }
+    }
+    // Each kind of health issue has a text there.
+    const kinds = [...(labels.get('kithdb_health_issues') ?? [])].filter((pair) => pair.includes('='));
+    expect(kinds.sort()).toEqual(METRICS.kithdb_health_issues.kind.map((kind) => `kind="${kind}"`).sort());
+  });
+
+  it('are read by the console through its table alone', () => {
     const folder = join(__dirname, '..', '..', 'src', 'console', 'app');
     const files = (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
       /\.tsx?$/.test(name),
@@ -96,10 +118,50 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
     // Metrics are strings there; a field of an answer is not.
     const named = files.flatMap((name) =>
       [...readFileSync(join(folder, name), 'utf8').matchAll(/['"`](kithdb_\w+)/g)].map(
-        ([, metric]) => metric,
+        ([, metric = '']) => metric,
       ),
     );
-    expect(named).toContain('kithdb_last_backup_timestamp_seconds');
-    expect(named.filter((metric) => !labels.has(metric ?? ''))).toEqual([]);
+    expect(Object.keys(METRICS)).toEqual(expect.arrayContaining(named));
+    // And each is used.
+    expect([...new Set(named)].sort()).toEqual(Object.keys(METRICS).sort());
+  });
+
+  it('give the charts of the console what happened between two looks', async () => {
+    const path = await server.holding([{ id: 1, vector: [1, 2] }]);
+    const before = { at: 100, figures: new Figures(await metrics()) };
+    for (let request = 0; request < 12; request += 1) await server.ok('GET', path);
+    for (let request = 0; request < 4; request += 1) await server.refused('GET', '/collections/absent');
+    const now = { at: 110, figures: new Figures(await metrics()) };
+    expect(lookBetween(before, now)).toEqual({
+      ...{ at: 110, answered: 1.2, refused: 0.4, failed: 0, aborted: 0 },
+      ...{ median: expect.any(Number), slowest: expect.any(Number) },
+      ...{ held: expect.any(Number), engine: expect.any(Number) },
+      ...{ log: expect.any(Number), data: expect.any(Number) },
+      ...{ waiting: 0, running: expect.any(Number) },
+      ...{ dense: 0, sparse: 0, field: 0 },
+    });
+  });
+
+  it('tell the console of failures, of requests that were given up, and of each kind of backlog', () => {
+    const text = (requests: number): string =>
+      [
+        `kithdb_http_requests_total{method="POST",route="/a",code="503"} ${requests}`,
+        `kithdb_http_requests_total{method="POST",route="/a",code="500"} ${requests}`,
+        `kithdb_http_requests_total{method="POST",route="/a",code="304"} ${requests}`,
+        `kithdb_http_requests_total{method="POST",route="none",code="aborted"} ${2 * requests}`,
+        `kithdb_http_requests_total{method="GET",route="/metrics",code="200"} ${100 * requests}`,
+        'kithdb_index_backlog{kind="dense"} 7',
+        'kithdb_index_backlog{kind="sparse"} 8',
+        'kithdb_index_backlog{kind="field"} 9',
+      ].join('\n');
+    const at = (seconds: number, requests: number) => ({
+      at: seconds,
+      figures: new Figures(text(requests)),
+    });
+    const look = lookBetween(at(0, 10), at(2, 14));
+    expect(look).toMatchObject({ answered: 2, refused: 0, failed: 4, aborted: 4 });
+    expect(look).toMatchObject({ dense: 7, sparse: 8, field: 9, held: null, waiting: null });
+    // A server that was started again counts from 0.
+    expect(lookBetween(at(0, 10), at(2, 1))).toMatchObject({ answered: null, failed: null });
   });
 });

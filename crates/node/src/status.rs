@@ -98,7 +98,7 @@ pub struct NativeFault {
 /// A fault that an operator has to deal with.
 #[napi(object, object_from_js = false)]
 pub struct NativeHealthIssue {
-    /// `disk_full`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`.
+    /// `disk_full`, `memory_limit`, `log`, `quarantine`, `collection`, `checkpoint`, `removal` or `background`.
     pub kind: &'static str,
     /// Name of the collection, where it is one.
     pub collection: Option<String>,

@@ -1,5 +1,5 @@
 /** What can be chosen for a vector field, each with one sentence on what it means. */
-import type { Choice } from '../parts/form';
+import type { Choice } from '../parts/choice';
 import type { JsonObject } from '../service/exact-json';
 
 export const KINDS: readonly Choice[] = [
@@ -41,6 +41,12 @@ export const DATATYPES: readonly Choice[] = [
   { value: 'float32', label: 'float32', about: 'Stored as sent, 4 bytes a component.' },
   { value: 'float16', label: 'float16', about: 'Half the room, rounded to about three digits.' },
   { value: 'uint8', label: 'uint8', about: 'A quarter of the room, whole numbers from 0 to 255 only.' },
+  {
+    value: 'turbo4',
+    label: 'turbo4',
+    about:
+      'Kept as float16, four times the room that its name says: KithDB has no originals of four bits. For programs that ask for it.',
+  },
 ];
 
 export const ON_DISK: readonly Choice[] = [
@@ -75,40 +81,77 @@ interface QuantizationChoice extends Choice {
   readonly config: JsonObject | undefined;
 }
 
+/** Codes of so many bits, and how much of the vectors' size they are. */
+const CODES = {
+  8: 'Codes of 8 bits a component, a quarter of the size of float32',
+  4: 'Codes of 4 bits a component, an eighth of the size of float32',
+  2: 'Codes of 2 bits a component, a sixteenth of the size of float32',
+  1: 'Codes of one bit a component, a thirty-second of the size of float32',
+} as const;
+
+const UNTRAINED = 'They are rotated and rounded, so nothing is trained';
+
+/** By name of the compression, as the server serves it. */
+const PRODUCTS = [
+  ['x4', `${CODES[8]}. ${UNTRAINED}. The same as scalar.`],
+  ['x8', `${CODES[4]}. ${UNTRAINED}, and find more than product codes of their size.`],
+  ['x16', `${CODES[2]}. ${UNTRAINED}, and find more than product codes of their size.`],
+  ['x32', `${CODES[1]}. ${UNTRAINED}, and find more than product codes of their size.`],
+  [
+    'x64',
+    `One bit for each dimension of a random projection to half of the dimensions, a sixty-fourth of the size of float32. ${UNTRAINED}. Measure the recall before relying on it.`,
+  ],
+] as const;
+
+const TURBOS = [
+  ['bits4', '4 bits', `${CODES[4]}. The same as product x8.`],
+  ['bits2', '2 bits', `${CODES[2]}. The same as binary with two bits.`],
+  [
+    'bits1_5',
+    '1.5 bits',
+    `${CODES[2]}: the server has no codes of one and a half, and takes the next finer.`,
+  ],
+  ['bits1', '1 bit', `${CODES[1]}. The same as binary with one bit.`],
+] as const;
+
 /** Codes by which the graph is walked; candidates are ranked again by the original vectors. */
 export const QUANTIZATIONS: readonly QuantizationChoice[] = [
   {
     value: 'none',
-    label: 'None',
-    about: 'Searches compare the original vectors: the best recall, and the most memory.',
+    label: 'Chosen by the server',
+    about:
+      'The server measures what the vectors need: codes of 4 bits or of 8, and none where codes cannot tell neighbours apart. Hits have scores of the original vectors. Right for most collections.',
     config: undefined,
   },
   {
     value: 'scalar',
     label: 'Scalar, 8 bits',
-    about:
-      'Codes of one byte a component: a quarter of the memory, faster, and hardly any loss. A good first choice.',
+    about: `${CODES[8]}, and hardly any loss. Where even these cannot tell neighbours apart the server takes none.`,
     config: { scalar: { type: 'int8' } },
   },
   {
     value: 'binary2',
     label: 'Binary, 2 bits',
-    about:
-      'Codes of two bits a component: a sixteenth of the memory. For vectors of some hundred components and more.',
+    about: `${CODES[2]}. For vectors of some hundred components and more.`,
     config: { binary: { encoding: 'two_bits' } },
   },
   {
     value: 'binary1',
     label: 'Binary, 1 bit',
-    about:
-      'Codes of one bit a component: a thirty-second of the memory. For vectors of a thousand components and more.',
+    about: `${CODES[1]}. For vectors of a thousand components and more.`,
     config: { binary: {} },
   },
-  ...(['x8', 'x16', 'x32', 'x64'] as const).map((compression): QuantizationChoice => ({
+  ...PRODUCTS.map(([compression, about]): QuantizationChoice => ({
     value: `product-${compression}`,
     label: `Product, ${compression}`,
-    about: `Codes ${compression.slice(1)} times shorter than the vectors, learnt from the data. Slower to build, and to be measured before it is relied on.`,
+    about,
     config: { product: { compression } },
+  })),
+  ...TURBOS.map(([bits, label, about]): QuantizationChoice => ({
+    value: `turbo-${bits}`,
+    label: `Turbo, ${label}`,
+    about,
+    config: { turbo: { bits } },
   })),
 ];
 

@@ -189,10 +189,19 @@ function Row({ name, info }: { name: string; info: CollectionInfo | Error | unde
           <td class="number">
             <RecallMark estimate={info.recall_estimate} />
           </td>
-          <td class="faint">{summaryOf(vectorFields(info))}</td>
+          <Vectors text={summaryOf(vectorFields(info))} />
         </>
       )}
     </tr>
+  );
+}
+
+/** In one line: rows have one height, so that none moves when another one is described. */
+function Vectors({ text }: { text: string }) {
+  return (
+    <td class="faint cut" title={text}>
+      {text}
+    </td>
   );
 }
 

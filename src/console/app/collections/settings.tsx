@@ -15,7 +15,7 @@ const UNCHANGED = {
   value: '',
   label: 'As it is',
   about:
-    'Quantization stays as it is. Another one makes codes and graphs anew in the background, while searches go on.',
+    'Of all dense vectors. Another one makes codes and graphs anew in the background, while searches go on.',
 };
 
 /** Settings that people change, each empty as long as it stays. */
@@ -89,7 +89,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
       <DefaultRecall draft={draft} info={info} change={change} />
       <div class="columns">
         <SelectField
-          label="Quantization of all dense vectors"
+          label="Quantization"
           value={draft.quantization}
           choices={[UNCHANGED, ...QUANTIZATIONS]}
           change={(quantization) => {

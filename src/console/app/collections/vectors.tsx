@@ -83,7 +83,7 @@ function Row({ name, field, info, reload }: CollectionPart & { field: VectorFiel
 
 function quantizationText(info: CollectionInfo, { params }: VectorField): string {
   const config = params?.quantization_config ?? info.config.quantization_config;
-  if (config === null) return 'none';
+  if (config === null) return 'chosen by the server';
   const [[kind, of] = ['', undefined]] = Object.entries(config).filter(([, value]) => value !== null);
   const detail = Object.values((of ?? {}) as object).find((value) => typeof value === 'string');
   return kind === '' ? compact(config) : `${kind}${typeof detail === 'string' ? `, ${detail}` : ''}`;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import type { Choice } from './choice';
 
 interface FieldProps {
   readonly label: string;
@@ -88,13 +89,6 @@ export function TextField({
       )}
     </Field>
   );
-}
-
-export interface Choice {
-  readonly value: string;
-  readonly label: string;
-  /** One sentence on what it means; that of the chosen one is shown. */
-  readonly about?: string;
 }
 
 interface SelectProps extends FieldProps {

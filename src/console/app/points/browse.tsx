@@ -18,10 +18,16 @@ import { PointTable } from './table';
 
 const PAGE_SIZES = ['10', '25', '50', '100'].map((value) => ({ value, label: `${value} a page` }));
 
+/** A value, and what it answers. */
+interface Answer<T> {
+  readonly wanted: string;
+  readonly value: T;
+}
+
 /** What is read: pages by id, each from the offset that the one before gave. */
-function useScroll(name: string, filter: JsonObject | undefined, size: string) {
-  const key = compact(filter ?? null);
+function useScroll(name: string, filter: JsonObject | undefined, size: string, wanted: string) {
   const [offsets, setOffsets] = useState<readonly PointId[]>([]);
+  const key = compact(filter ?? null);
   const [lastKey, setLastKey] = useState(key);
   if (lastKey !== key) {
     setLastKey(key);
@@ -39,36 +45,65 @@ function useScroll(name: string, filter: JsonObject | undefined, size: string) {
     },
   };
   const page = useLoading(
-    (signal) => result<Page>('POST', request.path, request.body, { exact: true, signal }),
-    [name, key, size, compact(offset ?? null)],
+    async (signal): Promise<Answer<Page>> => ({
+      wanted,
+      value: await result<Page>('POST', request.path, request.body, { exact: true, signal }),
+    }),
+    [wanted, size, compact(offset ?? null)],
   );
   return { request, page, offsets, setOffsets };
 }
 
-function useCount(name: string, filter: JsonObject | undefined): Loading<number> {
+/**
+ * How many points match. A filter without an index is evaluated for every point, so this waits until the page is there: a
+ * page takes no longer where there are many points.
+ */
+function useCount(
+  name: string,
+  filter: JsonObject | undefined,
+  wanted: string,
+  isPageThere: boolean,
+): Loading<Answer<number> | undefined> {
   return useLoading(
     async (signal) => {
+      if (!isPageThere) return undefined;
       const body = filter === undefined ? {} : { filter };
       const counted = await result<{ count: number }>('POST', pointsPath(name, 'count'), body, { signal });
-      return counted.count;
+      return { wanted, value: counted.count };
     },
-    [name, compact(filter ?? null)],
+    [wanted, isPageThere],
   );
 }
 
+/** A page of the points that match, and then their number. */
+function usePoints({ name, reload }: CollectionPart, filter: JsonObject | undefined, size: string) {
+  const [round, setRound] = useState(0);
+  const wanted = `${round} ${compact(filter ?? null)}`;
+  const scroll = useScroll(name, filter, size, wanted);
+  const counting = useCount(name, filter, wanted, scroll.page.value?.wanted === wanted);
+  const counted = counting.value?.wanted === wanted ? counting.value.value : undefined;
+  return {
+    scroll,
+    counted,
+    isCounting: counting.isLoading,
+    error: scroll.page.error ?? counting.error,
+    refresh: () => {
+      setRound((before) => before + 1);
+      reload();
+    },
+  };
+}
+
 /** The points of a collection, page by page. */
-export function PointsPage({ name, info, reload }: CollectionPart) {
+export function PointsPage(part: CollectionPart) {
+  const { name, info } = part;
   const [draft, setDraft] = useState(NO_FILTER);
   const [filter, setFilter] = useState<JsonObject>();
   const [size, setSize] = useState('25');
   const [selected, setSelected] = useState<PointId>();
-  const scroll = useScroll(name, filter, size);
-  const matching = useCount(name, filter);
+  const { scroll, counted, isCounting, error, refresh } = usePoints(part, filter, size);
   const read = readFilter(draft);
   const isApplied = compact(read.filter ?? null) === compact(filter ?? null);
-  const refresh = (): void => {
-    for (const again of [scroll.page.reload, matching.reload, reload]) again();
-  };
   if (info.points_count === 0 && filter === undefined && selected === undefined) {
     return <NoPoints name={name} />;
   }
@@ -84,7 +119,7 @@ export function PointsPage({ name, info, reload }: CollectionPart) {
         <FilterBuilder
           draft={draft}
           change={setDraft}
-          fields={knownFields(info, scroll.page.value?.points)}
+          fields={knownFields(info, scroll.page.value?.value.points)}
         />
         <div class="row spread">
           <div class="row">
@@ -94,12 +129,13 @@ export function PointsPage({ name, info, reload }: CollectionPart) {
             <OpenById open={setSelected} />
           </div>
           <p class="hint" aria-live="polite">
-            {matching.value !== undefined &&
-              countText(matching.value, info.points_count, filter !== undefined)}
+            {counted !== undefined
+              ? countText(counted, info.points_count, filter !== undefined)
+              : isCounting && 'Counting …'}
           </p>
         </div>
       </Form>
-      <Failure error={scroll.page.error ?? matching.error} retry={refresh} />
+      <Failure error={error} retry={refresh} />
       <div class={selected === undefined ? '' : 'split'}>
         <Listing scroll={scroll} size={size} setSize={setSize} selected={selected} select={setSelected} />
         {selected !== undefined && (
@@ -132,10 +168,10 @@ interface ListingProps {
 
 function Listing({ scroll, size, setSize, selected, select }: ListingProps) {
   const { page, request, offsets, setOffsets } = scroll;
-  const points = page.value?.points;
+  const points = page.value?.value.points;
   if (points === undefined) return page.error === undefined ? <Waiting what="the points" /> : null;
   if (points.length === 0) return <Empty title="No point matches this filter" />;
-  const next = page.value?.next_page_offset ?? undefined;
+  const next = page.value?.value.next_page_offset ?? undefined;
   const from = offsets.length * Number(size) + 1;
   return (
     <div class="stack">

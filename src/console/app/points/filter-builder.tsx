@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks';
-import { AreaField, type Choice } from '../parts/form';
+import type { Choice } from '../parts/choice';
+import { AreaField } from '../parts/form';
 import { JsonView } from '../parts/json-view';
 import { pretty } from '../service/exact-json';
 import { plural } from '../service/format';

@@ -90,8 +90,8 @@ export function RecallChart({ measured }: { measured: readonly Measured[] }) {
       <header class="row spread">
         <h2>Recall and latency over ef</h2>
         <p class="legend">
-          <span class="line-0">Recall, and where it is with 95 %</span>
-          <span class="line-1">Median latency</span>
+          <span class="line accent">Recall, and where it is with 95 %</span>
+          <span class="line warn">Median latency</span>
         </p>
       </header>
       <Plot options={optionsOf} data={data} />

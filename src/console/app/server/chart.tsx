@@ -1,10 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { axis, colour, Plot } from '../parts/plot';
-import type { Look, Value } from './series';
+import type { Look, Value } from './look';
 
 export interface Line {
   readonly label: string;
+  readonly colour: 'accent' | 'warn' | 'good' | 'bad' | 'faint';
   readonly value: (look: Look) => Value;
 }
 
@@ -16,7 +17,6 @@ interface Props {
 }
 
 const HEIGHT = 180;
-const COLOURS = ['--accent', '--warn', '--bad', '--good'];
 
 function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
   return {
@@ -36,9 +36,9 @@ function optionsOf({ unit, lines }: Props, width: number): uPlot.Options {
     ],
     series: [
       {},
-      ...lines.map(({ label }, index) => ({
+      ...lines.map(({ label, colour: of }) => ({
         label: `${label}, ${unit}`,
-        stroke: colour(COLOURS[index] ?? '--text'),
+        stroke: colour(of === 'faint' ? '--text-2' : `--${of}`),
         width: 1.5,
         points: { show: false },
       })),
@@ -62,8 +62,8 @@ export function Chart(props: Props) {
       <header class="row spread">
         <h2>{title}</h2>
         <p class="legend">
-          {lines.map(({ label, value }, index) => (
-            <span key={label} class={`line-${index}`}>
+          {lines.map(({ label, value, colour: of }) => (
+            <span key={label} class={`line ${of}`}>
               {label} <strong>{valueText(latest === undefined ? null : value(latest))}</strong>
             </span>
           ))}

@@ -1,16 +1,22 @@
 /** Figures of `/metrics`, read from Prometheus' text format. */
+import type { Labels, Metric } from './metrics';
 
-export interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
+export interface Sample<M extends Metric> {
+  readonly labels: Labels<M>;
   readonly value: number;
 }
+
+/** Says of a sample by its labels whether it counts. */
+export type Choice<M extends Metric> = (labels: Labels<M>) => boolean;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
+/** The route of the console's own look at the metrics, which is not what a user asks about. */
+const OWN_ROUTE = '/metrics';
+
 export class Figures {
-  readonly #samples = new Map<string, Sample[]>();
+  readonly #samples = new Map<string, Sample<Metric>[]>();
 
   constructor(text: string) {
     for (const line of text.split('\n')) {
@@ -20,35 +26,32 @@ export class Figures {
       const named = Object.fromEntries(
         Array.from(labels.matchAll(LABEL), ([, key = '', of = '']) => [key, of] as const),
       );
-      const sample: Sample = { name, labels: named, value: Number(value) };
+      const sample: Sample<Metric> = { labels: named, value: Number(value) };
       const others = this.#samples.get(name);
       if (others === undefined) this.#samples.set(name, [sample]);
       else others.push(sample);
     }
   }
 
-  all(name: string): readonly Sample[] {
-    return this.#samples.get(name) ?? [];
+  all<M extends Metric>(name: M): readonly Sample<M>[] {
+    // What labels they have is what the table of metrics says of the server.
+    return (this.#samples.get(name) ?? []) as unknown as readonly Sample<M>[];
   }
 
-  /** The sum of the samples of a name that have these labels; undefined where there is none. */
-  sum(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
-    const found = this.all(name).filter((sample) =>
-      Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
-    );
+  /** The sum of the chosen samples of a metric, by default of all; undefined where there is none. */
+  sum<M extends Metric>(name: M, choose: Choice<M> = () => true): number | undefined {
+    const found = this.all(name).filter(({ labels }) => choose(labels));
     return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
   }
 }
 
 /** Requests that ended between two looks, by the bound of their duration in seconds. */
 function durations(before: Figures, now: Figures): readonly (readonly [bound: number, requests: number])[] {
-  const name = 'kithdb_http_request_duration_seconds_bucket';
   const sums = (figures: Figures): Map<number, number> => {
     const byBound = new Map<number, number>();
-    for (const { labels, value } of figures.all(name)) {
-      // The console's own look at the metrics is not what a user asks about.
-      if (labels['route'] === '/metrics') continue;
-      const bound = labels['le'] === '+Inf' ? Infinity : Number(labels['le']);
+    for (const { labels, value } of figures.all('kithdb_http_request_duration_seconds_bucket')) {
+      if (labels.route === OWN_ROUTE) continue;
+      const bound = labels.le === '+Inf' ? Infinity : Number(labels.le);
       byBound.set(bound, (byBound.get(bound) ?? 0) + value);
     }
     return byBound;
@@ -80,14 +83,16 @@ export function quantile(before: Figures, now: Figures, share: number): number |
   return lower;
 }
 
-/** What happened a second between two looks; undefined where a counter began anew. */
-export function rate(
+/** Requests a second between two looks that ended with one of these codes; undefined where the counter began anew. */
+export function requestRate(
   before: Figures,
   now: Figures,
   seconds: number,
-  name: string,
-  labels?: Readonly<Record<string, string>>,
+  isCounted: (code: string) => boolean,
 ): number | undefined {
-  const difference = (now.sum(name, labels) ?? 0) - (before.sum(name, labels) ?? 0);
+  const total = (figures: Figures): number =>
+    figures.sum('kithdb_http_requests_total', ({ route, code }) => route !== OWN_ROUTE && isCounted(code)) ??
+    0;
+  const difference = total(now) - total(before);
   return difference < 0 || seconds <= 0 ? undefined : difference / seconds;
 }

@@ -9,6 +9,7 @@ import { credential } from '../service/session';
 import type { Welcome } from '../service/types';
 import { SnapshotList } from '../snapshots/list';
 import { Chart, type Line } from './chart';
+import type { Labels } from './metrics';
 import type { Figures } from './prometheus';
 import { look, LOOK_MS, looks } from './series';
 import { Settings } from './settings';
@@ -18,21 +19,31 @@ interface Telemetry {
 }
 
 const REQUESTS: readonly Line[] = [
-  { label: 'answered', value: ({ answered }) => answered },
-  { label: 'refused', value: ({ refused }) => refused },
-  { label: 'failed', value: ({ failed }) => failed },
+  { label: 'answered', colour: 'accent', value: ({ answered }) => answered },
+  { label: 'refused', colour: 'warn', value: ({ refused }) => refused },
+  { label: 'failed', colour: 'bad', value: ({ failed }) => failed },
+  { label: 'given up', colour: 'faint', value: ({ aborted }) => aborted },
 ];
 const LATENCY: readonly Line[] = [
-  { label: 'median', value: ({ median }) => median },
-  { label: '99 %', value: ({ slowest }) => slowest },
+  { label: 'median', colour: 'accent', value: ({ median }) => median },
+  { label: '99 %', colour: 'warn', value: ({ slowest }) => slowest },
 ];
 const MEMORY: readonly Line[] = [
-  { label: 'process', value: ({ held }) => held },
-  { label: 'engine', value: ({ engine }) => engine },
+  { label: 'process', colour: 'accent', value: ({ held }) => held },
+  { label: 'engine', colour: 'good', value: ({ engine }) => engine },
+];
+const READS: readonly Line[] = [
+  { label: 'waiting', colour: 'warn', value: ({ waiting }) => waiting },
+  { label: 'running', colour: 'accent', value: ({ running }) => running },
 ];
 const BACKLOG: readonly Line[] = [
-  { label: 'waiting', value: ({ waiting }) => waiting },
-  { label: 'running', value: ({ running }) => running },
+  { label: 'dense rows', colour: 'accent', value: ({ dense }) => dense },
+  { label: 'sparse rows', colour: 'good', value: ({ sparse }) => sparse },
+  { label: 'points for field indexes', colour: 'warn', value: ({ field }) => field },
+];
+const DISK: readonly Line[] = [
+  { label: 'data', colour: 'accent', value: ({ data }) => data },
+  { label: 'log', colour: 'good', value: ({ log }) => log },
 ];
 
 async function about(
@@ -55,7 +66,6 @@ export default function ServerPage() {
     if (!isPaused) metrics.reload();
   }, LOOK_MS);
   useInterval(server.reload, 5 * LOOK_MS);
-  const recent = looks.value;
   return (
     <>
       <header class="page-head">
@@ -89,20 +99,32 @@ export default function ServerPage() {
         </dl>
       )}
       {metrics.value !== undefined && <Health figures={metrics.value} />}
+      <Charts />
+      {metrics.value !== undefined && <Contents figures={metrics.value} />}
+      <Settings />
+      {isQdrant.value && <SnapshotsOfAll />}
+    </>
+  );
+}
+
+/** What the server did lately. */
+function Charts() {
+  const recent = looks.value;
+  return (
+    <>
       <div class="charts">
         <Chart title="Requests" unit="a second" looks={recent} lines={REQUESTS} />
         <Chart title="Latency" unit="ms" looks={recent} lines={LATENCY} />
         <Chart title="Memory" unit="MiB" looks={recent} lines={MEMORY} />
-        <Chart title="Reads" unit="at the moment" looks={recent} lines={BACKLOG} />
+        <Chart title="Disk" unit="MiB" looks={recent} lines={DISK} />
+        <Chart title="Reads" unit="at the moment" looks={recent} lines={READS} />
+        <Chart title="Index backlog" unit="to be indexed" looks={recent} lines={BACKLOG} />
       </div>
       <p class="hint">
         Every two seconds, for the last five minutes that this page was open. Latencies come from the buckets
-        of the server's histogram, without the requests for metrics. <code>/metrics</code> has all figures for
-        Prometheus.
+        of the server's histogram; requests for metrics are left out of both. <code>/metrics</code> has all
+        figures for Prometheus.
       </p>
-      {metrics.value !== undefined && <Contents figures={metrics.value} />}
-      <Settings />
-      {isQdrant.value && <SnapshotsOfAll />}
     </>
   );
 }
@@ -131,7 +153,7 @@ function SnapshotsOfAll() {
   );
 }
 
-const TROUBLES: Readonly<Record<string, string>> = {
+const TROUBLES: Readonly<Record<Labels<'kithdb_health_issues'>['kind'], string>> = {
   disk_full: 'The disk is full: writes are refused until there is room.',
   memory_limit: 'Little memory is left: writes that make the data grow are refused.',
   log: 'The log of writes cannot be written.',
@@ -151,9 +173,9 @@ function Health({ figures }: { figures: Figures }) {
   }
   return (
     <>
-      {troubles.map(({ labels: { kind = '' } }) => (
+      {troubles.map(({ labels: { kind } }) => (
         <Notice kind="warn" key={kind}>
-          {TROUBLES[kind] ?? `Trouble of the kind ${kind}.`} The log of the server says more.
+          {TROUBLES[kind]} The log of the server says more.
         </Notice>
       ))}
       {damage > 0 && (
@@ -172,8 +194,8 @@ function moment(seconds: number, none: string): string {
 
 /** Totals of the moment. */
 function Contents({ figures }: { figures: Figures }) {
-  const limit = figures.sum('kithdb_memory_limit_bytes', { of: 'process' }) ?? 0;
-  const held = figures.sum('kithdb_memory_held_bytes', { of: 'process' });
+  const limit = figures.sum('kithdb_memory_limit_bytes', ({ of }) => of === 'process') ?? 0;
+  const held = figures.sum('kithdb_memory_held_bytes', ({ of }) => of === 'process');
   const scrubbed = figures.sum('kithdb_scrub_last_finished_timestamp_seconds') ?? 0;
   const backedUp = figures.sum('kithdb_last_backup_timestamp_seconds') ?? 0;
   const components = figures.all('kithdb_memory_bytes').filter(({ value }) => value > 0);
@@ -200,7 +222,7 @@ function Contents({ figures }: { figures: Figures }) {
               </tr>
             </thead>
             <tbody>
-              {components.map(({ labels: { component = '' }, value }) => (
+              {components.map(({ labels: { component }, value }) => (
                 <tr key={component}>
                   <th scope="row">{component.replaceAll('_', ' ')}</th>
                   <td class="number">{bytes(value)}</td>

@@ -2,11 +2,11 @@
 import { compact } from '../service/exact-json';
 import type { CollectionInfo } from '../service/types';
 import { vectorFields, type VectorField } from '../service/types';
-import type { Row } from './rows';
+import type { Row } from './records';
 
 /** A row as the text of a point, or why it is none. */
 export type PointRow =
-  { readonly place: number; readonly point: string } | { readonly place: number; readonly problem: string };
+  { readonly line: number; readonly point: string } | { readonly line: number; readonly problem: string };
 
 export interface Mapping {
   /** Whether a row is a point already. */
@@ -34,18 +34,18 @@ export function defaultMapping(info: CollectionInfo, isPoint: boolean): Mapping 
 
 export function toPoint(row: Row, mapping: Mapping, fields: readonly VectorField[]): PointRow {
   if ('problem' in row) return row;
-  if ('text' in row && mapping.isPoint) return { place: row.place, point: row.text };
+  if ('text' in row && mapping.isPoint) return { line: row.line, point: row.text };
   const values = 'text' in row ? (JSON.parse(row.text) as Record<string, unknown>) : row.fields;
   try {
-    return { place: row.place, point: compact(fromColumns(values, row.place, mapping, fields)) };
+    return { line: row.line, point: compact(fromColumns(values, row.ordinal, mapping, fields)) };
   } catch (error) {
-    return { place: row.place, problem: error instanceof Error ? error.message : String(error) };
+    return { line: row.line, problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
 function fromColumns(
   values: Readonly<Record<string, unknown>>,
-  place: number,
+  ordinal: number,
   { id, vectors, texts }: Mapping,
   fields: readonly VectorField[],
 ): object {
@@ -65,7 +65,7 @@ function fromColumns(
   const vector = isUnnamed ? named[''] : named;
   if (vector === undefined) throw new Error(`There is no column “${vectors[''] ?? ''}” with the vector`);
   // As an import does: without a column of ids, the number of the row, from 0.
-  return { id: id === '' ? place - 1 : values[id], vector, payload };
+  return { id: id === '' ? ordinal : values[id], vector, payload };
 }
 
 function textOf(value: unknown, column: string): string {

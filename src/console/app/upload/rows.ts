@@ -1,22 +1,13 @@
 /** The rows of a file, read while it is sent: a file need not fit into memory. */
+import { Records, type Row } from './records';
 
 export type FileFormat = 'jsonl' | 'csv';
-
-/** A row, or why there is none. `place` is a line of JSONL, or a record of CSV below the header; both begin at 1. */
-export type Row =
-  | { readonly place: number; readonly text: string }
-  | { readonly place: number; readonly fields: Readonly<Record<string, unknown>> }
-  | { readonly place: number; readonly problem: string };
 
 /** Longer lines are no points: the server takes no body that is larger. */
 const LONGEST_LINE = 64 * 1024 * 1024;
 
 export function formatOf(name: string): FileFormat {
   return /\.csv$/i.test(name) ? 'csv' : 'jsonl';
-}
-
-export function placeName(format: FileFormat): string {
-  return format === 'csv' ? 'record' : 'line';
 }
 
 /** The rows of a file in their order. `progress` is told how many bytes are read. */
@@ -32,11 +23,11 @@ async function* jsonRows(file: File, progress: (bytes: number) => void): AsyncGe
   const decoder = new TextDecoder('utf-8');
   const reader = file.stream().getReader();
   let rest = '';
-  let place = 0;
+  let [line, ordinal] = [0, 0];
   let read = 0;
-  const row = (line: string): Row | undefined => {
-    place += 1;
-    return line.trim() === '' ? undefined : jsonRow(line, place);
+  const row = (text: string): Row | undefined => {
+    line += 1;
+    return text.trim() === '' ? undefined : jsonRow(text, line, ordinal++);
   };
   for (;;) {
     const { value, done } = await reader.read();
@@ -45,9 +36,9 @@ async function* jsonRows(file: File, progress: (bytes: number) => void): AsyncGe
     rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
     const lines = rest.split('\n');
     rest = done ? '' : (lines.pop() ?? '');
-    if (rest.length > LONGEST_LINE) throw new Error(`Line ${place + lines.length + 1} has more than 64 MiB`);
-    for (const line of lines) {
-      const found = row(line);
+    if (rest.length > LONGEST_LINE) throw new Error(`Line ${line + lines.length + 1} has more than 64 MiB`);
+    for (const text of lines) {
+      const found = row(text);
       if (found !== undefined) yield found;
     }
     if (done) return;
@@ -55,13 +46,13 @@ async function* jsonRows(file: File, progress: (bytes: number) => void): AsyncGe
 }
 
 /** The text stays as it is: numbers are not read and written again. */
-function jsonRow(text: string, place: number): Row {
+function jsonRow(text: string, line: number, ordinal: number): Row {
   try {
     const value = JSON.parse(text) as unknown;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { place, text };
-    return { place, problem: 'A line must be a JSON object' };
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { line, ordinal, text };
+    return { line, problem: 'A line must be a JSON object' };
   } catch (error) {
-    return { place, problem: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { line, problem: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
   }
 }
 
@@ -74,20 +65,18 @@ interface Chunk {
 async function* csvRows(file: File, progress: (bytes: number) => void): AsyncGenerator<Row, void> {
   const { default: Papa } = await import('papaparse');
   const chunks: Chunk[] = [];
-  let place = 0;
+  const records = new Records();
   let wake: () => void = () => undefined;
   let end: { error?: Error } | undefined;
   let isStopped = false;
-  Papa.parse<Record<string, string>>(file, {
-    header: true,
-    skipEmptyLines: true,
+  Papa.parse<string[]>(file, {
+    // The header and empty lines stay, so that the places of problems and the numbers of lines are right.
     chunk: ({ data, errors, meta }, parser) => {
-      const problems = new Map(errors.map(({ row, message }) => [row ?? 0, message]));
-      const rows = data.map((fields, index): Row => {
-        place += 1;
-        const problem = problems.get(index);
-        return problem === undefined ? { place, fields: typed(fields) } : { place, problem };
-      });
+      // One without a row is of the whole file: that a delimiter could not be told, where there is one column.
+      const problems = new Map(
+        errors.flatMap(({ row, message }) => (row === undefined ? [] : [[row, message] as const])),
+      );
+      const rows = records.rowsOf(data, problems);
       progress(meta.cursor);
       if (isStopped) {
         parser.abort();
@@ -127,20 +116,4 @@ async function* csvRows(file: File, progress: (bytes: number) => void): AsyncGen
   } finally {
     isStopped = true;
   }
-}
-
-/** Values that JSON writes without quotes become those; empty ones are left out. */
-function typed(fields: Readonly<Record<string, string>>): Record<string, unknown> {
-  const entries = Object.entries(fields).filter(([, value]) => value !== '');
-  return Object.fromEntries(entries.map(([name, value]) => [name, typedValue(value)]));
-}
-
-function typedValue(text: string): unknown {
-  if (text === 'true') return true;
-  if (text === 'false') return false;
-  if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) {
-    const value = Number(text);
-    return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
-  }
-  return text;
 }

@@ -7,7 +7,7 @@ import { asError } from '../service/loading';
 import { linkTo } from '../service/location';
 import { fieldLabel, vectorFields } from '../service/types';
 import { defaultMapping, TEXT_MODEL, toPoint, type Mapping, type PointRow } from './mapping';
-import { formatOf, placeName, rowsOf, type FileFormat } from './rows';
+import { formatOf, rowsOf, type FileFormat } from './rows';
 import { upload, type Problem } from './uploading';
 
 interface Progress {
@@ -76,7 +76,7 @@ export function UploadPage({ name, info, reload }: CollectionPart) {
         </div>
       </section>
       {progress !== undefined && file !== undefined && (
-        <ProgressView name={name} progress={progress} size={file.size} format={format} />
+        <ProgressView name={name} progress={progress} size={file.size} />
       )}
     </div>
   );
@@ -112,7 +112,7 @@ function useUpload(
       },
       refused: (problem: Problem) => {
         // A batch is refused after the lines behind it are read.
-        set({ problems: [...now.problems, problem].sort((a, b) => a.place - b.place) });
+        set({ problems: [...now.problems, problem].sort((a, b) => a.line - b.line) });
       },
     };
     try {
@@ -226,10 +226,9 @@ interface ProgressProps {
   readonly name: string;
   readonly progress: Progress;
   readonly size: number;
-  readonly format: FileFormat;
 }
 
-function ProgressView({ name, progress, size, format }: ProgressProps) {
+function ProgressView({ name, progress, size }: ProgressProps) {
   const { state, read, stored, problems, error } = progress;
   return (
     <section aria-label="Progress">
@@ -244,7 +243,7 @@ function ProgressView({ name, progress, size, format }: ProgressProps) {
         <Notice kind={problems.length === 0 ? 'good' : 'warn'}>
           <p>
             {plural(stored, 'point')} stored
-            {problems.length === 0 ? '.' : `, ${plural(problems.length, placeName(format))} left out.`}
+            {problems.length === 0 ? '.' : `, ${plural(problems.length, 'line')} left out.`}
           </p>
           <a href={linkTo('collections', name, 'points')}>To the points</a>
         </Notice>
@@ -258,15 +257,15 @@ function ProgressView({ name, progress, size, format }: ProgressProps) {
             <thead>
               <tr>
                 <th scope="col" class="number">
-                  {format === 'csv' ? 'Record' : 'Line'}
+                  Line
                 </th>
                 <th scope="col">What is wrong</th>
               </tr>
             </thead>
             <tbody>
-              {problems.map(({ place, message }) => (
-                <tr key={place}>
-                  <td class="number">{count(place)}</td>
+              {problems.map(({ line, message }) => (
+                <tr key={line}>
+                  <td class="number">{count(line)}</td>
                   <td>{message}</td>
                 </tr>
               ))}

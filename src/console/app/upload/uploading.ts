@@ -11,7 +11,7 @@ const MOST_ATTEMPTS = 8;
 const LONGEST_PAUSE_MS = 9000;
 
 export interface Problem {
-  readonly place: number;
+  readonly line: number;
   readonly message: string;
 }
 
@@ -21,7 +21,7 @@ export interface UploadReport {
 }
 
 interface Placed {
-  readonly place: number;
+  readonly line: number;
   readonly point: string;
 }
 
@@ -35,8 +35,8 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<void> {
   let problems = 0;
-  const refuse = (place: number, message: string): void => {
-    report.refused({ place, message });
+  const refuse = (line: number, message: string): void => {
+    report.refused({ line, message });
     problems += 1;
     if (problems >= MOST_PROBLEMS) throw new Error(`Stopped after ${MOST_PROBLEMS} rows that were refused`);
   };
@@ -55,7 +55,7 @@ export async function upload(
   for await (const row of rows) {
     signal.throwIfAborted();
     if ('problem' in row) {
-      refuse(row.place, row.problem);
+      refuse(row.line, row.problem);
       continue;
     }
     if (batch.length === MOST_POINTS || bytes + row.point.length > MOST_BYTES) {
@@ -76,19 +76,19 @@ const PLACE = /\bpoints\[(\d+)\]/;
 async function sendAround(
   batch: readonly Placed[],
   message: string,
-  refuse: (place: number, message: string) => void,
+  refuse: (line: number, message: string) => void,
   sendBatch: (batch: readonly Placed[]) => Promise<void>,
 ): Promise<void> {
   const [only] = batch;
   const named = batch[Number(PLACE.exec(message)?.[1] ?? NaN)];
   if (batch.length === 1 && only !== undefined) {
-    refuse(only.place, message.replace(PLACE, 'point'));
+    refuse(only.line, message.replace(PLACE, 'point'));
   } else if (named === undefined) {
     const middle = Math.ceil(batch.length / 2);
     await sendBatch(batch.slice(0, middle));
     await sendBatch(batch.slice(middle));
   } else {
-    refuse(named.place, message.replace(PLACE, 'point'));
+    refuse(named.line, message.replace(PLACE, 'point'));
     await sendBatch(batch.filter((row) => row !== named));
   }
 }

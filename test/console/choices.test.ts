@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { DATATYPES, QUANTIZATIONS } from '../../src/console/app/collections/choices';
+import { Records } from '../../src/console/app/upload/records';
+import { ContractServer } from '../contract/contract-server';
+
+interface Schema {
+  readonly enum?: readonly (string | null)[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+}
+
+const { components } = parse(readFileSync(join(__dirname, '..', '..', 'openapi', 'openapi.yaml'), 'utf8'), {
+  merge: true,
+  maxAliasCount: -1,
+}) as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
+
+/** The values of a schema with a list of them, null aside. */
+function valuesOf(schema: Schema | undefined): readonly unknown[] {
+  return schema?.enum?.filter((value) => value !== null) ?? [];
+}
+
+describe('the choices of the console for a vector', () => {
+  let server: ContractServer;
+
+  beforeAll(async () => {
+    server = await ContractServer.start();
+  });
+  afterAll(() => server.stop());
+
+  it('C4.3 are taken by the server', async () => {
+    for (const [at, { config }] of QUANTIZATIONS.entries()) {
+      const vectors = {
+        size: 4,
+        distance: 'Dot',
+        ...(config !== undefined && { quantization_config: config }),
+      };
+      await server.ok('PUT', `/collections/q${at}`, { vectors });
+      const info = await server.ok('GET', `/collections/q${at}`);
+      expect(info.config.params.vectors.quantization_config ?? undefined).toEqual(config);
+    }
+    for (const { value: datatype } of DATATYPES) {
+      await server.ok('PUT', `/collections/d-${datatype}`, {
+        vectors: { size: 4, distance: 'Dot', datatype },
+      });
+    }
+  });
+
+  it('C4.3 are all that the server has', () => {
+    expect(DATATYPES.map(({ value }) => value)).toEqual(valuesOf(components.schemas['Datatype']));
+    const kinds = components.schemas['Quantization']?.anyOf ?? [];
+    const configs = QUANTIZATIONS.map(
+      ({ config = {} }) => config as Record<string, Record<string, string> | undefined>,
+    );
+    for (const { required: [kind = ''] = [], properties = {} } of kinds) {
+      const offered = configs.flatMap((config) => config[kind] ?? []);
+      expect([kind, offered.length > 0]).toEqual([kind, true]);
+      // Binary codes of one and a half bits are those of two.
+      for (const name of ['compression', 'bits']) {
+        const all = valuesOf(properties[kind]?.properties?.[name]);
+        expect(offered.flatMap((of) => of[name] ?? []).sort()).toEqual([...all].sort());
+      }
+    }
+    expect(kinds).toHaveLength(4);
+    expect(new Set(QUANTIZATIONS.map(({ value }) => value)).size).toBe(QUANTIZATIONS.length);
+  });
+});
+
+describe('the records of a CSV file in the console', () => {
+  it('have the line where they begin, whatever is between them', () => {
+    const records = new Records();
+    const rows = [
+      ...records.rowsOf([['id', 'text'], [''], ['1', 'two\nlines'], ['2', 'a', 'b']], new Map()),
+      // The next part of the file.
+      ...records.rowsOf([['3', 'true'], [''], ['4', 'broken"'], ['5', '']], new Map([[2, 'a wrong quote']])),
+    ];
+    expect(rows).toEqual([
+      { line: 3, ordinal: 0, fields: { id: 1, text: 'two\nlines' } },
+      { line: 5, problem: 'It has 3 values for 2 columns' },
+      { line: 6, ordinal: 2, fields: { id: 3, text: true } },
+      { line: 8, problem: 'a wrong quote' },
+      { line: 9, ordinal: 4, fields: { id: 5 } },
+    ]);
+  });
+});
