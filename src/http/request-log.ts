@@ -89,7 +89,10 @@ function isAudited(route: Route): boolean {
       return route.isAudited;
     case 'engine':
       return route.permission === 'write' && !isPointsRoute(route);
-    default:
+    case 'handled':
+    case 'plain':
+    case 'report':
+    case 'unimplemented':
       return false;
   }
 }

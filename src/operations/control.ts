@@ -154,10 +154,8 @@ async function made(request: Order, services: ControlServices): Promise<string |
     case 'list tokens':
     case 'create token':
     case 'rotate token':
-    case 'delete token': {
-      const { folder, ...order } = request;
-      return carryOut(order, services.tokens);
-    }
+    case 'delete token':
+      return carryOut(request, services.tokens);
   }
 }
 
@@ -194,7 +192,11 @@ function named(request: Order): AuditFields {
     case 'rotate token':
     case 'delete token':
       return { id: request.id };
-    default:
+    case 'create admin':
+    case 'reset password':
+    case 'rotate secret':
+    case 'note backup':
+    case 'list tokens':
       return {};
   }
 }

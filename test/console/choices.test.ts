@@ -17,6 +17,9 @@ const { components } = parse(readFileSync(join(__dirname, '..', '..', 'openapi',
   maxAliasCount: -1,
 }) as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
 
+/** The configuration of a kind of quantisation. */
+type Offered = Readonly<Record<string, unknown>> | undefined;
+
 /** The values of a schema with a list of them, null aside. */
 function valuesOf(schema: Schema | undefined): readonly unknown[] {
   return schema?.enum?.filter((value) => value !== null) ?? [];
@@ -51,16 +54,17 @@ describe('the choices of the console for a vector', () => {
   it('C4.3 are all that the server has', () => {
     expect(DATATYPES.map(({ value }) => value)).toEqual(valuesOf(components.schemas['Datatype']));
     const kinds = components.schemas['Quantization']?.anyOf ?? [];
-    const configs = QUANTIZATIONS.map(
-      ({ config = {} }) => config as Record<string, Record<string, string> | undefined>,
-    );
+    const configs = QUANTIZATIONS.map(({ config }) => (config ?? {}) as Readonly<Record<string, Offered>>);
     for (const { required: [kind = ''] = [], properties = {} } of kinds) {
-      const offered = configs.flatMap((config) => config[kind] ?? []);
+      const offered = configs.flatMap((config): readonly Offered[] => {
+        const own = config[kind];
+        return own === undefined ? [] : [own];
+      });
       expect([kind, offered.length > 0]).toEqual([kind, true]);
       // Binary codes of one and a half bits are those of two.
       for (const name of ['compression', 'bits']) {
         const all = valuesOf(properties[kind]?.properties?.[name]);
-        expect(offered.flatMap((of) => of[name] ?? []).sort()).toEqual([...all].sort());
+        expect(offered.flatMap((own) => own?.[name] ?? []).sort()).toEqual([...all].sort());
       }
     }
     expect(kinds).toHaveLength(4);

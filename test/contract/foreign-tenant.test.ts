@@ -1,6 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { authRoutes } from '../../src/auth';
 import { consoleRoutes } from '../../src/console/routes';
 import { ClientAddresses } from '../../src/http/client-address';
@@ -204,7 +203,7 @@ describe.each(['specification', 'qdrant'] as const)(
       const client = new Client({ name: 'test', version: '1' });
       const url = new URL(`http://127.0.0.1:${server.port}/mcp`);
       const headers = { authorization: `Bearer ${own}` };
-      await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }) as Transport);
+      await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
       const tool = async (name: string, args: object = {}): Promise<string> => {
         const { content } = await client.callTool({ name, arguments: { ...args } });
         return (content as [{ text: string }])[0].text;

@@ -33,6 +33,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+/// What is kept of a body whose texts are given out, and where.
+type KeptBody = (Arc<Handles>, Kept);
+
 /// An engine over one data directory, in this process or in the one that owns the directory.
 #[napi]
 pub struct NativeEngine {
@@ -215,7 +218,7 @@ impl NativeEngine {
         id: u32,
         gives_out_texts: bool,
         is_packed: bool,
-    ) -> Result<(Body, Option<(Arc<Handles>, Kept)>), Error> {
+    ) -> Result<(Body, Option<KeptBody>), Error> {
         let body = self.bodies.take(id)?;
         if !gives_out_texts {
             return Ok((Box::new(body), None));
