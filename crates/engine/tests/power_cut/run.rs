@@ -18,6 +18,7 @@ pub const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 10,
     order_rows: 30,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 8,
 };
 /// Boots of one program; each ends with a power cut or a kill.
 const BOOTS: u64 = 3;
