@@ -19,7 +19,6 @@ const POINTS_OF_COPIES = ['create UNFINISHED', 'remove UNFINISHED'];
 /** Kinds that reach them, and the folders of collections that there are then. */
 const COPIES: readonly (readonly [kind: Kind, folders: number])[] = [
   ['a clone', 2],
-  ['a recovery of a collection that is not there', 2],
   ['a recovery over a collection that is there', 3],
 ];
 const TIMEOUT_MS = 240_000 + KILLS_OF_A_KIND * 60_000;
@@ -123,8 +122,8 @@ test.each(POINTS_OF_COPIES.flatMap((point) => COPIES.map(([kind, there]) => [kin
       readdirSync(join(folder, 'data', 'collections')).filter((name) => /^[0-9a-f]{16}$/.test(name));
     expect(folders()).toHaveLength(there);
     await verifyAfter(changes);
-    // A start removes what a server that stopped had not removed yet of a collection that was replaced.
-    await verifyAfter(changes);
+    // What was replaced is removed at the next start where the server stopped before it was.
+    if (there > 2) await verifyAfter(changes);
     // The source, and what was sent again; none of the one before.
     expect(folders()).toHaveLength(2);
   },

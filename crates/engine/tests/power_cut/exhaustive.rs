@@ -28,7 +28,7 @@ const LONGEST_PROGRAMS: u64 = 64;
 /// Of the programs of two operations that begin without syncs, which have the most choices, a normal run has one in so many.
 const UNSYNCED_ONE_IN: u64 = 4;
 /// And of those with a kind that is not among the first.
-const LATER_ONE_IN: u64 = 8;
+const LATER_ONE_IN: u64 = 16;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;
 /// How often in a row the recovery crashes too, likewise.

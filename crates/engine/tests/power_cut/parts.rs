@@ -169,7 +169,9 @@ impl Session {
         let (applies, had_parts) = (step.outcome.is_ok(), !staged.entries.is_empty());
         let failed = self.request(client, step);
         match &failed {
-            None if applies => drop(APPLIED.fetch_add(u64::from(had_parts), Ordering::Relaxed)),
+            None if applies => {
+                APPLIED.fetch_add(u64::from(had_parts), Ordering::Relaxed);
+            }
             None if staged.is_lost => self.refused_as_lost(staged),
             // What the engine has of it goes with the process.
             _ => {}

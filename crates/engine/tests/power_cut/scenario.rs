@@ -305,7 +305,9 @@ impl Prepared {
 
     /// A client's side of it.
     pub fn session(&self, seed: u64) -> Session {
-        Session { snapshots: self.snapshots.clone(), ..Session::new(seed, self.model.clone()) }
+        let mut session = Session::new(seed, self.model.clone());
+        session.snapshots.clone_from(&self.snapshots);
+        session
     }
 }
 
