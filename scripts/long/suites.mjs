@@ -11,6 +11,7 @@ import { checkChromaMigration } from './chroma.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
+import { compareBm25Vectors } from './fastembed/suite.mjs';
 import { runLocalModels } from './local-models.mjs';
 import { runPrograms } from './programs.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
@@ -238,6 +239,8 @@ const standard = {
   // Four minutes on two cores: in full only.
   cases: { full: 1, isNumbered: false, run: runCases },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
+  // Libraries of 200 MB are installed: in full only.
+  'bm25-vectors': { full: 1, isNumbered: false, run: check('bm25-vectors', compareBm25Vectors) },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
   // Libraries of 200 MB are installed: in full only.
