@@ -4,7 +4,6 @@
 use crate::common::{Client, Random};
 use crate::model::{Collection, Model, collection_of};
 use crate::program::{NAMES, Step};
-use kithdb_engine::storage::Storage;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
