@@ -11,9 +11,9 @@ use std::sync::Mutex;
 
 /// Calls of a scenario that a normal run lets fail.
 const CALLS: u64 = 500;
-/// A normal run lets each call of this step fail; `KITHDB_CALL_STEP` sets another one, and `KITHDB_FIRST_CALL` which
-/// call comes first.
-const CALL_STEP: u64 = 8;
+/// A normal run lets each call of this step fail, in each of the scenarios; `KITHDB_CALL_STEP` sets another one for both,
+/// and `KITHDB_FIRST_CALL` which call comes first.
+const CALL_STEPS: [u64; 2] = [8, 32];
 /// The same for calls of one kind, which are few.
 const KIND_STEP: u64 = 3;
 
@@ -144,16 +144,20 @@ fn every_nth_call_may_fail_in_every_way_c1_5_c1_7() {
         ways.extend(kinds.map(|kind| (fault, Some(kind), false)));
     }
     let most = if all { u64::MAX } else { CALLS };
-    let step = if all { 1 } else { setting("KITHDB_CALL_STEP").unwrap_or(CALL_STEP).max(1) };
+    let steps = match setting("KITHDB_CALL_STEP") {
+        _ if all => [1, 1],
+        Some(step) => [step.max(1); 2],
+        None => CALL_STEPS,
+    };
     let first = setting("KITHDB_FIRST_CALL").unwrap_or(0);
     let met = Mutex::new(0);
     let runs = (ways.len() * starts.len() * SCENARIOS.len()) as u64;
     let of_run = |number: u64| {
         let (number, scenario) = (number as usize / SCENARIOS.len(), number as usize % SCENARIOS.len());
-        (ways[number / starts.len()], &starts[number % starts.len()], SCENARIOS[scenario])
+        (ways[number / starts.len()], &starts[number % starts.len()], SCENARIOS[scenario], steps[scenario])
     };
     let failed = on_every_core(0..runs, |number| {
-        let ((fault, of, lasting), start, scenario) = of_run(number);
+        let ((fault, of, lasting), start, scenario, step) = of_run(number);
         let (most, step) = if of.is_some() { (most.min(10), step.min(KIND_STEP)) } else { (most, step) };
         for n in (1 + first % step..=most).step_by(step as usize) {
             if !run(Trial { fault, of, lasting, n, scenario }, start) {

@@ -88,7 +88,7 @@ pub fn step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
 }
 
 fn any_step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
-    if !known.snapshots.is_empty() && random.chance(6) {
+    if !known.snapshots.is_empty() && random.chance(3) {
         return snapshots::recover_any(random, model, known.snapshots);
     }
     let name = NAMES[random.below(3) as usize];
@@ -186,7 +186,7 @@ fn any_step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
 /// A change of points; where their versions are known perhaps on condition of these.
 fn change(random: &mut Random, collection: &Collection, versions: Option<Versions<'_>>) -> Change {
     if let Some(versions) = versions
-        && random.chance(12)
+        && random.chance(10)
     {
         return versions::change(random, collection, versions);
     }

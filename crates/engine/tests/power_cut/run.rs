@@ -55,7 +55,7 @@ impl Run {
 
     /// Requests until the machine stops, then the recovery.
     fn boot(&mut self) {
-        for _ in 0..8 + self.below(22) {
+        for _ in 0..8 + self.below(26) {
             self.act();
         }
         let mut off = false;
