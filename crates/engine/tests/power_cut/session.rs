@@ -152,7 +152,7 @@ impl Session {
             self.move_clock(client);
         }
         self.take_snapshot(client);
-        if self.random.chance(5) {
+        if self.random.chance(8) {
             return self.send_part(client);
         }
         let step = loop {
