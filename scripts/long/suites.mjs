@@ -8,7 +8,6 @@ import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
-import { compareBm25Vectors } from './fastembed/suite.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
@@ -239,8 +238,6 @@ const standard = {
   // Four minutes on two cores: in full only.
   cases: { full: 1, isNumbered: false, run: runCases },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
-  // Libraries of 200 MB are installed: in full only.
-  'bm25-vectors': { full: 1, isNumbered: false, run: check('bm25-vectors', compareBm25Vectors) },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },
   // Libraries of 200 MB are installed: in full only.
