@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { NoAnswer } from './chain';
 
-/** What one client does to a collection, its clone, its vector names and its aliases, and what must be there after a kill. */
+/**
+ * What one client does to a collection, its clone, its snapshot, its vector names and its aliases, and what must be there
+ * after a kill.
+ */
 
 export const KINDS = [
   'a clone',
@@ -12,6 +15,10 @@ export const KINDS = [
   'a write on condition of versions',
   'a write of points whose time has come',
   'a batch of aliases',
+  'a recovery over a collection that is there',
+  'a recovery of a collection that is not there',
+  'a sync of a source',
+  'the last part of a sync',
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -19,6 +26,8 @@ const SOURCE = '/collections/source';
 const COPY = '/collections/copy';
 /** Ids of the points. */
 const IDS = 12;
+/** The source of a sync has those below. */
+const SOURCE_IDS = 8;
 
 /** Of a point the number that its vectors and its payload have, and whether it has a vector of the name `extra`. */
 type Points = Readonly<Record<number, readonly [number: number, hasExtra: boolean]>>;
@@ -44,7 +53,17 @@ export interface Change {
   /** Its `Idempotency-Key`. */
   readonly key: string;
   readonly after: State;
+  /** The part of a sync before it, which was answered. A start loses it, and then the request is a 409. */
+  readonly part?: Part;
 }
+
+/** A part of a sync, and how many points are staged after it. */
+interface Part {
+  readonly body: unknown;
+  readonly staged: number;
+}
+
+type Request = Omit<Change, 'key'>;
 
 interface Found {
   readonly id: number;
@@ -104,9 +123,16 @@ function randomId(): number {
   return Math.floor(Math.random() * IDS);
 }
 
+/** Sends a part of a sync that is not the last. */
+async function sendPart(url: string, { body, staged }: Part): Promise<void> {
+  const { status, result } = await call(url, 'PUT', `${SOURCE}/points/sync`, body);
+  expect([status, result]).toEqual([200, { staged }]);
+}
+
 export class Changes {
   #known: State = { source: { points: {}, hasExtra: false }, copy: null, aliases: {} };
   #sent: Change | undefined;
+  #snapshot: { readonly name: string; readonly holds: Held } | undefined;
   #number = 0;
 
   /** Makes the collection. */
@@ -118,13 +144,19 @@ export class Changes {
   /** A request of that kind, after others where it is not possible at the moment. */
   async next(url: string, kind: Kind): Promise<Change> {
     const { source, copy } = this.#known;
-    if (kind === 'a clone' && copy !== null) await this.make(url, 'a deletion of a clone');
-    if (kind === 'a deletion of a clone' && copy === null) await this.make(url, 'a clone');
+    const needsNoCopy = kind === 'a clone' || kind === 'a recovery of a collection that is not there';
+    const needsCopy =
+      kind === 'a deletion of a clone' || kind === 'a recovery over a collection that is there';
+    if (needsNoCopy && copy !== null) await this.make(url, 'a deletion of a clone');
+    if (needsCopy && copy === null) await this.make(url, 'a clone');
     if (kind === 'a vector name that is added' && source.hasExtra)
       await this.make(url, 'a vector name that is removed');
     if (kind === 'a vector name that is removed' && !source.hasExtra)
       await this.make(url, 'a vector name that is added');
-    return { ...(await this.#request(url, kind)), key: randomUUID() };
+    if (kind.startsWith('a recovery')) await this.#takeSnapshot(url);
+    const change = { ...(await this.#request(url, kind)), key: randomUUID() };
+    if (change.part !== undefined) await sendPart(url, change.part);
+    return change;
   }
 
   /** Makes a change that must succeed. */
@@ -156,11 +188,33 @@ export class Changes {
     const found = await readAll(url);
     expect([this.#known, ...(sent === undefined ? [] : [sent.after])]).toContainEqual(found);
     if (sent === undefined) return;
+    if (sent.part !== undefined) await this.#stageAgain(url, sent, sent.part);
     expect(await this.send(url, sent)).toBe(true);
     expect(await readAll(url)).toEqual(sent.after);
   }
 
-  async #request(url: string, kind: Kind): Promise<Omit<Change, 'key'>> {
+  /** Where the last part was not applied it is refused, since the part before it is lost, and that is sent again. */
+  async #stageAgain(url: string, sent: Change, part: Part): Promise<void> {
+    const found = await readAll(url);
+    const { status } = await call(url, sent.method, sent.path, sent.body, sent.key);
+    // A sync always writes a point with a new number.
+    expect([status, found]).toEqual(status === 409 ? [409, this.#known] : [200, sent.after]);
+    if (status === 409) await sendPart(url, part);
+  }
+
+  /** Changes the source and takes a snapshot of it, so that the clone is not what it has. */
+  async #takeSnapshot(url: string): Promise<void> {
+    await this.make(url, 'a write');
+    const { result, status } = await call(url, 'POST', `${SOURCE}/snapshots`);
+    expect(status).toBe(200);
+    if (this.#snapshot !== undefined) {
+      const before = await call(url, 'DELETE', `${SOURCE}/snapshots/${this.#snapshot.name}`);
+      expect(before.status).toBe(200);
+    }
+    this.#snapshot = { name: result.name as string, holds: this.#known.source };
+  }
+
+  async #request(url: string, kind: Kind): Promise<Request> {
     const { source, copy } = this.#known;
     const vectors = `${SOURCE}/vectors/extra`;
     const without: Points = Object.fromEntries(
@@ -187,10 +241,55 @@ export class Changes {
         return this.#upsert([randomId(), randomId()], { until: 1 });
       case 'a batch of aliases':
         return this.#aliases(copy !== null && Math.random() < 0.5 ? 'copy' : 'source');
+      case 'a recovery over a collection that is there':
+      case 'a recovery of a collection that is not there': {
+        const { name, holds } = this.#snapshot!;
+        return this.#change('PUT', `${COPY}/snapshots/recover`, { location: name }, { copy: holds });
+      }
+      case 'a sync of a source':
+      case 'the last part of a sync':
+        return this.#sync(kind === 'the last part of a sync');
     }
   }
 
-  #change(method: string, path: string, body: unknown, after: Partial<State>): Omit<Change, 'key'> {
+  /** A sync of the points with ids below a number: most stay, some go, and some are put, always one of them (C20). */
+  #sync(inParts: boolean): Request {
+    const { source } = this.#known;
+    const n = (this.#number += 1);
+    const ids = Array.from({ length: SOURCE_IDS }, (_, id) => id);
+    const isWritten = (id: number): boolean => id === n % SOURCE_IDS || Math.random() < 0.2;
+    const written = ids.filter(isWritten);
+    const stay = ids.filter((id) => id in source.points && !written.includes(id) && Math.random() < 0.8);
+    const others = Object.entries(source.points).filter(
+      ([id]) => Number(id) >= SOURCE_IDS || stay.includes(Number(id)),
+    );
+    const points: Points = {
+      ...Object.fromEntries(others),
+      ...Object.fromEntries(written.map((id) => [id, [n, source.hasExtra]])),
+    };
+    const entries = [
+      ...stay.map((id) => ({ id, hash: source.points[id]![0] })),
+      ...written.map((id) => this.#point(id, n)),
+    ];
+    const split = inParts ? Math.ceil(entries.length / 2) : 0;
+    const scope = { must: { has_id: ids } };
+    const part = (some: readonly unknown[]) => ({ scope, hash_key: 'n', points: some });
+    const sync_id = `sync ${n}`;
+    const last = inParts && { sync_id, last: true, ...(Math.random() < 0.5 && { staged: split }) };
+    const body = { ...part(entries.slice(split)), ...last };
+    return {
+      ...this.#change('PUT', `${SOURCE}/points/sync`, body, { source: { ...source, points } }),
+      ...(inParts && { part: { body: { ...part(entries.slice(0, split)), sync_id }, staged: split } }),
+    };
+  }
+
+  /** A point with the vectors that go with its id and a number. */
+  #point(id: number, n: number, more: object = {}) {
+    const { hasExtra } = this.#known.source;
+    return { id, vector: { v: [n, id], ...(hasExtra && { extra: [n] }) }, payload: { n, ...more } };
+  }
+
+  #change(method: string, path: string, body: unknown, after: Partial<State>): Request {
     return { method, path, body, after: { ...this.#known, ...after } };
   }
 
@@ -202,15 +301,14 @@ export class Changes {
     const points = [...new Set(ids)].map((id) => {
       if ('until' in more) Reflect.deleteProperty(after, id);
       else after[id] = [n, source.hasExtra];
-      const vector = { v: [n, id], ...(source.hasExtra && { extra: [n] }) };
       const version = versions && { if_version: versions.get(id) ?? 0 };
-      return { id, vector, payload: { n, ...more }, ...version };
+      return { ...this.#point(id, n, more), ...version };
     });
     return this.#change('PUT', `${SOURCE}/points`, { points }, { source: { ...source, points: after } });
   }
 
   /** Writes points that must have the versions that they have; with another one of them it is refused before. */
-  async #upsertIf(url: string, ids: readonly number[]): Promise<Omit<Change, 'key'>> {
+  async #upsertIf(url: string, ids: readonly number[]): Promise<Request> {
     const query = { query: [1, 1], using: 'v', limit: 100, params: { exact: true } };
     const { result } = await call(url, 'POST', `${SOURCE}/points/query`, query);
     const hits = result.points as { id: number; version: number }[];
@@ -222,7 +320,7 @@ export class Changes {
   }
 
   /** Two aliases that always mean the same collection, and a third name for one of them by turns. */
-  #aliases(collection: string): Omit<Change, 'key'> {
+  #aliases(collection: string): Request {
     const { aliases } = this.#known;
     const last = 'two' in aliases ? 'zwei' : 'two';
     const actions = [

@@ -14,8 +14,13 @@ const SHORTENED = 0.85;
 const CHANGES_BEFORE = 4;
 /** Kills after the answer, which do not count, in a row. */
 const ATTEMPTS = 30;
-/** Only clones reach these: before the folder of one is filled, and after its record is in the log. */
-const POINTS_OF_CLONES = ['create UNFINISHED', 'remove UNFINISHED'];
+/** What only clones and recoveries reach: before the folder of one is filled, and after its record is in the log. */
+const POINTS_OF_COPIES = ['create UNFINISHED', 'remove UNFINISHED'];
+/** Kinds that reach them, and the folders of collections that there are then. */
+const COPIES: readonly (readonly [kind: Kind, folders: number])[] = [
+  ['a clone', 2],
+  ['a recovery over a collection that is there', 3],
+];
 const TIMEOUT_MS = 240_000 + KILLS_OF_A_KIND * 60_000;
 
 let folder: string;
@@ -81,7 +86,7 @@ async function verifyAfter(changes: Changes): Promise<void> {
 }
 
 test(
-  'C11.3, C26, C4.8, C17, C25, C12 kills amid clones, vector names, expiry, versions and aliases lose nothing and leave nothing half done',
+  'C11.3, C26, C4.8, C17, C25, C12, C20 kills amid clones, vector names, expiry, versions, aliases, recoveries and syncs lose nothing and leave nothing half done',
   async () => {
     const changes = new Changes();
     await begin(changes);
@@ -99,22 +104,27 @@ test(
   TIMEOUT_MS,
 );
 
-test.each(POINTS_OF_CLONES)(
-  'C26 a clone that is killed at "%s" is there as a whole or not at all, and no folder is left of it',
-  async (point) => {
+test.each(POINTS_OF_COPIES.flatMap((point) => COPIES.map(([kind, there]) => [kind, point, there] as const)))(
+  'C26, C12 %s that is killed at "%s" is there as a whole or not at all, and no folder is left of it',
+  async (kind, point, there) => {
     const changes = new Changes();
     await begin(changes);
+    const before = start();
+    const change = await changes.next(await before.ready, kind);
+    await killed(before);
     const server = start({ CRASH_POINT: `${point}:1` });
     const url = await server.ready;
     await changes.verify(url);
-    expect(await changes.send(url, await changes.next(url, 'a clone'))).toBe(false);
+    expect(await changes.send(url, change)).toBe(false);
     expect(await server.exit).toEqual({ code: null, signal: 'SIGKILL' });
     expect(server.output).toContain(`at the crash point ${point}:1`);
     const folders = (): string[] =>
       readdirSync(join(folder, 'data', 'collections')).filter((name) => /^[0-9a-f]{16}$/.test(name));
-    expect(folders()).toHaveLength(2);
+    expect(folders()).toHaveLength(there);
     await verifyAfter(changes);
-    // The clone that was sent again under its key, and none of the one before.
+    // What was replaced is removed at the next start where the server stopped before it was.
+    if (there > 2) await verifyAfter(changes);
+    // The source, and what was sent again; none of the one before.
     expect(folders()).toHaveLength(2);
   },
   TIMEOUT_MS,

@@ -145,6 +145,9 @@ pub struct Thresholds {
     pub order_rows: u32,
     /// Bytes of a full chunk of rows. The number of rows is rounded up to a power of two.
     pub row_chunk_bytes: usize,
+    /// Points that a collection must have for what filters cost to be counted towards automatic indexes (C23): scans of
+    /// fewer take a few milliseconds.
+    pub auto_index_points: usize,
 }
 
 impl Default for Thresholds {
@@ -157,6 +160,7 @@ impl Default for Thresholds {
             vacuum_rows: u64::MAX,
             order_rows: 20_000,
             row_chunk_bytes: 4 << 20,
+            auto_index_points: if cfg!(test) { 16 } else { 10_000 },
         }
     }
 }

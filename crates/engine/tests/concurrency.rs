@@ -27,6 +27,7 @@ fn open(dir: &Path) -> Engine {
         vacuum_rows: 60,
         order_rows: 200,
         row_chunk_bytes: 16 << 10,
+        auto_index_points: 10_000,
     };
     let options = Options { search_threads: 2, thresholds, panics_on_request: true, ..Options::default() };
     Engine::open(Arc::new(RealDisk::open(dir).expect("a directory")), options).expect("it opens")

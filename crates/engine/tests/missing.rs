@@ -21,6 +21,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 1_000,
     order_rows: 1_000,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 10_000,
 };
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 

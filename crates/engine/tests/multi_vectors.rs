@@ -23,6 +23,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 40,
     order_rows: u32::MAX,
     row_chunk_bytes: 1 << 10,
+    auto_index_points: 10_000,
 };
 
 type Rows = Vec<Vec<f32>>;

@@ -18,6 +18,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 10,
     order_rows: 30,
     row_chunk_bytes: 16 << 10,
+    auto_index_points: 10_000,
 };
 
 type Sparse = BTreeMap<u32, f32>;

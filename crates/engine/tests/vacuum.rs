@@ -30,6 +30,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 40,
     order_rows: u32::MAX,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 10_000,
 };
 
 /// What a collection holds, by id.

@@ -53,6 +53,7 @@ use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::group_keys::GroupKeys;
 use crate::payload::JsonPath;
+use crate::state::ScanCosts;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::Lsn;
 use arc_swap::ArcSwap;
@@ -109,11 +110,12 @@ impl Collection {
     fn from_parts(
         id: u64,
         shared: Arc<Shared>,
-        head: Head,
+        mut head: Head,
         lsn: Lsn,
         position: LogPosition,
         files: CheckpointFiles,
     ) -> Collection {
+        head.state.scan_costs = Arc::new(ScanCosts::of_points(shared.thresholds.auto_index_points));
         Collection {
             id,
             view: ArcSwap::from_pointee(head.view(lsn)),

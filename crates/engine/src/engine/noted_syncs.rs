@@ -7,7 +7,7 @@ use crate::faults::PlantedFault;
 use crate::limits::MAX_STAGED_SYNCS;
 use crate::storage::{ErrorKind, Storage, StorageError, make_dir, replace};
 use crate::vectors::digest;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 const DIR: &str = "catalog";
@@ -23,8 +23,8 @@ type Note = u128;
 /// The notes of one data directory.
 pub(super) struct NotedSyncs {
     storage: Arc<dyn Storage>,
-    /// Syncs whose parts are in memory.
-    begun: HashSet<Note>,
+    /// Syncs whose parts are in memory, in the order in which the file has them: the same writes leave the same bytes.
+    begun: BTreeSet<Note>,
     /// Syncs whose parts were, oldest first.
     lost: VecDeque<Note>,
     /// Whether the file could not be read: any parts may be lost.
@@ -41,7 +41,7 @@ impl NotedSyncs {
         };
         NotedSyncs {
             storage,
-            begun: HashSet::new(),
+            begun: BTreeSet::new(),
             is_unknown: found.is_none(),
             lost: found.unwrap_or_default(),
         }

@@ -74,6 +74,7 @@ impl Options {
             vacuum_rows: 20,
             order_rows: 100,
             row_chunk_bytes: 8 << 10,
+            auto_index_points: Thresholds::default().auto_index_points,
         };
         Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
     }

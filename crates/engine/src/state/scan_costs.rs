@@ -3,16 +3,15 @@
 use super::State;
 use crate::config::FieldIndexes;
 use crate::filter::{Filter, Kinds, Unindexed};
+use crate::limits::Thresholds;
 use crate::payload::{FieldKind, JsonPath};
 use crate::sync::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Documents that one filter must look at to be counted: fewer cost nothing.
-const LEAST_DOCUMENTS: u64 = if cfg!(test) { 1 } else { 64 };
-/// Points that a collection must have: scans of fewer take a few milliseconds.
-const LEAST_POINTS: u64 = if cfg!(test) { 16 } else { 10_000 };
+/// Of the points that a collection must have, the part that one filter must look at to be counted: less costs nothing.
+const LEAST_PART: usize = 156;
 /// Building an index takes about as long as looking at every document so many times.
 const SCANS_PER_BUILD: u64 = 4;
 /// Paths and kinds that are counted at a time. A further one takes the place of the cheapest.
@@ -23,6 +22,10 @@ const HALVED_EVERY: Duration = Duration::from_secs(600);
 /// The accounts of one collection, shared by all its states.
 pub struct ScanCosts {
     accounts: Mutex<Accounts>,
+    /// Points that the collection must have.
+    least_points: u64,
+    /// Documents that one filter must look at.
+    least_documents: u64,
     /// Some account has come to what an index costs.
     is_due: AtomicBool,
 }
@@ -41,12 +44,22 @@ struct Account {
 
 impl Default for ScanCosts {
     fn default() -> Self {
-        let accounts = Accounts { list: Vec::new(), halved: Instant::now() };
-        ScanCosts { accounts: Mutex::new(accounts), is_due: AtomicBool::new(false) }
+        Self::of_points(Thresholds::default().auto_index_points)
     }
 }
 
 impl ScanCosts {
+    /// No costs yet, of a collection that must have so many points for them to be counted.
+    pub fn of_points(least: usize) -> ScanCosts {
+        let accounts = Accounts { list: Vec::new(), halved: Instant::now() };
+        ScanCosts {
+            accounts: Mutex::new(accounts),
+            least_points: least as u64,
+            least_documents: (least / LEAST_PART).max(1) as u64,
+            is_due: AtomicBool::new(false),
+        }
+    }
+
     /// Whether some path has cost more than its index would.
     pub fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Relaxed)
@@ -113,8 +126,8 @@ impl State {
     /// Counts the documents that a filter was checked on, for the paths that have no index at all.
     pub fn note_scan(&self, filter: &Filter, documents: u64) {
         let points = self.live.len();
-        if documents < LEAST_DOCUMENTS
-            || points < LEAST_POINTS
+        if documents < self.scan_costs.least_documents
+            || points < self.scan_costs.least_points
             || self.config.field_indexes == FieldIndexes::Manual
         {
             return;

@@ -23,6 +23,7 @@ pub const SHORT_FILES: Thresholds = Thresholds {
     vacuum_rows: 10,
     order_rows: 30,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 10_000,
 };
 
 /// A number from the environment, for longer and for repeated runs.

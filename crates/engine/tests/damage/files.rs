@@ -19,10 +19,12 @@ pub enum Kind {
     /// Rows, points and payloads.
     Data,
     Graph,
+    /// The names of syncs whose parts are in memory.
+    StagedSyncs,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Catalog,
         Kind::CatalogCopy,
         Kind::Segment,
@@ -31,8 +33,12 @@ impl Kind {
         Kind::Manifest,
         Kind::Data,
         Kind::Graph,
+        Kind::StagedSyncs,
     ];
 }
+
+/// Missing where no sync ever came in parts.
+const STAGED_SYNCS: &str = "catalog/staged-syncs";
 
 /// A file of a data directory.
 #[derive(Clone, Debug)]
@@ -69,6 +75,10 @@ pub fn files(disk: &SimDisk) -> Vec<File> {
     }
     if let Some(last) = files.iter_mut().rfind(|file| file.kind == Kind::Segment) {
         last.may_vanish = true;
+    }
+    let path = STAGED_SYNCS.to_string();
+    if disk.exists(&path).expect("the disk works") {
+        files.push(File { path, kind: Kind::StagedSyncs, may_vanish: true });
     }
     files
 }

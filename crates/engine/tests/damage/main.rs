@@ -81,12 +81,35 @@ fn settled() -> (SimDisk, BTreeMap<&'static str, Value>) {
         upsert(&engine, "fresh", part * 10..part * 10 + 10);
     }
     engine.ok("delete_points", "half", json!({"points": [1, 2, 3]}));
+    stage_part(&engine, "half");
     // Opening again makes the last records provably durable: only then is their loss damage and not a torn tail.
     engine.restart();
     assert!(engine.client().has_graph("graph", ""), "the searches of one collection walk");
     let expected = NAMES.iter().map(|name| (*name, shown(&engine, name))).collect();
     engine.kill();
     (engine.disk.clone(), expected)
+}
+
+/// The body of a part of a sync of all points with a number.
+fn part(more: Value) -> Value {
+    let scope = json!({"must": {"key": "n", "range": {"gte": 0}}});
+    let mut part = json!({"sync_id": "s", "scope": scope, "hash_key": "n", "points": []});
+    part.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    part
+}
+
+/// Stages a part of a sync, of which the next start must know.
+fn stage_part(engine: &TestEngine, name: &str) {
+    let points = json!([{"id": 1, "hash": 1}]);
+    assert_eq!(engine.ok("sync_points", name, part(json!({"points": points}))), json!({"staged": 1}));
+}
+
+/// C20: the part that a start has lost must not delete its points, whatever became of the note of it.
+fn lost_parts_delete_nothing(engine: &TestEngine, name: &str) {
+    let before = engine.ok("count", name, json!({}));
+    let (code, details) = engine.refused("sync_points", name, part(json!({"last": true})));
+    assert_eq!(code, "sync_conflict", "{details}");
+    assert_eq!(engine.ok("count", name, json!({})), before);
 }
 
 /// A quarantined collection says so, and can be deleted and made anew.
@@ -181,6 +204,12 @@ fn damage_found_by_a_start_is_counted_by_kind_of_file_and_reported_with_what_was
             Kind::Manifest => ([0, 0, 1, 0, 0], None),
             Kind::Catalog | Kind::CatalogCopy => ([0, 0, 0, 1, 0], Some("it is written again")),
             Kind::Segment | Kind::CutMark | Kind::CutMarkCopy => ([0, 0, 0, 0, 1], Some("")),
+            // It only refuses a part of a sync.
+            Kind::StagedSyncs => {
+                lost_parts_delete_nothing(&engine, "half");
+                assert_eq!(engine.engine().status().faults.len(), 0);
+                continue;
+            }
         };
         assert_eq!(counted, expected, "{kind:?}");
         let reported = reported_damages(&engine);

@@ -1,9 +1,12 @@
-//! Collections that share files, and records of vector names, aliases, versions and points whose time has come: what the
-//! suite damages beside the specimen.
+//! Collections that share files, and records of vector names, aliases, versions, syncs, recoveries, and points whose time
+//! has come: what the suite damages beside the specimen.
 
 use crate::common::TestEngine;
 use crate::specimen::{self, NAMES};
+use crate::stage_part;
+use kithdb_engine::storage::Storage;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The collection whose clone there is.
 pub const SOURCE: &str = "multi";
@@ -11,10 +14,22 @@ pub const SOURCE: &str = "multi";
 pub const COPY: &str = "a clone";
 /// The collection of everything else.
 pub const CHANGED: &str = "changed";
+/// A collection that a snapshot of [`CHANGED`] was recovered over, and one that it made.
+pub const RECOVERED: [&str; 2] = ["replaced", "recovered"];
+/// The folder of the snapshot.
+const SNAPSHOT: &str = "snapshots/1";
 
 /// The collections of a damaged directory.
 pub fn names() -> Vec<&'static str> {
-    NAMES.into_iter().chain([COPY, CHANGED]).collect()
+    NAMES.into_iter().chain([COPY, CHANGED]).chain(RECOVERED).collect()
+}
+
+/// How many collections of some are quarantined by files that belong to more than one folder.
+pub fn beside_others(quarantined: &BTreeSet<&str>) -> usize {
+    let groups = [vec![SOURCE, COPY], [CHANGED].into_iter().chain(RECOVERED).collect()];
+    let of_group =
+        |group: &Vec<&str>| group.iter().filter(|name| quarantined.contains(*name)).count().saturating_sub(1);
+    groups.iter().map(of_group).sum()
 }
 
 /// Makes them: what is in checkpoints then.
@@ -26,9 +41,14 @@ pub fn write(engine: &TestEngine) {
     });
     engine.ok("create_collection", CHANGED, creation);
     upsert(engine, 0..30, &json!({"first": [1, 2, 3, 4], "second": [1, 2]}));
+    engine.disk.create_dir_all(SNAPSHOT).expect("a folder");
+    engine.ok("link_snapshot", CHANGED, json!({"folder": SNAPSHOT}));
+    engine.ok("create_collection", RECOVERED[0], json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    engine.ok("upsert_points", RECOVERED[0], json!({"points": [{"id": 1, "vector": [1]}]}));
     name(engine, "create_vector_name", "third", &json!({"dense": {"size": 3, "distance": "Dot"}}));
     upsert(engine, 30..40, &json!({"second": [1, 2], "third": [4, 5, 6]}));
     alias(engine, &["one", "two"], COPY);
+    alias(engine, &["four"], RECOVERED[0]);
     engine.checkpoint();
 }
 
@@ -41,7 +61,66 @@ pub fn change(engine: &TestEngine) {
     for collection in engine.engine().catalog().collections() {
         while collection.remove_expired() {}
     }
+    change_versions(engine);
+    sync(engine);
+    let recovered = RECOVERED.map(|name| json!({"name": name, "folder": SNAPSHOT}));
+    engine.ok("adopt_folders", "", json!({"collections": recovered}));
+    for name in RECOVERED {
+        engine.ok("delete_points", name, json!({"points": [2]}));
+    }
     engine.ok("delete_points", COPY, json!({"points": [4]}));
+    stage_part(engine, CHANGED);
+}
+
+/// Writes on condition of the versions that points have: on points, as one number, and as an object.
+fn change_versions(engine: &TestEngine) {
+    let versions = versions(engine);
+    let version = |id: u64| versions.iter().find(|(of, _)| *of == id).expect("it is there").1;
+    let point =
+        json!({"id": 1, "vector": {"first": [4, 3, 2, 1]}, "payload": {"n": 1}, "if_version": version(1)});
+    engine.ok("upsert_points", CHANGED, json!({"points": [point]}));
+    let update = json!({"id": 2, "vector": {"first": [0, 0, 0, 1]}, "if_version": version(2)});
+    engine.ok("update_vectors", CHANGED, json!({"points": [update]}));
+    assert_eq!(version(4), version(5), "one request wrote both");
+    for (operation, change) in [
+        ("set_payload", json!({"payload": {"m": 1}, "points": [4, 5], "if_version": version(4)})),
+        (
+            "delete_payload",
+            json!({"keys": ["n"], "points": [7, 8], "if_version": {"7": version(7), "8": version(8)}}),
+        ),
+    ] {
+        engine.ok(operation, CHANGED, change.clone());
+        assert_eq!(engine.refused(operation, CHANGED, change).0, "version_conflict", "{operation}");
+    }
+}
+
+/// The versions of the points that are found.
+fn versions(engine: &TestEngine) -> Vec<(u64, u64)> {
+    let query = json!({"query": [1, 1, 1, 1], "using": "first", "limit": 100, "params": {"exact": true}});
+    let answer = engine.ok("query", CHANGED, query);
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let hits = answer["points"].as_array().expect("hits").iter();
+    hits.map(|hit| (number(&hit["id"]), number(&hit["version"]))).collect()
+}
+
+/// A sync of a source in one part, and one in two: points stay, change, come and go.
+fn sync(engine: &TestEngine) {
+    let scope = |from: u64| json!({"must": {"key": "n", "range": {"gte": from}}});
+    let vector = json!({"first": [1, 1, 1, 1]});
+    let content = |id: u64| json!({"id": id, "vector": vector, "payload": {"n": id, "synced": true}});
+    let points = json!([{"id": 43, "hash": 43}, content(46), content(60), content(61)]);
+    let whole = json!({"scope": scope(43), "hash_key": "n", "points": points});
+    let answer = engine.ok("sync_points", CHANGED, whole);
+    let counts = ["added", "unchanged", "deleted"].map(|key| answer[key].as_u64().expect("a count"));
+    assert!(counts.iter().all(|count| *count > 0), "{answer}");
+    let part = |points: Value, last: bool| json!({"sync_id": "t", "scope": scope(60), "hash_key": "n", "points": points, "last": last});
+    engine.ok("sync_points", CHANGED, part(json!([content(62)]), false));
+    let answer = engine.ok("sync_points", CHANGED, part(json!([{"id": 60, "hash": 60}]), true));
+    assert_eq!(
+        (&answer["added"], &answer["unchanged"], &answer["deleted"]),
+        (&json!(1), &json!(1), &json!(1)),
+        "{answer}"
+    );
 }
 
 fn name(engine: &TestEngine, operation: &str, name: &str, body: &Value) {
@@ -65,7 +144,7 @@ fn upsert(engine: &TestEngine, ids: std::ops::Range<u64>, vectors: &Value) {
 
 /// Everything that a client sees of a collection.
 pub fn shown(engine: &TestEngine, name: &str) -> Value {
-    if name != COPY && name != CHANGED {
+    if NAMES.contains(&name) {
         return specimen::shown(engine, name);
     }
     let info = engine.ok("collection_info", name, json!(null));

@@ -4,7 +4,7 @@ use crate::common::{Random, TestEngine, setting};
 use crate::files::{File, Kind, damage, files};
 use crate::shared;
 use crate::specimen::{self, NAMES, Sizes};
-use crate::{THRESHOLDS, is_quarantined_properly};
+use crate::{THRESHOLDS, is_quarantined_properly, lost_parts_delete_nothing};
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,10 +121,13 @@ impl Directory {
                 .filter(|(_, kind)| matches!(kind, Kind::Manifest | Kind::Data))
                 .filter_map(|(path, _)| path.split('/').nth(1))
                 .collect();
-            // A file that a collection shares with its clone is a file of both.
-            let both = [shared::SOURCE, shared::COPY].iter().all(|name| quarantined.contains(name));
-            let most = folders.len() + usize::from(both);
+            // A file that a collection shares with its clone, or with what was recovered of its snapshot, is a file of
+            // both.
+            let most = folders.len() + shared::beside_others(&quarantined);
             assert!(quarantined.len() <= most, "{quarantined:?} are quarantined");
+        }
+        if !quarantined.contains(shared::CHANGED) {
+            lost_parts_delete_nothing(&engine, shared::CHANGED);
         }
         // The others go on, now and after a restart that changes nothing about the damage.
         let new = json!({"points": [{"id": 777_777, "vector": {}, "payload": {"n": 1}}]});

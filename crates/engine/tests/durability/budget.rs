@@ -20,6 +20,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 1000,
     order_rows: 1000,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 10_000,
 };
 
 pub fn create(engine: &TestEngine, name: &str) {

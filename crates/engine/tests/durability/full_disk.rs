@@ -145,6 +145,7 @@ const SHORT: Thresholds = Thresholds {
     vacuum_rows: 40,
     order_rows: 1_000,
     row_chunk_bytes: 32 << 10,
+    auto_index_points: 10_000,
 };
 
 /// An indexed collection that has filled a disk; returns how many points it has.

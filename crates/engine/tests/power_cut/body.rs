@@ -11,19 +11,29 @@ pub type Vectors = BTreeMap<&'static str, Arc<[f32]>>;
 
 /// The body of an upsert.
 pub fn upsert(points: &[(u64, Arc<Point>)]) -> String {
-    list(points, |out, (id, point)| put_point(out, *id, &point.vectors, Some(&point.payload)))
+    upsert_if(points, &|_| None)
+}
+
+/// The same of points that must have versions.
+pub fn upsert_if(points: &[(u64, Arc<Point>)], version: &dyn Fn(u64) -> Option<u64>) -> String {
+    list(points, |out, (id, point)| put_point(out, *id, &point.vectors, Some(&point.payload), version(*id)))
 }
 
 /// A point as it stands in a body.
 pub fn point(id: u64, point: &Point) -> String {
     let mut out = String::new();
-    put_point(&mut out, id, &point.vectors, Some(&point.payload));
+    put_point(&mut out, id, &point.vectors, Some(&point.payload), None);
     out
 }
 
 /// The body of an update of vectors.
 pub fn update_vectors(points: &[(u64, Vectors)]) -> String {
-    list(points, |out, (id, vectors)| put_point(out, *id, vectors, None))
+    update_vectors_if(points, &|_| None)
+}
+
+/// The same of points that must have versions.
+pub fn update_vectors_if(points: &[(u64, Vectors)], version: &dyn Fn(u64) -> Option<u64>) -> String {
+    list(points, |out, (id, vectors)| put_point(out, *id, vectors, None, version(*id)))
 }
 
 /// The body of a search for what is near a vector of a field.
@@ -60,7 +70,13 @@ fn list<T>(points: &[T], mut put: impl FnMut(&mut String, &T)) -> String {
     out
 }
 
-fn put_point(out: &mut String, id: u64, vectors: &Vectors, payload: Option<&Map<String, Value>>) {
+fn put_point(
+    out: &mut String,
+    id: u64,
+    vectors: &Vectors,
+    payload: Option<&Map<String, Value>>,
+    version: Option<u64>,
+) {
     let _ = write!(out, "{{\"id\":{},\"vector\":", shown(id));
     match vectors.get("") {
         Some(unnamed) if vectors.len() == 1 => put_vector(out, "", unnamed),
@@ -76,6 +92,9 @@ fn put_point(out: &mut String, id: u64, vectors: &Vectors, payload: Option<&Map<
     if let Some(payload) = payload {
         out.push_str(",\"payload\":");
         out.push_str(&Value::Object(payload.clone()).to_string());
+    }
+    if let Some(version) = version {
+        let _ = write!(out, ",\"if_version\":{version}");
     }
     out.push('}');
 }

@@ -4,7 +4,7 @@
 use crate::common::{Random, TestEngine};
 use crate::model::{Level, Model};
 use crate::run::THRESHOLDS;
-use crate::scenario::{Kind, NAME, prepared};
+use crate::scenario::{Kind, NAME, Prepared, prepared};
 use crate::session::Session;
 use crate::verify;
 use kithdb_engine::catalog::STAGING;
@@ -50,7 +50,7 @@ fn served(disk: &SimDisk) -> BTreeMap<String, u128> {
 
 /// A disk at rest with a checkpoint and a log of several segments behind it.
 fn at_rest() -> SimDisk {
-    let (mut engine, model) = prepared(Level::Always);
+    let Prepared { mut engine, model, .. } = prepared(Level::Always);
     let client = engine.client();
     let mut session = Session::new(1, model);
     for (at, kind) in [Kind::Upsert, Kind::Edit, Kind::Upsert, Kind::Edit].into_iter().enumerate() {
@@ -127,7 +127,7 @@ fn restored(disk: &SimDisk) -> SimDisk {
 fn a_backup_that_is_staged_under_writes_has_every_write_that_was_acknowledged_before() {
     for seed in 0..60 {
         let level = Level::ALL[seed as usize % 3];
-        let (engine, model) = prepared(level);
+        let Prepared { engine, model, .. } = prepared(level);
         let client = engine.client();
         let session = Arc::new(Mutex::new((Session::new(seed, model.clone()), vec![model])));
         let percent = 10 + 20 * (seed % 4);
@@ -140,7 +140,10 @@ fn a_backup_that_is_staged_under_writes_has_every_write_that_was_acknowledged_be
             let Ok(mut held) = acting.0.try_lock() else { return };
             let (session, states) = &mut *held;
             if session.random.chance(percent) {
+                // What makes a collection waits for the staging whose turn this is.
+                session.in_turn = true;
                 session.random_request(&acting.1);
+                session.in_turn = false;
                 states.push(session.model.clone());
             }
         })));
@@ -163,7 +166,7 @@ fn shown_by<'m>(engine: &TestEngine, states: &'m [Model]) -> &'m Model {
 
 #[test]
 fn a_crash_while_a_backup_is_staged_harms_nothing_and_is_cleared_away() {
-    let (engine, model) = prepared(Level::Always);
+    let Prepared { engine, model, .. } = prepared(Level::Always);
     for n in 0.. {
         let mut copy = engine.duplicate();
         copy.open().expect("the prepared disk opens");

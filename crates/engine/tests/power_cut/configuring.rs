@@ -128,8 +128,8 @@ pub fn level(random: &mut Random) -> Level {
     if random.chance(50) { Level::Always } else { Level::ALL[1 + random.below(2) as usize] }
 }
 
-/// Changes a note, the graphs' degree, whether vectors are quantised, what writes wait for, or whether points come to
-/// their end.
+/// Changes a note, the graphs' degree, whether vectors are quantised, what writes wait for, whether points come to their
+/// end, or whether field indexes are made that nobody declared.
 pub fn patch(
     random: &mut Random,
     model: &Model,
@@ -144,6 +144,9 @@ pub fn patch(
     if changed.expired.is_empty() && random.chance(25) {
         changed.expires = !changed.expires;
         body["expire_at_key"] = if changed.expires { json!(expiry::KEY) } else { Value::Null };
+    } else if random.chance(15) {
+        changed.is_manual = !changed.is_manual;
+        body["field_indexes"] = if changed.is_manual { json!("manual") } else { Value::Null };
     } else if which < 3 {
         changed.level = level(random);
         body["wal_config"] = json!({"durability": changed.level.name()});

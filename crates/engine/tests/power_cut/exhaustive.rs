@@ -7,7 +7,7 @@
 use crate::common::{Random, TestEngine, setting};
 use crate::model::{Level, Model};
 use crate::run::THRESHOLDS;
-use crate::scenario::{Kind, prepared};
+use crate::scenario::{Kind, Prepared, prepared};
 use crate::session::Session;
 use crate::{commit, on_every_core};
 use kithdb_engine::storage::SimDisk;
@@ -19,23 +19,20 @@ use std::sync::{Arc, Mutex};
 
 /// Changes without a sync of which every choice is tried; of more, as many choices as these have.
 const CHANGES: usize = 10;
-/// Operations of the longest programs of a normal run, and of one that leaves nothing out.
+/// Operations of the longest programs of a normal run, and of one that leaves nothing out: of that the longest are of the
+/// first kinds alone.
 const LENGTHS: [usize; 2] = [3, 4];
 /// The longest programs of a normal run, of all that there are; `KITHDB_PROGRAMS` sets another number, and
 /// `KITHDB_FIRST_PROGRAM` which comes first.
-const LONGEST_PROGRAMS: u64 = 64;
+const LONGEST_PROGRAMS: u64 = 40;
 /// Of the programs of two operations that begin without syncs, which have the most choices, a normal run has one in so many.
 const UNSYNCED_ONE_IN: u64 = 4;
+/// And of those with a kind that is not among the first.
+const LATER_ONE_IN: u64 = 16;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;
 /// How often in a row the recovery crashes too, likewise.
 const CRASHES: [usize; 2] = [1, 2];
-
-/// What a program starts from.
-struct Start {
-    engine: TestEngine,
-    model: Model,
-}
 
 /// Counts of a run, and the states that were checked: bytes on the disk, and what they may show.
 #[derive(Default)]
@@ -45,12 +42,17 @@ struct Seen {
     opened: AtomicU64,
 }
 
+/// The kinds of which programs of a length are made.
+fn kinds(length: usize) -> &'static [Kind] {
+    if length > LENGTHS[0] { &Kind::ALL[..Kind::FIRST] } else { &Kind::ALL }
+}
+
 /// The operations of program `number`: its digits in the base of the kinds, as many as there are.
 fn program(mut number: u64, length: usize) -> Vec<Kind> {
-    let kinds = Kind::ALL.len() as u64;
+    let kinds = kinds(length);
     let digits = (0..length).map(|_| {
-        let kind = Kind::ALL[(number % kinds) as usize];
-        number /= kinds;
+        let kind = kinds[number as usize % kinds.len()];
+        number /= kinds.len() as u64;
         kind
     });
     let mut program: Vec<Kind> = digits.collect();
@@ -59,11 +61,11 @@ fn program(mut number: u64, length: usize) -> Vec<Kind> {
 }
 
 /// Runs a program, then checks every state that a crash during its last operation may leave.
-fn crash_everywhere(start: &Start, program: &[Kind], recoveries: usize, seen: &Seen) {
+fn crash_everywhere(start: &Prepared, program: &[Kind], recoveries: usize, seen: &Seen) {
     let mut engine = start.engine.duplicate();
     engine.open().expect("the start opens");
     let client = engine.client();
-    let mut session = Session::new(1, start.model.clone());
+    let mut session = start.session(1);
     let Some((last, earlier)) = program.split_last() else { return };
     for (at, kind) in earlier.iter().enumerate() {
         kind.run(&mut session, &client, 1 + at as u64);
@@ -158,29 +160,36 @@ impl Seen {
     }
 }
 
+/// Whether a normal run has the program `number` of two operations.
+fn is_in_normal_run(program: &[Kind], number: u64, is_unsynced: bool) -> bool {
+    let is_later = program.iter().any(|kind| !Kind::ALL[..Kind::FIRST].contains(kind));
+    let one_in = if is_unsynced { UNSYNCED_ONE_IN } else { 1 } * if is_later { LATER_ONE_IN } else { 1 };
+    // Not of one operation all, and of another none.
+    let kinds = Kind::ALL.len() as u64;
+    (number / kinds + 3 * (number % kinds)).is_multiple_of(one_in)
+}
+
 #[test]
 fn no_crash_during_a_short_program_loses_anything_c1_7_c11_3() {
     let all = usize::from(setting("KITHDB_EXHAUSTIVE").is_some());
-    let empty = TestEngine::with(SimDisk::new(), 1, THRESHOLDS).expect("an empty disk opens");
-    let start = |(engine, model)| Start { engine, model };
-    let starts = [start((empty, Model::new())), start(prepared(Level::Always)), start(prepared(Level::Os))];
+    let starts = [Prepared::empty(), prepared(Level::Always), prepared(Level::Os)];
     let seen = Seen::default();
     for length in 1..=LENGTHS[all] {
         // Without syncs there are more choices of what survives. A normal run omits the longest programs for them.
         let starts = if all == 0 && length == LENGTHS[0] { &starts[..2] } else { &starts[..] };
-        let programs = (Kind::ALL.len() as u64).pow(length as u32) * starts.len() as u64;
+        let programs = (kinds(length).len() as u64).pow(length as u32) * starts.len() as u64;
         let is_sample = all == 0 && length == LENGTHS[0];
         let count = if is_sample { setting("KITHDB_PROGRAMS").unwrap_or(LONGEST_PROGRAMS) } else { programs };
         let first = setting("KITHDB_FIRST_PROGRAM").unwrap_or(0) % programs;
-        let one_in = if all == 1 || setting("KITHDB_PROGRAMS").is_some() { 1 } else { UNSYNCED_ONE_IN };
+        let has_all = all == 1 || setting("KITHDB_PROGRAMS").is_some();
         let failed = on_every_core(0..count.min(programs), |at| {
             let number = if is_sample { (first + at) * SAMPLE_STEP % programs } else { at };
             let (number, start) = (number / starts.len() as u64, number as usize % starts.len());
-            if length == 2 && start == 2 && number % one_in != 0 {
+            let program = program(number, length);
+            if length == 2 && !has_all && !is_in_normal_run(&program, number, start == 2) {
                 return;
             }
-            let start = &starts[start];
-            crash_everywhere(start, &program(number, length), CRASHES[all], &seen);
+            crash_everywhere(&starts[start], &program, CRASHES[all], &seen);
         });
         println!(
             "programs of up to {length}: {} crashes, {} distinct states opened",

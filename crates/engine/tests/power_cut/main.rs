@@ -18,13 +18,16 @@ mod exhaustive;
 mod expiry;
 mod model;
 mod nth_call;
+mod parts;
 mod program;
 mod run;
 mod scenario;
 mod session;
+mod snapshots;
 mod syncing;
 mod turns;
 mod verify;
+mod versions;
 
 use common::setting;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -94,11 +97,22 @@ fn nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3() {
     let walks = verify::WALKS.load(Ordering::Relaxed);
     assert!(seeds < SEEDS || walks >= seeds, "{seeds} programs, and only {walks} searches that walk a graph");
     let removed = expiry::REMOVED.load(Ordering::Relaxed);
-    println!("{removed} points removed after their time had come");
     assert!(
         seeds < SEEDS || removed >= seeds,
         "{seeds} programs, and only {removed} points came to their end"
     );
+    for (what, count) in [
+        ("recoveries of snapshots", &snapshots::RECOVERED),
+        ("syncs applied in parts", &parts::APPLIED),
+        ("parts of syncs refused after a start", &parts::REFUSED),
+        ("writes on condition of versions", &versions::MET),
+        ("field indexes made without a declaration", &verify::AUTOMATIC),
+    ] {
+        let count = count.load(Ordering::Relaxed);
+        println!("{count} {what}");
+        assert!(seeds < SEEDS || count >= seeds / 8, "{seeds} programs, and only {count} {what}");
+    }
+    println!("{removed} points removed after their time had come");
 }
 
 #[test]

@@ -230,6 +230,8 @@ pub struct Collection {
     pub aliases: BTreeSet<String>,
     /// `metadata.note`, which a PATCH changes.
     pub note: Option<u64>,
+    /// Whether it makes no field indexes by itself, likewise.
+    pub is_manual: bool,
     /// `hnsw_config.m`, likewise.
     pub m: u64,
     /// Whether vectors are quantised, likewise.
@@ -255,6 +257,7 @@ impl Collection {
             indexes: BTreeSet::new(),
             aliases: BTreeSet::new(),
             note: None,
+            is_manual: false,
             m,
             quantized: false,
             level,

@@ -1,12 +1,14 @@
 //! Random steps of a program, each with what it does to the model.
 
 use crate::body::{self, Vectors};
-use crate::common::Random;
+use crate::common::{Client, Random};
 use crate::configuring::{change_aliases, change_fields, declare, level, patch};
 use crate::content::{any_id, filter, payload, some_id, vectors};
 use crate::expiry;
 use crate::model::{Collection, Filter, Level, Model, Point, Schema, collection_of, shown};
+use crate::snapshots::{self, Snapshot};
 use crate::syncing::sync_source;
+use crate::versions::{self, Versions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,23 +62,35 @@ impl Selection {
 }
 
 /// What a change does to a collection, or the code of its refusal.
-type Effect = Box<dyn Fn(&mut Collection) -> Result<(), &'static str>>;
+pub type Effect = Box<dyn Fn(&mut Collection) -> Result<(), &'static str>>;
 
-const ABSENT: Result<(), &str> = Err("point_not_found");
+pub const ABSENT: Result<(), &str> = Err("point_not_found");
 
 /// A change of points: its key in a batch, its operation, its body, its effect.
-type Change = (&'static str, &'static str, String, Effect);
+pub type Change = (&'static str, &'static str, String, Effect);
 
-/// The next step of a program at a time, in seconds. Now and then it is one that must be refused.
-pub fn step(random: &mut Random, model: &Model, now: i64) -> Step {
-    let mut step = any_step(random, model, now);
+/// What a step is made of beside the model.
+pub struct Known<'k> {
+    /// The time, in seconds.
+    pub now: i64,
+    pub snapshots: &'k [Snapshot],
+    pub client: &'k Client,
+}
+
+/// The next step of a program. Now and then it is one that must be refused.
+pub fn step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
+    let now = known.now;
+    let mut step = any_step(random, model, known);
     if let Ok(after) = &mut step.outcome {
         expiry::pass(after, now);
     }
     step
 }
 
-fn any_step(random: &mut Random, model: &Model, now: i64) -> Step {
+fn any_step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
+    if !known.snapshots.is_empty() && random.chance(3) {
+        return snapshots::recover_any(random, model, known.snapshots);
+    }
     let name = NAMES[random.below(3) as usize];
     let step = |operation, body, outcome| Step {
         operation,
@@ -105,6 +119,10 @@ fn any_step(random: &mut Random, model: &Model, now: i64) -> Step {
         if random.chance(70) {
             created.expires = true;
             body["expire_at_key"] = json!(expiry::KEY);
+        }
+        if random.chance(20) {
+            created.is_manual = true;
+            body["field_indexes"] = json!("manual");
         }
         let mut after = model.clone();
         after.insert(name.to_string(), created);
@@ -136,14 +154,18 @@ fn any_step(random: &mut Random, model: &Model, now: i64) -> Step {
         13..17 => patch(random, model, name, step),
         17..20 => change_fields(random, model, name, step),
         20..26 => {
-            let changes: Vec<Change> = (0..1 + random.below(4)).map(|_| change(random, collection)).collect();
+            // Versions of points that earlier changes of the batch have written are not known.
+            let versions: Versions<'_> = &versions::of(known.client, name);
+            let count = 1 + random.below(4);
+            let any = |at| change(random, collection, (at == 0).then_some(versions));
+            let changes: Vec<Change> = (0..count).map(any).collect();
             let operations: Vec<String> =
                 changes.iter().map(|(key, _, body, _)| format!("{{\"{key}\":{body}}}")).collect();
             let mut after = model.clone();
             let done = changes.iter().try_for_each(|(_, _, _, effect)| {
                 let held = after.get_mut(name).expect("it exists");
                 // What comes with a time that has passed is absent for the changes behind it.
-                effect(held).map(|()| held.pass(now))
+                effect(held).map(|()| held.pass(known.now))
             });
             let outcome = done.map(|()| after);
             let body = format!("{{\"operations\":[{}]}}", operations.join(","));
@@ -151,7 +173,8 @@ fn any_step(random: &mut Random, model: &Model, now: i64) -> Step {
         }
         26..34 => sync_source(random, model, name, step),
         _ => {
-            let (_, operation, body, effect) = change(random, collection);
+            let versions = versions::of(known.client, name);
+            let (_, operation, body, effect) = change(random, collection, Some(&versions));
             let mut after = model.clone();
             let done = effect(after.get_mut(name).expect("it exists"));
             let outcome = done.map(|()| after);
@@ -160,7 +183,13 @@ fn any_step(random: &mut Random, model: &Model, now: i64) -> Step {
     }
 }
 
-fn change(random: &mut Random, collection: &Collection) -> Change {
+/// A change of points; where their versions are known perhaps on condition of these.
+fn change(random: &mut Random, collection: &Collection, versions: Option<Versions<'_>>) -> Change {
+    if let Some(versions) = versions
+        && random.chance(10)
+    {
+        return versions::change(random, collection, versions);
+    }
     let fields = collection.fields();
     match random.below(100) {
         0..36 => upsert(random, &fields),

@@ -18,6 +18,7 @@ pub const THRESHOLDS: Thresholds = Thresholds {
     vacuum_rows: 10,
     order_rows: 30,
     row_chunk_bytes: 4 << 10,
+    auto_index_points: 8,
 };
 /// Boots of one program; each ends with a power cut or a kill.
 const BOOTS: u64 = 3;
@@ -54,7 +55,7 @@ impl Run {
 
     /// Requests until the machine stops, then the recovery.
     fn boot(&mut self) {
-        for _ in 0..8 + self.below(22) {
+        for _ in 0..8 + self.below(26) {
             self.act();
         }
         let mut off = false;

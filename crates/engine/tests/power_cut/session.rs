@@ -3,11 +3,14 @@
 use crate::common::{Client, Random, result_of};
 use crate::expiry;
 use crate::model::{Collection, Level, Model, collection_of};
-use crate::program::{self, Step};
+use crate::parts::Staged;
+use crate::program::{self, Known, Step};
+use crate::snapshots::{self, RECOVER, Snapshot};
 use crate::verify;
 use kithdb_engine::error::Error;
 use serde_json::{Value, json};
 use std::any::Any;
+use std::sync::atomic::Ordering;
 
 /// The operation that makes a collection of another.
 const CLONE: &str = "clone_collection";
@@ -34,16 +37,33 @@ pub struct Session {
     boots: u64,
     /// What the clock says, in seconds since 1970. It goes on with the requests, and stands otherwise.
     pub now: i64,
+    /// Snapshots that were taken.
+    pub snapshots: Vec<Snapshot>,
+    /// A sync whose last part is still to come.
+    pub staged: Option<Staged>,
+    /// Syncs in parts so far: no two have the same name.
+    pub syncs: u64,
     /// Requests that were applied, of which a client may think that they were not.
     repeatable: Vec<Sent>,
     /// The request of unknown fate.
     unanswered: Option<Sent>,
     /// The same once what it may have left is settled, with the state that a repeat of it leaves.
-    to_repeat: Option<(Sent, Model)>,
+    to_repeat: Option<Repeat>,
     /// Background work is under way and waits for this.
     pub in_turn: bool,
     /// A failure during a turn. Background work, which catches panics, must not hide it.
     pub failure: Option<Box<dyn Any + Send>>,
+}
+
+/// A request of unknown fate that is to be repeated.
+struct Repeat {
+    sent: Sent,
+    /// What it leaves.
+    after: Model,
+    /// Whether the engine has shown that.
+    is_applied: bool,
+    /// Whether earlier requests may be lost which only versions tell from what is there.
+    may_have_lost: bool,
 }
 
 /// A request as it was sent.
@@ -67,8 +87,31 @@ impl Sent {
 
     /// Whether it makes or removes a collection, or changes aliases.
     fn is_of_catalog(&self) -> bool {
-        matches!(self.operation, "create_collection" | "delete_collection" | "change_aliases")
+        matches!(self.operation, "create_collection" | "delete_collection" | "change_aliases" | RECOVER)
             || self.is_clone()
+    }
+
+    /// The names of collections that it makes or removes, or whose vector fields it changes.
+    fn ends(&self) -> Vec<String> {
+        match self.operation {
+            RECOVER => snapshots::names_of(&self.body),
+            "create_collection" | "delete_collection" => vec![self.collection.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it may change the vector fields of collections.
+    fn is_of_fields(&self) -> bool {
+        matches!(self.operation, "create_vector_name" | "delete_vector_name")
+    }
+
+    /// The code with which a repeat may be refused although it was not answered the first time.
+    fn may_be_refused_with(&self, may_have_lost: bool) -> Option<&'static str> {
+        if self.body.contains("\"last\":true") {
+            // The parts before it are lost.
+            return Some("sync_conflict");
+        }
+        (may_have_lost && self.body.contains("\"if_version\"")).then_some("version_conflict")
     }
 
     fn is_clone(&self) -> bool {
@@ -89,6 +132,9 @@ impl Session {
             may_be_poisoned: false,
             boots: 1,
             now: expiry::BEGIN,
+            snapshots: Vec::new(),
+            staged: None,
+            syncs: 0,
             repeatable: Vec::new(),
             unanswered: None,
             to_repeat: None,
@@ -105,8 +151,13 @@ impl Session {
         if self.random.chance(8) {
             self.move_clock(client);
         }
+        self.take_snapshot(client);
+        if self.random.chance(8) {
+            return self.send_part(client);
+        }
         let step = loop {
-            let step = program::step(&mut self.random, &self.model, self.now);
+            let known = Known { now: self.now, snapshots: &self.snapshots, client };
+            let step = program::step(&mut self.random, &self.model, &known);
             // It would wait for the checkpoint whose turn this is.
             if !(self.in_turn && step.operation == CLONE) {
                 break step;
@@ -126,6 +177,12 @@ impl Session {
             .chance(40)
             .then(|| u128::from(self.boots) << 64 | u128::from(client.0.log_position().get()));
         let sent = Sent { id, operation, collection: collection.clone(), target, wait, body };
+        if sent.is_of_fields()
+            || self.staged.as_ref().is_some_and(|staged| sent.ends().contains(&staged.collection))
+        {
+            // Its vectors may fit no more, or it has no collection.
+            self.staged = None;
+        }
         match (sent.send(client), outcome) {
             (Ok(result), Ok(after)) => {
                 assert!(!self.poisoned, "{operation} was acknowledged by a log that takes no writes");
@@ -162,9 +219,8 @@ impl Session {
 
     /// What was sent to a collection that a request makes or removes is none of the next one of its name.
     fn forget_those_before(&mut self, sent: &Sent) {
-        if sent.is_of_catalog() && !sent.is_clone() {
-            self.repeatable.retain(|kept| kept.collection != sent.collection || kept.is_of_catalog());
-        }
+        let ended = sent.ends();
+        self.repeatable.retain(|kept| !ended.contains(&kept.collection) || kept.is_of_catalog());
     }
 
     /// Keeps a request to repeat it.
@@ -198,7 +254,14 @@ impl Session {
         let level = level(&self.model).min(level(&after));
         let waited = sent.is_clone() || level.is_none_or(|level| level == Level::Always);
         let before = std::mem::replace(&mut self.model, after);
-        if waited { self.synced() } else { self.unsynced.push(before) }
+        if waited {
+            self.synced()
+        } else {
+            self.unsynced.push(before)
+        }
+        if sent.operation == RECOVER {
+            snapshots::RECOVERED.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether the power went while something may not have been synced; operations that move rows are among it.
@@ -244,6 +307,21 @@ impl Session {
         self.now += expiry::step(&mut self.random);
         client.set_clock(self.now);
         self.unsynced.iter_mut().chain([&mut self.model]).for_each(|model| expiry::pass(model, self.now));
+    }
+
+    /// Now and then, where the disk works, takes a snapshot of a collection.
+    fn take_snapshot(&mut self, client: &Client) {
+        let is_sound = !self.armed && !self.poisoned && !self.may_be_poisoned;
+        // During a turn it would wait for the checkpoint whose turn this is.
+        if self.snapshots.len() >= snapshots::MOST || self.in_turn || !is_sound || !self.random.chance(6) {
+            return;
+        }
+        let at = self.random.below(self.model.len().max(1) as u64) as usize;
+        if let Some((name, held)) = self.model.iter().nth(at) {
+            let folder = format!("snapshots/{}", self.snapshots.len());
+            snapshots::link(client, name, &folder);
+            self.snapshots.push(Snapshot::new(folder, held));
+        }
     }
 
     /// The background has removed everything that has come to its end, without an error. Where a collection waits for no
@@ -297,7 +375,13 @@ impl Session {
             self.forget_those_before(sent);
         }
         let repeatable = unanswered.filter(|sent| sent.id.is_some());
-        self.to_repeat = repeatable.map(|sent| (sent, candidates[1].clone()));
+        self.to_repeat = repeatable.map(|sent| Repeat {
+            sent,
+            after: candidates[1].clone(),
+            is_applied: place == 1,
+            may_have_lost,
+        });
+        self.staged.iter_mut().for_each(Staged::lose);
         if may_have_lost {
             // A repeat of what was acknowledged without a sync, and is gone, would be applied.
             self.repeatable.clear();
@@ -308,8 +392,14 @@ impl Session {
 
     /// C25: whether a request of unknown fate was applied or not, a repeat of it leaves it applied once.
     pub fn repeat_unanswered(&mut self, client: &Client) {
-        let Some((sent, after)) = self.to_repeat.take() else { return };
+        let Some(Repeat { sent, after, is_applied, may_have_lost }) = self.to_repeat.take() else { return };
         let answer = sent.send(client);
+        if let (Err(error), false) = (&answer, is_applied)
+            && sent.may_be_refused_with(may_have_lost) == Some(error.code())
+        {
+            verify::one_of(client, &[&self.model]);
+            return;
+        }
         assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
         // It may have been applied now, without a sync.
         self.acknowledged(&sent, after);

@@ -66,7 +66,7 @@ pub fn sync_source(
 }
 
 /// A point with a tag and a number.
-fn of_source(random: &mut Random, fields: &[(&'static str, usize)], tag: &str) -> Point {
+pub fn of_source(random: &mut Random, fields: &[(&'static str, usize)], tag: &str) -> Point {
     let mut payload = payload(random);
     payload.insert("tag".to_string(), json!(tag));
     payload.insert("n".to_string(), json!(random.below(60)));
