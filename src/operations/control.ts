@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AccessTokens } from '../auth/offline-tokens';
 import type { PasswordReset } from '../auth/service';
@@ -36,6 +37,9 @@ export interface ControlServices {
   /** Takes a line about each request that changes something or copies the data; none are written when absent. */
   readonly audit?: ((line: object) => void) | undefined;
 }
+
+/** How long a stop waits for what is under way, so that the audit stream has it. */
+const RECORDED_MS = 1000;
 
 /** The socket on which a running server takes requests of commands on its own machine. */
 export interface Control {
@@ -96,8 +100,8 @@ export async function openControl(
       );
       sockets.forEach((socket) => socket.destroy());
       await closed;
-      // What is under way is on record when the audit stream ends.
-      await Promise.allSettled(served);
+      // What is under way is on record when the audit stream ends, unless it hangs.
+      await Promise.race([Promise.allSettled(served), sleep(RECORDED_MS, undefined, { ref: false })]);
       await rm(file, { force: true });
       await address.remove();
     },

@@ -15,7 +15,7 @@ describe('a result file', () => {
         commit: expect.stringMatching(/^[0-9a-f]{7,}$/) as string,
         cpu: expect.stringMatching(/./) as string,
         date: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
-        command: expect.stringMatching(/^npm run bench:\w+ -- /) as string,
+        command: expect.stringMatching(/^npm run bench:[\w-]+ -- /) as string,
         load_before: expect.any(Number) as number,
       });
     },
