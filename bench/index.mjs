@@ -231,7 +231,9 @@ function say(line) {
 
 function sayRun({ system, mode, ef, threads, recall, qps }) {
   const who = mode ? `${system} ${mode}` : system;
-  say(`search  ${who}: ef ${ef}, ${threads} thread${threads > 1 ? 's' : ''}: recall ${recall}, ${qps} a second`);
+  say(
+    `search  ${who}: ef ${ef}, ${threads} thread${threads > 1 ? 's' : ''}: recall ${recall}, ${qps} a second`,
+  );
 }
 
 /** Binds every system to some cores; returns whether that is possible here. */

@@ -32,7 +32,9 @@ it('a health issue is logged once when it begins and once when it is over', asyn
   stop();
   issues = [{ kind: 'log', what: 'after the end' }];
   await sleep(20);
-  expect(lines.map(({ level, health_issue, collection, what }) => [level, health_issue, collection, what])).toEqual([
+  expect(
+    lines.map(({ level, health_issue, collection, what }) => [level, health_issue, collection, what]),
+  ).toEqual([
     [50, 'checkpoint', 'a', 'first attempt'],
     [50, 'disk_full', undefined, 'no room'],
     [30, 'checkpoint', 'a', undefined],
