@@ -309,6 +309,13 @@ export const DETECTED_BY = {
   ExampleOutsideToken: token('a_point_that_the_caller_may_not_reach_is_absent_as_an_example_c15'),
   WriteLeavesToken: token('a_write_leaves_no_point_where_the_caller_may_not_reach_c15'),
   InfoCountsOutsideToken: token('lists_counts_and_matrices_have_what_the_caller_may_reach_c15'),
+  LimitsNotPassed: jest('contract/token-limits')('C15 every read sees only points that match'),
+  CallerNotPassed: jest('contract/cursors')(
+    'C22 a cursor of another credential is the 404 of an unknown one',
+  ),
+  SnapshotChecksumIgnored: jest('contract/snapshots')(
+    'C12 an upload does the same, and what is damaged or foreign is a 400 that changes nothing',
+  ),
   DimensionNotChecked: jest('contract/model-endpoints')(
     'C16 answer 502 with the name of the model and the place, and never the key',
   ),
