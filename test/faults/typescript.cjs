@@ -25,7 +25,7 @@ const TYPESCRIPT_FAULTS = {
   },
   DigestNotSynced: {
     what: 'The digest of the store is not synced before the store commits.',
-    file: 'src/auth/store/digest-file.ts',
+    file: 'src/files/synced.ts',
     find: 'await file.sync();',
     replace: '',
   },
