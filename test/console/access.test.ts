@@ -122,6 +122,8 @@ describeUnless(isNoChromium)('the console with an access token', () => {
     await goTo(page, '#/collections/other');
     await page.getByText('Permission denied').first().waitFor();
     await page.getByRole('link', { name: 'Server' }).click();
+    // The page before it says the same.
+    await page.getByRole('heading', { level: 1, name: 'Server' }).waitFor();
     await page.getByText('Permission denied').first().waitFor();
     await expectGood(page, 'the server to a limited token');
     // None of these ended the session.
