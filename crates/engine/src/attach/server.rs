@@ -178,7 +178,7 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
         shared: Arc::clone(shared),
         outgoing,
         flight: Mutex::default(),
-        landed: Condvar::new(),
+        answered: Condvar::new(),
     });
     let _ending = Ending(Arc::clone(&connection));
     let admitted = {
@@ -215,7 +215,7 @@ struct Connection {
     shared: Arc<Shared>,
     outgoing: Arc<Outgoing>,
     flight: Mutex<Flight>,
-    landed: Condvar,
+    answered: Condvar,
 }
 
 /// The last of its reader and its calls ends it: the other end then knows that what is not answered never will be.
@@ -290,7 +290,7 @@ impl Connection {
             if has_room && (own == 0 || *self.shared.bytes.lock() < MOST_BYTES_OF_ALL) {
                 return true;
             }
-            self.landed.wait_for(&mut flight, LOOK_AGAIN);
+            self.answered.wait_for(&mut flight, LOOK_AGAIN);
         }
     }
 
@@ -357,7 +357,7 @@ impl Connection {
         flight.bytes -= bytes;
         *self.shared.bytes.lock() -= bytes;
         drop(flight);
-        self.landed.notify_one();
+        self.answered.notify_one();
     }
 
     /// Gives up what nobody will read the answers of.

@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Points in a chunk of the points column.
 const CHUNK_POINTS: u32 = super::pass::CHUNK_POINTS as u32;
 
-/// What a piece of a collection's files holds.
+/// What a part of a collection's files holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The manifest itself.
@@ -49,12 +49,12 @@ impl Part {
     }
 }
 
-/// A piece of a file that is not what the manifest says.
+/// A part of a file that is not what the manifest says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFault {
     /// Path in the data directory.
     pub path: String,
-    /// What the piece holds.
+    /// What the part holds.
     pub part: Part,
     /// What is wrong with it: words without a path.
     pub what: String,
@@ -253,7 +253,7 @@ fn stored_parts(
         }
     }
     let mut by_file: BTreeMap<u32, Vec<StoredPart>> = BTreeMap::new();
-    all.into_iter().for_each(|piece| by_file.entry(piece.extent.file).or_default().push(piece));
+    all.into_iter().for_each(|part| by_file.entry(part.extent.file).or_default().push(part));
     by_file.values_mut().for_each(|stored_parts| stored_parts.sort_by_key(|part| part.extent.offset));
     Ok(by_file)
 }

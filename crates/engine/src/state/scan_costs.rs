@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Of the points that a collection must have, the part that one filter must look at to be counted: less costs nothing.
-const LEAST_PART: usize = 156;
+/// A filter is counted where it looks at the points that a collection must have ÷ this, or more: fewer cost nothing.
+const LEAST_DOCUMENTS_DIVISOR: usize = 156;
 /// Building an index takes about as long as looking at every document so many times.
 const SCANS_PER_BUILD: u64 = 4;
 /// Paths and kinds that are counted at a time. A further one takes the place of the cheapest.
@@ -55,7 +55,7 @@ impl ScanCosts {
         ScanCosts {
             accounts: Mutex::new(accounts),
             least_points: least as u64,
-            least_documents: (least / LEAST_PART).max(1) as u64,
+            least_documents: (least / LEAST_DOCUMENTS_DIVISOR).max(1) as u64,
             is_due: AtomicBool::new(false),
         }
     }

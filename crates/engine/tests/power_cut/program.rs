@@ -69,6 +69,18 @@ pub const ABSENT: Result<(), &str> = Err("point_not_found");
 /// A change of points: its key in a batch, its operation, its body, its effect.
 pub type Change = (&'static str, &'static str, String, Effect);
 
+/// The update of the vectors of some points, all of which must be there.
+pub fn vector_updates(updates: Vec<(u64, Vectors)>, body: String) -> Change {
+    let effect = move |collection: &mut Collection| {
+        updates.iter().try_for_each(|(id, given)| {
+            let Some(point) = collection.points.get_mut(id) else { return ABSENT };
+            Arc::make_mut(point).vectors.extend(given.clone());
+            Ok(())
+        })
+    };
+    ("update_vectors", "update_vectors", body, Box::new(effect))
+}
+
 /// What a step is made of beside the model.
 pub struct Known<'k> {
     /// The time, in seconds.
@@ -217,14 +229,7 @@ fn change(random: &mut Random, collection: &Collection, versions: Option<Version
                 .map(|_| (some_id(random, collection), vectors(random, &fields, true)))
                 .collect();
             let body = body::update_vectors(&updates);
-            let effect = move |collection: &mut Collection| {
-                updates.iter().try_for_each(|(id, given)| {
-                    let Some(point) = collection.points.get_mut(id) else { return ABSENT };
-                    Arc::make_mut(point).vectors.extend(given.clone());
-                    Ok(())
-                })
-            };
-            ("update_vectors", "update_vectors", body, Box::new(effect))
+            vector_updates(updates, body)
         }
         67..72 => {
             let field = fields[random.below(fields.len() as u64) as usize].0;

@@ -5,7 +5,7 @@ use crate::body;
 use crate::common::{Client, Random};
 use crate::content::{any_id, payload, some_id, vectors};
 use crate::model::{Collection, FIRST_UUID, Point, shown, uuid_of};
-use crate::program::{ABSENT, Change};
+use crate::program::{ABSENT, Change, vector_updates};
 use kithdb_engine::types::PointId;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -130,14 +130,7 @@ fn update_vectors(random: &mut Random, collection: &Collection, asked: &Asked) -
     let updates: Vec<(u64, body::Vectors)> =
         asked.of.iter().map(|(id, _)| (*id, vectors(random, &fields, true))).collect();
     let body = body::update_vectors_if(&updates, &|id| asked.version(id));
-    let effect = move |collection: &mut Collection| {
-        updates.iter().try_for_each(|(id, given)| {
-            let Some(point) = collection.points.get_mut(id) else { return ABSENT };
-            Arc::make_mut(point).vectors.extend(given.clone());
-            Ok(())
-        })
-    };
-    ("update_vectors", "update_vectors", body, Box::new(effect))
+    vector_updates(updates, body)
 }
 
 /// Sets, replaces or clears the payloads of the points.

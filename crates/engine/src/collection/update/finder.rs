@@ -140,14 +140,8 @@ impl<'a> Finder<'a> {
                 let unchanged = &matched.present - &changed.offsets;
                 let mut ids: Vec<PointId> = unchanged.iter().map(|offset| base.at(offset).id).collect();
                 ids.extend(matched.added.difference(&changed.ids));
-                let mut pace = Pace::new(deadline, filter.work());
-                for id in &changed.ids {
-                    let Some((offset, point)) = state.point(*id) else { continue };
-                    pace.step(point.payload.bytes().len())?;
-                    if filter.matches(&state.subject(offset)) {
-                        ids.push(*id);
-                    }
-                }
+                let pace = Pace::new(deadline, filter.work());
+                look_at_changed(state, filter, pace, changed, |offset| ids.push(state.at(offset).id))?;
                 Ok(ids)
             }
         }
@@ -179,14 +173,9 @@ impl<'a> Finder<'a> {
                 })?;
             }
             Finder::Found { matched, changed, deadline, .. } => {
-                let mut pace = Pace::new(deadline, conditions);
-                for id in &changed.ids {
-                    let Some((offset, point)) = state.point(*id) else { continue };
-                    pace.step(point.payload.bytes().len())?;
-                    if filter.matches(&state.subject(offset)) {
-                        found.push((offset, is_unchanged(offset)));
-                    }
-                }
+                look_at_changed(state, filter, Pace::new(deadline, conditions), changed, |offset| {
+                    found.push((offset, is_unchanged(offset)));
+                })?;
                 let as_before = &matched.present - &changed.offsets;
                 found.extend(as_before.iter().map(|at| (at, matched.unchanged.contains(at))));
             }
@@ -215,6 +204,24 @@ fn look_at_all(
             each(offset);
         }
         pause();
+    }
+    Ok(())
+}
+
+/// Calls `each` with those of the changed points that match, in the order of their ids.
+fn look_at_changed(
+    state: &State,
+    filter: &Filter,
+    mut pace: Pace<'_>,
+    changed: &Changed,
+    mut each: impl FnMut(PointOffset),
+) -> Result<(), Error> {
+    for id in &changed.ids {
+        let Some((offset, point)) = state.point(*id) else { continue };
+        pace.step(point.payload.bytes().len())?;
+        if filter.matches(&state.subject(offset)) {
+            each(offset);
+        }
     }
     Ok(())
 }
