@@ -153,7 +153,7 @@ function SnapshotsOfAll() {
   );
 }
 
-const TROUBLES: Readonly<Record<Labels<'kithdb_health_issues'>['kind'], string>> = {
+const HEALTH_ISSUES: Readonly<Record<Labels<'kithdb_health_issues'>['kind'], string>> = {
   disk_full: 'The disk is full: writes are refused until there is room.',
   memory_limit: 'Little memory is left: writes that make the data grow are refused.',
   log: 'The log of writes cannot be written.',
@@ -166,16 +166,16 @@ const TROUBLES: Readonly<Record<Labels<'kithdb_health_issues'>['kind'], string>>
 
 /** What an operator has to deal with. */
 function Health({ figures }: { figures: Figures }) {
-  const troubles = figures.all('kithdb_health_issues').filter(({ value }) => value > 0);
+  const issues = figures.all('kithdb_health_issues').filter(({ value }) => value > 0);
   const damage = figures.sum('kithdb_checksum_failures_total') ?? 0;
-  if (troubles.length === 0 && damage === 0) {
+  if (issues.length === 0 && damage === 0) {
     return <Notice kind="good">No trouble is reported.</Notice>;
   }
   return (
     <>
-      {troubles.map(({ labels: { kind } }) => (
+      {issues.map(({ labels: { kind } }) => (
         <Notice kind="warn" key={kind}>
-          {TROUBLES[kind]} The log of the server says more.
+          {HEALTH_ISSUES[kind]} The log of the server says more.
         </Notice>
       ))}
       {damage > 0 && (
