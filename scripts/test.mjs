@@ -31,6 +31,7 @@ async function runSteps(names) {
   await Promise.all(LANES.map(runLane));
   tally.printSlowest();
   tally.printSkipped();
+  tally.printFailures();
   if (!hasFailed) console.log(`All steps passed in ${secondsSince(startedAt)}`);
   tally.printCounts(hasFailed);
   return hasFailed ? 1 : 0;

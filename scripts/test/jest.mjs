@@ -1,8 +1,11 @@
 /** The TypeScript tests, counted and timed from jest's report. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { BuildError, mustRun } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
+
+const MESSAGE_LINES = 20;
 
 /** @param {import('./tally.mjs').Tally} tally */
 export async function runJest(tally) {
@@ -21,9 +24,10 @@ export async function runJest(tally) {
   tally.add({ passed: numPassedTests, failed: numFailedTests });
   const unexplained = [];
   for (const { name, assertionResults } of testResults) {
-    for (const { fullName, duration, status } of assertionResults) {
+    for (const { fullName, duration, status, failureMessages } of assertionResults) {
       const test = `${relative(root, name)} ${fullName}`;
       tally.time(test, (duration ?? 0) / 1000);
+      if (status === 'failed') tally.fail(test, firstLinesOf(failureMessages));
       if (status === 'passed' || status === 'failed') continue;
       // test/missing.ts puts it into the name.
       const [reason, why] = / \(skipped: (.*?)\)/.exec(test) ?? [];
@@ -35,4 +39,12 @@ export async function runJest(tally) {
   if (unexplained.length > 0)
     throw new BuildError(`Skipped without a reason (see test/missing.ts):\n${unexplained.join('\n')}`);
   return `${numPassedTests} tests in ${testResults.length} files`;
+}
+
+/** What a failed test said, without the stack. */
+function firstLinesOf(messages) {
+  const lines = stripVTControlCharacters(messages.join('\n'))
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^\s+at /.test(line));
+  return lines.slice(0, MESSAGE_LINES).join('\n');
 }

@@ -7,6 +7,8 @@ export class Tally {
   #failed = 0;
   /** @type {{name: string, why: string}[]} */
   #skipped = [];
+  /** @type {{name: string, message: string}[]} */
+  #failures = [];
   /** @type {{name: string, seconds: number}[]} */
   #times = [];
 
@@ -19,6 +21,11 @@ export class Tally {
   /** A test, or a whole step, that did not run, and why. */
   skip(name, why) {
     this.#skipped.push({ name, why });
+  }
+
+  /** A test that failed, and the first lines of what it said. */
+  fail(name, message) {
+    this.#failures.push({ name, message });
   }
 
   /** How long one test took, while other steps ran beside it. */
@@ -37,6 +44,14 @@ export class Tally {
     if (this.#skipped.length === 0) return;
     console.log('Skipped:');
     for (const { name, why } of this.#skipped) console.log(`  ${name}: ${why}`);
+  }
+
+  /** The end of an output is what is kept of it where it is cut. */
+  printFailures() {
+    if (this.#failures.length === 0) return;
+    console.log('Failed:');
+    for (const { name, message } of this.#failures)
+      console.log(`  ${name}\n${message.replace(/^/gm, '    ')}`);
   }
 
   /** @param {boolean} hasFailed a step may fail without a test that does */

@@ -105,7 +105,7 @@ export async function firstViewOf(page: Page): Promise<FirstView> {
         const found = [];
         new PerformanceObserver((list) => found.push(...list.getEntries().map(value))).observe({ type, buffered: true });
         // Those of the past come in a task of their own, those of the last frames with the next ones.
-        setTimeout(() => resolve(found), 300);
+        requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => resolve(found), 300)));
       });
     const [painted, shifts] = await Promise.all([
       entriesOf('largest-contentful-paint', ({ startTime }) => startTime),

@@ -46,17 +46,17 @@ describeUnless(isNoChromium)('the console of a server without authentication', (
       await page.getByText('97 to 99 %').waitFor();
       await page.getByRole('row', { name: 'second' }).getByText('Up to date').waitFor();
       const view = await firstViewOf(page);
-      // What is seen of a page that does move.
+      // A page that does move is noticed, as soon as a busy browser has drawn it.
       await page.evaluate(
         "document.body.prepend(Object.assign(document.createElement('p'), { innerText: 'new' }))",
       );
-      const moved = await firstViewOf(page);
+      await until(async () => (await firstViewOf(page)).shift > 0, 100);
       await context.close();
-      return { ...view, isNoticed: moved.shift > 0 };
+      return view;
     };
     // The first one starts processes of the browser. The bound is a second; a busy machine may take three.
     const views = [await look(), await look()];
-    expect(views.map(({ shift, isNoticed }) => [shift, isNoticed])).toEqual(views.map(() => [0, true]));
+    expect(views.map(({ shift }) => shift)).toEqual(views.map(() => 0));
     expect(Math.min(...views.map(({ paintedMs }) => paintedMs))).toBeLessThan(3000);
     for (const name of ['first', 'second']) await ask(server.url, 'DELETE', `/collections/${name}`, '');
   });
@@ -81,6 +81,7 @@ describeUnless(isNoChromium)('the console of a server without authentication', (
   it('can be walked with the keyboard alone', async () => {
     const { page, context } = await openPage(browser, server.url);
     await page.getByRole('heading', { name: 'Collections', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'New collection' }).first().waitFor();
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);
     };
@@ -99,6 +100,7 @@ describeUnless(isNoChromium)('the console of a server without authentication', (
     await tabTo('Create collection');
     await press('Enter');
     await page.getByRole('heading', { name: 'keys' }).waitFor();
+    await page.getByRole('button', { name: 'Delete collection …' }).waitFor();
     await tabTo('Delete collection …');
     await press('Enter');
     await page.getByRole('dialog').waitFor();
