@@ -57,6 +57,30 @@ describe('C12 grouped search', () => {
     expect(await groups('query', { query: 1, group_by: 'doc', limit: 1 })).toEqual([['a', [2, 3]]]);
   });
 
+  it('C4.3 strict mode limits all hits together, and asks for an index that lists values', async () => {
+    const strict = await server.collection('strict', { vectors: { size: 2, distance: 'Dot' } });
+    await server.ok('PUT', `${strict}/points`, { points: POINTS });
+    await server.ok('PATCH', strict, {
+      strict_mode_config: { enabled: true, max_query_limit: 6, unindexed_filtering_retrieve: false },
+    });
+    const ask = { query: [1, 0], group_by: 'doc', group_size: 2, limit: 3 };
+    const index = (schema: string) =>
+      server.ok('PUT', `${strict}/index`, { field_name: 'doc', field_schema: schema });
+    for (const prepare of [() => Promise.resolve(), () => index('float')]) {
+      await prepare();
+      expect(await server.refused('POST', `${strict}/points/query/groups`, ask)).toEqual([
+        400,
+        "group_by: strict mode of the collection needs an index of keyword or uuid or integer or bool over 'doc' for its values",
+      ]);
+    }
+    await index('keyword');
+    await server.ok('POST', `${strict}/points/query/groups`, ask);
+    expect(await server.refused('POST', `${strict}/points/query/groups`, { ...ask, group_size: 3 })).toEqual([
+      400,
+      "limit × group_size: 9 exceeds max_query_limit: 6 of the collection's strict mode",
+    ]);
+  });
+
   it('shows what is asked for of the hits, and of the points that have the ids of the groups', async () => {
     const body = { query: [1, 0], group_by: 'doc', group_size: 1, with_payload: true, with_vector: true };
     const result = await server.ok('POST', `${path}/points/query/groups`, { ...body, with_lookup: 'docs' });

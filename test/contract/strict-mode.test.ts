@@ -58,6 +58,14 @@ describe('C4.3 strict mode', () => {
       { sample: 3, limit: 1 },
       { sample: 4, limit: 1 },
     ],
+    [
+      'limit: 8 exceeds max_query_limit',
+      { max_query_limit: 6 },
+      'POST',
+      '/points/search/matrix/offsets',
+      { sample: 3, limit: 2 },
+      { sample: 4, limit: 2 },
+    ],
     ['max_query_limit', { max_query_limit: 3 }, 'POST', '/points/projection', { sample: 3 }, { sample: 4 }],
     ['max_timeout', { max_timeout: 5 }, 'POST', '/points/count?timeout=5', {}, {}],
     [
@@ -149,12 +157,53 @@ describe('C4.3 strict mode', () => {
       { filter: { must: { nested: { key: 'list', filter: by('city', 'x') } } } },
     ],
     [
-      'unindexed_filtering_retrieve',
+      "key: strict mode of the collection needs an index of keyword or uuid or integer or bool over 'city'",
       { unindexed_filtering_retrieve: false },
       'POST',
       '/facet',
       { key: 'n' },
       { key: 'city' },
+    ],
+    [
+      "formula: strict mode of the collection needs an index of integer or float over 'price' for this formula expression",
+      { unindexed_filtering_retrieve: false },
+      'POST',
+      '/points/query',
+      { prefetch: { query: [1, 0] }, query: { formula: { sum: ['$score', 'n'] } } },
+      {
+        prefetch: { query: [1, 0] },
+        query: { formula: { mult: ['$score', { neg: 'price' }] }, defaults: { price: 0 } },
+      },
+    ],
+    [
+      "'city'",
+      { unindexed_filtering_retrieve: false },
+      'POST',
+      '/points/query',
+      {
+        prefetch: { prefetch: { query: [1, 0] }, query: { formula: by('n', 1).must[0] } },
+        query: { formula: '$score' },
+      },
+      {
+        prefetch: { prefetch: { query: [1, 0] }, query: { formula: by('city', 'Bern').must[0] } },
+        query: { formula: '$score' },
+      },
+    ],
+    [
+      'order_by: strict mode of the collection needs an index of integer or float or datetime or uuid over',
+      { unindexed_filtering_retrieve: false },
+      'POST',
+      '/points/scroll',
+      { order_by: 'n' },
+      { order_by: 'city' },
+    ],
+    [
+      'query.order_by',
+      { unindexed_filtering_retrieve: false },
+      'POST',
+      '/points/query',
+      { query: { order_by: 'n' } },
+      { query: { order_by: 'city' } },
     ],
     [
       "'city'",
@@ -198,6 +247,47 @@ describe('C4.3 strict mode', () => {
     // Switched off, it is as without.
     await server.ok('PATCH', path, { strict_mode_config: { enabled: false } });
     await server.ok(method, `${path}${rest}`, beyond);
+  });
+
+  it('C4.3 search_allow_exact: nothing compares a vector without a graph with every point', async () => {
+    path = await server.collection('strict-scans', {
+      vectors: {
+        linked: DOT,
+        tenants: { ...DOT, hnsw_config: { m: 0, payload_m: 4 } },
+        loose: { ...DOT, hnsw_config: { m: 0 } },
+      },
+      sparse_vectors: { s: {} },
+      strict_mode_config: { enabled: true, search_allow_exact: false },
+    });
+    const vector = {
+      linked: [1, 0],
+      tenants: [1, 0],
+      loose: [1, 0],
+      s: { indices: [1], values: [1] },
+    };
+    await server.ok('PUT', `${path}/points`, { points: [{ id: 1, vector }, { id: 2, vector }] }); // prettier-ignore
+    const query = (body: object) => server.ok('POST', `${path}/points/query`, body);
+    const refused = (body: object, rest = '/points/query') => server.refused('POST', path + rest, body);
+    const message = (place: string) => [
+      400,
+      `${place}: loose has no graph (hnsw_config.m = 0), and strict mode of the collection has search_allow_exact: false`,
+    ];
+    for (const using of ['linked', 'tenants', 's']) await query({ query: 1, using });
+    // What prefetches have found is few, whatever compares it.
+    await query({ prefetch: { query: 1, using: 's' }, query: 1, using: 'loose' });
+    await query({ filter: { must: { has_id: [1] } } });
+    expect(await refused({ query: 1, using: 'loose' })).toEqual(message('using'));
+    expect(await refused({ query: { context: { positive: 1, negative: 2 } }, using: 'loose' })).toEqual(
+      message('using'),
+    );
+    expect(await refused({ prefetch: [{ query: 1, using: 'loose' }], query: 1, using: 'linked' })).toEqual(
+      message('prefetch[0].using'),
+    );
+    expect(
+      await refused({ searches: [{ query: 1, using: 's' }, { query: 1, using: 'loose' }] }, '/points/query/batch'), // prettier-ignore
+    ).toEqual(message('searches[1].using'));
+    await server.ok('PATCH', path, { strict_mode_config: { search_allow_exact: true } });
+    await query({ query: 1, using: 'loose' });
   });
 
   it('C4.3 an operation of a batch is limited as by itself', async () => {

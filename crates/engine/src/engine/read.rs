@@ -321,6 +321,7 @@ impl Read<'_> {
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
         if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+            strict.check_order("order_by", parsed.order_by.as_ref())?;
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         if !PlantedFault::ScrollOutsideToken.is_on() {
@@ -371,7 +372,8 @@ impl Read<'_> {
             false => held.collection()?.snapshot(),
         });
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_key("group_by", &parsed.by)?;
+            strict.check_groups("group_by", &parsed.by)?;
+            strict.check_grouped_limit(parsed.query.node.limit, parsed.size)?;
             strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
         }
         if !PlantedFault::GroupsOutsideToken.is_on() {
@@ -426,7 +428,7 @@ impl Read<'_> {
         let is_late = PlantedFault::ExpiredCounted.is_on();
         let view = if is_late { collection.view() } else { collection.current_view() };
         if let Some(strict) = Strict::of(collection, &view.state, self.request)? {
-            strict.check_key("key", &parsed.key)?;
+            strict.check_groups("key", &parsed.key)?;
             strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
         }
         if !PlantedFault::FacetOutsideToken.is_on() {
@@ -442,7 +444,7 @@ impl Read<'_> {
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
         if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_read(Some(parsed.limit.max(parsed.sample)), parsed.filter.as_ref())?;
+            strict.check_read(Some(parsed.limit.saturating_mul(parsed.sample)), parsed.filter.as_ref())?;
         }
         if !PlantedFault::MatrixOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);

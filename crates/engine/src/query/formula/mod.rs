@@ -4,6 +4,7 @@
 //! are those of Qdrant's score boosting; distances on the globe are haversine distances on a sphere.
 
 mod evaluate;
+mod index_needs;
 mod parse;
 #[cfg(test)]
 mod tests;
