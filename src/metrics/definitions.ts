@@ -315,10 +315,10 @@ function searchFamilies(searches: EngineInternals['searches']): readonly Family[
     {
       type: 'counter',
       name: 'kithdb_search_distances_total',
-      help: 'Rows compared: by walks, by scans of codes, and again by their originals; exact scans are left out',
+      help: 'Vectors compared: by walks, by exact searches, by scans of codes, and again by their originals',
       samples: () => {
-        const { distances, scanned, reranked } = searches;
-        return labelled('stage', { walk: distances, scan: scanned, rerank: reranked });
+        const { distances, compared, scanned, reranked } = searches;
+        return labelled('stage', { walk: distances, exact: compared, scan: scanned, rerank: reranked });
       },
     },
   ];
