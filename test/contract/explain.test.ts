@@ -51,10 +51,10 @@ describe('C13 explanations over HTTP', () => {
     const one = await body('POST', `${path}/points/search`, search);
     expect(one.explain.hits).toHaveLength(1);
     expect(one.explain.distances).toBe(POINTS.length);
-    const context = { positive: 1, negative: 4 };
-    const compared = { query: { context: [context, context] }, params: { explain: true } };
+    const context = { positive: [1, 0], negative: [0, 1] };
+    const compared = { query: { context }, params: { explain: true } };
     const several = await body('POST', `${path}/points/query`, compared);
-    expect(several.explain).toMatchObject({ plan: 'exact', distances: 4 * POINTS.length });
+    expect(several.explain).toMatchObject({ plan: 'exact', distances: 2 * POINTS.length });
     const searches = [search, { ...search, params: {} }];
     const many = await body('POST', `${path}/points/search/batch`, { searches });
     expect(many.explain).toMatchObject([{ plan: 'exact' }, null]);
