@@ -11,7 +11,10 @@ const SECTIONS = ['science', 'sports', 'politics', 'travel', 'music', 'food', 'b
 const WORDS = 2_000;
 
 /** Graphs from 1 MB of vectors on, so that a short run has walks. */
-const WALKED = { hnsw_config: { full_scan_threshold: 1000 }, optimizers_config: { indexing_threshold: 1000 } };
+const WALKED = {
+  hnsw_config: { full_scan_threshold: 1000 },
+  optimizers_config: { indexing_threshold: 1000 },
+};
 
 /** The collections of the run, by name. */
 const COLLECTIONS = {
@@ -107,7 +110,16 @@ class Run {
       ['articles', 'query', text],
       ['articles', 'query', { query: vector, limit, params: { exact: true } }],
       ['pictures', 'search', { vector, limit, params: { quantization: { rescore: true, oversampling: 2 } } }],
-      ['pictures', 'search/batch', { searches: [{ vector, limit }, { vector: this.#vectors(), limit }] }],
+      [
+        'pictures',
+        'search/batch',
+        {
+          searches: [
+            { vector, limit },
+            { vector: this.#vectors(), limit },
+          ],
+        },
+      ],
       ['pictures', 'scroll', { limit: 20, filter: { must: [section] } }],
       ['articles', 'count', { filter: { must: [few] } }],
     ];
@@ -164,7 +176,12 @@ class Run {
     const headers = { 'content-type': 'application/json' };
     let answer;
     try {
-      const response = await fetch(`${this.#url}/collections${path}`, { method, headers, body: text, signal });
+      const response = await fetch(`${this.#url}/collections${path}`, {
+        method,
+        headers,
+        body: text,
+        signal,
+      });
       answer = { status: response.status, text: await response.text() };
     } catch (error) {
       if (error.name !== 'TimeoutError') throw error;

@@ -7,6 +7,14 @@ const PALETTE = [
 ];
 const NAMED = { green: '#37872d', red: '#c4162a', yellow: '#d68f00', orange: '#d68f00', blue: '#3274d9' };
 
+/** Colours of the mode "shades": lines that belong together and can still be told apart. */
+const SHADES = {
+  green: ['#37872d', '#73bf69', '#1f5a17', '#a8d8a0'],
+  orange: ['#d68f00', '#8a5a00', '#f2b84b', '#5e3d00'],
+  red: ['#c4162a', '#7a0d1a', '#f2495c', '#ff9aa5'],
+};
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
 /** Units of Grafana: a text for a number. */
 const UNITS = {
   short: (value) => plain(value),
@@ -14,7 +22,7 @@ const UNITS = {
   s: (value) => seconds(value),
   bytes: (value) => scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']),
   Bps: (value) => scaled(value, 1000, ['B/s', 'kB/s', 'MB/s', 'GB/s']),
-  percentunit: (value) => `${trimmed(value * 100)}%`,
+  percentunit: (value) => `${Number((value * 100).toPrecision(4))}%`,
   reqps: (value) => `${plain(value)} req/s`,
   wps: (value) => `${plain(value)} wr/s`,
   ops: (value) => `${plain(value)} ops/s`,
@@ -91,7 +99,7 @@ function styleOf(panel, name, place) {
     const pattern = matcher.id === 'byRegexp' && new RegExp(matcher.options.replace(/^\/(.*)\/$/, '$1'));
     if (pattern ? !pattern.test(name) : matcher.options !== name) continue;
     for (const { id, value } of properties) {
-      if (id === 'color') style.stroke = NAMED[value.fixedColor] ?? value.fixedColor;
+      if (id === 'color') style.stroke = SHADES[value.fixedColor][place % SHADES[value.fixedColor].length];
       if (id === 'custom.lineStyle') style.dash = value.dash;
     }
   }
@@ -117,11 +125,25 @@ function drawLines(box, panel) {
     fill: `${styles[place].stroke}${isStacked ? '55' : '18'}`,
   }));
   if (!(unit in UNITS)) throw new Error(`The unit ${unit} is not known`);
-  const axes = [{}, { size: 78, values: (_, splits) => splits.map((split) => textOf(panel, split)) }];
+  const axes = [
+    {
+      values: (_, splits) => splits.map((split) => new Date(split * 1000).toISOString().slice(11, 19)),
+      space: 70,
+    },
+    {
+      ...{ size: 76, values: (_, splits) => splits.map((split) => textOf(panel, split)) },
+      ...(unit === 'bytes' ? { incrs: POWERS_OF_TWO } : {}),
+    },
+  ];
   const range = (_, low, high) => [min ?? low ?? 0, max ?? (high > (min ?? low) ? high * 1.08 : 1)];
   new uPlot(
     {
-      ...{ width: chart.clientWidth, height: chart.clientHeight, legend: { show: false }, series: [{}, ...lines] },
+      ...{
+        width: chart.clientWidth,
+        height: chart.clientHeight,
+        legend: { show: false },
+        series: [{}, ...lines],
+      },
       ...{ axes, scales: { y: { range } }, cursor: { show: false }, bands: isStacked ? bandsOf(lines) : [] },
       hooks: { draw: [(plot) => drawThresholds(plot, panel)] },
     },
@@ -132,7 +154,9 @@ function drawLines(box, panel) {
 
 /** The columns of uPlot: the times of all series, and the values of each, null where it has none. */
 function aligned(series) {
-  const times = [...new Set(series.flatMap(({ values }) => values.map(([time]) => time)))].sort((a, b) => a - b);
+  const times = [...new Set(series.flatMap(({ values }) => values.map(([time]) => time)))].sort(
+    (a, b) => a - b,
+  );
   const columns = series.map(({ values }) => {
     const known = new Map(values.filter(([, value]) => Number.isFinite(value)));
     return times.map((time) => known.get(time) ?? null);

@@ -12,7 +12,7 @@ const PLACES = [
   '/usr/bin/google-chrome',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
-const WIDTH = 1600;
+const WIDTH = 1280;
 const page = join(root, 'scripts', 'long', 'dashboard', 'picture.html');
 const uplot = join(root, 'node_modules', 'uplot', 'dist');
 

@@ -118,12 +118,17 @@ class Prometheus {
   async #get(path, parameters) {
     const answer = await fetch(`${this.#url}/api/v1/${path}?${new URLSearchParams(parameters)}`);
     const { status, data, error } = await answer.json();
-    if (status !== 'success') throw new BuildError(`Prometheus refuses ${JSON.stringify(parameters)}: ${error}`);
+    if (status !== 'success')
+      throw new BuildError(`Prometheus refuses ${JSON.stringify(parameters)}: ${error}`);
     return data;
   }
 }
 
-/** What Grafana makes of `$__rate_interval`, in seconds, at a distance of points of `step` seconds. */
+/**
+ * What Grafana makes of `$__rate_interval`, in seconds, at a distance of points of `step` seconds, where its data source has
+ * a scrape interval of two seconds: figures of the server may be so old.
+ */
 export function rateInterval(step) {
-  return Math.max(4 * SCRAPE_SECONDS, step + SCRAPE_SECONDS);
+  const interval = 2 * SCRAPE_SECONDS;
+  return Math.max(4 * interval, step + interval);
 }

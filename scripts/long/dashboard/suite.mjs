@@ -27,6 +27,8 @@ const SETTINGS = {
   'metrics-collections': '10',
   // It has the endpoint that makes a checkpoint.
   dialect: 'qdrant',
+  // Little enough for the panels to show how near it is.
+  'memory-limit': String(512 * 2 ** 20),
   'log-level': 'error',
 };
 
