@@ -20,12 +20,11 @@ function metricsOf(expression: string): readonly (readonly [name: string, select
   return [...expression.matchAll(/\b((?:kithdb|process|nodejs)_[a-z0-9_]+|up(?=\{))(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selector = '']) => [
       name,
-      [...selector.matchAll(/([a-z_]+)\s*(!?=~?)\s*"([^"]*)"/g)].map(
-        ([, label = '', operator = '', value = '']) => ({
-          label,
-          values: operator.endsWith('~') ? value.split('|').filter((one) => /^[a-z_]+$/.test(one)) : [value],
-        }),
-      ),
+      [...selector.matchAll(/([a-z_]+)\s*!?=~?\s*"([^"]*)"/g)].map(([, label = '', value = '']) => ({
+        label,
+        // A status that no request of the test had has no sample, and a pattern is no list of words.
+        values: label === 'code' || !/^[a-z_|]+$/.test(value) ? [] : value.split('|'),
+      })),
     ],
   );
 }

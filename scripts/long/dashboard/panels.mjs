@@ -11,7 +11,7 @@ import { rateInterval } from './prometheus.mjs';
  * @type {Record<string, string>}
  */
 const MAY_BE_EMPTY = {
-  'Age of the scrub: ': 'the first pass begins an hour after the start at the earliest',
+  'Scrub age: ': 'the first pass begins an hour after the start at the earliest',
   'Defects of background work: {{task}}': 'no work in the background met a defect',
 };
 
