@@ -260,7 +260,7 @@ function storageFamilies({
     {
       type: 'gauge',
       name: 'kithdb_index_backlog',
-      help: 'What is in no index yet, by kind: rows of dense and sparse vectors, and points for each field index that is built',
+      help: 'What is to be indexed, by kind: rows of dense and sparse vectors, and points for each field index that is built; also what only the successor of a graph lacks',
       samples: () => labelled('kind', { ...indexBacklog }),
     },
     {
