@@ -17,7 +17,7 @@ const KINDS = { random: randomFilters, clusters: clusterFilters, sections: secti
 
 /** True for the name of a kind of filters, otherwise what it should be. */
 export function isKind(text) {
-  return text in KINDS || `one of ${Object.keys(KINDS).join(', ')}`;
+  return Object.hasOwn(KINDS, text) || `one of ${Object.keys(KINDS).join(', ')}`;
 }
 
 /**
