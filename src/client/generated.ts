@@ -1657,7 +1657,7 @@ export interface components {
          * @description The first reason that applies; null for a point that was returned.
          * @enum {unknown}
          */
-        lost_by: 'no_vector' | 'no_value' | 'filter' | 'threshold' | 'rank' | 'codes' | 'walk' | null;
+        lost_by: 'no_vector' | 'filter' | 'threshold' | 'rank' | 'codes' | 'walk' | null;
       }[];
     };
     /**

@@ -163,7 +163,7 @@ impl Trace<'_> {
         }
         if self.cannot_compare(offset) {
             let is_order = matches!(self.step.goal, Goal::OrderBy(_));
-            return Some(if is_order { Loss::NoValue } else { Loss::NoVector });
+            return Some(if is_order { Loss::Filter } else { Loss::NoVector });
         }
         let is_out = is_out || self.keeps_out(state, offset).is_some();
         if self.sources.is_empty() && is_out {
@@ -196,14 +196,19 @@ impl Trace<'_> {
         first
     }
 
-    /// The place of the condition of this step, or of its examples, that keeps a point out.
+    /// The place of the condition of this step, of its examples or of its order, that keeps a point out.
     fn keeps_out(&self, state: &State, offset: PointOffset) -> Option<String> {
         let dot = if self.place.is_empty() { "" } else { "." };
         let filter = self.node.filter.as_ref();
         if let Some(failing) = filter.and_then(|filter| filter.failing(&state.subject(offset))) {
             return Some(format!("{}{dot}filter.{failing}", self.place));
         }
-        self.step.excluded.contains(offset).then(|| format!("{}{dot}query", self.place))
+        if self.step.excluded.contains(offset) {
+            return Some(format!("{}{dot}query", self.place));
+        }
+        // An order takes only the points that have a value for it.
+        let is_order = matches!(self.step.goal, Goal::OrderBy(_));
+        (is_order && self.cannot_compare(offset)).then(|| format!("{}{dot}query.order_by", self.place))
     }
 
     fn cannot_compare(&self, offset: PointOffset) -> bool {

@@ -37,9 +37,7 @@ pub struct Why {
 pub enum Loss {
     /// It has no vector of the name that was searched, or a sparse one that shares no index with the query.
     NoVector,
-    /// It has no value that it could be ordered by, or none from where the order starts.
-    NoValue,
-    /// A filter, or it is an example of the query.
+    /// A filter; it is an example of the query; or it has no value that it could be ordered by.
     Filter,
     /// Its score is beyond the threshold.
     Threshold,
@@ -56,7 +54,6 @@ impl Loss {
     pub fn name(self) -> &'static str {
         match self {
             Loss::NoVector => "no_vector",
-            Loss::NoValue => "no_value",
             Loss::Filter => "filter",
             Loss::Threshold => "threshold",
             Loss::Rank => "rank",

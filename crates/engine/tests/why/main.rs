@@ -81,7 +81,6 @@ fn collection(random: &mut Random) -> (Engine, Model) {
 fn name(reason: Reason) -> &'static str {
     match reason {
         Reason::NoVector => "no_vector",
-        Reason::NoValue => "no_value",
         Reason::Filter => "filter",
         Reason::Threshold => "threshold",
         Reason::Rank => "rank",
@@ -164,7 +163,7 @@ fn each_missing_point_of_every_form_of_query_is_missing_for_the_reason_that_is_g
         let offset = if random.below(4) == 0 { 3 } else { 0 };
         check(&engine, &model, &node, offset, &mut seen);
     }
-    for reason in ["no_vector", "no_value", "filter", "threshold", "rank"] {
+    for reason in ["no_vector", "filter", "threshold", "rank"] {
         assert!(seen.get(reason).is_some_and(|&count| count >= LEAST), "{reason}: {seen:?}");
     }
     assert_eq!(seen.values().sum::<usize>(), QUERIES * POINTS as usize);

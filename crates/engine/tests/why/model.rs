@@ -57,7 +57,6 @@ pub struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     NoVector,
-    NoValue,
     Filter,
     Threshold,
     Rank,
@@ -108,7 +107,7 @@ impl Model {
                 list.iter().find(|hit| hit.0 == *id).map(|hit| hit.1).or_else(|| self.alone(node, *id));
             let compares = !matches!(node.goal, Goal::ById | Goal::Rrf(..) | Goal::Dbsf | Goal::Formula);
             let reason = if compares && score.is_none() {
-                if matches!(node.goal, Goal::OrderBy { .. }) { Reason::NoValue } else { Reason::NoVector }
+                if matches!(node.goal, Goal::OrderBy { .. }) { Reason::Filter } else { Reason::NoVector }
             } else if sources.is_empty() && out.contains(id) {
                 Reason::Filter
             } else if !sources.is_empty() && !fetched.contains(id) {
@@ -262,6 +261,9 @@ impl Model {
         let dot = if place.is_empty() { "" } else { "." };
         if let Some(own) = self.own_failure(node, id) {
             return Some(format!("{place}{dot}{own}"));
+        }
+        if matches!(node.goal, Goal::OrderBy { .. }) && self.alone(node, id).is_none() {
+            return Some(format!("{place}{dot}query.order_by"));
         }
         let failed: Vec<Option<String>> = node
             .prefetch
