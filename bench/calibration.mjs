@@ -1,12 +1,14 @@
 /**
  * `npm run bench:calibration -- --data FOLDER`: searches over REST while the recall of searches is measured in the background
  * (C14), beside searches while it is not. Two servers take turns; while one is searched the other is suspended, or its
- * measurements would slow both.
+ * measurements would slow both. With `--freezer` it is one server, whose measuring thread is frozen every other turn: two
+ * servers of one kind differ by more than what is looked for.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { readFlags, whole } from './flags.mjs';
+import { FrozenThread } from './frozen-thread.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
@@ -18,6 +20,8 @@ const USAGE = `npm run bench:calibration -- --data FOLDER [flags]
                   to last longer than a pair: some 50,000 rows
   --pairs N       pairs of servers; default: 10
   --percent N     share of the processors that the calibration gets; default: 1, as in a server
+  --freezer DIR   one server for each pair; DIR is where the freezer of control groups (version 1) is mounted, as
+                  /sys/fs/cgroup/freezer; needs root
   --out FILE      write every pair and ratio as JSON
 
 A ratio is that with calibration to that without: above 1 it is better with.
@@ -26,6 +30,7 @@ const options = {
   data: { type: 'string' },
   pairs: { type: 'string', default: '10' },
   percent: { type: 'string', default: '1' },
+  freezer: { type: 'string' },
   out: { type: 'string' },
 };
 /** The name of the thread that calibrates, as the system has it. */
@@ -62,14 +67,25 @@ await untilInterrupted(
 
 async function measurePair(order) {
   const worked = { with: 0, without: 0 };
+  let thread;
   const around = async (which, pid, turn) => {
+    if (flags.freezer) {
+      thread ??= new FrozenThread(flags.freezer, pid, THREAD);
+      await (which === 'with' ? thread.thaw() : thread.freeze());
+    }
     const before = calibratedMs(pid);
     const measured = await turn();
     worked[which] += calibratedMs(pid) - before;
+    await thread?.thaw();
     return measured;
   };
-  const figures = await searchSideBySide(starts, set, order, { suspends: true, around });
-  return { figures, worked };
+  const [suspends, isOne] = [!flags.freezer, Boolean(flags.freezer)];
+  try {
+    const servers = isOne ? { with: starts.with, without: starts.with } : starts;
+    return { figures: await searchSideBySide(servers, set, order, { suspends, isOne, around }), worked };
+  } finally {
+    thread?.remove();
+  }
 }
 
 /** Processor time that a server's thread has used; 0 where it has none. */
@@ -108,6 +124,14 @@ function report() {
   );
   if (calibration_ms.some((ms) => ms === 0))
     console.log('it was over before the searches were: take more rows');
-  const written = { machine: origin, set: set.name, percent: Number(flags.percent), calibration_ms, results };
+  const method = flags.freezer ? 'one server, its thread frozen in turns' : 'two servers in turns';
+  const written = {
+    machine: origin,
+    method,
+    set: set.name,
+    percent: Number(flags.percent),
+    calibration_ms,
+    results,
+  };
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(written, null, 2)}\n`);
 }

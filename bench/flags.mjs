@@ -33,8 +33,8 @@ export async function mustAnswer(url, flag = '--url') {
 }
 
 /**
- * The flags of this process. `--data` is required and must name a folder with a `meta.json`. With wrong flags the process
- * prints what is wrong and the usage, and ends; `--help` prints the usage alone.
+ * The flags of this process. `--data`, where it is among the options, is required and must name a folder with a `meta.json`.
+ * With wrong flags the process prints what is wrong and the usage, and ends; `--help` prints the usage alone.
  *
  * @param {import('node:util').ParseArgsConfig['options']} options
  * @param {string} usage
@@ -49,7 +49,7 @@ export function readFlags(options, usage, checks = {}) {
     }
     return values;
   });
-  if (existsSync(join(flags.data, 'meta.json'))) return flags;
+  if (!('data' in options) || existsSync(join(flags.data, 'meta.json'))) return flags;
   console.error(
     `${flags.data} has no meta.json: is --data right? data/debian-small comes with the repository`,
   );
@@ -73,7 +73,7 @@ export function flagsOf(options, usage, read) {
       process.exit(0);
     }
     const flags = read(values);
-    if (flags.data) return flags;
+    if (flags.data || !('data' in options)) return flags;
     throw new Error('--data FOLDER is required; data/debian-small comes with the repository');
   } catch (error) {
     console.error(`${error.message}\n`);

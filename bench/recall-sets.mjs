@@ -16,6 +16,8 @@ const QUERIES = 800;
  * @property {'Cosine' | 'Euclid' | 'Dot'} distance
  * @property {Float32Array[]} base
  * @property {Float32Array[]} queries none of which is in the base
+ * @property {object[] | null} [payloads] of a folder, in row order
+ * @property {(query: number) => Int32Array} [nearest] of a folder: the rows nearest to a query, best first
  */
 
 /** True for the name of a set, otherwise what it should be. */
@@ -42,6 +44,8 @@ export function readSet(name, packages) {
     distance: set.distance,
     base: rows(set.rows, set.base),
     queries: rows(set.queries, set.query),
+    payloads: set.payloads,
+    nearest: set.nearest,
   };
 }
 

@@ -27,11 +27,12 @@ const CONNECTIONS = [1, 16];
  * @param {string[]} order their names, that of the first turn first
  * @param {object} [how]
  * @param {boolean} [how.suspends] whether the server that is not searched is suspended meanwhile
+ * @param {boolean} [how.isOne] whether one server is started for both names, and `around` makes the difference
  * @param {(which: string, pid: number, turn: () => Promise<any>) => Promise<any>} [how.around] does a turn of a server
  * @returns {Promise<Record<string, Record<string, {value: number, lowerIsBetter?: boolean}>>>} figures by server
  */
 export async function searchSideBySide(starts, set, order, how = {}) {
-  const { suspends = false, around = (_which, _pid, turn) => turn() } = how;
+  const { suspends = false, isOne = false, around = (_which, _pid, turn) => turn() } = how;
   const servers = {};
   const search = async (which, connections, seconds) => {
     const { server, url, searches } = servers[which];
@@ -45,7 +46,9 @@ export async function searchSideBySide(starts, set, order, how = {}) {
     }
   };
   try {
-    for (const which of order) servers[which] = await loaded(starts[which], set);
+    for (const which of order) {
+      servers[which] = (isOne && Object.values(servers)[0]) || (await loaded(starts[which], set));
+    }
     const figures = Object.fromEntries(order.map((which) => [which, {}]));
     for (const connections of CONNECTIONS) {
       const turns = Object.fromEntries(order.map((which) => [which, []]));
@@ -59,7 +62,7 @@ export async function searchSideBySide(starts, set, order, how = {}) {
     }
     return figures;
   } finally {
-    for (const { server, dataDir } of Object.values(servers)) {
+    for (const { server, dataDir } of new Set(Object.values(servers))) {
       await server.stop();
       rmSync(dataDir, { recursive: true, force: true });
     }

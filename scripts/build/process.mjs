@@ -44,7 +44,11 @@ export function run(name, command, args, options = {}) {
       child.kill('SIGKILL');
     };
     const limit = options.limitMs && setTimeout(kill, options.limitMs);
+    let isOver = false;
+    // A command that is not there gives both events.
     const finish = (code) => {
+      if (isOver) return;
+      isOver = true;
       clearTimeout(limit);
       closeSync(out);
       resolve({ code: isLate ? 124 : code, log });

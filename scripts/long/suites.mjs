@@ -8,6 +8,7 @@ import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
+import { checkDashboard } from './dashboard/suite.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
 import { checkPlatforms } from './platform-engines.mjs';
@@ -255,6 +256,7 @@ const standard = {
   // The engine is built for the image: in full only.
   image: { full: 1, isNumbered: false, run: check('image', checkImage) },
   chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },
+  dashboard: { full: 1, slice: 1, isNumbered: false, run: check('dashboard', checkDashboard) },
   // Four engines are built: in full only.
   platforms: { full: 1, isNumbered: false, run: check('platforms', checkPlatforms) },
   'every-call': exhaustive('every-call', ['--test', 'power_cut', 'every_nth']),

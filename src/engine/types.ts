@@ -370,6 +370,8 @@ export interface EngineInternals {
     readonly hops: number;
     /** Rows that walks compared. */
     readonly distances: number;
+    /** Vectors that exact searches compared. */
+    readonly compared: number;
     /** Rows that scans compared by code. */
     readonly scanned: number;
     /** Rows compared again by their originals. */

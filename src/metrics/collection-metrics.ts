@@ -41,7 +41,7 @@ export function collectionFamilies(collections: readonly CollectionFigures[]): r
     {
       type: 'gauge',
       name: 'kithdb_collection_index_backlog',
-      help: 'Rows and points of a collection that are in no index yet, by the kind of index',
+      help: 'Rows and points of a collection that are to be indexed, by the kind of index',
       samples: each(({ backlog }) => labelled('kind', { ...backlog })),
     },
     {

@@ -260,7 +260,7 @@ function storageFamilies({
     {
       type: 'gauge',
       name: 'kithdb_index_backlog',
-      help: 'What is in no index yet, by kind: rows of dense and sparse vectors, and points for each field index that is built',
+      help: 'What is to be indexed, by kind: rows of dense and sparse vectors, and points for each field index that is built; also what only the successor of a graph lacks',
       samples: () => labelled('kind', { ...indexBacklog }),
     },
     {
@@ -315,10 +315,10 @@ function searchFamilies(searches: EngineInternals['searches']): readonly Family[
     {
       type: 'counter',
       name: 'kithdb_search_distances_total',
-      help: 'Rows compared: by walks, by scans of codes, and again by their originals; exact scans are left out',
+      help: 'Vectors compared: by walks, by exact searches, by scans of codes, and again by their originals',
       samples: () => {
-        const { distances, scanned, reranked } = searches;
-        return labelled('stage', { walk: distances, scan: scanned, rerank: reranked });
+        const { distances, compared, scanned, reranked } = searches;
+        return labelled('stage', { walk: distances, exact: compared, scan: scanned, rerank: reranked });
       },
     },
   ];

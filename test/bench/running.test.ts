@@ -28,6 +28,7 @@ describe('the flags of the benchmarks', () => {
     ['durable', '--rounds', '0'],
     ['target-recall', '--data', 'glove,normal:0x3'],
     ['target-recall', '--percent', '101'],
+    ['target-recall', '--filters', 'none'],
     ['target-recall', '--runs', '0'],
     ['load-suite', '--scenarios', 'attack-1,attack-3'],
     ['load-suite', '--callers', 'all'],

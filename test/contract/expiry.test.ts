@@ -13,7 +13,7 @@ const CONFIG = { vectors: { size: 2, distance: 'Dot' }, expire_at_key: 'until' }
 const now = (): number => Math.floor(Date.now() / 1000);
 
 describe('C17 expiry', () => {
-  it('C17 a point is gone when its time comes, for good, and is counted', async () => {
+  it('C17 C13 a point is gone when its time comes, for good, and is counted', async () => {
     const path = await server.collection('expiring', CONFIG);
     const soon = new Date(Date.now() + 1500).toISOString();
     await server.ok('PUT', `${path}/points`, {
@@ -29,6 +29,8 @@ describe('C17 expiry', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(soon));
     expect(Object.keys(await server.pointsOf(path))).toEqual(['3', '4']);
     expect((await server.refused('POST', `${path}/points`, { ids: [2] }))[0]).toBe(404);
+    const why = { query: [1, 1], params: { explain: true, why: [2, 3] } };
+    expect((await server.refused('POST', `${path}/points/query`, why))[0]).toBe(404);
     await until(async () =>
       /^kithdb_expired_points_total 2$/m.test((await server.call('GET', '/metrics')).text),
     );

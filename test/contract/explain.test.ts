@@ -34,6 +34,7 @@ describe('C13 explanations over HTTP', () => {
     expect(result).toEqual(plain.result);
     expect(plain).not.toHaveProperty('explain');
     expect(explain).toMatchObject({ plan: 'exact', matches: 3, indexes_used: [], indexes_missing: ['k'] });
+    expect(explain).toMatchObject({ hops: 0, distances: 3, scanned: 0, reranked: 0, tail_scanned: 0 });
     expect(Object.keys(explain.time_us)).toEqual([
       ...['queue', 'parse', 'plan', 'search', 'rerank', 'payloads', 'write'],
     ]);
@@ -49,6 +50,11 @@ describe('C13 explanations over HTTP', () => {
     const search = { vector: [1, 0], limit: 1, params: { explain: true } };
     const one = await body('POST', `${path}/points/search`, search);
     expect(one.explain.hits).toHaveLength(1);
+    expect(one.explain.distances).toBe(POINTS.length);
+    const context = { positive: [1, 0], negative: [0, 1] };
+    const compared = { query: { context }, params: { explain: true } };
+    const several = await body('POST', `${path}/points/query`, compared);
+    expect(several.explain).toMatchObject({ plan: 'exact', distances: 2 * POINTS.length });
     const searches = [search, { ...search, params: {} }];
     const many = await body('POST', `${path}/points/search/batch`, { searches });
     expect(many.explain).toMatchObject([{ plan: 'exact' }, null]);

@@ -55,7 +55,7 @@ describe('the log of slow searches', () => {
         plans: { exact: 1 },
         estimated_matches: null,
         hops: 0,
-        distances: 0,
+        distances: 1,
         scanned: 0,
         reranked: 0,
         tail_scanned: 0,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { engineRoutes } from '../../src/engine-routes';
 import { reachOf } from '../../src/http/token-limits';
-import { send } from '../http/harness';
+import { send, type Answer } from '../http/harness';
 import { ContractServer, type Json } from './contract-server';
 import { bodyOf } from './route-bodies';
 
@@ -265,12 +265,23 @@ describe('C15 filter of an access token', () => {
   const ids = (points: Json): number[] => points.map(({ id }: { id: number }) => id);
   const isMine = (found: readonly number[]): boolean => found.length > 0 && found.every((id) => id % 2 === 0);
 
-  it('C15 every read sees only points that match', async () => {
+  it('C15 C13 every read sees only points that match', async () => {
     const read = (rest: string, body: object): Promise<Json> => ok(own, 'POST', `${path}${rest}`, body);
     const near = { vector: [0, 1], limit: 20 };
     expect(isMine(ids(await read('/points/search', near)))).toBe(true);
     const should = { should: [{ has_id: [1, 3, 4] }] };
     expect(ids(await read('/points/search', { ...near, filter: should }))).toEqual([4]);
+    // What is missing is explained by the filter of the request, at its place, and what the token hides is absent (C13).
+    const why = (asked: readonly number[]): Promise<Answer> =>
+      send({ port: server.port }, 'POST', `${path}/points/search`, {
+        json: { ...near, filter: should, params: { explain: true, why: asked } },
+        headers: { authorization: `Bearer ${own}` },
+      });
+    expect((await why([2, 4])).body.explain.why).toMatchObject([
+      { id: 2, returned: false, failed_condition: 'filter.should', lost_by: 'filter' },
+      { id: 4, returned: true, rank: 1, lost_by: null },
+    ]);
+    expect((await why([2, 3])).status).toBe(404);
     for (const list of await read('/points/search/batch', {
       searches: [near, { ...near, filter: should }],
     })) {

@@ -26,6 +26,8 @@ const LARGE = '/collections/even';
 /** Its searches: so narrow that a walk costs less than a scan. */
 const WALK = { limit: 1, params: { hnsw_ef: 16, quantization: { ignore: true } } };
 const WALKS = 100;
+/** Of so many points a walk is the cheaper plan. */
+const LEAST_WALKED = 600;
 /** Of the points that are searched for by their own vectors, the least share that is found by such walks. */
 const FOUND = 0.95;
 /** Which of the points are searched for after a start. */
@@ -34,6 +36,8 @@ const SAMPLE = 0.05;
 interface Answer {
   readonly status: number;
   readonly result: unknown;
+  /** Of a search that asked for it (C13). */
+  readonly explain?: { readonly plan: string; readonly hops: number };
 }
 
 interface Found {
@@ -57,8 +61,8 @@ async function call(
   const headers = { ...content.headers, ...(key !== undefined && { 'idempotency-key': key }) };
   try {
     const response = await fetch(url + path, { method, ...content, headers });
-    const { result } = (await response.json()) as { result?: unknown };
-    return { status: response.status, result };
+    const { result, explain } = (await response.json()) as Partial<Answer>;
+    return { status: response.status, result, ...(explain && { explain }) };
   } catch (cause) {
     throw new NoAnswer(`${method} ${path}`, { cause });
   }
@@ -198,6 +202,7 @@ export class Chain {
       for (const oracle of clients) points.push(...(await this.#repeat(url, oracle, points)));
       await verifyCounts(url, path, points);
       await verifySearches(url, path, shape, points);
+      if (path.startsWith(LARGE)) await verifyWalk(url, points);
     }
     const passing = await call(url, 'POST', '/collections/passing/points/count', {});
     if (passing.status === 200) {
@@ -262,7 +267,18 @@ async function verifyCounts(url: string, path: string, points: readonly Found[])
   expect(await ok(url, 'POST', `${path}/count`, { filter })).toEqual({ count });
 }
 
-/** Some points are found by their own vectors, exactly and through the graph. */
+/** With its graph whole, which after a start it may not be yet, the large collection is searched by walks. */
+async function verifyWalk(url: string, points: readonly Found[]): Promise<void> {
+  const { status } = (await ok(url, 'GET', LARGE)) as { status: string };
+  if (status !== 'green' || points.length < LEAST_WALKED) return;
+  const { vector } = choose(points);
+  const params = { ...WALK.params, explain: true };
+  const { explain } = await call(url, 'POST', `${LARGE}/points/search`, { ...WALK, vector, params });
+  expect(explain).toMatchObject({ plan: 'walk' });
+  expect(explain?.hops).toBeGreaterThan(0);
+}
+
+/** Some points are found by their own vectors, exactly and by searches whose plan is left to the server. */
 async function verifySearches(
   url: string,
   path: string,

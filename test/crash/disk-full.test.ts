@@ -69,7 +69,7 @@ function canMount(kind: Kind): boolean {
   }
 }
 
-function points(first: number, length = BATCH, text = ''): object {
+function points(first: number, length = BATCH, text = ''): { points: { vector: number[] }[] } {
   return {
     points: Array.from({ length }, (_, at) => ({
       id: first + at,
@@ -115,7 +115,7 @@ async function expectReadsAndDeletions(url: string, name: string, taken: number)
   const path = `/collections/${name}/points`;
   expect(await count(url, name)).toBe(taken);
   expect(await ok(url, 'GET', `${path}/7`)).toMatchObject({ id: 7, payload: { n: 7 } });
-  const { points: made } = points(7) as { points: { vector: number[] }[] };
+  const { points: made } = points(7);
   const search = { vector: made[0]?.vector, limit: 1, params: { exact: true } };
   expect(await ok(url, 'POST', `${path}/search`, search)).toMatchObject([{ id: 7 }]);
   await ok(url, 'POST', `${path}/delete`, { points: [0, 1] });
@@ -131,6 +131,18 @@ async function resumes(url: string, name: string): Promise<void> {
     expect([200, 507]).toContain(status);
     return status === 200;
   }, 250);
+}
+
+/** The collection has a graph of all its points, and searches walk it. */
+async function expectWalk(url: string, name: string): Promise<void> {
+  const path = `/collections/${name}`;
+  await until(async () => ((await ok(url, 'GET', path)) as { status: string }).status === 'green', 250);
+  const [point] = points(1_000_000, 1).points;
+  const search = { vector: point?.vector, limit: 1, params: { hnsw_ef: 16, explain: true } };
+  const { result, explain } = await call(url, 'POST', `${path}/points/search`, search);
+  expect(result).toMatchObject([{ score: 0 }]);
+  expect(explain).toMatchObject({ plan: 'walk' });
+  expect(explain?.hops).toBeGreaterThan(0);
 }
 
 /** The bytes that are taken on a disk, with those of files that are removed and still open. */
@@ -262,6 +274,7 @@ describe.each([
       url = await server.ready;
       expect(await count(url, 'c')).toBe(left + BATCH);
       await resumes(url, 'c');
+      await expectWalk(url, 'c');
       server.signal('SIGTERM');
       expect(await server.exit).toEqual({ code: 0, signal: null });
     });

@@ -1,7 +1,8 @@
 /*
  * Loaded into a server before the C library. While the file named by FAILING_SYNC exists, every sync of a file
  * or folder of a log fails, as it does when the kernel could not write a page. While the file named by SLOW_SYNC
- * exists, every sync takes 50 ms more, as it does on a disk with other work.
+ * exists, every sync takes 50 ms more, as it does on a disk with other work. While the file named by HANGING_SYNC
+ * exists, no sync returns.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,8 +28,14 @@ static void wait_if_slow(void) {
   if (mark != NULL && access(mark, F_OK) == 0) usleep(50 * 1000);
 }
 
+static void wait_while_hanging(void) {
+  const char *mark = getenv("HANGING_SYNC");
+  while (mark != NULL && access(mark, F_OK) == 0) usleep(50 * 1000);
+}
+
 static int synced(const char *call, int fd) {
   wait_if_slow();
+  wait_while_hanging();
   if (fails(fd)) {
     errno = EIO;
     return -1;

@@ -3,6 +3,8 @@ export interface Answer {
   readonly status: number;
   readonly error: string | undefined;
   readonly result: unknown;
+  /** Of a search that asked for it (C13). */
+  readonly explain: { readonly plan: string; readonly hops: number } | undefined;
 }
 
 /** Sends a request, whose body is JSON. */
@@ -10,8 +12,12 @@ export async function call(url: string, method: string, path: string, body?: unk
   const content =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const response = await fetch(url + path, { method, ...content });
-  const { status, result } = (await response.json()) as { status: { error?: string }; result?: unknown };
-  return { status: response.status, error: status.error, result };
+  const { status, result, explain } = (await response.json()) as {
+    status: { error?: string };
+    result?: unknown;
+    explain?: { plan: string; hops: number };
+  };
+  return { status: response.status, error: status.error, result, explain };
 }
 
 /** Sends a request that must succeed; gives its result. */

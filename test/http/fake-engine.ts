@@ -46,6 +46,7 @@ const INTERNALS: EngineInternals = {
     distances: 207,
     scanned: 208,
     reranked: 209,
+    compared: 214,
   },
   reads: { waiting: 211, light: 212, heavy: 213 },
   kernels: { rows: 'avx2', codes: 'avx_vnni' },

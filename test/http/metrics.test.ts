@@ -154,6 +154,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_recall_estimate high': 0.99,
       kithdb_search_hops_total: 206,
       'kithdb_search_distances_total walk': 207,
+      'kithdb_search_distances_total exact': 214,
       'kithdb_search_distances_total scan': 208,
       'kithdb_search_distances_total rerank': 209,
       'kithdb_reads waiting': 211,

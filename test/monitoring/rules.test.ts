@@ -17,21 +17,68 @@ interface Selected {
 
 /** The metrics that an expression names, each with what it selects by. */
 function metricsOf(expression: string): readonly (readonly [name: string, selected: readonly Selected[]])[] {
-  return [...expression.matchAll(/\b((?:kithdb|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
+  return [...expression.matchAll(/\b((?:kithdb|process|nodejs)_[a-z0-9_]+|up(?=\{))(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selector = '']) => [
       name,
-      [...selector.matchAll(/([a-z_]+)\s*(!?=~?)\s*"([^"]*)"/g)].map(
-        ([, label = '', operator = '', value = '']) => ({
-          label,
-          values: operator.endsWith('~') ? value.split('|').filter((one) => /^[a-z_]+$/.test(one)) : [value],
-        }),
-      ),
+      [...selector.matchAll(/([a-z_]+)\s*!?=~?\s*"([^"]*)"/g)].map(([, label = '', value = '']) => ({
+        label,
+        // A status that no request of the test had has no sample, and a pattern is no list of words.
+        values: label === 'code' || !/^[a-z_|]+$/.test(value) ? [] : value.split('|'),
+      })),
     ],
   );
 }
 
 /** Labels that Prometheus adds to what it scrapes. */
 const ADDED: ReadonlySet<string> = new Set(['instance', 'job']);
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+  readonly panels?: readonly Panel[];
+}
+
+/** The panels of the dashboard, those of collapsed rows too. */
+function readPanels(): readonly Panel[] {
+  const text = readFileSync(join(CONTRIB, 'grafana', 'kithdb.json'), 'utf8');
+  const { panels } = JSON.parse(text) as { readonly panels: readonly Panel[] };
+  return panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
+}
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+}
+
+function readRules(): readonly Rule[] {
+  const { groups } = parse(readFileSync(join(CONTRIB, 'prometheus', 'alerts.yaml'), 'utf8')) as {
+    readonly groups: readonly { readonly rules: readonly Rule[] }[];
+  };
+  return groups.flatMap(({ rules }) => rules);
+}
+
+interface RuleTest {
+  readonly alert_rule_test: readonly {
+    readonly alertname: string;
+    readonly exp_alerts: readonly unknown[];
+  }[];
+}
+
+/** What the tests for promtool expect: of each series that they have, the alerts that it raises in the end. */
+function readRuleTests(): readonly { readonly alert: string; readonly fires: boolean }[] {
+  const tests = ['alerts.test.yaml', 'alerts-days.test.yaml'].flatMap((name) => {
+    const text = readFileSync(join(CONTRIB, 'prometheus', name), 'utf8');
+    return (parse(text) as { readonly tests: readonly RuleTest[] }).tests;
+  });
+  return tests.flatMap(({ alert_rule_test: steps }) =>
+    steps
+      .slice(-1)
+      .map(({ alertname, exp_alerts: raised }) => ({ alert: alertname, fires: raised.length > 0 })),
+  );
+}
 
 describe('the metrics that are named by the dashboard, by alert rules and by the console', () => {
   let server: ContractServer;
@@ -65,7 +112,7 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
   const check = (expression: string): void => {
     const named = metricsOf(expression);
     expect(named).not.toEqual([]);
-    for (const [name, selected] of named) {
+    for (const [name, selected] of named.filter(([name]) => name !== 'up')) {
       expect([...labels.keys()]).toContain(name);
       const isEmpty = labels.get(name)?.size === 0;
       for (const { label, values } of selected.filter(({ label }) => !ADDED.has(label))) {
@@ -79,22 +126,42 @@ describe('the metrics that are named by the dashboard, by alert rules and by the
   };
 
   it('are those of the server, with their labels', () => {
-    const dashboard = JSON.parse(readFileSync(join(CONTRIB, 'grafana', 'kithdb.json'), 'utf8')) as {
-      readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
-    };
-    const shown = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const shown = readPanels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
     expect(shown.length).toBeGreaterThan(20);
     shown.forEach(check);
-    const { groups } = parse(readFileSync(join(CONTRIB, 'prometheus', 'alerts.yaml'), 'utf8')) as {
-      readonly groups: readonly {
-        readonly rules: readonly { readonly alert: string; readonly expr: string }[];
-      }[];
-    };
-    const rules = groups.flatMap(({ rules }) => rules);
+    const rules = readRules();
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     rules.forEach(({ expr }) => {
       check(expr);
     });
+  });
+
+  it('are in panels that lie beside each other, each line with a name', () => {
+    const panels = readPanels();
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    for (const { type, targets = [] } of panels) {
+      if (type === 'timeseries') expect(targets.map(({ legendFormat }) => legendFormat)).not.toContain('');
+    }
+  });
+
+  it('are in alert rules that each have a test that raises it and one that does not', () => {
+    const tests = readRuleTests();
+    for (const { alert } of readRules()) {
+      const own = tests.filter((test) => test.alert === alert).map(({ fires }) => fires);
+      expect([alert, ...own.sort()]).toEqual([alert, false, true]);
+    }
+  });
+
+  it('are in the guide where an alert rule names them', () => {
+    const guide = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'monitoring.md'), 'utf8');
+    for (const { expr } of readRules()) {
+      for (const [name] of metricsOf(expr)) expect(guide).toContain(name.replace(/_bucket$/, ''));
+    }
   });
 
   it('are those of the server in the console too, with their labels', () => {

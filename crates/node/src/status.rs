@@ -200,6 +200,8 @@ pub struct NativeSearches {
     pub hops: f64,
     /// Rows that walks compared.
     pub distances: f64,
+    /// Vectors that exact searches compared.
+    pub compared: f64,
     /// Rows that scans compared by code.
     pub scanned: f64,
     /// Rows that were compared again by their originals.
@@ -422,6 +424,7 @@ impl From<Tally> for NativeSearches {
             fallbacks: tally.fallbacks as f64,
             hops: tally.hops as f64,
             distances: tally.distances as f64,
+            compared: tally.compared as f64,
             scanned: tally.scanned as f64,
             reranked: tally.reranked as f64,
         }

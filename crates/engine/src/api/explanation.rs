@@ -113,7 +113,7 @@ fn write_automatic(object: &mut ObjectWriter<'_>, paths: &[&JsonPath]) {
 
 fn write_counts(object: &mut ObjectWriter<'_>, sum: impl Fn(fn(&StepFigures) -> u64) -> u64) {
     write_u64(object.key("hops"), sum(|step| step.tally.hops));
-    write_u64(object.key("distances"), sum(|step| step.tally.distances));
+    write_u64(object.key("distances"), sum(|step| step.tally.all_distances()));
     write_u64(object.key("scanned"), sum(|step| step.tally.scanned));
     write_u64(object.key("reranked"), sum(|step| step.tally.reranked));
     write_u64(object.key("tail_scanned"), sum(|step| step.tally.tail));

@@ -75,7 +75,7 @@ impl Profile {
         }
         for (name, count) in [
             ("hops", tally.hops),
-            ("distances", tally.distances),
+            ("distances", tally.all_distances()),
             ("scanned", tally.scanned),
             ("reranked", tally.reranked),
             ("tail_scanned", tally.tail),

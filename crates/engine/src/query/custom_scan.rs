@@ -6,6 +6,7 @@ use super::estimate;
 use super::matching::Matching;
 use super::ranking::ranking;
 use super::scorer::{Scorer, SimilarityBlock};
+use super::tally;
 use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -30,6 +31,7 @@ pub fn scan(
     let vectors: Vec<&VectorValue> = custom.vectors.iter().collect();
     let components = vectors.iter().map(|vector| vector.components()).sum();
     deadline.expect(estimate::comparisons(matching.at_most(), vectors.len(), components)?)?;
+    tally::count(|tally| tally.compared += matching.at_most() * vectors.len() as u64);
     let mut scorer = Scorer::new(view, custom.field, &vectors, custom.idf.as_ref(), deadline)?;
     let mut best = ranking(&view.state, k, threshold);
     let mut block = SimilarityBlock::default();

@@ -103,8 +103,12 @@ pub fn explain(
     let sources = leaf_sources(&prepared.root);
     let mut steps = Vec::with_capacity(sources.len());
     let mut found = Vec::with_capacity(sources.len());
+    let mut samples = Vec::new();
     for (step, source) in prepared.leaves().into_iter().zip(sources) {
         let (list, figures) = explain_leaf(snapshot, step, source, deadline)?;
+        if matches!(step.goal, Goal::Sample) {
+            samples.push(list.hits.clone());
+        }
         found.push(list);
         steps.push(figures);
     }
@@ -129,8 +133,9 @@ pub fn explain(
     let hits = page(&prepared, list.hits);
     let of_page = details.into_iter().skip(prepared.offset).collect();
     let asked = request.node.explain.as_ref().map_or(&[][..], |explain| &explain.why);
+    let found = (&hits[..], &samples[..]);
     let reasons =
-        (!asked.is_empty()).then(|| why(snapshot, request, &prepared, &hits, (asked, lookup), deadline));
+        (!asked.is_empty()).then(|| why(snapshot, request, &prepared, found, (asked, lookup), deadline));
     let explanation = Explanation {
         steps,
         merged_by: merged_by(root),

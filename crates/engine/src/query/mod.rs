@@ -42,6 +42,7 @@ mod sparse;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod trace;
 pub mod tree;
 mod vector_search;
 mod why;

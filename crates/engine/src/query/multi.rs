@@ -60,8 +60,12 @@ pub fn nearest(
     let found = match graph {
         Some((graph, boundary)) => multi.approximate(graph, *boundary, matching)?,
         None => {
-            tally::count(|tally| tally.exact_scans += 1);
-            multi.exact_below(matching, multi.bound.table.end())?
+            let found = multi.exact_below(matching, multi.bound.table.end())?;
+            tally::count(|tally| {
+                tally.exact_scans += 1;
+                tally.compared += multi.bound.possible(matching);
+            });
+            found
         }
     };
     Ok(hits(view, search, found))

@@ -37,8 +37,12 @@ pub fn dense(
             PlanRunner::new(&bound, graph, *boundary).run(matching)?
         }
         None => {
-            tally::count(|tally| tally.exact_scans += 1);
-            bound.scan(matching)?
+            let found = bound.scan(matching)?;
+            tally::count(|tally| {
+                tally.exact_scans += 1;
+                tally.compared += bound.possible(matching);
+            });
+            found
         }
     };
     Ok(hits(view, search, found))
@@ -85,6 +89,9 @@ fn rows_of_many(
     let Some(first) = searches.first() else { return Ok(Vec::new()) };
     if !matching.is_everything() {
         matching.settle(deadline)?;
+    }
+    tally::count(|tally| tally.compared += first.possible(matching) * searches.len() as u64);
+    if !matching.is_everything() {
         // If few points match, fetching their rows for each search is faster than checking all rows once.
         if matching.at_most() < first.table.live() / ONE_BY_ONE_DIVISOR {
             return searches.iter().map(|search| search.scan(matching)).collect();

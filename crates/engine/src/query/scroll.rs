@@ -40,21 +40,38 @@ pub fn by_id(
     deadline: &Deadline,
 ) -> Result<Vec<PointOffset>, Error> {
     let from = from.unwrap_or(PointId::Num(0));
-    // If there are few candidates, they are sorted by id. If there are many, a pass in the order of ids meets them soon.
-    if matching.at_most() * 8 < state.ids.len() as u64 {
-        let mut found: Vec<(PointId, PointOffset)> = matching
-            .offsets(deadline)?
-            .iter()
-            .map(|offset| (state.at(offset).id, offset))
-            .filter(|(id, _)| *id >= from)
-            .collect();
-        found.sort_unstable();
-        found.truncate(limit);
-        return Ok(found.into_iter().map(|(_, offset)| offset).collect());
+    let (points, candidates) = (state.ids.len() as u64, matching.at_most());
+    // Few candidates are sorted by id, which takes about a step of a pass over all ids for each. If the pass is expected to
+    // meet a page of them sooner, it is tried first, for as many steps: matches may all have higher ids.
+    let steps = match candidates.saturating_mul(8) < points {
+        false => u64::MAX,
+        true if points.saturating_mul(limit as u64) < candidates.saturating_mul(candidates) => candidates,
+        true => 0,
+    };
+    match in_order(state, matching, from, limit, steps, deadline)? {
+        Some(found) => Ok(found),
+        None => sorted(state, matching, from, limit, deadline),
+    }
+}
+
+/// The page by a pass over the ids in their order; `None` if it is not full after that many steps.
+fn in_order(
+    state: &State,
+    matching: &Matching<'_>,
+    from: PointId,
+    limit: usize,
+    steps: u64,
+    deadline: &Deadline,
+) -> Result<Option<Vec<PointOffset>>, Error> {
+    if steps == 0 {
+        return Ok(None);
     }
     let mut found = Vec::with_capacity(limit.min(1024));
     let mut pace = matching.pace(deadline);
-    for (_, &offset) in state.ids.range(from..) {
+    for (step, (_, &offset)) in (0u64..).zip(state.ids.range(from..)) {
+        if step == steps {
+            return Ok(None);
+        }
         pace.step(state.at(offset).payload.bytes().len())?;
         if matching.accepts(offset) {
             found.push(offset);
@@ -63,5 +80,27 @@ pub fn by_id(
             }
         }
     }
-    Ok(found)
+    Ok(Some(found))
+}
+
+/// The page by sorting everything that matches.
+fn sorted(
+    state: &State,
+    matching: &Matching<'_>,
+    from: PointId,
+    limit: usize,
+    deadline: &Deadline,
+) -> Result<Vec<PointOffset>, Error> {
+    let mut found: Vec<(PointId, PointOffset)> = matching
+        .offsets(deadline)?
+        .iter()
+        .map(|offset| (state.at(offset).id, offset))
+        .filter(|(id, _)| *id >= from)
+        .collect();
+    if found.len() > limit {
+        found.select_nth_unstable(limit);
+        found.truncate(limit);
+    }
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(_, offset)| offset).collect())
 }

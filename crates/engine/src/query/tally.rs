@@ -46,6 +46,9 @@ tally! {
     hops,
     /// Rows that walks compared.
     distances,
+    /// Vectors that searches compared by their originals without codes or a walk: of exact searches, of fields without a graph,
+    /// with each example of a query with several. Those of sparse vectors are not counted: their lists are added up.
+    compared,
     /// Rows that scans compared by code.
     scanned,
     /// Rows that were compared again by their originals.
@@ -71,6 +74,11 @@ tally! {
 }
 
 impl Tally {
+    /// Vectors compared by walks and by exact searches.
+    pub fn all_distances(&self) -> u64 {
+        self.distances + self.compared
+    }
+
     /// Counts what was re-ranked.
     pub(super) fn rerank(&mut self, ranked: &Ranked) {
         self.reranked += ranked.reranked as u64;

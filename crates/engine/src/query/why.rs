@@ -1,21 +1,18 @@
 //! Why points are, or are not, among the hits of a query (C13).
 
 use super::Hit;
-use super::excluded::Excluded;
-use super::matching::Matching;
 use super::prepared::{Goal, Prepared, Step};
-use super::run::{List, Lookup, find, run};
-use super::scorer;
-use super::tree::{QueryNode, QueryRequest, SearchParams};
+use super::run::{List, Lookup, finish, leaf};
+use super::tally::take_tally;
+use super::trace::{Trace, Tracer};
+use super::tree::{QueryRequest, SearchParams};
 use crate::collection::{Snapshot, not_found};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::point_set::PointSet;
-use crate::types::{Metric, PointId, PointOffset};
+use crate::types::{PointId, PointOffset};
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What became of one point.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +23,8 @@ pub struct Why {
     pub returned: bool,
     /// Its score, compared exactly; `None` where it has none.
     pub score: Option<f32>,
-    /// Its place among all that match, compared exactly, from 1; for a point that does not match, where it would be.
+    /// Its place among all that match, compared exactly, from 1; for a point that does not match, where it would be. `None`
+    /// where there is no such place.
     pub rank: Option<u64>,
     /// Where the first condition stands that it fails.
     pub failed_condition: Option<String>,
@@ -35,11 +33,11 @@ pub struct Why {
 }
 
 /// Why a point was not returned: the first that applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
-    /// It has no vector of the name that was searched.
+    /// It has no vector of the name that was searched, or a sparse one that shares no index with the query.
     NoVector,
-    /// A filter, or it is an example of the query.
+    /// A filter; it is an example of the query; or it has no value that it could be ordered by.
     Filter,
     /// Its score is beyond the threshold.
     Threshold,
@@ -65,15 +63,15 @@ impl Loss {
     }
 }
 
-/// What became of some points.
+/// What became of some points. `samples` are the hits of the leaves that draw samples.
 ///
 /// # Errors
-/// `PointNotFound` with those that there are not; `Timeout`.
+/// `PointNotFound` with those that there are not; `Timeout`; `BadRequest` where a formula has no value.
 pub(super) fn why(
     snapshot: &Snapshot,
     request: &QueryRequest,
     prepared: &Prepared,
-    hits: &[Hit],
+    (hits, samples): (&[Hit], &[Vec<Hit>]),
     (asked, lookup): (&[PointId], &dyn Lookup),
     deadline: &Deadline,
 ) -> Result<Vec<Why>, Error> {
@@ -83,62 +81,37 @@ pub(super) fn why(
     if !absent.is_empty() {
         return Err(not_found(absent));
     }
-    let exact = exact(prepared, state.live.len());
-    let ranks = Ranks::new(run(snapshot, &exact, deadline)?);
+    let exact = with_params(prepared, |params| SearchParams { exact: true, ..params });
+    let offsets: PointSet = asked.iter().filter_map(|&id| state.offset(id)).collect();
+    let trace = Tracer::new(snapshot, offsets, samples, deadline).query(&exact.root, &request.node)?;
     let case = Case {
         snapshot,
-        request,
         prepared,
-        exact: &exact,
-        ranks,
+        trace,
+        samples,
         returned: hits.iter().map(|hit| hit.offset).collect(),
         by_codes: OnceCell::new(),
         deadline,
     };
-    asked.iter().map(|&id| case.of(id)).collect()
+    let found = asked.iter().map(|&id| case.of(id)).collect();
+    // It is not counted as a search.
+    take_tally();
+    found
 }
 
-/// The query with exact searches, without a threshold, and with all points in their order.
-fn exact(prepared: &Prepared, points: u64) -> Prepared {
-    let mut exact = Prepared { root: prepared.root.clone(), offset: 0 };
-    exact.for_each_step(&mut |step| step.params = SearchParams { exact: true, ..step.params });
-    exact.root.threshold = None;
-    // What is chosen to differ from each other, and what is chosen at random, has no order beyond what is asked for.
-    if !matches!(exact.root.goal, Goal::Mmr { .. } | Goal::Sample) && !PlantedFault::RankOfPage.is_on() {
-        exact.root.window = exact.root.window.max(usize::try_from(points).unwrap_or(usize::MAX));
-    }
-    exact
-}
-
-/// The query with scans of codes in place of walks.
-fn by_codes(prepared: &Prepared) -> Prepared {
-    let mut scanning = Prepared { root: prepared.root.clone(), offset: prepared.offset };
-    scanning.for_each_step(&mut |step| {
-        step.params = SearchParams { scans_codes: true, indexed_only: false, ..step.params };
-    });
-    scanning
-}
-
-/// All points that match in their exact order.
-struct Ranks {
-    hits: Vec<Hit>,
-    places: HashMap<PointOffset, usize>,
-}
-
-impl Ranks {
-    fn new(hits: Vec<Hit>) -> Ranks {
-        let places = hits.iter().enumerate().rev().map(|(place, hit)| (hit.offset, place)).collect();
-        Ranks { hits, places }
-    }
+/// The query with other parameters of its searches.
+fn with_params(prepared: &Prepared, change: impl Fn(SearchParams) -> SearchParams) -> Prepared {
+    let mut changed = Prepared { root: prepared.root.clone(), offset: prepared.offset };
+    changed.for_each_step(&mut |step| step.params = change(step.params));
+    changed
 }
 
 /// A query whose result is to be explained.
 struct Case<'a> {
     snapshot: &'a Snapshot,
-    request: &'a QueryRequest,
     prepared: &'a Prepared,
-    exact: &'a Prepared,
-    ranks: Ranks,
+    trace: Trace<'a>,
+    samples: &'a [Vec<Hit>],
     returned: PointSet,
     /// What scans of codes find in place of walks; only where a point was lost by one of the two.
     by_codes: OnceCell<PointSet>,
@@ -153,39 +126,18 @@ impl Case<'_> {
         let failed_condition = if returned || PlantedFault::FailedConditionHidden.is_on() {
             None
         } else {
-            self.failed_condition(offset, &self.request.node, "")
+            self.trace.failed_condition(state, offset)
         };
-        let (score, rank) = match self.ranks.places.get(&offset) {
-            Some(&place) => (Some(self.ranks.hits[place].score), Some(place as u64 + 1)),
-            None => self.alone(offset)?,
-        };
-        let lost_by = match returned {
-            true => None,
-            false => Some(self.loss(offset, failed_condition.is_some(), score, rank)?),
-        };
+        let (score, rank) = self.score_and_rank(offset);
+        let lost_by = if returned { None } else { Some(self.loss(offset)?) };
         Ok(Why { id, returned, score, rank, failed_condition, lost_by })
     }
 
-    fn loss(
-        &self,
-        offset: PointOffset,
-        is_filtered: bool,
-        score: Option<f32>,
-        rank: Option<u64>,
-    ) -> Result<Loss, Error> {
-        let root = &self.prepared.root;
-        if self.prepared.leaves().iter().all(|leaf| self.has_no_vector(leaf, offset)) {
-            return Ok(Loss::NoVector);
+    fn loss(&self, offset: PointOffset) -> Result<Loss, Error> {
+        if let Some(loss) = self.trace.loss(&self.snapshot.view.state, offset, false) {
+            return Ok(loss);
         }
-        if is_filtered {
-            return Ok(Loss::Filter);
-        }
-        let (Some(score), Some(rank)) = (score, rank) else { return Ok(Loss::Rank) };
-        if root.threshold.is_some_and(|least| self.is_worse(score, least)) {
-            return Ok(Loss::Threshold);
-        }
-        let place = usize::try_from(rank - 1).unwrap_or(usize::MAX);
-        if !(self.prepared.offset..root.window).contains(&place) {
+        if self.trace.places.get(&offset).is_some_and(|&place| place < self.prepared.offset) {
             return Ok(Loss::Rank);
         }
         Ok(if self.found_by_codes()?.contains(offset) { Loss::Walk } else { Loss::Codes })
@@ -195,84 +147,38 @@ impl Case<'_> {
         if let Some(found) = self.by_codes.get() {
             return Ok(found);
         }
-        let hits = run(self.snapshot, &by_codes(self.prepared), self.deadline)?;
+        let scanning = with_params(self.prepared, |params| SearchParams {
+            scans_codes: true,
+            indexed_only: false,
+            ..params
+        });
+        let mut samples = self.samples.iter().cloned();
+        let found = |step: &Step| match step.goal {
+            Goal::Sample => Ok(List { hits: samples.next().unwrap_or_default(), smaller_is_better: false }),
+            _ => leaf(self.snapshot, step, self.deadline),
+        };
+        let leaves = scanning.leaves().into_iter().map(found).collect::<Result<Vec<List>, Error>>()?;
+        let hits = finish(self.snapshot, &scanning, leaves, self.deadline)?;
         Ok(self.by_codes.get_or_init(|| hits.iter().map(|hit| hit.offset).collect()))
     }
 
-    /// Whether a leaf compares vectors and the point has none of that name.
-    fn has_no_vector(&self, leaf: &Step, offset: PointOffset) -> bool {
-        let field = match &leaf.goal {
-            Goal::Nearest(target) | Goal::Mmr { target, .. } => target.field,
-            Goal::Custom(custom) => custom.field,
-            _ => return false,
-        };
-        scorer::vector_of(&self.snapshot.view, field, offset).is_none()
-    }
-
-    /// How the root compares scores.
-    fn metric(&self) -> Option<Metric> {
-        match &self.prepared.root.goal {
-            Goal::Nearest(target) | Goal::Mmr { target, .. } => {
-                Some(scorer::metric_of(&self.snapshot.view.state.config, target.field))
-            }
-            _ => None,
+    /// The score of a point and its place. Of one that is not found, where it would be, if that can be said.
+    fn score_and_rank(&self, offset: PointOffset) -> (Option<f32>, Option<u64>) {
+        let Trace { hits, places, alone, .. } = &self.trace;
+        if let Some(&place) = places.get(&offset) {
+            return (Some(hits[place].score), Some(place as u64 + 1));
         }
-    }
-
-    fn is_worse(&self, score: f32, than: f32) -> bool {
-        self.metric().map_or(score < than, |metric| metric.is_worse(score, than))
-    }
-
-    /// The score of a point that does not match, and where it would be.
-    fn alone(&self, offset: PointOffset) -> Result<(Option<f32>, Option<u64>), Error> {
-        let root = &self.exact.root;
-        if !root.sources.is_empty()
-            || !matches!(root.goal, Goal::Nearest(_) | Goal::Mmr { .. } | Goal::Custom(_))
-        {
-            return Ok((None, None));
+        let goal = &self.prepared.root.goal;
+        let score = alone.as_ref().and_then(|scores| scores.get(&offset).copied());
+        let (Some(score), false) = (score, matches!(goal, Goal::OrderBy(_))) else { return (None, None) };
+        if matches!(goal, Goal::Mmr { .. }) {
+            return (Some(score), None);
         }
-        let step = Step { filter: None, excluded: Arc::new(Excluded::default()), window: 1, ..root.clone() };
         let state = &self.snapshot.view.state;
-        let mut matching = Matching::among(state, [offset].into_iter().collect());
-        let List { hits, .. } = find(self.snapshot, &step, &mut matching, step.params, self.deadline)?;
-        let Some(hit) = hits.first() else { return Ok((None, None)) };
-        if matches!(root.goal, Goal::Mmr { .. }) {
-            return Ok((Some(hit.score), None));
-        }
         let id = state.at(offset).id;
         let is_better = |other: &Hit| {
-            self.is_worse(hit.score, other.score)
-                || hit.score == other.score && state.at(other.offset).id < id
+            self.trace.is_worse(score, other.score) || score == other.score && state.at(other.offset).id < id
         };
-        Ok((Some(hit.score), Some(self.ranks.hits.partition_point(is_better) as u64 + 1)))
-    }
-
-    /// The place of the first condition that keeps a point from what a node finds.
-    fn failed_condition(&self, offset: PointOffset, node: &QueryNode, place: &str) -> Option<String> {
-        let state = &self.snapshot.view.state;
-        let dot = if place.is_empty() { "" } else { "." };
-        if let Some(failing) = node.filter.as_ref().and_then(|filter| filter.failing(&state.subject(offset)))
-        {
-            return Some(format!("{place}{dot}filter.{failing}"));
-        }
-        let id = state.at(offset).id;
-        let mut is_example = false;
-        if node.lookup_from.is_none() {
-            node.query.for_each_example(&mut |example| {
-                is_example |= matches!(example, super::tree::Example::Id(named) if *named == id);
-            });
-        }
-        if is_example {
-            return Some(format!("{place}{dot}query"));
-        }
-        let mut below = node.prefetch.iter().enumerate();
-        let first = below.next().and_then(|(at, source)| {
-            self.failed_condition(offset, source, &format!("{place}{dot}prefetch[{at}]"))
-        })?;
-        below
-            .all(|(at, source)| {
-                self.failed_condition(offset, source, &format!("{place}{dot}prefetch[{at}]")).is_some()
-            })
-            .then_some(first)
+        (Some(score), Some(hits.partition_point(is_better) as u64 + 1))
     }
 }

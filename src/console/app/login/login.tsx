@@ -37,6 +37,10 @@ export function Login({ version }: { version: string | undefined }) {
   );
 }
 
+const LOST_PASSWORD =
+  'Try again. A lost password is replaced by kithdb admin reset-password, on the machine of the server.';
+const BAD_TOKEN = 'Check that the whole token was pasted, and that it was neither deleted nor rotated.';
+
 export function SignInForm({ adminOnly = false }: { adminOnly?: boolean }) {
   const [way, setWay] = useState<'admin' | 'token'>('admin');
   const [secret, setSecret] = useState('');
@@ -69,7 +73,7 @@ export function SignInForm({ adminOnly = false }: { adminOnly?: boolean }) {
         change={setSecret}
         {...(!isAdmin && { placeholder: 'kith_…' })}
       />
-      <Failure error={signingIn.error} />
+      <Failure error={signingIn.error} refused={isAdmin ? LOST_PASSWORD : BAD_TOKEN} />
       <button type="submit" class="primary wide" disabled={signingIn.isRunning}>
         {signingIn.isRunning ? 'Signing in …' : 'Sign in'}
       </button>

@@ -1,10 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { adviceFor, RequestError } from '../service/request';
 
+interface FailureProps {
+  readonly error: Error | undefined;
+  readonly retry?: () => void;
+  /** What can be done about a refused credential, where it is another one than signing in again. */
+  readonly refused?: string;
+}
+
 /** A failure in the server's words, and what can be done about it. */
-export function Failure({ error, retry }: { error: Error | undefined; retry?: () => void }) {
+export function Failure({ error, retry, refused }: FailureProps) {
   if (error === undefined) return null;
-  const advice = error instanceof RequestError ? adviceFor(error) : undefined;
+  const isRefused = error instanceof RequestError && error.status === 401;
+  const general = error instanceof RequestError ? adviceFor(error) : undefined;
+  const advice = isRefused ? (refused ?? general) : general;
   return (
     <div class="notice bad" role="alert">
       <p>

@@ -39,7 +39,7 @@ const FIGURES = [
   ['matches', 'Match the filter'],
   ['estimated_matches', 'Estimated'],
   ['hops', 'Nodes expanded'],
-  ['distances', 'Compared by the walk'],
+  ['distances', 'Vectors compared'],
   ['scanned', 'Compared by codes'],
   ['reranked', 'Ranked again'],
   ['tail_scanned', 'Outside of the graph'],

@@ -208,7 +208,7 @@ function Contents({ figures }: { figures: Figures }) {
         <Figure label="Memory held">{held === undefined ? '–' : bytes(held)}</Figure>
         <Figure label="Memory limit">{limit === 0 ? 'none' : bytes(limit)}</Figure>
         <Figure label="Last scrub">{moment(scrubbed, 'not yet')}</Figure>
-        <Figure label="Last backup">{moment(backedUp, 'none is known of')}</Figure>
+        <Figure label="Last backup">{moment(backedUp, 'none noted')}</Figure>
       </dl>
       {components.length > 0 && (
         <div class="table-frame" tabIndex={0} role="region" aria-label="Memory of collections">

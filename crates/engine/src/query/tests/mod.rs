@@ -3,6 +3,7 @@
 mod explain;
 mod group_walks;
 mod groups;
+mod pages;
 mod plans;
 mod projection;
 mod recall;
