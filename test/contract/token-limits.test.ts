@@ -265,7 +265,7 @@ describe('C15 filter of an access token', () => {
   const ids = (points: Json): number[] => points.map(({ id }: { id: number }) => id);
   const isMine = (found: readonly number[]): boolean => found.length > 0 && found.every((id) => id % 2 === 0);
 
-  it('C15 C13 every read sees only points that match', async () => {
+  it('C15 every read sees only points that match', async () => {
     const read = (rest: string, body: object): Promise<Json> => ok(own, 'POST', `${path}${rest}`, body);
     const near = { vector: [0, 1], limit: 20 };
     expect(isMine(ids(await read('/points/search', near)))).toBe(true);
