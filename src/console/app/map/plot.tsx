@@ -238,7 +238,7 @@ function usePointer(
       if (pressed === undefined) return;
       const isClick = path.length < 3 && apart(pixel(event), pressed.start) < CLICK_PIXELS;
       if (isClick) choose(nearest(view, places, pixel(event)));
-      else if (!pressed.moves) lasso(inside(view, places, path));
+      else if (!pressed.moves) void inside(view, places, path).then(lasso);
     },
     onPointerLeave: () => {
       setHovered(undefined);

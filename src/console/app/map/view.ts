@@ -103,25 +103,72 @@ export function nearest(view: View, places: Float32Array, [px, py]: Pixel): numb
   return best;
 }
 
-/** The points inside of a path. It is filled on a canvas first, so that long paths and many points are no work together. */
-export function inside(view: View, places: Float32Array, path: readonly Pixel[]): readonly number[] {
-  const [width, height] = [Math.ceil(view.width), Math.ceil(view.height)];
+/** Points that are looked up in one frame: they take it a few milliseconds. */
+const POINTS_A_FRAME = 20_000;
+
+/**
+ * The points inside of a path. It is filled on a canvas first, so that long paths and many points are no work together, and
+ * the points are looked up over several frames.
+ */
+export async function inside(
+  view: View,
+  places: Float32Array,
+  path: readonly Pixel[],
+): Promise<readonly number[]> {
+  const mask = maskOf(view, path);
+  const found: number[] = [];
+  if (mask === undefined) return found;
+  for (let first = 0; first < places.length; first += POINTS_A_FRAME * 2) {
+    if (first > 0) await new Promise(requestAnimationFrame);
+    findIn(mask, view, places, first, Math.min(first + POINTS_A_FRAME * 2, places.length), found);
+  }
+  return found;
+}
+
+/** Which pixels of a part of the canvas are inside of a path: four bytes for each, of which the last says it. */
+interface Mask {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+  readonly data: Uint8ClampedArray;
+}
+
+/** The part of the canvas that a path covers; undefined where it covers none. */
+function maskOf(view: View, path: readonly Pixel[]): Mask | undefined {
+  const along = (axis: 0 | 1, pixels: number): readonly [start: number, length: number] => {
+    const values = path.map((corner) => corner[axis]);
+    const start = Math.max(0, Math.floor(Math.min(...values)));
+    return [start, Math.min(Math.ceil(pixels), Math.ceil(Math.max(...values)) + 1) - start];
+  };
+  const [left, width] = along(0, view.width);
+  const [top, height] = along(1, view.height);
+  if (!(width > 0 && height > 0)) return undefined;
   const canvas = document.createElement('canvas');
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext('2d', { willReadFrequently: true });
-  if (context === null || width === 0 || height === 0) return [];
+  if (context === null) return undefined;
   context.beginPath();
-  for (const [x, y] of path) context.lineTo(x, y);
+  for (const [x, y] of path) context.lineTo(x - left, y - top);
   context.fill('evenodd');
-  const { data } = context.getImageData(0, 0, width, height);
-  const found: number[] = [];
+  return { left, top, width, height, data: context.getImageData(0, 0, width, height).data };
+}
+
+/** Appends the points of a part of the list that are inside. */
+function findIn(
+  { left, top, width, height, data }: Mask,
+  view: View,
+  places: Float32Array,
+  first: number,
+  end: number,
+  found: number[],
+): void {
   // Written out: a pair for each of a hundred thousand points would take most of the time.
-  for (let at = 0; at < places.length; at += 2) {
-    const x = Math.floor(view.width / 2 + ((places[at] ?? 0) - view.x) * view.scale);
-    const y = Math.floor(view.height / 2 - ((places[at + 1] ?? 0) - view.y) * view.scale);
+  for (let at = first; at < end; at += 2) {
+    const x = Math.floor(view.width / 2 + ((places[at] ?? 0) - view.x) * view.scale) - left;
+    const y = Math.floor(view.height / 2 - ((places[at + 1] ?? 0) - view.y) * view.scale) - top;
     const isSeen = x >= 0 && y >= 0 && x < width && y < height;
     if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) found.push(at / 2);
   }
-  return found;
 }
