@@ -1,7 +1,6 @@
 /** The dashboard as a picture: its panels in their grid, drawn with uPlot in the Chromium of the system. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { root } from '../../build/tree.mjs';
 
 /** Where systems have Chromium; the variable names another one. */
@@ -24,6 +23,8 @@ const uplot = join(root, 'node_modules', 'uplot', 'dist');
 export async function drawDashboard(panels, path) {
   const executablePath = PLACES.find((place) => place !== undefined && existsSync(place));
   if (executablePath === undefined) return 'no picture: there is no Chromium; CHROMIUM names one';
+  // Not before the packages are installed.
+  const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-quic'] });
   try {
     const tab = await browser.newPage({ viewport: { width: WIDTH, height: 900 } });
