@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { root } from '../scripts/build/tree.mjs';
+import { launchChromium } from '../scripts/chromium.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { browse, loadBoth } from './console/browse.mjs';
 import { firstViews, pointPages } from './console/views.mjs';
@@ -38,10 +38,7 @@ async function run() {
   server = await startServer(join(root, 'bin', 'kithdb.js'), args);
   await loadBoth(call, new URL(server.url), points);
   const requests = await browse(new URL(server.url), points, rounds);
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  });
+  browser = await launchChromium();
   const report = {
     ...{ points, rounds, machine: machine('bench:browse') },
     'first view': await firstViews(browser, server.url, rounds),

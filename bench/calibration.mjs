@@ -69,20 +69,19 @@ async function measurePair(order) {
   const worked = { with: 0, without: 0 };
   let thread;
   const around = async (which, pid, turn) => {
-    if (flags.freezer) {
-      thread ??= new FrozenThread(flags.freezer, pid, THREAD);
-      await (which === 'with' ? thread.thaw() : thread.freeze());
-    }
+    if (flags.freezer) thread ??= new FrozenThread(flags.freezer, pid, THREAD);
+    if (which === 'without') await thread?.freeze();
     const before = calibratedMs(pid);
     const measured = await turn();
     worked[which] += calibratedMs(pid) - before;
     await thread?.thaw();
     return measured;
   };
-  const [suspends, isOne] = [!flags.freezer, Boolean(flags.freezer)];
+  const isOne = Boolean(flags.freezer);
   try {
     const servers = isOne ? { with: starts.with, without: starts.with } : starts;
-    return { figures: await searchSideBySide(servers, set, order, { suspends, isOne, around }), worked };
+    const how = { suspends: !isOne, isOne, around };
+    return { figures: await searchSideBySide(servers, set, order, how), worked };
   } finally {
     thread?.remove();
   }

@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chromium } from 'playwright-core';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
+import { launchChromium } from '../scripts/chromium.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
@@ -36,9 +36,10 @@ const MOVED = 0.25;
 const STEPS = 60;
 const FRAME_MS = 16;
 
-const BROWSER = [
-  ...['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'],
+const SOFTWARE_GRAPHICS = [
+  '--use-angle=swiftshader',
+  '--enable-unsafe-swiftshader',
+  '--ignore-gpu-blocklist',
 ];
 /** Script on the main thread, as traces name it. */
 const SCRIPT = new Set([
@@ -72,10 +73,7 @@ async function run() {
   for (let round = 0; round < rounds; round += 1) {
     for (const method of ['pca', 'umap']) seconds[method].push(await project(method, round));
   }
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: BROWSER,
-  });
+  browser = await launchChromium(SOFTWARE_GRAPHICS);
   const drawn = [];
   const frames = {};
   for (let round = 0; round < rounds; round += 1) {
