@@ -154,6 +154,12 @@ describe('the description of the HTTP interface', () => {
       const always = [200, 400, 401, 403, 408, 412, 413, 429, 500, 503, 507];
       expect(statuses).toEqual(expect.arrayContaining(always));
       expect([operation.id, statuses.includes(415)]).toEqual([operation.id, route.body]);
+      // A full disk and the memory budget refuse writes alone; the system may refuse memory to any request.
+      const refusal = route.permission === 'write' ? 'Full' : 'NoMemory';
+      expect([operation.id, operation.responses['507'].schemaAt]).toEqual([
+        operation.id,
+        expect.stringContaining(`/responses/${refusal}/`),
+      ]);
       expect([operation.id, statuses.includes(409)]).toEqual([
         operation.id,
         CONFLICTING.has(route.operation) || takesVectors(route.operation),
