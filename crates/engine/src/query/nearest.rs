@@ -87,15 +87,11 @@ fn rows_of_many(
 ) -> Result<Vec<Vec<(f32, Row)>>, Error> {
     tally::count(|tally| tally.exact_scans += searches.len() as u64);
     let Some(first) = searches.first() else { return Ok(Vec::new()) };
-    if !matching.is_everything() {
-        matching.settle(deadline)?;
-    }
+    matching.settle(deadline)?;
     tally::count(|tally| tally.compared += first.possible(matching) * searches.len() as u64);
-    if !matching.is_everything() {
-        // If few points match, fetching their rows for each search is faster than checking all rows once.
-        if matching.at_most() < first.table.live() / ONE_BY_ONE_DIVISOR {
-            return searches.iter().map(|search| search.scan(matching)).collect();
-        }
+    // If few points match, fetching their rows for each search is faster than checking all rows once.
+    if !matching.is_everything() && matching.at_most() < first.table.live() / ONE_BY_ONE_DIVISOR {
+        return searches.iter().map(|search| search.scan(matching)).collect();
     }
     let is_excluded = |bound: &BoundSearch<'_>, row| bound.search.excluded.contains(first.table.owner(row));
     // Points that a search excludes are removed from its result, so that all searches accept the same rows.

@@ -1,62 +1,32 @@
 //! Why points are missing, of queries of every form, beside a model (C13). All comparisons are exact there; what walks and codes
 //! lose is told from a scan.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod filters;
 mod model;
 mod queries;
 
-use kithdb_engine::catalog::Mode;
+use common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::query::{Plan, forced};
-use kithdb_engine::storage::SimDisk;
 use model::{Found, Goal, Model, Node, Reason};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 
 const POINTS: u64 = 150;
 const QUERIES: usize = 180;
 /// Points that are missing for each reason, at least.
 const LEAST: usize = 1_000;
 
-/// A small generator (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
-
-/// An engine over an empty disk, which runs everything in the caller.
-fn engine() -> Engine {
-    let options = Options { mode: Mode::Inline { seed: 7 }, ..Options::default() };
-    Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens")
-}
-
-/// The result of a request that must succeed, and the explanation beside it.
-fn explained(engine: &Engine, operation: &str, body: &Value) -> (Value, Value) {
-    let answer = Arc::new(Mutex::new(None));
-    let slot = Arc::clone(&answer);
-    let operation = Operation::parse(operation).expect("a known operation");
-    let request = Request::new(operation, "c", body.to_string().into_bytes());
-    engine.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
-    let envelope = answer.lock().unwrap().take().expect("answered before it returns");
+/// The result of a query that must succeed, and the explanation beside it.
+fn explained(engine: &TestEngine, body: &Value) -> (Value, Value) {
+    let envelope = engine.client().answer("query", "c", None, true, body.to_string().into_bytes());
     let envelope = envelope.unwrap_or_else(|error| panic!("{body}: {error}"));
     let mut envelope: Value = serde_json::from_slice(&envelope).expect("JSON");
     (envelope["result"].take(), envelope["explain"].take())
 }
 
-fn call(engine: &Engine, operation: &str, body: &Value) -> Value {
-    explained(engine, operation, body).0
-}
-
-/// The same query with other parameters.
 fn with_params(body: &Value, params: Value) -> Value {
     let mut body = body.clone();
     body["params"] = params;
@@ -68,13 +38,13 @@ fn ids(result: &Value) -> Vec<u64> {
     hits.map(|hit| hit["id"].as_u64().expect("a number")).collect()
 }
 
-fn collection(random: &mut Random) -> (Engine, Model) {
-    let engine = engine();
-    call(&engine, "create_collection", &queries::config());
-    call(&engine, "create_field_index", &json!({"field_name": "n", "field_schema": "integer"}));
+fn collection(random: &mut Random) -> (TestEngine, Model) {
+    let engine = TestEngine::new(7);
+    engine.ok("create_collection", "c", queries::config());
+    engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
     let model = Model { points: queries::points(random, POINTS) };
     let points: Vec<Value> = model.points.iter().map(|(id, point)| queries::point_json(*id, point)).collect();
-    call(&engine, "upsert_points", &json!({"points": points}));
+    engine.ok("upsert_points", "c", json!({"points": points}));
     (engine, model)
 }
 
@@ -107,7 +77,7 @@ fn score_and_rank(model: &Model, node: &Node, found: &Found, id: u64) -> (Option
 }
 
 /// Compares what is said of each point with the model, and counts the reasons.
-fn check(engine: &Engine, model: &Model, node: &Node, offset: usize, seen: &mut BTreeMap<&str, usize>) {
+fn check(engine: &TestEngine, model: &Model, node: &Node, offset: usize, seen: &mut BTreeMap<&str, usize>) {
     let found = model.run(node, node.limit + offset, &BTreeSet::new());
     let mut body = queries::node_json(node);
     body["offset"] = json!(offset);
@@ -115,7 +85,7 @@ fn check(engine: &Engine, model: &Model, node: &Node, offset: usize, seen: &mut 
     for first in (0..POINTS).step_by(100) {
         let asked: Vec<u64> = (first..POINTS.min(first + 100)).collect();
         let params = json!({"explain": true, "why": asked});
-        let (result, explain) = explained(engine, "query", &with_params(&body, params));
+        let (result, explain) = explained(engine, &with_params(&body, params));
         let hit = |hit: &Value| (hit["id"].as_u64().unwrap(), hit["score"].as_f64().unwrap() as f32);
         let hits: Vec<(u64, f32)> = result["points"].as_array().unwrap().iter().map(hit).collect();
         assert_eq!(hits, returned, "{body}");
@@ -180,7 +150,7 @@ fn of_a_sample_the_rest_is_missing_because_others_were_drawn_c13() {
     let drawing = json!({"query": {"sample": "random"}, "limit": 60});
     let fused = json!({"prefetch": [drawing], "query": {"fusion": "rrf"}, "limit": 20, "params": params});
     for body in [body, fused] {
-        let (result, explain) = explained(&engine, "query", &body);
+        let (result, explain) = explained(&engine, &body);
         let hits = ids(&result);
         for why in explain["why"].as_array().expect("a list") {
             let id = why["id"].as_u64().expect("a number");
@@ -202,7 +172,7 @@ fn an_example_of_the_same_collection_under_another_name_is_told_from_a_rank_c13(
     let id = *model.points.iter().find(|(_, point)| point.vectors.contains_key("p")).expect("a point").0;
     let body = json!({"query": id, "using": "p", "limit": 5, "lookup_from": {"collection": "c"},
         "params": {"explain": true, "why": [id]}});
-    let (_, explain) = explained(&engine, "query", &body);
+    let (_, explain) = explained(&engine, &body);
     let why = &explain["why"][0];
     assert_eq!([&why["lost_by"], &why["failed_condition"]], [&json!("filter"), &json!("query")]);
 }
@@ -214,19 +184,19 @@ fn long_vector(random: &mut Random) -> Vec<f32> {
 }
 
 /// A collection with a graph over coarse codes.
-fn walked_collection(random: &mut Random) -> Engine {
-    let engine = engine();
+fn walked_collection(random: &mut Random) -> TestEngine {
+    let engine = TestEngine::new(7);
     let body = json!({
         "vectors": {"v": {"size": 24, "distance": "Euclid"}, "w": {"size": 2, "distance": "Dot"}},
         "hnsw_config": {"m": 4, "ef_construct": 8, "full_scan_threshold": 10},
         "quantization_config": {"binary": {}},
     });
-    call(&engine, "create_collection", &body);
+    engine.ok("create_collection", "c", body);
     let point =
         |id| json!({"id": id, "vector": {"v": long_vector(random), "w": [random.below(9), random.below(9)]}});
     let points: Vec<Value> = (0..WALKED_POINTS).map(point).collect();
-    call(&engine, "upsert_points", &json!({"points": points}));
-    engine.work_in_background(GraphPolicy::WhenGrown);
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    engine.work(GraphPolicy::WhenGrown);
     engine
 }
 
@@ -249,7 +219,7 @@ fn of_a_fusion_what_codes_and_walks_of_its_prefetches_lose_is_told_from_ranks_c1
         };
         let found = |plan: Option<Plan>, params: &Value| -> BTreeSet<u64> {
             forced::set(plan);
-            let found = call(&engine, "query", &body(params));
+            let found = engine.ok("query", "c", body(params));
             ids(&found).into_iter().collect()
         };
         let exact = found(None, &json!({"exact": true}));
@@ -257,7 +227,7 @@ fn of_a_fusion_what_codes_and_walks_of_its_prefetches_lose_is_told_from_ranks_c1
         for first in (0..WALKED_POINTS).step_by(100) {
             let asked: Vec<u64> = (first..first + 100).collect();
             let asking = with_params(&body(&params), json!({"explain": true, "why": asked}));
-            for why in explained(&engine, "query", &asking).1["why"].as_array().expect("a list") {
+            for why in explained(&engine, &asking).1["why"].as_array().expect("a list") {
                 let id = why["id"].as_u64().expect("a number");
                 let lost = why["lost_by"].as_str().unwrap_or("returned").to_string();
                 let expected = match (returned.contains(&id), exact.contains(&id), scanned.contains(&id)) {

@@ -2,7 +2,7 @@
 
 use super::filters::{Condition, Filter};
 use super::model::{Example, Goal, Model, Node, Point, Vector};
-use crate::Random;
+use crate::common::Random;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
