@@ -26,7 +26,10 @@ export function useDrawing() {
     setStage('umap');
     const layout = await project(wanted, 'umap', signal);
     // One list for both, so that what is shown beside the points is not read again.
-    setProjection(isSame(layout.ids, plane.ids) ? { ...layout, ids: plane.ids } : layout);
+    const isKept = isSame(layout.ids, plane.ids);
+    setProjection(isKept ? { ...layout, ids: plane.ids } : layout);
+    // What is marked are places in the list.
+    if (!isKept) setNumber((before) => before + 1);
   };
   const start = (wanted: Wanted, method: Method): void => {
     const stopper = new AbortController();

@@ -20,6 +20,7 @@ import { colouring, plainColouring, type Legend } from './colours';
 import { Plot } from './plot';
 import type { Projection } from './projection';
 import { readPoints, readValues } from './values';
+import { marksOf, type Marks } from './view';
 
 interface Props {
   readonly name: string;
@@ -33,6 +34,8 @@ const NEIGHBOURS = 10;
 const LOOKED_AT = 200;
 /** More rows would make the page slow, and say little. */
 const MOST_ROWS = 100;
+/** What a frame has time for. */
+const ROWS_A_FRAME = 20;
 
 /** What is marked: points in a lasso, or the neighbours of one. */
 interface Marking {
@@ -41,7 +44,7 @@ interface Marking {
   readonly points: readonly Point[];
   /** How many there are. */
   readonly all: number;
-  readonly places: readonly number[];
+  readonly marks: Marks;
 }
 
 /** A projection, and what is found in it. */
@@ -55,12 +58,11 @@ export function Drawn(props: Props) {
     [values, ids],
   );
   const seen = useLoading(() => readPoints(name, ids.slice(0, LOOKED_AT), true), [ids]);
-  const { chosen, marking, finding, choose, lasso } = useMarking(props);
+  const { chosen, marking, finding, choose, lasso, clear } = useMarking(props);
   const label = (at: number): string => {
     const value = cellText(values?.[at]);
     return `${idText(ids[at] ?? '')}${value === '' ? '' : ` · ${value.slice(0, 80)}`}`;
   };
-  const marked = marking?.places ?? NONE;
   return (
     <>
       <div class="row spread">
@@ -78,12 +80,12 @@ export function Drawn(props: Props) {
       <Plot
         places={places}
         colouring={colours}
-        marked={marked}
+        marked={marking?.marks}
         chosen={chosen?.place}
         label={label}
         choose={(at) => {
           const id = at === undefined ? undefined : ids[at];
-          if (id === undefined) lasso([]);
+          if (id === undefined) clear();
           else choose(id);
         }}
         lasso={lasso}
@@ -97,8 +99,6 @@ export function Drawn(props: Props) {
     </>
   );
 }
-
-const NONE: readonly number[] = [];
 
 /** Top-level fields; those of indexes may be paths, of which the map knows none. */
 function fieldChoices(known: readonly string[], seen: readonly string[]) {
@@ -180,11 +180,15 @@ function useMarking({ name, field, projection: { ids } }: Props) {
     finding,
     choose: (id: PointId) => {
       setChosen({ id, place: placeOf(id) });
-      find(() => neighboursOf(name, field, id, placeOf));
+      find(() => neighboursOf(name, field, id, ids.length, placeOf));
     },
-    lasso: (found: readonly number[]) => {
+    lasso: (found: Marks) => {
       setChosen(undefined);
       find(() => inLasso(name, ids, found));
+    },
+    clear: () => {
+      setChosen(undefined);
+      find(() => Promise.resolve(undefined));
     },
   };
 }
@@ -193,6 +197,7 @@ async function neighboursOf(
   name: string,
   { name: using }: VectorField,
   id: PointId,
+  total: number,
   placeOf: (id: PointId) => number | undefined,
 ): Promise<Marking> {
   const body = { query: id, limit: NEIGHBOURS, with_payload: true, ...(using !== '' && { using }) };
@@ -203,22 +208,25 @@ async function neighboursOf(
     title: `Neighbours of ${idText(id)}`,
     points,
     all: points.length,
-    places: points.flatMap((point) => placeOf(point.id) ?? []),
+    marks: marksOf(
+      total,
+      points.flatMap((point) => placeOf(point.id) ?? []),
+    ),
   };
 }
 
-async function inLasso(
-  name: string,
-  ids: readonly PointId[],
-  found: readonly number[],
-): Promise<Marking | undefined> {
-  if (found.length === 0) return undefined;
-  const listed = found.slice(0, MOST_ROWS).flatMap((at) => ids[at] ?? []);
+async function inLasso(name: string, ids: readonly PointId[], marks: Marks): Promise<Marking | undefined> {
+  if (marks.count === 0) return undefined;
+  const listed: PointId[] = [];
+  for (let at = 0; at < ids.length && listed.length < MOST_ROWS; at += 1) {
+    const id = ids[at];
+    if (marks.of[at] === 1 && id !== undefined) listed.push(id);
+  }
   return {
-    title: `${plural(found.length, 'point')} in the lasso`,
+    title: `${plural(marks.count, 'point')} in the lasso`,
     points: await readPoints(name, listed, true),
-    all: found.length,
-    places: found,
+    all: marks.count,
+    marks,
   };
 }
 
@@ -246,7 +254,13 @@ function Marked({ name, marking, isScored }: { name: string; marking: Marking; i
       <h2>{title}</h2>
       {all > points.length && <p class="hint">{plural(points.length, 'point')} of them.</p>}
       <div class={opened === undefined ? '' : 'split'}>
-        <PointTable points={points} selected={opened} select={setOpened} isScored={isScored} />
+        <PointTable
+          points={points}
+          selected={opened}
+          select={setOpened}
+          isScored={isScored}
+          rowsAFrame={ROWS_A_FRAME}
+        />
         {opened !== undefined && (
           <PointPanel
             key={compact(opened)}

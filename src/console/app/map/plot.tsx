@@ -13,6 +13,7 @@ import {
   resized,
   whole,
   zoomed,
+  type Marks,
   type Pixel,
   type View,
 } from './view';
@@ -21,12 +22,12 @@ interface Props {
   /** x and y of each point in turn. */
   readonly places: Float32Array;
   readonly colouring: Colouring;
-  readonly marked: readonly number[];
+  readonly marked: Marks | undefined;
   readonly chosen: number | undefined;
   /** What is said of a point under the pointer. */
   readonly label: (at: number) => string;
   readonly choose: (at: number | undefined) => void;
-  readonly lasso: (points: readonly number[]) => void;
+  readonly lasso: (points: Marks) => void;
 }
 
 /** A press that moves less is a click. */
@@ -69,7 +70,7 @@ export function Plot(props: Props) {
         ref={canvas}
         class={`map ${drag}`}
         role="img"
-        aria-label={`${places.length / 2} points on a plane${marked.length > 0 ? `, ${marked.length} of them marked` : ''}. A point is chosen by its id in the field above, too.`}
+        aria-label={`${places.length / 2} points on a plane${marked === undefined ? '' : `, ${marked.count} of them marked`}. A point is chosen by its id in the field above, too.`}
         {...pointer.handlers}
       />
       <svg class="map-over" aria-hidden="true">
@@ -140,7 +141,6 @@ function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked 
     };
   }, []);
   useEffect(() => {
-    const marks = marked.length === 0 ? undefined : marksOf(places.length / 2, marked);
     const isStill = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
     const { codes, palette } = colouring;
     if (from.current !== places && from.current.length === places.length && !isStill) {
@@ -148,7 +148,7 @@ function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked 
     } else if (from.current.length !== places.length) {
       from.current = places;
     }
-    painter.current?.show({ from: from.current, to: places, codes, palette, marks });
+    painter.current?.show({ from: from.current, to: places, codes, palette, marks: marked?.of });
     schedule();
     return () => {
       // The next ones begin where these end.
@@ -156,12 +156,6 @@ function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked 
     };
   }, [places, colouring, marked]);
   useEffect(schedule, [view]);
-}
-
-function marksOf(count: number, marked: readonly number[]): Uint8Array {
-  const marks = new Uint8Array(count);
-  for (const at of marked) marks[at] = 1;
-  return marks;
 }
 
 /** Keeps the pixels of the canvas those of the device. */

@@ -103,6 +103,20 @@ export function nearest(view: View, places: Float32Array, [px, py]: Pixel): numb
   return best;
 }
 
+/** Points of a map that are marked. */
+export interface Marks {
+  /** 1 for each that is. */
+  readonly of: Uint8Array;
+  readonly count: number;
+}
+
+/** Marks those at some places in the list. */
+export function marksOf(count: number, places: readonly number[]): Marks {
+  const of = new Uint8Array(count);
+  for (const at of places) of[at] = 1;
+  return { of, count: places.length };
+}
+
 /** Points that are looked up in one frame: they take it a few milliseconds. */
 const POINTS_A_FRAME = 20_000;
 
@@ -110,19 +124,16 @@ const POINTS_A_FRAME = 20_000;
  * The points inside of a path. It is filled on a canvas first, so that long paths and many points are no work together, and
  * the points are looked up over several frames.
  */
-export async function inside(
-  view: View,
-  places: Float32Array,
-  path: readonly Pixel[],
-): Promise<readonly number[]> {
+export async function inside(view: View, places: Float32Array, path: readonly Pixel[]): Promise<Marks> {
   const mask = maskOf(view, path);
-  const found: number[] = [];
-  if (mask === undefined) return found;
-  for (let first = 0; first < places.length; first += POINTS_A_FRAME * 2) {
-    if (first > 0) await new Promise(requestAnimationFrame);
-    findIn(mask, view, places, first, Math.min(first + POINTS_A_FRAME * 2, places.length), found);
+  const total = places.length / 2;
+  const of = new Uint8Array(total);
+  let count = 0;
+  for (let first = 0; mask !== undefined && first < total; first += POINTS_A_FRAME) {
+    await new Promise(requestAnimationFrame);
+    count += markInside(mask, view, places, of, first, Math.min(first + POINTS_A_FRAME, total));
   }
-  return found;
+  return { of, count };
 }
 
 /** Which pixels of a part of the canvas are inside of a path: four bytes for each, of which the last says it. */
@@ -155,20 +166,25 @@ function maskOf(view: View, path: readonly Pixel[]): Mask | undefined {
   return { left, top, width, height, data: context.getImageData(0, 0, width, height).data };
 }
 
-/** Appends the points of a part of the list that are inside. */
-function findIn(
+/** Marks the points of a part of the list that are inside; gives how many. */
+function markInside(
   { left, top, width, height, data }: Mask,
   view: View,
   places: Float32Array,
+  marks: Uint8Array,
   first: number,
   end: number,
-  found: number[],
-): void {
+): number {
+  let count = 0;
   // Written out: a pair for each of a hundred thousand points would take most of the time.
-  for (let at = first; at < end; at += 2) {
-    const x = Math.floor(view.width / 2 + ((places[at] ?? 0) - view.x) * view.scale) - left;
-    const y = Math.floor(view.height / 2 - ((places[at + 1] ?? 0) - view.y) * view.scale) - top;
+  for (let at = first; at < end; at += 1) {
+    const x = Math.floor(view.width / 2 + ((places[at * 2] ?? 0) - view.x) * view.scale) - left;
+    const y = Math.floor(view.height / 2 - ((places[at * 2 + 1] ?? 0) - view.y) * view.scale) - top;
     const isSeen = x >= 0 && y >= 0 && x < width && y < height;
-    if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) found.push(at / 2);
+    if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) {
+      marks[at] = 1;
+      count += 1;
+    }
   }
+  return count;
 }

@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import { compact } from '../service/exact-json';
 import type { Point, PointId } from '../service/types';
 import { cellText, columnsOf, isNumeric, payloadLine } from './fields';
@@ -9,11 +10,14 @@ interface Props {
   readonly select: (id: PointId) => void;
   /** With the scores of a search. */
   readonly isScored?: boolean;
+  /** Rows that are added in one frame; without it all are in the first. */
+  readonly rowsAFrame?: number;
 }
 
 /** Points in rows: the id, what a search found, and the fields that most of them have. */
-export function PointTable({ points, selected, select, isScored = false }: Props) {
-  const columns = columnsOf(points);
+export function PointTable({ points, selected, select, isScored = false, rowsAFrame = Infinity }: Props) {
+  const shown = useRows(points.length, rowsAFrame);
+  const columns = columnsOf(points).map((field) => ({ field, isNumber: isNumeric(points, field) }));
   const chosen = selected === undefined ? undefined : compact(selected);
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label="Points">
@@ -27,23 +31,23 @@ export function PointTable({ points, selected, select, isScored = false }: Props
               </th>
             )}
             {columns.length === 0 && <th scope="col">Payload</th>}
-            {columns.map((field) => (
-              <th scope="col" key={field} class={isNumeric(points, field) ? 'number' : ''}>
+            {columns.map(({ field, isNumber }) => (
+              <th scope="col" key={field} class={isNumber ? 'number' : ''}>
                 {field}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {points.map((point) => (
+          {points.slice(0, shown).map((point) => (
             <tr key={compact(point.id)} aria-selected={compact(point.id) === chosen}>
               <th scope="row">
                 <OpenPoint id={point.id} select={select} />
               </th>
               {isScored && <td class="number">{scoreText(point)}</td>}
               {columns.length === 0 && <td class="cut">{payloadLine(point.payload)}</td>}
-              {columns.map((field) => (
-                <td key={field} class={isNumeric(points, field) ? 'number' : 'cut'}>
+              {columns.map(({ field, isNumber }) => (
+                <td key={field} class={isNumber ? 'number' : 'cut'}>
                   {cellText(point.payload?.[field])}
                 </td>
               ))}
@@ -53,6 +57,21 @@ export function PointTable({ points, selected, select, isScored = false }: Props
       </table>
     </div>
   );
+}
+
+/** How many of some rows are shown: a part more in each frame. */
+function useRows(count: number, rowsAFrame: number): number {
+  const [shown, setShown] = useState(rowsAFrame);
+  useEffect(() => {
+    if (shown >= count) return undefined;
+    const frame = requestAnimationFrame(() => {
+      setShown(shown + rowsAFrame);
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+    };
+  }, [count, rowsAFrame, shown]);
+  return shown;
 }
 
 export function scoreText({ score }: Point): string {
