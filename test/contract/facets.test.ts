@@ -152,6 +152,15 @@ describe('C6.9 the distance matrix', () => {
     expect(again).toEqual(pairs);
   });
 
+  it('C6.9 is empty where fewer than two points match', async () => {
+    for (const id of [9, 3]) {
+      const body = { using: 'v', filter: { must: { has_id: [id] } } };
+      const offsets = await server.ok('POST', `${path}/points/search/matrix/offsets`, body);
+      expect(offsets).toEqual({ ids: [], offsets_row: [], offsets_col: [], scores: [] });
+      expect(await server.ok('POST', `${path}/points/search/matrix/pairs`, body)).toEqual({ pairs: [] });
+    }
+  });
+
   it('C6.9 draws a sample of that many points, and compares sparse vectors, too', async () => {
     const drawn = await server.ok('POST', `${path}/points/search/matrix/offsets`, { using: 'v', sample: 2 });
     expect(drawn.ids).toHaveLength(2);

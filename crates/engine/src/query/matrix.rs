@@ -16,7 +16,7 @@ use crate::types::PointOffset;
 /// A point of the sample and its nearest others, best first.
 pub type MatrixRow = (PointOffset, Vec<Hit>);
 
-/// The rows by id, ascending.
+/// The rows by id, ascending; none where the sample has a single point, which is near no other.
 ///
 /// # Errors
 /// `VectorNotFound`; `BadRequest` for a sample whose comparisons are too much work; `Timeout`.
@@ -35,6 +35,9 @@ pub fn matrix(
         .collect();
     let drawn = sample::sample(&Matching::among(state, with_vector), request.sample, deadline)?;
     let mut offsets: Vec<PointOffset> = drawn.into_iter().map(|hit| hit.offset).collect();
+    if offsets.len() < 2 {
+        return Ok(Vec::new());
+    }
     offsets.sort_unstable_by_key(|&offset| state.at(offset).id);
     let size = state.config.fields().get(field).map_or(1, |(_, params)| params.size) as u64;
     let compared = (offsets.len() as u64).saturating_pow(2).saturating_mul(size);
