@@ -1,16 +1,11 @@
 /** The Chromium of the system, for benchmarks of the console and the picture of the dashboard. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-/** Where systems have it; the variable names another one. */
-const PLACES = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-];
+/** Where systems have it, for the tests of the console too; the variable names another one. */
+const places = JSON.parse(readFileSync(join(import.meta.dirname, 'chromium-places.json'), 'utf8'));
 const ARGUMENTS = ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking'];
-const path = PLACES.find((place) => place !== undefined && existsSync(place));
+const path = [process.env.CHROMIUM, ...places].find((place) => place !== undefined && existsSync(place));
 
 /** Why there is no browser; undefined where there is one. */
 export const whyNoChromium = path === undefined ? 'there is no Chromium; CHROMIUM names one' : undefined;

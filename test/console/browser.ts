@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   chromium,
   type Locator,
@@ -10,18 +11,13 @@ import {
 import type { Missing } from '../missing';
 
 /** Where systems have Chromium; the variable names another one. */
-const PLACES = [
-  process.env['CHROMIUM'],
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
-];
+const places = JSON.parse(
+  readFileSync(join(__dirname, '..', '..', 'scripts', 'chromium-places.json'), 'utf8'),
+) as readonly string[];
 
-const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path));
+const chromiumPath = [process.env['CHROMIUM'], ...places].find(
+  (path) => path !== undefined && existsSync(path),
+);
 
 /** Why no browser can be started. */
 export const isNoChromium: Missing =

@@ -16,7 +16,7 @@ use crate::types::PointOffset;
 /// A point of the sample and its nearest others, best first.
 pub type MatrixRow = (PointOffset, Vec<Hit>);
 
-/// The rows by id, ascending; none where the sample has a single point, which is near no other.
+/// The rows by id, ascending; none for a sample of fewer than two points.
 ///
 /// # Errors
 /// `VectorNotFound`; `BadRequest` for a sample whose comparisons are too much work; `Timeout`.

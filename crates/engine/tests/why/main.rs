@@ -27,6 +27,7 @@ fn explained(engine: &TestEngine, body: &Value) -> (Value, Value) {
     (envelope["result"].take(), envelope["explain"].take())
 }
 
+/// The same query with other parameters.
 fn with_params(body: &Value, params: Value) -> Value {
     let mut body = body.clone();
     body["params"] = params;

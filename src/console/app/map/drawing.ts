@@ -28,7 +28,7 @@ export function useDrawing() {
     // One list for both, so that what is shown beside the points is not read again.
     const isKept = isSame(layout.ids, plane.ids);
     setProjection(isKept ? { ...layout, ids: plane.ids } : layout);
-    // What is marked are places in the list.
+    // Marks are places in the list of points: another list starts without any.
     if (!isKept) setNumber((before) => before + 1);
   };
   const start = (wanted: Wanted, method: Method): void => {

@@ -34,7 +34,7 @@ const NEIGHBOURS = 10;
 const LOOKED_AT = 200;
 /** More rows would make the page slow, and say little. */
 const MOST_ROWS = 100;
-/** What a frame has time for. */
+/** Rows of the table that are drawn in one frame: they take it a few milliseconds. */
 const ROWS_A_FRAME = 20;
 
 /** What is marked: points in a lasso, or the neighbours of one. */
@@ -220,7 +220,7 @@ async function inLasso(name: string, ids: readonly PointId[], marks: Marks): Pro
   const listed: PointId[] = [];
   for (let at = 0; at < ids.length && listed.length < MOST_ROWS; at += 1) {
     const id = ids[at];
-    if (marks.of[at] === 1 && id !== undefined) listed.push(id);
+    if (marks.flags[at] === 1 && id !== undefined) listed.push(id);
   }
   return {
     title: `${plural(marks.count, 'point')} in the lasso`,

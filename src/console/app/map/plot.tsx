@@ -148,7 +148,7 @@ function usePainting(canvas: CanvasRef, view: View, { places, colouring, marked 
     } else if (from.current.length !== places.length) {
       from.current = places;
     }
-    painter.current?.show({ from: from.current, to: places, codes, palette, marks: marked?.of });
+    painter.current?.show({ from: from.current, to: places, codes, palette, marks: marked?.flags });
     schedule();
     return () => {
       // The next ones begin where these end.

@@ -105,16 +105,16 @@ export function nearest(view: View, places: Float32Array, [px, py]: Pixel): numb
 
 /** Points of a map that are marked. */
 export interface Marks {
-  /** 1 for each that is. */
-  readonly of: Uint8Array;
+  /** For each point of the list 1 where it is marked, else 0. */
+  readonly flags: Uint8Array;
   readonly count: number;
 }
 
-/** Marks those at some places in the list. */
+/** The marks of a list of `count` points of which those at `places` are marked. */
 export function marksOf(count: number, places: readonly number[]): Marks {
-  const of = new Uint8Array(count);
-  for (const at of places) of[at] = 1;
-  return { of, count: places.length };
+  const flags = new Uint8Array(count);
+  for (const at of places) flags[at] = 1;
+  return { flags, count: places.length };
 }
 
 /** Points that are looked up in one frame: they take it a few milliseconds. */
@@ -127,13 +127,13 @@ const POINTS_A_FRAME = 20_000;
 export async function inside(view: View, places: Float32Array, path: readonly Pixel[]): Promise<Marks> {
   const mask = maskOf(view, path);
   const total = places.length / 2;
-  const of = new Uint8Array(total);
+  const flags = new Uint8Array(total);
   let count = 0;
   for (let first = 0; mask !== undefined && first < total; first += POINTS_A_FRAME) {
     await new Promise(requestAnimationFrame);
-    count += markInside(mask, view, places, of, first, Math.min(first + POINTS_A_FRAME, total));
+    count += markInside(mask, view, places, flags, first, Math.min(first + POINTS_A_FRAME, total));
   }
-  return { of, count };
+  return { flags, count };
 }
 
 /** Which pixels of a part of the canvas are inside of a path: four bytes for each, of which the last says it. */
@@ -171,7 +171,7 @@ function markInside(
   { left, top, width, height, data }: Mask,
   view: View,
   places: Float32Array,
-  marks: Uint8Array,
+  flags: Uint8Array,
   first: number,
   end: number,
 ): number {
@@ -182,7 +182,7 @@ function markInside(
     const y = Math.floor(view.height / 2 - ((places[at * 2 + 1] ?? 0) - view.y) * view.scale) - top;
     const isSeen = x >= 0 && y >= 0 && x < width && y < height;
     if (isSeen && (data[(y * width + x) * 4 + 3] ?? 0) > 127) {
-      marks[at] = 1;
+      flags[at] = 1;
       count += 1;
     }
   }
