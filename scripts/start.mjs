@@ -14,6 +14,9 @@ try {
   delete process.env.KITHDB_ENGINE_PACKAGE;
   const { isPathFlag } = createRequire(import.meta.url)('../dist/config/index.js');
   const folder = process.env.INIT_CWD ?? process.cwd();
+  if (process.stderr.isTTY) {
+    say('Once it is ready: npm run example, in a second terminal, fills it. The console is at /console of its address.');
+  }
   process.exitCode = await serve(pathsFrom(process.argv.slice(2), folder, isPathFlag));
 } catch (error) {
   if (!(error instanceof BuildError)) throw error;
