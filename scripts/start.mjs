@@ -15,7 +15,9 @@ try {
   const { isPathFlag } = createRequire(import.meta.url)('../dist/config/index.js');
   const folder = process.env.INIT_CWD ?? process.cwd();
   if (process.stderr.isTTY) {
-    say('Once it is ready: npm run example, in a second terminal, fills it. The console is at /console of its address.');
+    say(
+      'Next: npm run example in a second terminal, which loads data. The console is at http://HOST:PORT/console.',
+    );
   }
   process.exitCode = await serve(pathsFrom(process.argv.slice(2), folder, isPathFlag));
 } catch (error) {
