@@ -95,9 +95,9 @@ export const collectionRoutes: readonly EngineRoute[] = [
 
 /** Those that answer in the dialect `qdrant` only (C12). */
 export const maintenanceRoutes: readonly EngineRoute[] = [
-  upkeep('flush', failed),
-  upkeep('optimize', 'Optimization failed'),
-  upkeep('rebuild_index', 'Index rebuild failed'),
+  maintenance('flush', failed),
+  maintenance('optimize', 'Optimization failed'),
+  maintenance('rebuild_index', 'Index rebuild failed'),
   about('/status', 'collection_status', 'collection'),
   {
     kind: 'engine',
@@ -165,7 +165,7 @@ function about(rest: string, operation: Operation, reach: EngineRoute['reach']):
 }
 
 /** Work on the files or graphs of a collection; a body is not read. */
-function upkeep(
+function maintenance(
   operation: Operation & ('flush' | 'optimize' | 'rebuild_index'),
   prefix: string,
 ): EngineRoute {

@@ -202,7 +202,7 @@ impl Catalog {
     }
 
     /// Why the catalog's file could not be written, or the log could not be cut.
-    pub fn upkeep_faults(&self) -> Vec<String> {
+    pub fn maintenance_faults(&self) -> Vec<String> {
         let ledger = self.ledger.lock().fault.clone();
         ledger.into_iter().chain(self.cut_fault.lock().clone()).collect()
     }

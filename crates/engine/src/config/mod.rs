@@ -5,6 +5,7 @@ pub(crate) mod fields;
 mod hnsw;
 mod info;
 mod layout;
+mod maintenance;
 mod memory;
 mod model;
 mod optimizers;
@@ -15,13 +16,13 @@ mod sparse;
 mod strict_mode;
 #[cfg(test)]
 mod tests;
-mod upkeep;
 mod vectors;
 mod wal;
 
 pub use field_indexes::FieldIndexes;
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use layout::{FieldKey, NewField, check_field_name};
+pub use maintenance::{Indexing, Placement};
 pub use memory::MemoryPlacement;
 pub use model::{FieldModel, ModelClaims, NamedModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
@@ -30,7 +31,6 @@ pub use quantization::{Quantization, QuantizationPatch};
 pub use recipe::{Coding, Recipe};
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use strict_mode::StrictMode;
-pub use upkeep::{Indexing, Placement};
 pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};
 pub use wal::{WalConfig, WalDiff};
 
@@ -57,7 +57,7 @@ pub struct CollectionConfig {
     layout: Layout,
     /// Graph settings of every vector field that does not override them.
     pub hnsw: HnswConfig,
-    /// Upkeep.
+    /// Maintenance.
     pub optimizers: OptimizersConfig,
     /// The log.
     pub wal: WalConfig,

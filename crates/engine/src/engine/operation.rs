@@ -171,7 +171,7 @@ impl Operation {
     }
 
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
-    pub fn is_upkeep(self) -> bool {
+    pub fn is_maintenance(self) -> bool {
         use Operation::*;
         matches!(self, Flush | Optimize | RebuildIndex | LinkSnapshot)
     }
@@ -209,6 +209,6 @@ impl Operation {
                 | ListAliases
                 | CollectionAliases
         );
-        !self.is_write() && !self.is_upkeep() && !of_collections
+        !self.is_write() && !self.is_maintenance() && !of_collections
     }
 }
