@@ -21,7 +21,7 @@ use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
 use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
-use crate::types::{Metric, PointId, Row};
+use crate::types::{IdKind, Metric, PointId, Row};
 use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
 use std::sync::{Arc, LazyLock};
 
@@ -60,8 +60,8 @@ static PAYLOADS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 struct Asked<'a>(&'a [u8]);
 
 impl PointView for Asked<'_> {
-    fn id(&self) -> PointId {
-        PointId::Num(7)
+    fn id(&self) -> &PointId {
+        &PointId::Num(7)
     }
 
     fn has_vector(&self, name: &str) -> bool {
@@ -124,7 +124,7 @@ pub fn request(bytes: &[u8]) {
         14 => api::scroll(body, limits).map(drop),
         15 => api::count(body, limits).map(drop),
         16 => api::create_field_index(body).map(drop),
-        17 => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_id(text).map(drop)),
+        17 => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_id(text, IdKind::Default).map(drop)),
         19 => api::recommend(body, limits).map(drop),
         20 => api::discover(body, limits).map(drop),
         21 => api::facet(body, limits).map(drop),
