@@ -51,7 +51,7 @@ fn write(engine: &TestEngine, random: &mut Random, model: &mut Model, step: u64)
         6 | 7 => {
             let named: Vec<Value> = ids.iter().map(Id::json).collect();
             engine.ok("delete_points", "c", json!({"points": named}));
-            ids.iter().for_each(|id| drop(model.remove(id)));
+            model.retain(|id, _| !ids.contains(id));
         }
         8 => {
             let named: Vec<Value> = ids.iter().map(Id::json).collect();
