@@ -7,6 +7,7 @@ import { runWithNumbers } from './native.mjs';
 await runWithNumbers('bench:string-ids', 'string_ids_bench', {
   points: '1000000',
   length: '36',
+  shared: '8',
   dim: '16',
   batch: '1000',
   rounds: '300',

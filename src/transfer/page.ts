@@ -67,7 +67,8 @@ export function nextPageOf(envelope: Uint8Array): NextPage {
   const at = bytes.lastIndexOf(NEXT_OFFSET);
   const from = at + NEXT_OFFSET.length;
   const text = at < 0 ? '' : bytes.toString('utf8', from, from + LONGEST_END);
-  const [, offset, cursor] = /^("(?:[^"\\]|\\.)*"|\d+|null)(?:\},"next_cursor":"([^"\\]*)")?/.exec(text) ?? [];
+  const [, offset, cursor] =
+    /^("(?:[^"\\]|\\.)*"|\d+|null)(?:\},"next_cursor":"([^"\\]*)")?/.exec(text) ?? [];
   if (offset === undefined) {
     throw new Error('The answer is no page of points');
   }

@@ -18,8 +18,19 @@ describe('string ids on the command line', () => {
   });
 
   const CONFIG = { vectors: { size: 2, distance: 'Dot' }, ids: 'string' };
-  const IDS = [7, '"quoted"', '7', 'a,"b"\n', '12345678901234567890123', 'x'.repeat(256), '\u0001'.repeat(200), 'é'];
-  const sorted = [...IDS].sort((a, b) => (a === 7 ? -1 : b === 7 ? 1 : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))));
+  const IDS = [
+    7,
+    '"quoted"',
+    '7',
+    'a,"b"\n',
+    '12345678901234567890123',
+    'x'.repeat(256),
+    '\u0001'.repeat(200),
+    'é',
+  ];
+  const sorted = [...IDS].sort((a, b) =>
+    a === 7 ? -1 : b === 7 ? 1 : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b))),
+  );
 
   const run = (verb: string, ...flags: string[]) =>
     runCommand([verb, '--url', `http://127.0.0.1:${server.port}`, ...flags]);
@@ -43,11 +54,17 @@ describe('string ids on the command line', () => {
 
   it('C21 of columns: typed ones are what they are, and those of CSV as in a path', async () => {
     const vector = Buffer.from(new Float32Array([1, 0]).buffer).toString('base64');
-    const lines = [{ key: '7', vector }, { key: 7, vector }, { key: 'doc', vector }];
+    const lines = [
+      { key: '7', vector },
+      { key: 7, vector },
+      { key: 'doc', vector },
+    ];
     const jsonl = join(folder, 'rows.jsonl');
     writeFileSync(jsonl, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     await server.collection('rows', CONFIG);
-    expect(await run('import', '--collection', 'rows', '--file', jsonl, '--id', 'key')).toMatchObject({ code: 0 });
+    expect(await run('import', '--collection', 'rows', '--file', jsonl, '--id', 'key')).toMatchObject({
+      code: 0,
+    });
     expect(await ids('rows')).toEqual([7, '7', 'doc']);
     const points = join(folder, 'points-base64.jsonl');
     writeFileSync(points, `${JSON.stringify({ id: '8', vector })}\n`);
@@ -55,7 +72,9 @@ describe('string ids on the command line', () => {
     expect(await ids('rows')).toEqual([7, '7', '8', 'doc']);
     const csv = join(folder, 'rows.csv');
     writeFileSync(csv, `id,vector\n9,"[1,0]"\n"""9""","[1,0]"\nüber,"[1,0]"\n`);
-    expect(await run('import', '--collection', 'rows', '--file', csv, '--id', 'id')).toMatchObject({ code: 0 });
+    expect(await run('import', '--collection', 'rows', '--file', csv, '--id', 'id')).toMatchObject({
+      code: 0,
+    });
     expect(await ids('rows')).toEqual([7, 9, '7', '8', '9', 'doc', 'über']);
     await server.collection('plain');
     expect(await run('import', '--collection', 'plain', '--file', points)).toMatchObject({ code: 0 });
@@ -76,11 +95,17 @@ describe('string ids on the command line', () => {
     const c = await server.collection('near', CONFIG);
     const points = [7, '7', 'doc'].map((id, n) => ({ id, vector: [n + 1, n] }));
     await server.ok('PUT', `${c}/points`, { points });
-    for (const [given, own] of [['7', 7], ['"7"', '7'], ['doc', 'doc']] as const) {
+    for (const [given, own] of [
+      ['7', 7],
+      ['"7"', '7'],
+      ['doc', 'doc'],
+    ] as const) {
       const { code, out } = await run('query', '--collection', 'near', '--id', given, '--json');
       expect(code).toBe(0);
       const found = JSON.parse(out) as { points?: readonly { id: unknown }[] } | readonly { id: unknown }[];
-      const list = Array.isArray(found) ? found : ((found as { points: readonly { id: unknown }[] }).points ?? []);
+      const list = Array.isArray(found)
+        ? found
+        : ((found as { points: readonly { id: unknown }[] }).points ?? []);
       expect(list.map(({ id }) => id)).not.toContain(own);
       expect(list).toHaveLength(2);
     }

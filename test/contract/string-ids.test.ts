@@ -8,7 +8,18 @@ import { ContractServer, type Json } from './contract-server';
 const UUID = '550E8400-E29B-41D4-A716-446655440000';
 const CONFIG = { vectors: { size: 2, distance: 'Euclid' }, ids: 'string' };
 /** In the order of a scroll. */
-const IDS = [7, '.', '..', '"', '7', 'a/b?c#d%41', 'count', 'doc 1', UUID.toLowerCase().replace(/^5/, 'e'), 'é'];
+const IDS = [
+  7,
+  '.',
+  '..',
+  '"',
+  '7',
+  'a/b?c#d%41',
+  'count',
+  'doc 1',
+  UUID.toLowerCase().replace(/^5/, 'e'),
+  'é',
+];
 
 const point = (id: unknown, n = 0): object => ({ id, vector: [n, 1], payload: { n } });
 const idsOf = (points: readonly Json[]): unknown[] => points.map(({ id }) => id as unknown);
@@ -69,7 +80,10 @@ describe('C21 string ids over HTTP', () => {
     const plain = await server.holding([point(7), point(UUID)]);
     const message =
       'points[0].id: value "doc" is not a valid point ID, valid values are either an unsigned integer or a UUID';
-    expect(await server.refused('PUT', `${plain}/points`, { points: [point('doc')] })).toEqual([400, message]);
+    expect(await server.refused('PUT', `${plain}/points`, { points: [point('doc')] })).toEqual([
+      400,
+      message,
+    ]);
     expect((await server.ok('GET', `${plain}/points/${UUID}`)).id).toBe(UUID.toLowerCase());
     expect(await server.ok('GET', plain)).not.toHaveProperty('ids');
     expect(await server.refused('GET', `${plain}/points/%227%22`)).toEqual([
@@ -81,7 +95,11 @@ describe('C21 string ids over HTTP', () => {
   it('C21 every change and every read by ids takes them', async () => {
     const c = await server.holding(['a', 'b', 'c', 7, '7'].map(point), CONFIG);
     await server.ok('PUT', `${c}/points/vectors`, { points: [{ id: 'a', vector: [9, 9] }] });
-    await server.ok('POST', `${c}/points/payload`, { points: ['a'], payload: { k: 1 }, if_version: { a: 2 } });
+    await server.ok('POST', `${c}/points/payload`, {
+      points: ['a'],
+      payload: { k: 1 },
+      if_version: { a: 2 },
+    });
     await server.ok('PUT', `${c}/points/payload`, { points: ['b'], payload: { k: 2 } });
     await server.ok('POST', `${c}/points/payload/delete`, { points: ['a'], keys: ['n'] });
     await server.ok('POST', `${c}/points/payload/clear`, { points: ['c'] });

@@ -1,12 +1,12 @@
 //! What ids that are strings take beside UUIDs: time of upserts and retrieves, and memory beside integers.
 //!
 //! ```text
-//! cargo run --release -p kithdb-bench --bin string_ids_bench -- [--points 1000000] [--length 36] [--dim 16] [--batch 1000]
-//!     [--rounds 300] [--json FILE]
+//! cargo run --release -p kithdb-bench --bin string_ids_bench -- [--points 1000000] [--length 36] [--shared 8] [--dim 16]
+//!     [--batch 1000] [--rounds 300] [--json FILE]
 //! ```
 //!
 //! `npm run bench:string-ids` runs it and adds the machine. Memory first: a collection of integers and one of strings of
-//! `length` bytes are filled one after the other, and measured by what the engine counts as points and by the anonymous memory
+//! `length` bytes, of which all have the first `shared` in common, are filled one after the other, and measured by what the engine counts as points and by the anonymous memory
 //! of the process. Then a collection of UUIDs and one of strings are filled in turns, batch by batch, and `batch` random points
 //! are retrieved from each in turns: the ratio of a pair is the time of the strings by that of the UUIDs, and the median of all
 //! pairs counts. Times are from the bytes of a request to those of the answer.
@@ -29,8 +29,11 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 enum Kind {
     Integers,
     Uuids,
-    /// Of so many bytes.
-    Strings(usize),
+    /// Of so many bytes, and so many that all have in common. The rest is at least 24.
+    Strings {
+        length: usize,
+        shared: usize,
+    },
 }
 
 impl Kind {
@@ -40,7 +43,10 @@ impl Kind {
         match self {
             Kind::Integers => number.to_string(),
             Kind::Uuids => format!("\"{number:016x}{point:016x}\""),
-            Kind::Strings(length) => format!("\"{:0>length$}\"", format!("{number:016x}{point:08x}")),
+            Kind::Strings { length, shared } => {
+                let own = length.saturating_sub(shared);
+                format!("\"{}{:-<own$}\"", "p".repeat(shared), format!("{number:016x}{point:08x}"))
+            }
         }
     }
 }
@@ -62,13 +68,14 @@ struct Filled {
 
 fn main() -> Fallible<()> {
     let mut flags = Flags::of_this_process();
-    let (points, length) = (flags.value("points", 1_000_000u64)?, flags.value("length", 36usize)?);
+    let points = flags.value("points", 1_000_000u64)?;
+    let (length, shared) = (flags.value("length", 36usize)?, flags.value("shared", 8usize)?);
     let (dim, batch) = (flags.value("dim", 16usize)?, flags.value("batch", 1_000u64)?);
     let plan = Plan { points, dim, batch, rounds: flags.value("rounds", 300)? };
     let json: Option<PathBuf> = flags.optional("json")?;
     flags.finish()?;
     let folder = std::env::temp_dir().join(format!("kithdb-string-ids-{}", std::process::id()));
-    let strings = Kind::Strings(length);
+    let strings = Kind::Strings { length, shared };
     let memory = [("integers", Kind::Integers), ("strings", strings)]
         .map(|(name, kind)| memory_of(&folder.join(format!("memory-{name}")), plan, kind));
     let [integers, texts] = memory;
@@ -80,7 +87,7 @@ fn main() -> Fallible<()> {
     std::fs::remove_dir_all(&folder)?;
     if let Some(path) = json {
         let report = json!({
-            "points": points, "length": length, "dim": dim, "batch": batch, "rounds": plan.rounds,
+            "points": points, "length": length, "shared": shared, "dim": dim, "batch": batch, "rounds": plan.rounds,
             "bytes_counted": counted, "bytes_held": held, "upsert_ratio": upserts, "retrieve_ratio": retrieves,
         });
         std::fs::write(path, format!("{report:#}\n"))?;
@@ -93,7 +100,7 @@ impl Filled {
     fn new(folder: &Path, plan: Plan, kind: Kind) -> Fallible<Filled> {
         std::fs::create_dir_all(folder)?;
         let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
-        let ids = if matches!(kind, Kind::Strings(_)) { "string" } else { "default" };
+        let ids = if matches!(kind, Kind::Strings { .. }) { "string" } else { "default" };
         let vectors = json!({"size": plan.dim, "distance": "Dot"});
         let body = json!({"vectors": vectors, "ids": ids, "hnsw_config": {"m": 0}});
         ask(&engine, "create_collection", &body)?;

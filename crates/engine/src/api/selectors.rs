@@ -120,7 +120,9 @@ fn read_versions(reader: &mut Reader<'_>, limits: &Limits) -> Result<Versions> {
                 let Some(id) = textual_id(key, r.ids.kind) else {
                     let valid = match r.ids.kind {
                         IdKind::Default => "an unsigned integer or a UUID",
-                        IdKind::String => "an unsigned integer, or a string, in JSON quotes if it is of digits",
+                        IdKind::String => {
+                            "an unsigned integer, or a string, in JSON quotes if it is of digits"
+                        }
                     };
                     return Err(r.error(format!("the key is not a valid point ID: {valid}")));
                 };

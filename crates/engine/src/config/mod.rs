@@ -38,9 +38,9 @@ use crate::error::Error;
 use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
 use crate::payload::JsonPath;
+use crate::types::IdKind;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
-use crate::types::IdKind;
 use fields::{ObjectWriter, choice};
 use layout::Layout;
 

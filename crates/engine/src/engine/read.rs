@@ -36,8 +36,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         ..IdRules::default()
     };
     let json = request.json()?.watched(Watch(&watch)).with_ids(ids);
-    let body = BodyWithWarnings::new(json, request.strictness)
-        .giving_out_texts(request.gives_out_texts);
+    let body = BodyWithWarnings::new(json, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, mut next_cursor, begun) = (Vec::new(), Vec::new(), Instant::now());
     Read {
@@ -409,7 +408,8 @@ impl Read<'_> {
             write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
-                && let Some(offset) = group.id.as_point(view.state.config.ids).and_then(|id| view.state.offset(&id))
+                && let Some(offset) =
+                    group.id.as_point(view.state.config.ids).and_then(|id| view.state.offset(&id))
                 && within.is_none_or(|within| within.matches(&view.state.subject(offset)))
             {
                 let mut writer = PointWriter::new(view, with, &mut self.points, 1);

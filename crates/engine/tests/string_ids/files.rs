@@ -51,7 +51,9 @@ fn a_flipped_bit_is_found_and_what_is_left_is_saved_c21() {
     engine.close();
     let files: Vec<String> = ["collections/0000000000000001", "catalog", "collections"]
         .into_iter()
-        .flat_map(|dir| engine.disk.list(dir).expect("a folder").into_iter().map(move |name| format!("{dir}/{name}")))
+        .flat_map(|dir| {
+            engine.disk.list(dir).expect("a folder").into_iter().map(move |name| format!("{dir}/{name}"))
+        })
         .filter(|path| engine.disk.read(path).is_ok_and(|bytes| !bytes.is_empty()))
         .collect();
     assert!(files.len() > 3, "{files:?}");
@@ -99,7 +101,11 @@ fn a_snapshot_and_a_release_of_the_files_keep_the_ids_c21() {
     for _ in 0..2 {
         engine.checkpoint();
         engine.ok("delete_points", "c", json!({"points": ["document-000-"]}));
-        engine.ok("upsert_points", "c", json!({"points": [{"id": "document-000-", "vector": [5.0, 0.5], "payload": {"n": 5}}]}));
+        engine.ok(
+            "upsert_points",
+            "c",
+            json!({"points": [{"id": "document-000-", "vector": [5.0, 0.5], "payload": {"n": 5}}]}),
+        );
         engine.restart();
     }
     assert_eq!(engine.digest("c"), whole);

@@ -43,7 +43,8 @@ fn write(engine: &TestEngine, random: &mut Random, model: &mut Model, step: u64)
     let ids: Vec<Id> = (0..1 + random.below(6)).map(|_| Id::any(random)).collect();
     match random.below(10) {
         0..6 => {
-            let point = |id: &Id| json!({"id": id.json(), "vector": [step as f32, 0.5], "payload": {"n": step}});
+            let point =
+                |id: &Id| json!({"id": id.json(), "vector": [step as f32, 0.5], "payload": {"n": step}});
             let points: Vec<Value> = ids.iter().map(point).collect();
             engine.ok("upsert_points", "c", json!({"points": points}));
             model.extend(ids.into_iter().map(|id| (id, step)));

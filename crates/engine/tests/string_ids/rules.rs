@@ -84,7 +84,9 @@ fn what_is_no_id_is_refused_with_its_place_and_the_default_is_as_ever_c21() {
     upsert(&engine, &[json!(longest)]);
     assert_eq!(scrolled(&engine, 10), [json!(longest)]);
     let valid = "valid values are either an unsigned integer or a string of 1 to 256 bytes";
-    for wrong in [json!(""), json!("x".repeat(257)), json!("é".repeat(129)), json!(-1), json!(1.5), json!([1])] {
+    for wrong in
+        [json!(""), json!("x".repeat(257)), json!("é".repeat(129)), json!(-1), json!(1.5), json!([1])]
+    {
         let (code, details) = engine.refused("upsert_points", "c", json!({"points": [point(&wrong, 1)]}));
         let message = details["message"].as_str().unwrap();
         assert_eq!(code, "bad_request");
@@ -122,13 +124,18 @@ fn every_operation_takes_them_c21() {
     let found = engine.ok("scroll", "c", has_id);
     assert_eq!(found["points"], json!([{"id": "7", "payload": {}}, {"id": "a", "payload": {"k": 1}}]));
     assert_eq!(engine.ok("count", "c", json!({"filter": {"must_not": {"has_id": ["a"]}}}))["count"], 5);
-    let near = engine.ok("query", "c", json!({"query": "e", "limit": 1, "params": {"explain": true, "why": ["a"]}}));
+    let near =
+        engine.ok("query", "c", json!({"query": "e", "limit": 1, "params": {"explain": true, "why": ["a"]}}));
     assert_eq!(ids_of(&near["points"]), [json!("7")]);
     let liked = engine.ok("recommend", "c", json!({"positive": ["e"], "negative": ["a"], "limit": 1}));
     assert_eq!(ids_of(&liked), [json!("7")]);
     let context = json!({"target": "e", "context": [{"positive": "7", "negative": "a"}], "limit": 9});
     assert_eq!(ids_of(&engine.ok("discover", "c", context)).len(), 2);
-    let pairs = engine.ok("matrix_pairs", "c", json!({"sample": 2, "limit": 1, "filter": {"must": {"has_id": ["a", "b"]}}}));
+    let pairs = engine.ok(
+        "matrix_pairs",
+        "c",
+        json!({"sample": 2, "limit": 1, "filter": {"must": {"has_id": ["a", "b"]}}}),
+    );
     assert_eq!((&pairs["pairs"][0]["a"], &pairs["pairs"][0]["b"]), (&json!("a"), &json!("b")));
     let slices: u64 = (0..3)
         .map(|index| json!({"filter": {"must": {"slice": {"total": 3, "index": index}}}}))
@@ -144,10 +151,21 @@ fn versions_skips_and_syncs_have_them_c21() {
     let wrong = json!({"points": ["a", "7"], "payload": {"k": 1}, "if_version": {"a": 1, "\"7\"": 9}});
     let (code, details) = engine.refused("set_payload", "c", wrong);
     assert_eq!((code.as_str(), &details["conflicts"][0]["id"]), ("version_conflict", &json!("\"7\"")));
-    let right = json!({"points": ["a", "7", 7], "payload": {"k": 1}, "if_version": {"a": 1, "\"7\"": 1, "7": 1}});
+    let right =
+        json!({"points": ["a", "7", 7], "payload": {"k": 1}, "if_version": {"a": 1, "\"7\"": 1, "7": 1}});
     engine.ok("set_payload", "c", right);
-    let skipping = json!({"points": [point(&json!("a"), 1), point(&json!("new"), 1)], "update_mode": "insert_only"});
-    let answer = |id| engine.client().answer_named(Some(id), "upsert_points", "c", None, true, skipping.to_string().into_bytes());
+    let skipping =
+        json!({"points": [point(&json!("a"), 1), point(&json!("new"), 1)], "update_mode": "insert_only"});
+    let answer = |id| {
+        engine.client().answer_named(
+            Some(id),
+            "upsert_points",
+            "c",
+            None,
+            true,
+            skipping.to_string().into_bytes(),
+        )
+    };
     let first: Value = serde_json::from_slice(&answer(9).unwrap()).unwrap();
     assert_eq!(first["result"]["skipped"], json!({"count": 1, "ids": ["a"]}));
     let again: Value = serde_json::from_slice(&answer(9).unwrap()).unwrap();
@@ -173,15 +191,22 @@ fn examples_and_groups_are_looked_up_by_the_ids_of_the_other_collection_c21() {
         {"id": UUID, "vector": [1.0, 0.5], "payload": {"of": UUID}},
     ]);
     engine.ok("upsert_points", "d", json!({"points": points}));
-    let near = engine.ok("query", "d", json!({"query": "doc", "lookup_from": {"collection": "c"}, "limit": 1}));
+    let near =
+        engine.ok("query", "d", json!({"query": "doc", "lookup_from": {"collection": "c"}, "limit": 1}));
     assert_eq!(ids_of(&near["points"]), [json!(1)]);
-    let near = engine.ok("query", "c", json!({"lookup_from": {"collection": "d"}, "query": uuid, "limit": 1}));
-    assert_eq!(ids_of(&near["points"]), [json!(UUID)], "a string that is also an id of the other is no example here");
+    let near =
+        engine.ok("query", "c", json!({"lookup_from": {"collection": "d"}, "query": uuid, "limit": 1}));
+    assert_eq!(
+        ids_of(&near["points"]),
+        [json!(UUID)],
+        "a string that is also an id of the other is no example here"
+    );
     let wrong = json!({"query": "doc", "lookup_from": {"collection": "d"}, "limit": 1});
     assert_eq!(engine.refused("query", "c", wrong).0, "bad_request");
     let grouped = json!({"query": [0.0, 0.5], "group_by": "of", "limit": 5, "with_lookup": "c"});
     let groups = engine.ok("query_groups", "d", grouped);
-    let lookups: Vec<&Value> = groups["groups"].as_array().unwrap().iter().map(|one| &one["lookup"]["id"]).collect();
+    let lookups: Vec<&Value> =
+        groups["groups"].as_array().unwrap().iter().map(|one| &one["lookup"]["id"]).collect();
     assert_eq!(lookups, [&json!("doc"), &json!(UUID)]);
 }
 
@@ -194,9 +219,13 @@ fn the_filter_of_a_token_names_ids_of_any_collection_c21() {
     engine.ok("upsert_points", "d", json!({"points": points}));
     let filter = json!({"filter": {"must": {"has_id": ["doc", UUID, 7]}}});
     let access = Access::parse(filter.to_string().as_bytes(), &Limits::default()).unwrap();
-    let count = |collection: &str| read(&engine, access.clone(), "count", collection).unwrap()["count"].clone();
+    let count =
+        |collection: &str| read(&engine, access.clone(), "count", collection).unwrap()["count"].clone();
     assert_eq!((count("c"), count("d")), (json!(3), json!(1)));
-    assert_eq!(Access::parse(br#"{"filter": {"must": {"has_id": [""]}}}"#, &Limits::default()).unwrap_err().code(), "internal");
+    assert_eq!(
+        Access::parse(br#"{"filter": {"must": {"has_id": [""]}}}"#, &Limits::default()).unwrap_err().code(),
+        "internal"
+    );
 }
 
 fn read(engine: &TestEngine, access: Access, operation: &str, collection: &str) -> Result<Value, Error> {
@@ -215,7 +244,10 @@ fn a_collection_takes_the_name_of_one_with_other_ids_c21() {
     upsert(&engine, &[json!("a")]);
     engine.ok("delete_collection", "c", json!(null));
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
-    assert_eq!(engine.refused("upsert_points", "c", json!({"points": [point(&json!("a"), 1)]})).0, "bad_request");
+    assert_eq!(
+        engine.refused("upsert_points", "c", json!({"points": [point(&json!("a"), 1)]})).0,
+        "bad_request"
+    );
     create(&engine, "d");
     let aliases = json!({"actions": [{"create_alias": {"alias_name": "e", "collection_name": "d"}}]});
     engine.ok("change_aliases", "", aliases);

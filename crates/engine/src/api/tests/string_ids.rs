@@ -73,8 +73,7 @@ fn the_keys_of_versions_are_ids_as_in_a_path_c21() {
 
 #[test]
 fn examples_have_ids_of_the_collection_in_which_they_are_looked_up_c21() {
-    let kind_of =
-        |name: &str| if name == "strings" { IdKind::String } else { IdKind::Default };
+    let kind_of = |name: &str| if name == "strings" { IdKind::String } else { IdKind::Default };
     let query = |own: IdKind, body: &str| {
         let ids = IdRules { kind: own, of_others: Some(KindOf(&kind_of)), ..IdRules::default() };
         api::query(&JsonBody::from(body).with_ids(ids), &Limits::default()).map(|request| request.node)
@@ -96,7 +95,10 @@ fn examples_have_ids_of_the_collection_in_which_they_are_looked_up_c21() {
         r#"{{"prefetch":{{"query":"{uuid}","lookup_from":{{"collection":"others"}}}},"query":"{uuid}"}}"#
     );
     let node = query(IdKind::String, &nested).unwrap();
-    assert_eq!((nearest(&node), nearest(&node.prefetch[0])), (text(uuid), PointId::parse_path(uuid).unwrap()));
+    assert_eq!(
+        (nearest(&node), nearest(&node.prefetch[0])),
+        (text(uuid), PointId::parse_path(uuid).unwrap())
+    );
     let recommend = |body: &str| {
         let ids = IdRules { of_others: Some(KindOf(&kind_of)), ..IdRules::default() };
         api::recommend(&JsonBody::from(body).with_ids(ids), &Limits::default())

@@ -69,7 +69,10 @@ pub fn plan_sync(
     comparison.check_scope(sync)?;
     let of_entries = || sync.entries.iter().zip(&comparison.found);
     Ok(SyncPlan {
-        needed: of_entries().filter(|(_, found)| is_needed(found)).map(|(entry, _)| entry.id.clone()).collect(),
+        needed: of_entries()
+            .filter(|(_, found)| is_needed(found))
+            .map(|(entry, _)| entry.id.clone())
+            .collect(),
         unchanged: of_entries().filter(|(_, found)| **found == Found::Unchanged).count(),
         deleted: comparison.deleted.len(),
         revision: comparison.revision,

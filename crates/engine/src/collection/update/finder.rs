@@ -140,10 +140,13 @@ impl<'a> Finder<'a> {
             }
             Finder::Found { base, matched, changed, deadline } => {
                 let unchanged = &matched.present - &changed.offsets;
-                let mut ids: Vec<PointId> = unchanged.iter().map(|offset| base.at(offset).id.clone()).collect();
+                let mut ids: Vec<PointId> =
+                    unchanged.iter().map(|offset| base.at(offset).id.clone()).collect();
                 ids.extend(matched.added.difference(&changed.ids).cloned());
                 let pace = Pace::new(deadline, filter.work());
-                look_at_changed(state, filter, pace, changed, |offset| ids.push(state.at(offset).id.clone()))?;
+                look_at_changed(state, filter, pace, changed, |offset| {
+                    ids.push(state.at(offset).id.clone())
+                })?;
                 Ok(ids)
             }
         }

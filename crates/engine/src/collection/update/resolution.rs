@@ -242,7 +242,8 @@ impl Pass {
         let op = self.view.op.next();
         let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
-        let bytes = |id: &PointId| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
+        let bytes =
+            |id: &PointId| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
         self.written += changes.iter().flat_map(Change::edited).map(bytes).sum::<u64>();
         Ok(())
     }

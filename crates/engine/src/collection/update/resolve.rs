@@ -193,7 +193,11 @@ fn upsert(
 ) -> Result<Resolved, Error> {
     let state = sight.state;
     sight.check_reach(points.iter().map(|point| &point.id))?;
-    check_versions(&mut sight, points.iter().filter_map(|point| Some((&point.id, point.if_version?))), place)?;
+    check_versions(
+        &mut sight,
+        points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
+        place,
+    )?;
     // The last of a repeated id wins; every point is checked all the same.
     let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
@@ -227,7 +231,11 @@ fn update_vectors(
     place: &str,
 ) -> Result<Resolved, Error> {
     let state = sight.state;
-    check_versions(&mut sight, points.iter().filter_map(|point| Some((&point.id, point.if_version?))), place)?;
+    check_versions(
+        &mut sight,
+        points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
+        place,
+    )?;
     let mut absent = Vec::new();
     let mut changes = Vec::with_capacity(points.len());
     let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());

@@ -26,7 +26,8 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
                 conditions += work;
             }
             Some(ids) => {
-                let of_point = |id: &PointId| state.ids.get(id).map_or(0, |offset| look_work(state, *offset, work));
+                let of_point =
+                    |id: &PointId| state.ids.get(id).map_or(0, |offset| look_work(state, *offset, work));
                 named += ids.into_iter().map(of_point).sum::<u64>();
             }
         }

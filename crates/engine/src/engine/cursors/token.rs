@@ -86,7 +86,16 @@ mod tests {
                 }
             }
         }
-        for wrong in ["", "r0", "é", &"é".repeat(20), &format!("{}tc3", "0".repeat(32)), &format!("{}t", "0".repeat(32)), &"0".repeat(32), &format!("{}r", "0".repeat(32))] {
+        for wrong in [
+            "",
+            "r0",
+            "é",
+            &"é".repeat(20),
+            &format!("{}tc3", "0".repeat(32)),
+            &format!("{}t", "0".repeat(32)),
+            &"0".repeat(32),
+            &format!("{}r", "0".repeat(32)),
+        ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }
