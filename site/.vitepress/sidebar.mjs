@@ -21,6 +21,7 @@ export const sidebar = [
       page('Keyword and hybrid search', '/guides/text'),
       page('A document and its chunks', '/guides/document-chunks'),
       page('Keeping a source in step', '/guides/sync'),
+      page('Ids of your own', '/guides/string-ids'),
       page('RAG with LangChain', '/guides/langchain'),
       page('For language models: MCP', '/guides/mcp'),
       page('RAG with LlamaIndex', '/guides/llama-index'),

@@ -3,6 +3,7 @@ import type { Operation } from '../engine/types';
 import { DEFAULT_BATCH_LIMITS, splitSync, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
+import { pathOfId } from './path-id';
 import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
 import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
@@ -167,14 +168,17 @@ export class KithClient {
     return this.#run('retrieve_points', { collection }, args, options);
   }
 
-  /** One point with its payload and its vectors. */
+  /**
+   * One point with its payload and its vectors. As in a path, a string of digits is the integer; `retrieve` takes such a string
+   * as it is (C21).
+   */
   getPoint(
     collection: string,
     id: PointId,
     args: ReadFlags = {},
     options?: CallOptions,
   ): Promise<Schemas['Record']> {
-    return this.#run('get_point', { collection, target: String(id) }, args, options);
+    return this.#run('get_point', { collection, target: pathOfId(id) }, args, options);
   }
 
   delete(

@@ -154,10 +154,8 @@ export interface components {
     Path: string;
     /** @description There is one shard. */
     ShardKey: null;
-    /** @description An unsigned 64-bit integer, or a UUID in hyphenated, simple or URN form. */
-    PointId: (number | bigint) | components['schemas']['Uuid'];
-    /** @description A UUID in hyphenated, simple or URN form. */
-    Uuid: string;
+    /** @description An unsigned 64-bit integer, or a UUID in hyphenated, simple or URN form. In a collection with `ids: "string"` any string of 1 to 256 bytes of UTF-8; `7` and `"7"` are different ids there. */
+    PointId: (number | bigint) | string;
     /** @description A number within the range of 32-bit floats. */
     Float32: number;
     /** @description As many numbers as the vector's `size`. */
@@ -636,6 +634,11 @@ export interface components {
       on_disk_payload?: boolean | null;
       expire_at_key?: components['schemas']['ExpireAtKey'];
       field_indexes?: components['schemas']['FieldIndexes'];
+      /**
+       * @description Which ids points have: `default` (or null) is integers and UUIDs, `string` is integers and strings. It cannot be changed later.
+       * @enum {unknown}
+       */
+      ids?: 'default' | 'string' | null;
       /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
@@ -796,6 +799,11 @@ export interface components {
        * @constant
        */
       field_indexes?: 'manual';
+      /**
+       * @description Ids are integers and strings; absent where they are integers and UUIDs.
+       * @constant
+       */
+      ids?: 'string';
       /** @description The fields whose index the server made by itself; absent where there is none. */
       auto_indexes?: {
         [key: string]: {

@@ -99,7 +99,7 @@ pub enum Error {
 }
 
 /// A point that does not have the version that a write expects (C25); an absent one has 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionConflict {
     /// The point.
     pub id: PointId,
@@ -335,8 +335,10 @@ fn write_conflicts(out: &mut Vec<u8>, conflicts: &[VersionConflict]) {
     out.extend_from_slice(b"\"conflicts\":[");
     for (at, VersionConflict { id, expected, found }) in conflicts.iter().take(NAMED_IDS).enumerate() {
         let comma = if at > 0 { "," } else { "" };
+        out.extend_from_slice(format!("{comma}{{\"id\":").as_bytes());
+        write_string(out, &id.to_string());
         let versions = format!("\"expected\":\"{expected}\",\"found\":\"{found}\"");
-        out.extend_from_slice(format!("{comma}{{\"id\":\"{id}\",{versions}}}").as_bytes());
+        out.extend_from_slice(format!(",{versions}}}").as_bytes());
     }
     out.extend_from_slice(format!("],\"total\":{}", conflicts.len()).as_bytes());
 }

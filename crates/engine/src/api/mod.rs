@@ -47,6 +47,7 @@ use crate::query::request::{
     ScrollRequest, Selectors, VectorSelector,
 };
 use crate::query::tree::QueryRequest;
+use crate::types::IdKind;
 use body::{Budget, Result};
 use std::borrow::Cow;
 use update::Operation;
@@ -283,13 +284,14 @@ pub fn retrieve(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<R
     body::parse(body, |r| page::read_retrieve(r, limits))
 }
 
-/// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded. Payload and vectors are shown.
+/// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded, of a collection with ids of that kind. Payload and
+/// vectors are shown.
 ///
 /// # Errors
 /// `BadRequest` for another text.
-pub fn get_point(id: &str) -> Result<RetrieveRequest> {
+pub fn get_point(id: &str, kind: IdKind) -> Result<RetrieveRequest> {
     let with = Selectors { payload: crate::payload::PayloadSelector::All, vector: VectorSelector::All };
-    Ok(RetrieveRequest { ids: vec![path_id(id)?], with, leaves_out_absent: false })
+    Ok(RetrieveRequest { ids: vec![path_id(id, kind)?], with, leaves_out_absent: false })
 }
 
 /// `POST …/points/search` (C6.2).

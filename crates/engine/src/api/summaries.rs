@@ -49,7 +49,11 @@ pub fn write_group_id(out: &mut Vec<u8>, id: &GroupId<'_>) {
 }
 
 /// Appends a distance matrix as pairs (C6.9).
-pub fn write_matrix_pairs(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+pub fn write_matrix_pairs<'p>(
+    out: &mut Vec<u8>,
+    rows: &[MatrixRow],
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let pairs = rows.iter().flat_map(|(offset, hits)| hits.iter().map(move |hit| (*offset, hit)));
     let mut object = ObjectWriter::start(out);
     write_list(object.key("pairs"), pairs, |out, (offset, hit)| {
@@ -63,7 +67,11 @@ pub fn write_matrix_pairs(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(Poi
 }
 
 /// Appends a distance matrix as coordinates of its entries (C6.9).
-pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+pub fn write_matrix_offsets<'p>(
+    out: &mut Vec<u8>,
+    rows: &[MatrixRow],
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let places: HashMap<PointOffset, u64> = rows.iter().map(|(offset, _)| *offset).zip(0..).collect();
     let entries = || (0u64..).zip(rows).flat_map(|(row, (_, hits))| hits.iter().map(move |hit| (row, hit)));
     let mut object = ObjectWriter::start(out);
@@ -77,7 +85,11 @@ pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(P
 }
 
 /// Appends a projection (C6.10).
-pub fn write_projection(out: &mut Vec<u8>, projection: &Projection, id: impl Fn(PointOffset) -> PointId) {
+pub fn write_projection<'p>(
+    out: &mut Vec<u8>,
+    projection: &Projection,
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let mut object = ObjectWriter::start(out);
     write_list(object.key("ids"), &projection.offsets, |out, offset| write_id(out, id(*offset)));
     for (axis, name) in ["x", "y"].into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::{Change, FieldVector, LISTED_SKIPS, PayloadEdit, Skipped};
 use crate::payload::JsonPath;
-use crate::types::{OpNumber, PointId};
+use crate::types::{IdKind, OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 /// Why a record's body cannot be decoded: its checksum held, so it was written by something else.
@@ -86,6 +86,11 @@ impl<'a> Input<'a> {
         match self.byte()? {
             0 => Ok(PointId::Num(u64::from_le_bytes(self.array()?))),
             1 => Ok(PointId::Uuid(u128::from_le_bytes(self.array()?))),
+            2 => {
+                let len = u16::from_le_bytes(self.array()?);
+                let text = std::str::from_utf8(self.take(usize::from(len))?).map_err(|_| Undecodable)?;
+                PointId::of_string(text, IdKind::String).ok_or(Undecodable)
+            }
             _ => Err(Undecodable),
         }
     }

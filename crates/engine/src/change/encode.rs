@@ -16,7 +16,7 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
         match change {
             Change::Put { id, vectors, payload } => {
                 out.push(if all_dense(vectors) { 1 } else { 9 });
-                put_id(out, *id);
+                put_id(out, id);
                 put_vectors(out, vectors);
                 put_bytes(out, payload);
             }
@@ -26,7 +26,7 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
             }
             Change::SetVectors { id, vectors } => {
                 out.push(if all_dense(vectors) { 3 } else { 10 });
-                put_id(out, *id);
+                put_id(out, id);
                 put_vectors(out, vectors);
             }
             Change::DropVectors { fields, ids } => {
@@ -91,11 +91,11 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The most bytes of an id.
+/// The most bytes of an id that is no string.
 const MAX_ID_LEN: usize = 17;
 
-/// Appends an id: one byte of kind, then 8 or 16 bytes.
-pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
+/// Appends an id: one byte of kind, then 8 or 16 bytes, or of a string its length in 2 bytes and its bytes.
+pub(crate) fn put_id(out: &mut Vec<u8>, id: &PointId) {
     match id {
         PointId::Num(number) => {
             out.push(0);
@@ -104,6 +104,13 @@ pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
         PointId::Uuid(uuid) => {
             out.push(1);
             out.extend_from_slice(&uuid.to_le_bytes());
+        }
+        PointId::Text(text) => {
+            let (start, rest) = text.parts();
+            out.push(2);
+            out.extend_from_slice(&((start.len() + rest.len()) as u16).to_le_bytes());
+            out.extend_from_slice(start);
+            out.extend_from_slice(rest);
         }
     }
 }
@@ -118,7 +125,7 @@ pub(crate) fn put_skipped(out: &mut Vec<u8>, skipped: &Skipped) {
 fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {
     put_len(out, ids.len());
     make_room(out, ids.len() * MAX_ID_LEN);
-    for &id in ids {
+    for id in ids {
         put_id(out, id);
     }
 }

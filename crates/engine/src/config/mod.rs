@@ -38,11 +38,14 @@ use crate::error::Error;
 use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
 use crate::payload::JsonPath;
+use crate::types::IdKind;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
-use fields::ObjectWriter;
+use fields::{ObjectWriter, choice};
 use layout::Layout;
 
+/// `ids` of a collection.
+const ID_KINDS: [(&str, IdKind); 2] = [("default", IdKind::Default), ("string", IdKind::String)];
 /// The greatest number of vector names that an error lists.
 const MAX_LISTED_NAMES: usize = 10;
 
@@ -73,6 +76,8 @@ pub struct CollectionConfig {
     pub expire_at_key: Option<JsonPath>,
     /// Whether field indexes make themselves (C23).
     pub field_indexes: FieldIndexes,
+    /// Which ids the points have (C21). It never changes.
+    pub ids: IdKind,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -134,6 +139,7 @@ impl CollectionConfig {
             strict_mode: None,
             expire_at_key: None,
             field_indexes: FieldIndexes::default(),
+            ids: IdKind::default(),
         }
     }
 
@@ -193,6 +199,7 @@ impl CollectionConfig {
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
         object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.field("field_indexes", self.field_indexes.chosen(), write_string);
+        object.field("ids", self.ids.chosen(), write_string);
         object.end();
         out
     }
@@ -341,6 +348,7 @@ impl CollectionConfig {
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
             "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             "field_indexes" => self.field_indexes = r.optional(FieldIndexes::parse)?.unwrap_or_default(),
+            "ids" => self.ids = r.optional(|r| choice(r, &ID_KINDS))?.unwrap_or_default(),
             _ => return Ok(false),
         }
         Ok(true)

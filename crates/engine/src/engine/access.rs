@@ -49,6 +49,7 @@ impl Access {
     pub fn parse(json: &[u8], limits: &Limits) -> Result<Access, Error> {
         let read = || -> Result<Access, Error> {
             let mut reader = Reader::new(json)?;
+            reader.ids.are_of_any = true;
             let (mut grants, mut filter) = (None, None);
             reader.object(|r, key| {
                 match key {
@@ -121,6 +122,7 @@ fn read_grants(reader: &mut Reader<'_>) -> Result<Vec<Grant>, Error> {
 pub fn filter_problem(json: &str) -> Option<String> {
     let read = || {
         let mut reader = Reader::new(json.as_bytes())?;
+        reader.ids.are_of_any = true;
         let filter = reader.in_filter(|r| Filter::parse(r, &Limits::default()))?;
         reader.finish()?;
         Ok(filter)

@@ -112,7 +112,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
             *selecting += start.elapsed();
         }
-        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
+        let shown = response::PointView { id: &point.id, payload, vectors, order_value: hit.order_value };
         write(&shown);
     }
 

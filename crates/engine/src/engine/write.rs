@@ -15,9 +15,10 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::json::{JsonBody, Watch};
+use crate::json::{IdRules, JsonBody, Watch};
 use crate::name::check_collection_name;
 use crate::scheduling::yield_to_reads;
+use crate::types::IdKind;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -69,7 +70,9 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         drop(working);
         reply(answer);
     });
-    match read(core, &request, &deadline) {
+    // Of the collection that has the name now: `enter` refuses another one.
+    let ids = core.catalog.id_kind(&request.collection);
+    match read(core, &request, ids, &deadline) {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
@@ -99,27 +102,33 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(changed.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
-            let queued = match enter(core, &request) {
+            let queued = match enter(core, &request, ids) {
                 Ok(held) => enqueue(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
                 Err(error) => Err(Box::new((reply, error))),
             };
             answer_refused(queued);
         }
         Ok((Prepared::Sync(sync), _)) => {
-            answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
+            answer_refused(source_sync::run(core, request, ids, *sync, &deadline, reply));
         }
         Err(error) => reply(Err(error)),
     }
 }
 
 /// Reads the body, with the warnings about it, as long as somebody waits for the answer: one of many filters takes seconds.
-fn read(core: &Core, request: &Request, deadline: &Deadline) -> Result<(Prepared, Vec<String>), Error> {
+fn read(
+    core: &Core,
+    request: &Request,
+    ids: IdKind,
+    deadline: &Deadline,
+) -> Result<(Prepared, Vec<String>), Error> {
     let watch = || {
         yield_to_reads();
         deadline.check()
     };
     let prepared = catch(|| {
-        let body = request.json()?.watched(Watch(&watch));
+        let ids = IdRules { kind: ids, ..IdRules::default() };
+        let body = request.json()?.watched(Watch(&watch)).with_ids(ids);
         let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
         prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
     });
@@ -270,9 +279,17 @@ fn key(update: &Update) -> &'static str {
     }
 }
 
-/// The collection that a write names, kept from deletion.
-pub(super) fn enter(core: &Core, request: &Request) -> Result<Use, Error> {
-    core.catalog.enter(&request.collection)
+/// The collection that a write names, kept from deletion. The write was read for a collection with ids of that kind.
+///
+/// # Errors
+/// `CollectionNotFound`, also where the collection was replaced meanwhile by one with other ids; `CollectionDeleted`.
+pub(super) fn enter(core: &Core, request: &Request, ids: IdKind) -> Result<Use, Error> {
+    let held = core.catalog.enter(&request.collection)?;
+    if held.entry().config.ids == ids {
+        Ok(held)
+    } else {
+        Err(Error::CollectionNotFound(request.collection.clone()))
+    }
 }
 
 /// Queues a write and becomes the collection's writer when it has none.

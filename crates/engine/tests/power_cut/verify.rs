@@ -120,6 +120,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     let model_id = |id: &PointId| match id {
         PointId::Num(number) => *number,
         PointId::Uuid(uuid) => (uuid & 0xffff_ffff_ffff) as u64,
+        PointId::Text(text) => panic!("an id that was never sent: {text:?}"),
     };
     for id in view.state.ids.keys() {
         if let PointId::Uuid(uuid) = id {

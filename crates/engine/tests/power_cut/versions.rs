@@ -24,7 +24,7 @@ pub fn of<'c>(client: &'c Client, name: &'c str) -> impl Fn(u64) -> u64 + 'c {
         let Ok(entry) = client.0.catalog().enter(name) else { return 0 };
         let Ok(collection) = entry.collection() else { return 0 };
         let id = if id < FIRST_UUID { PointId::Num(id) } else { PointId::Uuid(uuid_of(id)) };
-        collection.current_view().state.point(id).map_or(0, |(_, point)| point.version.get())
+        collection.current_view().state.point(&id).map_or(0, |(_, point)| point.version.get())
     }
 }
 

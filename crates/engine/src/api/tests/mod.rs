@@ -5,6 +5,7 @@ mod mutations;
 mod queries;
 mod reads;
 mod responses;
+mod string_ids;
 mod updates;
 
 use crate::error::Error;

@@ -196,7 +196,7 @@ fn versions_are_of_ids_alone_c25() {
         r#"{"if_version":{"1":18446744073709551615,"550E8400E29B41D4A716446655440000":3},
             "points":[2,1,"550e8400-e29b-41d4-a716-446655440000"]}"#,
     );
-    assert_eq!([1, 2].map(|id| each.of(PointId::Num(id))), [Some(u64::MAX), None]);
+    assert_eq!([1, 2].map(|id| each.of(&PointId::Num(id))), [Some(u64::MAX), None]);
     for (body, place) in [
         (r#"{"filter":{},"if_version":1}"#, "if_version: goes with points"),
         (r#"{"filter":{},"points":[1],"if_version":{"1":1}}"#, "if_version: goes with points"),

@@ -154,7 +154,7 @@ fn apply(
 fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<Change>, Error> {
     let Some(expiry) = &head.state.expiry else { return Ok(Vec::new()) };
     let due = due_points(expiry, shared.clock.now());
-    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
+    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id.clone()).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if ids.is_empty() {
         return Ok(Vec::new());

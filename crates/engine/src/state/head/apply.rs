@@ -41,14 +41,14 @@ impl Head {
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
         match change {
-            Change::Put { id, vectors, payload } => self.put(op, *id, vectors, payload),
+            Change::Put { id, vectors, payload } => self.put(op, id, vectors, payload),
             Change::Delete(ids) => {
-                for &id in ids {
+                for id in ids {
                     self.delete(op, id);
                 }
             }
             Change::SetVectors { id, vectors } => {
-                if let Some((offset, mut point)) = self.take(*id) {
+                if let Some((offset, mut point)) = self.take(id) {
                     for (field, vector) in vectors {
                         self.set_row(op, offset, &mut point, *field, Some(vector));
                     }
@@ -56,7 +56,7 @@ impl Head {
                 }
             }
             Change::DropVectors { fields, ids } => {
-                for &id in ids {
+                for id in ids {
                     if let Some((offset, mut point)) = self.take(id) {
                         for &field in fields {
                             self.set_row(op, offset, &mut point, field, None);
@@ -68,7 +68,7 @@ impl Head {
             Change::EditPayload { edit, ids } => {
                 let editing = Editing::new(edit);
                 self.refuse_certain_growth(&editing, ids, allowance)?;
-                for &id in ids {
+                for id in ids {
                     self.edit_payload(op, id, &editing, allowance)?;
                 }
             }
@@ -94,7 +94,7 @@ impl Head {
         Ok(())
     }
 
-    fn put(&mut self, op: OpNumber, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
+    fn put(&mut self, op: OpNumber, id: &PointId, vectors: &[FieldVector], payload: &[u8]) {
         let (offset, mut point) = match self.take(id) {
             Some((offset, point)) => {
                 self.reindex(offset, Some(point.payload.bytes()), Some(payload));
@@ -102,8 +102,8 @@ impl Head {
             }
             None => {
                 let rows = Rows::none(usize::from(self.positions()));
-                let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
-                let offset = self.state.add(id, point.clone());
+                let point = Point { id: id.clone(), version: op, live: true, payload: Payload::Empty, rows };
+                let offset = self.state.add(id.clone(), point.clone());
                 self.reindex(offset, None, Some(payload));
                 (offset, point)
             }
@@ -116,7 +116,7 @@ impl Head {
         self.write_back(op, offset, point);
     }
 
-    fn delete(&mut self, op: OpNumber, id: PointId) {
+    fn delete(&mut self, op: OpNumber, id: &PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
         self.reindex(offset, Some(point.payload.bytes()), None);
         for field in 0..self.positions() {
@@ -144,7 +144,7 @@ impl Head {
         // A point that is named twice grows once.
         let mut seen = HashSet::with_capacity(ids.len());
         for id in ids {
-            if let Some((_, point)) = self.state.point(*id)
+            if let Some((_, point)) = self.state.point(id)
                 && seen.insert(id)
             {
                 certain.grow(least.saturating_sub(point.payload.bytes().len() as u64))?;
@@ -156,7 +156,7 @@ impl Head {
     fn edit_payload(
         &mut self,
         op: OpNumber,
-        id: PointId,
+        id: &PointId,
         editing: &Editing<'_>,
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
@@ -181,7 +181,7 @@ impl Head {
         Ok(())
     }
 
-    fn take(&self, id: PointId) -> Option<(PointOffset, Point)> {
+    fn take(&self, id: &PointId) -> Option<(PointOffset, Point)> {
         self.state.point(id).map(|(offset, point)| (offset, point.clone()))
     }
 
