@@ -32,6 +32,7 @@ import type { OwnAddress } from './mcp-host/own-server';
 import { mcpRoutes } from './mcp-host/route';
 import { BadModel } from './models/bad-model';
 import { ConfiguredModels } from './models/configured-models';
+import { Reembedder } from './models/reembedder';
 import { LastBackup } from './operations/last-backup';
 import { reportScrub } from './operations/scrub-report';
 import { reportStart } from './operations/start-report';
@@ -352,6 +353,9 @@ function openEngine(start: Start, auth: Deferred<AuthService>, making: Promise<E
     if (!lifecycle.becomeReady(engine)) {
       return false;
     }
+    const reembedder = new Reembedder(engine);
+    reembedder.start();
+    reports.add('re-embedding', () => reembedder.close());
     reports.add('scrub report', reportScrub(engine, log));
     reports.add('health report', reportHealthIssues(engine, log));
     await openControlSocket(start, engine, store, reports);

@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where fields were added or removed. Earlier releases cannot read the log
-/// behind it.
-const VERSION: u32 = 7;
+/// Version of the format that this release writes, where a field is being embedded anew.
+const VERSION: u32 = 9;
+/// The version without that, where fields were added or removed. Releases before it cannot read the log behind it.
+const OTHER_FIELDS: u32 = 7;
 /// The version without that, where operations that came with an identity skipped points.
 const WITH_SKIPPED: u32 = 6;
 /// The version without skipped points, where another collection wrote some of the files.
@@ -91,7 +92,8 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
-            Some(_) if self.has_other_fields() => VERSION,
+            Some(_) if self.has_reembeddings() => VERSION,
+            Some(_) if self.has_other_fields() => OTHER_FIELDS,
             Some(_) if self.has_skipped() => WITH_SKIPPED,
             Some(_) if !self.writers.is_empty() => FILES_OF_OTHERS,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
@@ -136,6 +138,11 @@ impl Manifest {
     fn has_other_fields(&self) -> bool {
         let config = CollectionConfig::restore(&self.config);
         config.is_ok_and(|config| config.fields_changed() != OpNumber::NONE)
+    }
+
+    /// Whether a field is being embedded anew (C19).
+    fn has_reembeddings(&self) -> bool {
+        CollectionConfig::restore(&self.config).is_ok_and(|config| !config.reembeddings().is_empty())
     }
 
     /// Files that the manifest names.
