@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 /// Components of the vectors of the new model.
-pub const SIZE: usize = 3;
+pub const SIZE: usize = 32;
 
 /// The vector of a text.
 pub fn vector_of(text: &str) -> Vec<f32> {
