@@ -62,7 +62,12 @@ export async function reembed(config: Config, console: Console, flags: GivenFlag
     const { done, missing_texts: missing } = report;
     const without = missing === 0 ? '' : `; ${counted(missing, 'point')} without a text`;
     if (!flags.has('commit')) {
-      say(console, flags, `${counted(done, 'point')} embedded${without}. --commit puts them in place.`, outcome);
+      say(
+        console,
+        flags,
+        `${counted(done, 'point')} embedded${without}. --commit puts them in place.`,
+        outcome,
+      );
       return EXIT.success;
     }
     if (missing > 0 && !flags.has('allow-missing')) {

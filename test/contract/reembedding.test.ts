@@ -67,7 +67,9 @@ async function untilState(path: string, state: string, rest = TITLE): Promise<Js
 }
 
 const nearest = async (path: string, query: number[], body: object = {}): Promise<unknown[]> =>
-  idsOf((await server.ok('POST', `${path}/points/query`, { query, using: 'title', limit: 1, ...body })).points);
+  idsOf(
+    (await server.ok('POST', `${path}/points/query`, { query, using: 'title', limit: 1, ...body })).points,
+  );
 
 describe('C19 a re-embedding', () => {
   it('C19 embeds the texts of a vector with another model, which answers from the commit on', async () => {
@@ -111,7 +113,10 @@ describe('C19 a re-embedding', () => {
       2,
     ]);
     const kept = (await server.pointsOf(path))['8'] as Json;
-    expect(kept).toEqual({ vector: { title: newVector(texts[7]!), other: [7] }, payload: { text: texts[7] } });
+    expect(kept).toEqual({
+      vector: { title: newVector(texts[7]!), other: [7] },
+      payload: { text: texts[7] },
+    });
     expect(await server.refused('GET', path + TITLE)).toEqual([
       404,
       "Re-embedding not found: vector 'title' is not being embedded anew",
@@ -239,8 +244,13 @@ describe('C19 a re-embedding', () => {
     await begin(path, { model, size: 2 }, UNNAMED);
     expect((await untilState(path, 'ready', UNNAMED)).model).toEqual(model);
     await server.ok('POST', `${path}${UNNAMED}/commit`);
-    const found = await server.ok('POST', `${path}/points/query`, { query: newVector('aab'), with_vector: true });
-    expect(found.points).toEqual([{ id: 1, version: expect.any(Number), score: 13, vector: [2, 3], payload: { t: 'aab' } }]);
+    const found = await server.ok('POST', `${path}/points/query`, {
+      query: newVector('aab'),
+      with_vector: true,
+    });
+    expect(found.points).toEqual([
+      { id: 1, version: expect.any(Number), score: 13, vector: [2, 3], payload: { t: 'aab' } },
+    ]);
   });
 
   it('C19 refuses what cannot be embedded, and begins nothing', async () => {

@@ -43,7 +43,8 @@ fn main() -> Fallible<()> {
     std::fs::create_dir_all(&folder)?;
     let engine = Arc::new(Engine::open(Arc::new(RealDisk::open(&folder)?), Options::default())?);
     fill(&engine, Model::Old, points, dim)?;
-    let idle = p99(searched(&engine, dim, &|start: Instant| start.elapsed() >= Duration::from_secs(seconds))?);
+    let idle =
+        p99(searched(&engine, dim, &|start: Instant| start.elapsed() >= Duration::from_secs(seconds))?);
     let (meanwhile, took) = reembedded(&engine, dim)?;
     let meanwhile = p99(meanwhile);
     call(&engine, "commit_reembedding", Some(UNNAMED), Vec::new())?;
@@ -95,7 +96,8 @@ fn fill(engine: &Engine, model: Model, points: u64, dim: usize) -> Fallible<()> 
         for id in from..points.min(from + BATCH) {
             let comma = if id > from { "," } else { "" };
             let vector = numbers(&model.vector(id, dim));
-            let _ = write!(body, "{comma}{{\"id\":{id},\"vector\":{vector},\"payload\":{{\"text\":\"{id}\"}}}}");
+            let _ =
+                write!(body, "{comma}{{\"id\":{id},\"vector\":{vector},\"payload\":{{\"text\":\"{id}\"}}}}");
         }
         body.push_str("]}");
         call(engine, "upsert_points", None, body.into_bytes())?;

@@ -42,7 +42,9 @@ pub use held_back::HeldBack;
 pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use rates::{Rate, Rates, Short};
-pub use reembedding::{Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint};
+pub use reembedding::{
+    Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint,
+};
 pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use update::{Slice, not_found};

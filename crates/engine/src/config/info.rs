@@ -68,7 +68,8 @@ impl CollectionConfig {
         }
         let mut sentences: Vec<String> =
             ignored.iter().map(|place| format!("{place} has no effect in this release")).collect();
-        let finer = self.declared_fields().iter().filter(|(_, params)| params.datatype == Some(Datatype::Turbo4));
+        let finer =
+            self.declared_fields().iter().filter(|(_, params)| params.datatype == Some(Datatype::Turbo4));
         sentences.extend(finer.map(|(name, _)| match &**name {
             "" => "vectors.datatype: turbo4 is kept as float16".to_string(),
             name => format!("vectors.{name}.datatype: turbo4 is kept as float16"),

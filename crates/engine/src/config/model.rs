@@ -46,7 +46,8 @@ impl FieldModel {
 
     /// The same, with what another model says of texts where it says nothing itself.
     pub(super) fn completed_by(&self, other: Option<&FieldModel>) -> FieldModel {
-        let (text_key, required) = other.map_or((None, None), |other| (other.text_key.clone(), other.required));
+        let (text_key, required) =
+            other.map_or((None, None), |other| (other.text_key.clone(), other.required));
         FieldModel {
             text_key: self.text_key.clone().or(text_key),
             required: self.required.or(required),

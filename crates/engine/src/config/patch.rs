@@ -103,7 +103,9 @@ impl CollectionPatch {
             params.on_disk = change.on_disk.or(params.on_disk);
             if let Some(model) = &change.model {
                 if to.reembedding_of(name).is_ok() {
-                    let why = format!("the model of vector '{name}' changes by its re-embedding, which is under way");
+                    let why = format!(
+                        "the model of vector '{name}' changes by its re-embedding, which is under way"
+                    );
                     return Err(Error::ReembeddingConflict(why));
                 }
                 params.model.clone_from(model);

@@ -185,7 +185,9 @@ impl CollectionConfig {
             )));
         };
         if self.reembeddings.iter().any(|one| *one.field == *name) {
-            return Err(Error::ReembeddingConflict(format!("vector '{name}' is being embedded anew already")));
+            return Err(Error::ReembeddingConflict(format!(
+                "vector '{name}' is being embedded anew already"
+            )));
         }
         let model = asked.model.completed_by(params.model.as_ref());
         let Some(text_key) = &model.text_key else {
@@ -252,7 +254,9 @@ impl CollectionConfig {
     }
 
     /// Reads what [`write_reembeddings`](Self::write_reembeddings) wrote; the declared fields have been read.
-    pub(super) fn read_reembeddings(reader: &mut Reader<'_>) -> Result<Vec<(Reembedding, VectorParams)>, Error> {
+    pub(super) fn read_reembeddings(
+        reader: &mut Reader<'_>,
+    ) -> Result<Vec<(Reembedding, VectorParams)>, Error> {
         let mut all = Vec::new();
         reader.array(|r, _| {
             all.push(Reembedding::parse(r)?);

@@ -159,12 +159,15 @@ fn reach_of(operation: Operation) -> Reach {
         CollectionInfo | CollectionExists => Reach::Description,
         CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
         | DeleteFieldIndex | CreateVectorName | DeleteVectorName | ReembedVectors | CommitReembedding
-        | AbortReembedding | Flush | Optimize | RebuildIndex => {
-            Reach::Collection(Right::Write)
-        }
+        | AbortReembedding | Flush | Optimize | RebuildIndex => Reach::Collection(Right::Write),
         CollectionStatus | Optimizations | CollectionAliases | Reembedding => Reach::Collection(Right::Read),
         // An alias may stand for any collection.
-        CollectionClusterInfo | ChangeAliases | LinkSnapshot | AdoptFolders | ListReembeddings | NextTexts
+        CollectionClusterInfo
+        | ChangeAliases
+        | LinkSnapshot
+        | AdoptFolders
+        | ListReembeddings
+        | NextTexts
         | FillVectors => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
         | DeletePayload | ClearPayload | BatchUpdate | SyncPoints => Reach::Points(Right::Write),

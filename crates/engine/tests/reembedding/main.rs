@@ -29,7 +29,11 @@ fn filled(engine: &TestEngine, points: u64) {
     let model = json!({"name": "old", "text_key": "t", "required": true});
     let hnsw = json!({"m": 4, "ef_construct": 16, "full_scan_threshold": 10});
     let vectors = json!({"size": 2, "distance": "Euclid", "model": model});
-    engine.ok("create_collection", "c", json!({"vectors": vectors, "sparse_vectors": {"s": {}}, "hnsw_config": hnsw}));
+    engine.ok(
+        "create_collection",
+        "c",
+        json!({"vectors": vectors, "sparse_vectors": {"s": {}}, "hnsw_config": hnsw}),
+    );
     let mut random = Random(1);
     let points: Vec<Value> = (0..points)
         .map(|id| {
@@ -97,7 +101,8 @@ fn a_field_is_embedded_anew_beside_its_old_vectors_and_a_commit_puts_the_new_one
     commit(&engine, UNNAMED, false).expect("nothing is missing");
     let shows = |engine: &TestEngine| {
         for id in [0, 77, 149] {
-            let body = json!({"query": vector_of(&text(id)), "limit": 1, "model": "new", "with_vector": true});
+            let body =
+                json!({"query": vector_of(&text(id)), "limit": 1, "model": "new", "with_vector": true});
             let hit = engine.ok("query", "c", body)["points"][0].clone();
             assert_eq!((&hit["id"], &hit["version"]), (&json!(id), &json!(1)));
             assert_eq!(hit["vector"]["s"]["indices"], json!([id]));
@@ -184,11 +189,15 @@ fn points_without_a_text_keep_a_commit_from_happening_unless_that_is_allowed_c19
     embed_all(&engine, UNNAMED, 64);
     let now = report(&engine, UNNAMED);
     assert_eq!((&now["state"], &now["missing_texts"]), (&json!("ready"), &json!(3)));
-    assert_eq!(commit(&engine, UNNAMED, false).expect_err("texts are missing").code(), "reembedding_conflict");
+    assert_eq!(
+        commit(&engine, UNNAMED, false).expect_err("texts are missing").code(),
+        "reembedding_conflict"
+    );
     engine.ok("set_payload", "c", json!({"points": [2], "payload": {"t": "late"}}));
     assert_eq!(embed_all(&engine, UNNAMED, 64), 1, "a text that comes later is embedded");
     commit(&engine, UNNAMED, true).expect("it is allowed");
-    let has = |id: u64| engine.ok("get_point", "c", json!({"ids": [id], "with_vector": true}))["vector"].clone();
+    let has =
+        |id: u64| engine.ok("get_point", "c", json!({"ids": [id], "with_vector": true}))["vector"].clone();
     assert_eq!(has(0).get(""), None);
     assert_ne!(has(2).get(""), None);
 }

@@ -50,6 +50,8 @@ export interface CollectionInfo {
   readonly size?: { readonly memory_bytes: number; readonly disk_bytes: number } | null;
   /** The path of the value that says when a point expires (C17). */
   readonly expire_at_key?: string;
+  /** The vectors that are being embedded anew, with the points that are done and all; absent where there is none (C19). */
+  readonly reembeddings?: Readonly<Record<string, { readonly done: number; readonly total: number }>>;
   readonly config: {
     readonly params: {
       readonly vectors?: DenseParams | Readonly<Record<string, DenseParams>>;

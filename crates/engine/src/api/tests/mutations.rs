@@ -35,6 +35,12 @@ fn valid_bodies() -> Vec<(&'static str, Value)> {
         ),
         ("sync_points", json!({"scope": {}, "all": true, "hash_key": "k", "points": [], "model": "m"})),
         ("plan_sync", json!({"scope": filter, "hash_key": "k.l[0]", "points": [{"id": 1, "hash": 7}]})),
+        ("commit_reembedding", json!({"allow_missing": true})),
+        ("next_texts", json!({"limit": 3, "error": "why"})),
+        (
+            "fill_vectors",
+            json!({"begun": 1, "points": [{"at": 3, "input": {"text": "a", "model": "qdrant/bm25"}}]}),
+        ),
         ("update_vectors", json!({"points": [{"id": 1, "vector": {"a": [1]}}]})),
         ("delete_vectors", json!({"vector": ["a"], "filter": filter})),
         ("delete_points", json!({"points": [1, "550e8400-e29b-41d4-a716-446655440000"]})),

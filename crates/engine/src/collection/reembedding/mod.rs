@@ -9,5 +9,5 @@ mod progress;
 
 pub use filling::{Ending, Filling, NewVector};
 pub(super) use filling::{check_complete, filled};
-pub use progress::{NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint};
 pub(super) use progress::Progresses;
+pub use progress::{NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint};

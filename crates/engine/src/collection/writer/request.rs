@@ -1,8 +1,8 @@
 //! A write, and the answer to it.
 
 use crate::change::Skipped;
-use crate::collection::update::{Resolution, Update};
 use crate::collection::reembedding::{Ending, Filling};
+use crate::collection::update::{Resolution, Update};
 use crate::config::{CollectionPatch, NewField, NewReembedding};
 use crate::deadline::Deadline;
 use crate::error::Error;
