@@ -1,11 +1,9 @@
 //! What embeds in place of the server: a model that makes a vector of a text by arithmetic, and its worker.
 
-use super::common::{Random, TestEngine, request, result_of};
-use kithdb_engine::engine::Request;
+use super::common::{Random, TestEngine};
 use kithdb_engine::error::Error;
 use kithdb_engine::insert_vectors;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 
 /// Components of the vectors of the new model.
 pub const SIZE: usize = 32;
@@ -47,17 +45,7 @@ fn execute(
     target: Option<&str>,
     body: Vec<u8>,
 ) -> Result<Value, Error> {
-    let answer = Arc::new(Mutex::new(None));
-    let slot = Arc::clone(&answer);
-    let request = Request {
-        target: target.map(str::to_string),
-        body: Box::new(body),
-        gives_out_texts: true,
-        ..request(operation, "c", &Value::Null)
-    };
-    engine.client().0.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
-    let result = answer.lock().unwrap().take();
-    result.expect("answered before it returns").map(|envelope| result_of(&envelope))
+    engine.client().call_with_texts(operation, "c", target, body)
 }
 
 /// Texts that were given out, and wait for their vectors.

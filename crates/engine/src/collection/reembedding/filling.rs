@@ -9,6 +9,9 @@ use crate::state::State;
 use crate::types::{OpNumber, PointOffset};
 use crate::vectors::VectorValue;
 
+/// Points whose texts a refused commit looks for, at most: it holds the writer up.
+const LOOKED_THROUGH: u64 = 10_000;
+
 /// Vectors of texts that were given out.
 #[derive(Clone, Debug)]
 pub struct Filling {
@@ -96,12 +99,16 @@ pub(in crate::collection) fn check_complete(state: &State, name: &str) -> Result
     if lacking.is_empty() {
         return Ok(());
     }
-    let has_text = |at: &PointOffset| reembedding.text(state.at(*at).payload.bytes()).is_some();
-    let waiting = lacking.iter().filter(has_text).count() as u64;
-    let missing = lacking.len() - waiting;
+    let what = if lacking.len() > LOOKED_THROUGH {
+        format!("{} points have no new vector yet", lacking.len())
+    } else {
+        let has_text = |at: &PointOffset| reembedding.text(state.at(*at).payload.bytes()).is_some();
+        let waiting = lacking.iter().filter(has_text).count() as u64;
+        let missing = lacking.len() - waiting;
+        let key = &reembedding.text_key;
+        format!("{missing} points have no text at '{key}', and {waiting} texts are not embedded yet")
+    };
     Err(Error::ReembeddingConflict(format!(
-        "vector '{name}': {missing} points have no text at '{}', and {waiting} texts are not embedded yet: with \
-         allow_missing these points are left without the vector",
-        reembedding.text_key
+        "vector '{name}': {what}: with allow_missing these points are left without the vector"
     )))
 }
