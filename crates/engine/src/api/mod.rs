@@ -33,7 +33,7 @@ mod vector;
 
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
-pub use reembedding::{commit_reembedding, fill_vectors, next_texts, reembed_vectors};
+pub use reembedding::{ReembedRequest, commit_reembedding, fill_vectors, next_texts, reembed_vectors};
 pub use source_sync::{SyncPart, SyncRequest};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 

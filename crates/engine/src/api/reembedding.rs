@@ -14,46 +14,77 @@ use crate::types::{OpNumber, PointOffset, TextInput};
 /// The text whose vector says how long those of a model are.
 const TRIAL: &str = "text";
 
-/// `POST …/vectors/{name}/reembed`.
-///
-/// # Errors
-/// `BadRequest` or `MissingField` that names the place; `VectorsWanted` for a text with which the model is tried.
-pub fn reembed_vectors(body: &(impl RequestBody + ?Sized)) -> Result<NewReembedding> {
-    let read = body::parse(body, read_new)?;
-    let New { model, size, rate, vector } = read;
-    if is_built_in(&model.name) {
-        return Err(Error::bad(format!("model: {} makes sparse vectors, expected dense ones", Bm25::NAME)));
-    }
-    if !body.gives_out_texts() {
-        let (name, known) = (shorten(&model.name), Bm25::NAME);
-        return Err(Error::bad(format!("model: unknown model '{name}', expected {known}")));
-    }
-    let Some(got) = vector else {
-        let at = body.bytes().iter().rposition(|byte| *byte == b'}').unwrap_or_default();
-        let (model, text) = (model.name.into_string(), TRIAL.to_string());
-        return Err(Error::VectorsWanted(vec![TextInput { place: String::new(), model, text, at }]));
-    };
-    if got > MAX_VECTOR_SIZE || size.is_some_and(|size| size != got) {
-        let expected = size.map_or(format!("at most {MAX_VECTOR_SIZE}"), |size| size.to_string());
-        let name = &model.name;
-        return Err(Error::bad(format!(
-            "size: expected vectors of {expected} components, and the model '{name}' makes {got}"
-        )));
-    }
-    Ok(NewReembedding { model, size: got, rate })
-}
-
-/// The fields of such a body.
-struct New {
+/// What is asked for, before the model was tried.
+#[derive(Clone, Debug)]
+pub struct ReembedRequest {
     model: FieldModel,
     size: Option<usize>,
     rate: Option<u64>,
     /// Components of the vector with which the model was tried.
-    vector: Option<usize>,
+    tried: Option<usize>,
+    /// Whether models that are not built in can be asked.
+    gives_out_texts: bool,
+    /// The byte of the body before which that vector is to be put.
+    end: usize,
 }
 
-fn read_new(reader: &mut Reader<'_>) -> Result<New> {
-    let (mut model, mut size, mut rate, mut vector) = (None, None, None, None);
+/// `POST …/vectors/{name}/reembed`.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn reembed_vectors(body: &(impl RequestBody + ?Sized)) -> Result<ReembedRequest> {
+    let end = body.bytes().iter().rposition(|byte| *byte == b'}').unwrap_or_default();
+    let asked = body::parse(body, read_new)?;
+    Ok(ReembedRequest { gives_out_texts: body.gives_out_texts(), end, ..asked })
+}
+
+impl ReembedRequest {
+    /// Whether the model was tried.
+    pub fn is_tried(&self) -> bool {
+        self.tried.is_some()
+    }
+
+    /// The same with the size that was asked for, or any.
+    pub fn untried(&self) -> NewReembedding {
+        NewReembedding { model: self.model.clone(), size: self.size.unwrap_or(1), rate: self.rate }
+    }
+
+    /// The re-embedding, where the model was tried.
+    ///
+    /// # Errors
+    /// `VectorsWanted` for a text with which it is tried; `BadRequest` for a model that cannot be asked, or makes vectors of
+    /// another size.
+    pub fn tried(self) -> Result<NewReembedding> {
+        let name = &self.model.name;
+        if is_built_in(name) {
+            let why = format!("model: {} makes sparse vectors, expected dense ones", Bm25::NAME);
+            return Err(Error::bad(why));
+        }
+        if !self.gives_out_texts {
+            let (name, known) = (shorten(name), Bm25::NAME);
+            return Err(Error::bad(format!("model: unknown model '{name}', expected {known}")));
+        }
+        let Some(got) = self.tried else {
+            let (model, text) = (name.to_string(), TRIAL.to_string());
+            return Err(Error::VectorsWanted(vec![TextInput {
+                place: String::new(),
+                model,
+                text,
+                at: self.end,
+            }]));
+        };
+        if got > MAX_VECTOR_SIZE || self.size.is_some_and(|size| size != got) {
+            let expected = self.size.map_or(format!("at most {MAX_VECTOR_SIZE}"), |size| size.to_string());
+            return Err(Error::bad(format!(
+                "size: expected vectors of {expected} components, and the model '{name}' makes {got}"
+            )));
+        }
+        Ok(NewReembedding { size: got, ..self.untried() })
+    }
+}
+
+fn read_new(reader: &mut Reader<'_>) -> Result<ReembedRequest> {
+    let (mut model, mut size, mut rate, mut tried) = (None, None, None, None);
     reader.object(|r, key| {
         match key {
             "model" => model = r.optional(FieldModel::parse_or_name)?,
@@ -61,13 +92,14 @@ fn read_new(reader: &mut Reader<'_>) -> Result<New> {
             "rate" => rate = read_rate(r)?,
             // Put in by whoever took the text out.
             "vector" if r.marked().is_some() => {
-                vector = r.optional(read_components)?.map(|components| components.len());
+                tried = r.optional(read_components)?.map(|components| components.len());
             }
             _ => r.unknown_in_body()?,
         }
         Ok(())
     })?;
-    Ok(New { model: model.ok_or_else(|| reader.missing("model"))?, size, rate, vector })
+    let model = model.ok_or_else(|| reader.missing("model"))?;
+    Ok(ReembedRequest { model, size, rate, tried, gives_out_texts: false, end: 0 })
 }
 
 /// `POST …/vectors/{name}/reembed/commit`.

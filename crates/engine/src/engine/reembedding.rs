@@ -1,9 +1,12 @@
 //! Reads about fields that are being embedded anew (C19): reports for clients, and texts for the worker of this process.
 
-use super::Request;
+use super::access::Right;
 use super::read::Read;
-use crate::api::{self, summaries};
+use super::{Core, Request};
+use crate::api::{self, BodyWithWarnings, summaries};
+use crate::config::NewReembedding;
 use crate::error::Error;
+use crate::types::OpNumber;
 
 /// Stands in a path for the unnamed vector. No other vector can have such a name.
 const UNNAMED: &str = "\"\"";
@@ -14,6 +17,29 @@ pub(super) fn embedded_field(request: &Request) -> &str {
         None | Some(UNNAMED) => "",
         Some(name) => name,
     }
+}
+
+/// Reads a request that begins a re-embedding. Whether it can begin is seen before the model is tried.
+pub(super) fn beginning(
+    core: &Core,
+    request: &Request,
+    sent: &BodyWithWarnings<'_>,
+) -> Result<Box<NewReembedding>, Error> {
+    let asked = api::reembed_vectors(sent)?;
+    if !asked.is_tried() {
+        let held = core.catalog.enter(&request.collection)?;
+        // The path may have named it by an alias.
+        if let Some(access) = &request.access {
+            access.check(&held.entry().name, Right::Write)?;
+        }
+        let state = &held.collection()?.view().state;
+        // A repeat only needs its answer.
+        if request.identity.is_some_and(|call| state.operations.number_of(call.id).is_some()) {
+            return Ok(Box::new(asked.untried()));
+        }
+        state.config.with_reembedding(OpNumber::NONE, embedded_field(request), &asked.untried())?;
+    }
+    asked.tried().map(Box::new)
 }
 
 impl Read<'_> {

@@ -1,7 +1,7 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::access::Right;
-use super::reembedding::embedded_field;
+use super::reembedding::{beginning, embedded_field};
 use super::source_sync;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
@@ -234,7 +234,7 @@ fn prepare(
             Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
         }
         Operation::ReembedVectors => {
-            let (name, asked) = (embedded_field(request).into(), Box::new(api::reembed_vectors(sent)?));
+            let (name, asked) = (embedded_field(request).into(), beginning(core, request, sent)?);
             Prepared::Collection(Write::BeginReembedding { name, asked, points: 0 }, Shape::Update)
         }
         Operation::CommitReembedding => {

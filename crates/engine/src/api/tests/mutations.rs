@@ -35,6 +35,8 @@ fn valid_bodies() -> Vec<(&'static str, Value)> {
         ),
         ("sync_points", json!({"scope": {}, "all": true, "hash_key": "k", "points": [], "model": "m"})),
         ("plan_sync", json!({"scope": filter, "hash_key": "k.l[0]", "points": [{"id": 1, "hash": 7}]})),
+        ("reembed_vectors", json!({"model": {"name": "m", "text_key": "a.b"}, "size": 3, "rate": 10})),
+        ("reembed_vectors", json!({"model": "m"})),
         ("commit_reembedding", json!({"allow_missing": true})),
         ("next_texts", json!({"limit": 3, "error": "why"})),
         (

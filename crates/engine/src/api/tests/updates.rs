@@ -284,8 +284,6 @@ fn what_is_wrong_with_a_re_embedding_is_named_c19() {
         ("reembed_vectors", r#"{"model":"m","size":0}"#, "size: value 0 invalid"),
         ("reembed_vectors", r#"{"model":"m","rate":0}"#, "rate"),
         ("reembed_vectors", r#"{"model":"m","vector":[1]}"#, "vector"),
-        ("reembed_vectors", r#"{"model":"m"}"#, "unknown model 'm'"),
-        ("reembed_vectors", r#"{"model":"Qdrant/BM25"}"#, "sparse"),
         ("commit_reembedding", r#"{"allow_missing":1}"#, "allow_missing"),
         ("next_texts", r#"{"limit":0}"#, "limit"),
         ("next_texts", "{}", "limit"),
