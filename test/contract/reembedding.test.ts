@@ -6,6 +6,7 @@ import { ContractServer, idsOf, type Json } from './contract-server';
 let endpoint: FakeEndpoint;
 let server: ContractServer;
 let made = 0;
+let round = 0;
 
 /** The new vector of a text: two components. */
 const newVector = (text: string): number[] => [text.split('a').length - 1, text.length];
@@ -23,6 +24,7 @@ afterAll(async () => {
   await endpoint.stop();
 });
 beforeEach(() => {
+  round += 1;
   endpoint.forget();
   endpoint.answer = (response, { input }) => {
     sendJson(response, 200, embeddings(input, newVector));
@@ -31,8 +33,8 @@ beforeEach(() => {
 
 const OLD = { name: 'old', text_key: 'text' };
 
-/** Texts of which each has another number of the letter a. */
-const textOf = (id: number): string => `${'a'.repeat(id)}${'b'.repeat(40 - id)}`;
+/** Texts of which each has another number of the letter a; those of each test are others, so that none is in the cache. */
+const textOf = (id: number): string => `${'a'.repeat(id)}${'b'.repeat(40 - id)} ${String(round)}`;
 
 const TITLE = '/vectors/title/reembed';
 /** The unnamed vector has two quotes in the path. */
