@@ -495,6 +495,55 @@ export interface components {
       /** @description Whether a request has to name the model of its vectors. */
       required?: boolean | null;
     } | null;
+    /** @description A model, or its name alone. Text key and `required` that are left out stay as they are. */
+    NewModel: string | components['schemas']['FieldModel'];
+    /** @description By which model a vector is embedded anew. */
+    ReembedRequest: {
+      model: components['schemas']['NewModel'];
+      /** @description Components that the vectors of the model must have; any number when absent. */
+      size?: number | null;
+      /** @description Texts that are embedded in a second, at most; as many as the model takes when absent. */
+      rate?: number | null;
+    };
+    /** @description Whether points may be left without a vector. */
+    CommitReembedding: {
+      /** @description Also while points have no new vector; these have none afterwards. */
+      allow_missing?: boolean | null;
+    };
+    /** @description How far a re-embedding is. */
+    Reembedding: {
+      model: components['schemas']['FieldModel'];
+      /** @description Components of the new vectors. */
+      size: number;
+      /** @description Texts a second at most; absent where there is no limit. */
+      rate?: number;
+      /**
+       * @description `waiting`: no process with the data embeds. `running`: texts are being embedded. `retrying`: the model failed, and is asked again after a pause. `ready`: every text has its new vector.
+       * @enum {unknown}
+       */
+      state: 'waiting' | 'running' | 'retrying' | 'ready';
+      /** @description Points that have a new vector. */
+      done: number;
+      /** @description Points that have a vector. */
+      total: number;
+      /** @description Points that were found to have no text at the text key. */
+      missing_texts: number;
+      /** @description Seconds that the rest will take; null where that is not known yet. */
+      eta_seconds: number | null;
+      /** @description Why the model failed; only where it is asked again. */
+      error?: string;
+    };
+    /** @description The envelope of how far a re-embedding is. */
+    ReembeddingAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['Reembedding'];
+    };
     /** @description The model of the request's vectors that are no texts, or an object from vector field to model. */
     NamedModels:
       | string
@@ -762,6 +811,15 @@ export interface components {
       /** @description The declared models by vector field; absent where there is none. */
       vector_models?: {
         [key: string]: components['schemas']['FieldModel'];
+      };
+      /** @description The vectors that are being embedded anew; absent where there is none. */
+      reembeddings?: {
+        [key: string]: {
+          /** @description Points that have a new vector. */
+          done: number;
+          /** @description Points that have a vector. */
+          total: number;
+        };
       };
       /** @description The settings with their effective values. */
       config: {

@@ -89,6 +89,10 @@ export const collectionRoutes: readonly EngineRoute[] = [
   },
   vectorName('PUT', 'create_vector_name'),
   vectorName('DELETE', 'delete_vector_name'),
+  { ...reembedding('POST', '', 'reembed_vectors'), success: 202 },
+  reembedding('GET', '', 'reembedding'),
+  reembedding('POST', '/commit', 'commit_reembedding'),
+  reembedding('POST', '/abort', 'abort_reembedding'),
   about('/cluster', 'collection_cluster_info', 'server'),
   about('/optimizations', 'optimizations', 'collection'),
 ];
@@ -129,6 +133,22 @@ function vectorName(method: 'PUT' | 'DELETE', operation: Operation): EngineRoute
     body: method === 'PUT',
     target: 'vector_name',
     failed,
+  };
+}
+
+/** The re-embedding of a vector field (C19). */
+function reembedding(method: 'GET' | 'POST', rest: string, operation: Operation): EngineRoute {
+  return {
+    kind: 'engine',
+    method,
+    path: `/collections/:collection_name/vectors/:vector_name/reembed${rest}`,
+    permission: method === 'GET' ? 'read' : 'write',
+    reach: 'collection',
+    operation,
+    parameters: method === 'GET' ? 'collection' : 'write',
+    body: operation === 'reembed_vectors' || operation === 'commit_reembedding',
+    target: 'vector_name',
+    failed: 'Re-embedding failed',
   };
 }
 

@@ -5,6 +5,7 @@ import type { Deferred } from '../http/deferred';
 import { StartError } from '../http/listen';
 import { BadModel } from '../models/bad-model';
 import { ConfiguredModels } from '../models/configured-models';
+import { Reembedder } from '../models/reembedder';
 import { reportHealthIssues } from '../operations/health-report';
 import { reportScrub } from '../operations/scrub-report';
 import { CleanUp } from '../process/clean-up';
@@ -93,6 +94,9 @@ export function openEngine(
     if (!lifecycle.becomeReady(engine)) {
       return false;
     }
+    const reembedder = new Reembedder(engine);
+    reembedder.start();
+    reports.add('re-embedding', () => reembedder.close());
     reports.add('scrub report', reportScrub(engine, log));
     reports.add('health report', reportHealthIssues(engine, log));
     await openControlSocket(start, engine, store, reports);

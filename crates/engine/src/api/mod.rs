@@ -16,6 +16,7 @@ mod page;
 mod query;
 mod query_kind;
 mod recommend;
+mod reembedding;
 pub mod response;
 mod search;
 mod search_params;
@@ -32,6 +33,7 @@ mod vector;
 
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
+pub use reembedding::{ReembedRequest, commit_reembedding, fill_vectors, next_texts, reembed_vectors};
 pub use source_sync::{SyncPart, SyncRequest};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 

@@ -411,6 +411,8 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
     /// Those that the engine made by itself (C23).
     pub auto_indexes: &'i [FieldIndexInfo<'i>],
+    /// The vector fields that are being embedded anew (C19), with the points that are done and all.
+    pub reembeddings: &'i [(&'i str, u64, u64)],
     /// The recall of its searches, where it is known.
     pub recall_estimate: Option<RecallEstimate>,
     /// Bytes in memory, maps left out, and in its files; not shown to a caller with a filter.
@@ -450,11 +452,27 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     }
     write_size(object.key("size"), info.bytes);
     write_models(&mut object, info.config);
+    write_reembeddings(&mut object, info.reembeddings);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.field("field_indexes", info.config.field_indexes.chosen(), write_string);
     object.field("ids", info.config.ids.chosen(), write_string);
     write_auto_indexes(&mut object, info.auto_indexes);
     object.end();
+}
+
+/// Appends how far re-embeddings are, where there are any (C19).
+fn write_reembeddings(object: &mut ObjectWriter<'_>, reembeddings: &[(&str, u64, u64)]) {
+    if reembeddings.is_empty() {
+        return;
+    }
+    let mut list = ObjectWriter::start(object.key("reembeddings"));
+    for (field, done, total) in reembeddings {
+        let mut entry = ObjectWriter::start(list.key(field));
+        write_u64(entry.key("done"), *done);
+        write_u64(entry.key("total"), *total);
+        entry.end();
+    }
+    list.end();
 }
 
 /// Appends the automatic indexes, where there are any (C23). They have no parameters.
@@ -493,7 +511,7 @@ fn write_estimate(out: &mut Vec<u8>, estimate: &RecallEstimate) {
 /// Appends the declared models by field, where there are any (C19). They are not in the configuration, whose unknown fields
 /// clients refuse.
 fn write_models(object: &mut ObjectWriter<'_>, config: &CollectionConfig) {
-    let names = (0..config.positions()).map(|position| config.name_at(position));
+    let names = config.declared_positions().map(|position| config.name_at(position));
     let mut declared = names.filter_map(|name| Some((name, config.model_of(name)?))).peekable();
     if declared.peek().is_some() {
         let mut models = ObjectWriter::start(object.key("vector_models"));

@@ -42,6 +42,13 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             6 => Change::CreateIndex { path: input.path()?, schema: input.bytes()?.into() },
             7 => Change::DropIndex(input.path()?),
             8 => Change::SetConfig(input.bytes()?.into()),
+            12 => {
+                let field = u16::from_le_bytes(input.array()?);
+                let vectors = (0..input.len()?)
+                    .map(|_| Ok((input.id()?, input.components()?)))
+                    .collect::<Result<_, Undecodable>>()?;
+                Change::FillVectors { field, vectors }
+            }
             20 => Change::Skipped(input.skipped()?),
             11 => Change::SetFields(input.bytes()?.into()),
             _ => return Err(Undecodable),

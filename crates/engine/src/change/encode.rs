@@ -59,6 +59,15 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
                 out.push(20);
                 put_skipped(out, skipped);
             }
+            Change::FillVectors { field, vectors } => {
+                out.push(12);
+                out.extend_from_slice(&field.to_le_bytes());
+                put_len(out, vectors.len());
+                for (id, components) in vectors {
+                    put_id(out, *id);
+                    put_components(out, components);
+                }
+            }
             Change::SetFields(config) => {
                 out.push(11);
                 put_bytes(out, config);
@@ -75,6 +84,9 @@ fn usual_len(change: &Change) -> usize {
         Change::Put { vectors, payload, .. } => {
             let vectors = vectors.iter().map(|(_, vector)| AROUND + vector.bytes());
             AROUND + vectors.sum::<usize>() + payload.len()
+        }
+        Change::FillVectors { vectors, .. } => {
+            vectors.iter().map(|(_, components)| AROUND + 4 * components.len()).sum()
         }
         _ => AROUND,
     }

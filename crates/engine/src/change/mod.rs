@@ -69,6 +69,13 @@ pub enum Change {
     SetConfig(Box<[u8]>),
     /// Changes nothing: what an update of the record left alone, for the answer to a repeat of the call.
     Skipped(Skipped),
+    /// Vectors of a re-embedding, which are put beside those of points that exist. The versions of these stay.
+    FillVectors {
+        /// Position of the shadow.
+        field: u16,
+        /// Points and their vectors.
+        vectors: Vec<(PointId, Vec<f32>)>,
+    },
     /// Replace the configuration by one with a field more or less. Positions in later changes are those of this one.
     SetFields(Box<[u8]>),
 }
@@ -114,6 +121,7 @@ impl Change {
             Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
                 ids.len()
             }
+            Change::FillVectors { vectors, .. } => vectors.len(),
             Change::CreateIndex { .. }
             | Change::DropIndex(_)
             | Change::SetConfig(_)
@@ -235,6 +243,7 @@ mod tests {
             Change::Delete([1, 30, 31, 256].map(|len| text(len)).into()),
             Change::Put { id: text(40), vectors: vec![], payload: (*b"{}").into() },
             Change::SetFields((*b"{}").into()),
+            Change::FillVectors { field: 1, vectors: vec![(PointId::Num(7), vec![0.25, -1.0])] },
         ]
     }
 

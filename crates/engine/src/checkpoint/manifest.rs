@@ -15,8 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where ids are strings.
-const VERSION: u32 = 8;
+/// Version of the format that this release writes, where a field is being embedded anew.
+const VERSION: u32 = 9;
+/// The version without that, where ids are strings.
+const WITH_STRING_IDS: u32 = 8;
 /// The version without them, where fields were added or removed. Earlier releases cannot read the log behind it.
 const WITH_OTHER_FIELDS: u32 = 7;
 /// The version without that, where operations that came with an identity skipped points.
@@ -94,7 +96,8 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
-            Some(_) if self.has_string_ids() => VERSION,
+            Some(_) if self.has_reembeddings() => VERSION,
+            Some(_) if self.has_string_ids() => WITH_STRING_IDS,
             Some(_) if self.has_other_fields() => WITH_OTHER_FIELDS,
             Some(_) if self.has_skipped() => WITH_SKIPPED,
             Some(_) if !self.writers.is_empty() => FILES_OF_OTHERS,
@@ -145,6 +148,11 @@ impl Manifest {
     /// Whether ids are strings.
     fn has_string_ids(&self) -> bool {
         CollectionConfig::restore(&self.config).is_ok_and(|config| config.ids == IdKind::String)
+    }
+
+    /// Whether a field is being embedded anew (C19).
+    fn has_reembeddings(&self) -> bool {
+        CollectionConfig::restore(&self.config).is_ok_and(|config| !config.reembeddings().is_empty())
     }
 
     /// Files that the manifest names.

@@ -160,12 +160,17 @@ fn reach_of(operation: Operation) -> Reach {
         ListCollections | ListAliases => Reach::List,
         CollectionInfo | CollectionExists => Reach::Description,
         CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
-        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | Flush | Optimize | RebuildIndex => {
-            Reach::Collection(Right::Write)
-        }
-        CollectionStatus | Optimizations | CollectionAliases => Reach::Collection(Right::Read),
+        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | ReembedVectors | CommitReembedding
+        | AbortReembedding | Flush | Optimize | RebuildIndex => Reach::Collection(Right::Write),
+        CollectionStatus | Optimizations | CollectionAliases | Reembedding => Reach::Collection(Right::Read),
         // An alias may stand for any collection.
-        CollectionClusterInfo | ChangeAliases | LinkSnapshot | AdoptFolders => Reach::Server,
+        CollectionClusterInfo
+        | ChangeAliases
+        | LinkSnapshot
+        | AdoptFolders
+        | ListReembeddings
+        | NextTexts
+        | FillVectors => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
         | DeletePayload | ClearPayload | BatchUpdate | SyncPoints => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count

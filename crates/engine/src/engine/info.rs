@@ -4,6 +4,7 @@ use super::Operation;
 use crate::api::{response, summaries};
 use crate::catalog::Entry;
 use crate::collection::{AutoIndex, Collection, View};
+use crate::config::Reembedding;
 use crate::faults::PlantedFault;
 use crate::payload::FieldSchema;
 use crate::query::calibrating::estimate;
@@ -42,7 +43,8 @@ impl State {
         let task_failure = collection.task_failure();
         let view = collection.current_view();
         let indexed = collection.indexed_vectors();
-        let dense = view.fields.iter().map(|table| table.vectors());
+        let declared = view.state.config.declared_fields().len();
+        let dense = view.fields.iter().take(declared).map(|table| table.vectors());
         let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
         State {
             status: status(collection, fault.is_some(), task_failure.is_some()),
@@ -72,6 +74,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
             config: &config,
             indexes: &[],
             auto_indexes: &[],
+            reembeddings: &[],
             recall_estimate: None,
             bytes: None,
         };
@@ -84,6 +87,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     let view = collection.current_view();
     let (declared, automatic) = field_indexes(&view, hides_counts);
     let (declared, automatic) = (shown(&declared), shown(&automatic));
+    let reembeddings = if hides_counts { Vec::new() } else { reembeddings(collection, &view) };
     let info = response::CollectionInfo {
         status: status(collection, fault.is_some(), task_failure.is_some()),
         fault: fault.as_deref().or(task_failure.as_deref().map(|_| TASK_FAILURE)),
@@ -93,10 +97,20 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
         config: &view.state.config,
         indexes: &declared,
         auto_indexes: &automatic,
+        reembeddings: &reembeddings,
         recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
         bytes: (!hides_counts).then(|| (collection.memory().resident(), collection.disk_bytes())),
     };
     response::write_collection_info(out, &info);
+}
+
+/// The vector fields that are being embedded anew, with the points that are done and all.
+fn reembeddings<'v>(collection: &Collection, view: &'v View) -> Vec<(&'v str, u64, u64)> {
+    let report = |of: &'v Reembedding| {
+        let report = collection.report_of(view, of);
+        (&*of.field, report.done, report.total)
+    };
+    view.state.config.reembeddings().iter().map(report).collect()
 }
 
 /// A field index as its path and its definition say, and the points that have something in it.

@@ -25,6 +25,7 @@ mod pool;
 mod profile;
 mod projections;
 mod read;
+mod reembedding;
 mod report;
 mod scrub;
 mod search;

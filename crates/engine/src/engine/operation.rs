@@ -54,6 +54,16 @@ pub enum Operation {
     ProjectPoints,
     SyncPoints,
     PlanSync,
+    ReembedVectors,
+    Reembedding,
+    CommitReembedding,
+    AbortReembedding,
+    /// Of the worker of a process that embeds, not of an endpoint: which fields are being embedded anew.
+    ListReembeddings,
+    /// The same: the next texts of a field.
+    NextTexts,
+    /// The same: their vectors.
+    FillVectors,
     /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
     LinkSnapshot,
     /// The same for collections that are made of such folders.
@@ -61,7 +71,7 @@ pub enum Operation {
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 52] = [
+const NAMES: [(Operation, &str, &str); 59] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -112,6 +122,13 @@ const NAMES: [(Operation, &str, &str); 52] = [
     (Operation::ProjectPoints, "project_points", "Projection"),
     (Operation::SyncPoints, "sync_points", "Sync"),
     (Operation::PlanSync, "plan_sync", "Sync plan"),
+    (Operation::ReembedVectors, "reembed_vectors", "Re-embedding"),
+    (Operation::Reembedding, "reembedding", "Re-embedding"),
+    (Operation::CommitReembedding, "commit_reembedding", "Commit of a re-embedding"),
+    (Operation::AbortReembedding, "abort_reembedding", "Abort of a re-embedding"),
+    (Operation::ListReembeddings, "list_reembeddings", "Re-embeddings"),
+    (Operation::NextTexts, "next_texts", "Texts to embed"),
+    (Operation::FillVectors, "fill_vectors", "New vectors"),
     (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
     (Operation::AdoptFolders, "adopt_folders", "Recovery"),
 ];
@@ -166,6 +183,10 @@ impl Operation {
                 | CloneCollection
                 | CreateVectorName
                 | DeleteVectorName
+                | ReembedVectors
+                | CommitReembedding
+                | AbortReembedding
+                | FillVectors
                 | AdoptFolders
         )
     }
@@ -206,6 +227,8 @@ impl Operation {
                 | CollectionStatus
                 | CollectionClusterInfo
                 | Optimizations
+                | Reembedding
+                | ListReembeddings
                 | ListAliases
                 | CollectionAliases
         );

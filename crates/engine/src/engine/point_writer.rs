@@ -123,7 +123,8 @@ impl<'a, 'd> PointWriter<'a, 'd> {
             VectorSelector::All => true,
             VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
         };
-        (0..config.positions())
+        config
+            .declared_positions()
             .map(|position| (config.name_at(position), position))
             .filter(|(name, _)| wanted(name))
             .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))

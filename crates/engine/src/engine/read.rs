@@ -122,6 +122,9 @@ impl Read<'_> {
             Operation::MatrixPairs | Operation::MatrixOffsets => self.matrix()?,
             Operation::ProjectPoints => self.project()?,
             Operation::PlanSync => self.plan_sync()?,
+            Operation::Reembedding => self.reembedding()?,
+            Operation::ListReembeddings => self.list_reembeddings(),
+            Operation::NextTexts => self.next_texts()?,
             Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
                 let held = self.enter()?;
                 info::write_part(self.out, self.request.operation, held.entry());

@@ -143,8 +143,12 @@ fn read_request(endpoint: u8, body: &JsonBody<'_>) -> Result<(), Error> {
         24 => api::search_groups(body, limits).map(drop),
         25 => api::recommend_groups(body, limits).map(drop),
         26 => api::change_aliases(body, limits).map(drop),
-        // The last place: a plan, or else a sync.
-        27 => api::plan_sync(body, limits).map(drop).or_else(|_| api::sync_points(body, limits).map(drop)),
+        // The last place: a plan, or else a sync, or what a worker sends.
+        27 => api::plan_sync(body, limits)
+            .map(drop)
+            .or_else(|_| api::sync_points(body, limits).map(drop))
+            .or_else(|_| api::fill_vectors(body).map(drop))
+            .or_else(|_| api::reembed_vectors(body).map(drop)),
         _ => text().map_or(Ok(()), |text| api::path_field(text).map(drop)),
     }
 }

@@ -231,6 +231,11 @@ impl State {
         }
     }
 
+    /// The points that have a vector in the field at a position.
+    pub fn with_vector_at(&self, position: usize) -> PointSet {
+        self.lacking.get(position).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking)
+    }
+
     /// Takes note of which vectors the point at an offset has from now on.
     fn note_vectors(&mut self, offset: PointOffset, point: &Point) {
         let fields = point.rows.fields();
@@ -269,7 +274,7 @@ impl IndexSet for State {
 
     fn with_vector(&self, name: &str) -> Option<PointSet> {
         let Some(field) = self.config.vector_position(name) else { return Some(PointSet::new()) };
-        Some(self.lacking.get(field).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking))
+        Some(self.with_vector_at(field))
     }
 }
 

@@ -52,6 +52,8 @@ export interface CollectionInfo {
   readonly expire_at_key?: string;
   /** Only where ids are strings (C21). */
   readonly ids?: 'string';
+  /** The vectors that are being embedded anew, with the points that are done and all; absent where there is none (C19). */
+  readonly reembeddings?: Readonly<Record<string, { readonly done: number; readonly total: number }>>;
   readonly config: {
     readonly params: {
       readonly vectors?: DenseParams | Readonly<Record<string, DenseParams>>;

@@ -161,6 +161,7 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         config: &config,
         indexes: &indexes,
         auto_indexes: &[],
+        reembeddings: &[],
         recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
         bytes: Some((70, 80)),
     };
@@ -201,6 +202,7 @@ fn a_fault_is_red_and_named_c10_2() {
         config: &config,
         indexes: &[],
         auto_indexes: &[],
+        reembeddings: &[],
         recall_estimate: None,
         bytes: None,
     };

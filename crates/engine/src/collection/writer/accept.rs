@@ -4,6 +4,7 @@ use super::request::{Place, Write};
 use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
 use crate::collection::expiring::due_points;
+use crate::collection::reembedding::{Ending, check_complete, filled};
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
@@ -147,6 +148,26 @@ fn apply(
             set_fields(head, op, head.state.config.with_field(op, &name, &field, &shared.limits)?)?
         }
         Write::RemoveField { name } => set_fields(head, op, head.state.config.without_field(op, &name))?,
+        Write::BeginReembedding { name, asked, .. } => {
+            let config = head.state.config.with_reembedding(op, &name, &asked)?;
+            set_fields(head, op, Some(config))?
+        }
+        Write::FillVectors(filling) => match filled(&head.state, filling)? {
+            Some(change) => apply_one(head, op, change)?,
+            None => Vec::new(),
+        },
+        Write::EndReembedding { name, ending } => {
+            let config = match ending {
+                Ending::Abort => head.state.config.without_reembedding(op, &name)?,
+                Ending::Commit { allow_missing } => {
+                    if !allow_missing {
+                        check_complete(&head.state, &name)?;
+                    }
+                    head.state.config.with_new_vectors(op, &name)?
+                }
+            };
+            set_fields(head, op, Some(config))?
+        }
     })
 }
 

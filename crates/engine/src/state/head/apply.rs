@@ -60,6 +60,7 @@ impl Head {
                     if let Some((offset, mut point)) = self.take(id) {
                         for &field in fields {
                             self.set_row(op, offset, &mut point, field, None);
+                            self.drop_new_vector(op, offset, &mut point, field);
                         }
                         self.write_back(op, offset, point);
                     }
@@ -85,6 +86,7 @@ impl Head {
             Change::DropIndex(path) => {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
             }
+            Change::FillVectors { field, vectors } => self.fill_vectors(op, *field, vectors),
             Change::SetConfig(json) => self.state.set_config(restored(json)?),
             Change::Skipped(_) => {}
             Change::SetFields(json) => {
@@ -108,10 +110,14 @@ impl Head {
                 (offset, point)
             }
         };
+        let config = Arc::clone(&self.state.config);
+        let vector_at = |field: u16| vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
         for field in 0..self.positions() {
-            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
-            self.set_row(op, offset, &mut point, field, vector);
+            if !config.is_shadow(usize::from(field)) {
+                self.set_row(op, offset, &mut point, field, vector_at(field));
+            }
         }
+        self.drop_outdated_vectors(op, offset, &mut point, payload);
         point.payload = Payload::new(payload);
         self.write_back(op, offset, point);
     }
@@ -175,6 +181,7 @@ impl Head {
             allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;
             allowance.pace.work(after.len() * readers)?;
             self.reindex(offset, Some(before.bytes()), Some(&after));
+            self.drop_outdated_vectors(op, offset, &mut point, &after);
             point.payload = Payload::new(&after);
         }
         self.write_back(op, offset, point);
