@@ -64,7 +64,7 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
                 out.extend_from_slice(&field.to_le_bytes());
                 put_len(out, vectors.len());
                 for (id, components) in vectors {
-                    put_id(out, *id);
+                    put_id(out, id);
                     put_components(out, components);
                 }
             }

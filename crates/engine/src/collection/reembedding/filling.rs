@@ -81,7 +81,7 @@ pub(in crate::collection) fn filled(state: &State, filling: Filling) -> Result<O
         if wanted.contains(at) {
             let point = state.at(at);
             if reembedding.text(point.payload.bytes()).as_deref() == Some(&*text) {
-                vectors.push((point.id, components));
+                vectors.push((point.id.clone(), components));
             }
         }
     }

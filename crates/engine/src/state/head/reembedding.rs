@@ -12,7 +12,7 @@ impl Head {
     /// Puts new vectors beside those of their points, whose versions stay: clients see none of it.
     pub(super) fn fill_vectors(&mut self, op: OpNumber, shadow: u16, vectors: &[(PointId, Vec<f32>)]) {
         for (id, components) in vectors {
-            if let Some((offset, point)) = self.state.point(*id) {
+            if let Some((offset, point)) = self.state.point(id) {
                 let mut point = point.clone();
                 let vector = VectorValue::Dense(components.clone());
                 self.set_row(op, offset, &mut point, shadow, Some(&vector));
