@@ -10,9 +10,9 @@ const CONFIG = { vectors: { size: 2, distance: 'Euclid' }, ids: 'string' };
 /** In the order of a scroll. */
 const IDS = [
   7,
+  '"',
   '.',
   '..',
-  '"',
   '7',
   'a/b?c#d%41',
   'count',
@@ -160,9 +160,9 @@ describe('C21 string ids over HTTP', () => {
   it('C21, C26 a restart and a clone keep them', async () => {
     await server.ok('POST', `${path}/clone`, { name: 'cloned' });
     await server.restart();
-    for (const of of [path, '/collections/cloned']) {
-      expect(idsOf((await server.ok('POST', `${of}/points/scroll`, { limit: 50 })).points)).toEqual(IDS);
-      expect((await server.ok('GET', of)).ids).toBe('string');
+    for (const each of [path, '/collections/cloned']) {
+      expect(idsOf((await server.ok('POST', `${each}/points/scroll`, { limit: 50 })).points)).toEqual(IDS);
+      expect((await server.ok('GET', each)).ids).toBe('string');
     }
   });
 });
