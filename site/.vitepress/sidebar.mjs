@@ -105,6 +105,7 @@ export const sidebar = [
       page('Automatic indexes', '/automatic-indexes'),
       page('Embedding: design', '/embedding'),
       page('Cursors', '/cursors'),
+      page('String ids', '/string-ids'),
       page('Sync of a source', '/sync'),
       page('Order of requests', '/scheduling'),
       page('Order of writes', '/scheduling-writes'),
