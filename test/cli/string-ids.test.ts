@@ -102,10 +102,7 @@ describe('string ids on the command line', () => {
     ] as const) {
       const { code, out } = await run('query', '--collection', 'near', '--id', given, '--json');
       expect(code).toBe(0);
-      const found = JSON.parse(out) as { points?: readonly { id: unknown }[] } | readonly { id: unknown }[];
-      const list = Array.isArray(found)
-        ? found
-        : ((found as { points: readonly { id: unknown }[] }).points ?? []);
+      const list = JSON.parse(out) as readonly { id: unknown }[];
       expect(list.map(({ id }) => id)).not.toContain(own);
       expect(list).toHaveLength(2);
     }

@@ -10,9 +10,9 @@ const CONFIG = { vectors: { size: 2, distance: 'Euclid' }, ids: 'string' };
 /** In the order of a scroll. */
 const IDS = [
   7,
+  '"',
   '.',
   '..',
-  '"',
   '7',
   'a/b?c#d%41',
   'count',
@@ -160,9 +160,9 @@ describe('C21 string ids over HTTP', () => {
   it('C21, C26 a restart and a clone keep them', async () => {
     await server.ok('POST', `${path}/clone`, { name: 'cloned' });
     await server.restart();
-    for (const of of [path, '/collections/cloned']) {
-      expect(idsOf((await server.ok('POST', `${of}/points/scroll`, { limit: 50 })).points)).toEqual(IDS);
-      expect((await server.ok('GET', of)).ids).toBe('string');
+    for (const each of [path, '/collections/cloned']) {
+      expect(idsOf((await server.ok('POST', `${each}/points/scroll`, { limit: 50 })).points)).toEqual(IDS);
+      expect((await server.ok('GET', each)).ids).toBe('string');
     }
   });
 });
@@ -196,6 +196,55 @@ it('C15, C21 the filter of a token names them', async () => {
   } finally {
     await server.stop();
   }
+});
+
+describe('C12, C21 string ids in the dialect qdrant', () => {
+  let server: ContractServer;
+  beforeAll(async () => {
+    server = await ContractServer.start(['--dialect', 'qdrant']);
+  });
+  afterAll(() => server.stop());
+
+  it('C12, C21 a snapshot brings them back where there was no collection with any', async () => {
+    const path = await server.holding([point('doc'), point('7'), point(7)], CONFIG);
+    const { name } = await server.ok('POST', `${path}/snapshots`);
+    await server.ok('DELETE', path);
+    await server.restart();
+    expect(await server.ok('PUT', `${path}/snapshots/${name}/recover`)).toBe(true);
+    await server.ok('PUT', `${path}/points`, { points: [point('new')] });
+    const { points } = await server.ok('POST', `${path}/points/scroll`, {});
+    expect(idsOf(points)).toEqual([7, '7', 'doc', 'new']);
+  });
+
+  it('C12, C21 recommendations, discoveries, groups and lookups take them', async () => {
+    const path = await server.holding(
+      ['a', 'b', 'c'].map((id, n) => point(id, n)),
+      CONFIG,
+    );
+    const name = path.replace('/collections/', '');
+    const recommend = { positive: ['a'], negative: ['c'], limit: 1 };
+    expect(idsOf(await server.ok('POST', `${path}/points/recommend`, recommend))).toEqual(['b']);
+    const discover = { target: 'a', context: [{ positive: 'a', negative: 'c' }], limit: 1 };
+    expect(idsOf(await server.ok('POST', `${path}/points/discover`, discover))).toEqual(['b']);
+    const plain = await server.holding(
+      [
+        { id: 1, vector: [1, 1], payload: { of: 'b' } },
+        { id: UUID, vector: [9, 1], payload: { of: 'x' } },
+      ],
+      { vectors: CONFIG.vectors },
+    );
+    const grouped = { query: [1, 1], group_by: 'of', with_lookup: name };
+    const { groups } = await server.ok('POST', `${plain}/points/query/groups`, grouped);
+    expect(groups.map(({ lookup }: Json) => lookup?.id as unknown)).toEqual(['b', undefined]);
+    const query = { query: 'b', lookup_from: { collection: name }, limit: 1 };
+    expect(idsOf((await server.ok('POST', `${plain}/points/query`, query)).points)).toEqual([1]);
+    const batch = { searches: [query, { ...query, lookup_from: undefined }] };
+    expect(await server.refused('POST', `${plain}/points/query/batch`, batch)).toEqual([
+      400,
+      expect.stringContaining('searches[1].query: value "b" is not a valid point ID'),
+    ]);
+    expect((await server.refused('GET', `${path}/points/absent`))[1]).toContain('absent');
+  });
 });
 
 describe('C21 string ids of the client', () => {
