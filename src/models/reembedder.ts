@@ -122,7 +122,7 @@ export class Reembedder {
         }
       } catch (failure) {
         if (!(failure instanceof EngineError) || ENDED.has(failure.code)) return;
-        error = engineFailure(failure.code, failure.details, 'Re-embedding failed').message;
+        error = sentenceOf(failure);
         // One text that the model refuses is found by halves; the others go on.
         [most, failures] = [Math.max(1, most >> 1), Math.min(failures + 1, this.#pausesMs.length)];
       }
@@ -159,6 +159,12 @@ export class Reembedder {
     if (ms <= 0) return;
     await pause(ms, undefined, { signal: this.#stop.signal, ref: false }).catch(() => undefined);
   }
+}
+
+/** Why a batch failed. Places in its body mean nothing to who reads it. */
+function sentenceOf({ code, details }: EngineError): string {
+  const { message } = engineFailure(code, details, 'Re-embedding failed');
+  return message.replace(/^points\[\d+\]\.input(?:\.model)?: /, '');
 }
 
 /** A short answer has a character for each byte. */

@@ -1,9 +1,10 @@
-//! Reads about fields that are being embedded anew (C19): reports for clients, and texts for the worker of this process.
+//! Requests about fields that are being embedded anew (C19): those of clients, and those of the worker of this process.
 
 use super::access::Right;
 use super::read::Read;
-use super::{Core, Request};
+use super::{Core, Operation, Request};
 use crate::api::{self, BodyWithWarnings, summaries};
+use crate::collection::{Ending, Filling, Write};
 use crate::config::NewReembedding;
 use crate::error::Error;
 use crate::types::OpNumber;
@@ -12,15 +13,37 @@ use crate::types::OpNumber;
 const UNNAMED: &str = "\"\"";
 
 /// The name in the path of the vector field that is embedded anew.
-pub(super) fn embedded_field(request: &Request) -> &str {
+fn embedded_field(request: &Request) -> &str {
     match request.target.as_deref() {
         None | Some(UNNAMED) => "",
         Some(name) => name,
     }
 }
 
+/// Reads a request that changes a re-embedding.
+pub(super) fn reembedding_write(
+    core: &Core,
+    request: &Request,
+    sent: &BodyWithWarnings<'_>,
+) -> Result<Write, Error> {
+    let name = embedded_field(request).into();
+    Ok(match request.operation {
+        Operation::ReembedVectors => {
+            Write::BeginReembedding { name, asked: beginning(core, request, sent)?, points: 0 }
+        }
+        Operation::CommitReembedding => {
+            Write::EndReembedding { name, ending: api::commit_reembedding(sent)? }
+        }
+        Operation::AbortReembedding => Write::EndReembedding { name, ending: Ending::Abort },
+        _ => {
+            let (begun, vectors) = api::fill_vectors(sent)?;
+            Write::FillVectors(Filling { name, begun, vectors })
+        }
+    })
+}
+
 /// Reads a request that begins a re-embedding. Whether it can begin is seen before the model is tried.
-pub(super) fn beginning(
+fn beginning(
     core: &Core,
     request: &Request,
     sent: &BodyWithWarnings<'_>,

@@ -1,7 +1,7 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::access::Right;
-use super::reembedding::{beginning, embedded_field};
+use super::reembedding::reembedding_write;
 use super::source_sync;
 use super::strict::Strict;
 use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
@@ -12,9 +12,7 @@ use crate::api::{
 };
 use crate::catalog::{AdoptedFolder, AliasAction, Use};
 use crate::collection::update::{Synced, Update};
-use crate::collection::{
-    Class, Collection, Ending, Filling, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest,
-};
+use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -242,22 +240,11 @@ fn prepare(
         Operation::DeleteVectorName => {
             Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
         }
-        Operation::ReembedVectors => {
-            let (name, asked) = (embedded_field(request).into(), beginning(core, request, sent)?);
-            Prepared::Collection(Write::BeginReembedding { name, asked, points: 0 }, Shape::Update)
-        }
-        Operation::CommitReembedding => {
-            let (name, ending) = (embedded_field(request).into(), api::commit_reembedding(sent)?);
-            Prepared::Collection(Write::EndReembedding { name, ending }, Shape::Update)
-        }
-        Operation::AbortReembedding => {
-            let (name, ending) = (embedded_field(request).into(), Ending::Abort);
-            Prepared::Collection(Write::EndReembedding { name, ending }, Shape::Update)
-        }
-        Operation::FillVectors => {
-            let (begun, vectors) = api::fill_vectors(sent)?;
-            let filling = Filling { name: embedded_field(request).into(), begun, vectors };
-            Prepared::Collection(Write::FillVectors(filling), Shape::Update)
+        Operation::ReembedVectors
+        | Operation::CommitReembedding
+        | Operation::AbortReembedding
+        | Operation::FillVectors => {
+            Prepared::Collection(reembedding_write(core, request, sent)?, Shape::Update)
         }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })

@@ -148,13 +148,20 @@ fn apply(
             set_fields(head, op, head.state.config.with_field(op, &name, &field, &shared.limits)?)?
         }
         Write::RemoveField { name } => set_fields(head, op, head.state.config.without_field(op, &name))?,
+        reembedding => apply_reembedding(head, op, reembedding)?,
+    })
+}
+
+/// Applies a write of a re-embedding (C19).
+fn apply_reembedding(head: &mut Head, op: OpNumber, write: Write) -> Result<Vec<Change>, Error> {
+    match write {
         Write::BeginReembedding { name, asked, .. } => {
             let config = head.state.config.with_reembedding(op, &name, &asked)?;
-            set_fields(head, op, Some(config))?
+            set_fields(head, op, Some(config))
         }
         Write::FillVectors(filling) => match filled(&head.state, filling)? {
-            Some(change) => apply_one(head, op, change)?,
-            None => Vec::new(),
+            Some(change) => apply_one(head, op, change),
+            None => Ok(Vec::new()),
         },
         Write::EndReembedding { name, ending } => {
             let config = match ending {
@@ -166,9 +173,10 @@ fn apply(
                     head.state.config.with_new_vectors(op, &name)?
                 }
             };
-            set_fields(head, op, Some(config))?
+            set_fields(head, op, Some(config))
         }
-    })
+        _ => Err(Error::Internal("a write of another kind".into())),
+    }
 }
 
 /// Removes some points whose time has come, which is a deletion like others.

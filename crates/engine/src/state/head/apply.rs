@@ -89,9 +89,7 @@ impl Head {
             Change::FillVectors { field, vectors } => self.fill_vectors(op, *field, vectors),
             Change::SetConfig(json) => self.state.set_config(restored(json)?),
             Change::Skipped(_) => {}
-            Change::SetFields(json) => {
-                self.set_fields(op, restored(json)?);
-            }
+            Change::SetFields(json) => self.set_fields(op, restored(json)?),
         }
         Ok(())
     }
