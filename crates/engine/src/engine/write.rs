@@ -3,7 +3,7 @@
 use super::access::Right;
 use super::source_sync;
 use super::strict::Strict;
-use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
+use super::{BodyForm, Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
     self, BodyWithWarnings, SyncRequest,
@@ -15,7 +15,9 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::json::{JsonBody, Watch};
+use crate::memory::Held;
 use crate::name::check_collection_name;
 use crate::scheduling::yield_to_reads;
 use std::sync::Arc;
@@ -63,13 +65,14 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     if working > UNCHECKED_BYTES && may_grow(request.operation) && !memory.has_room_for(working) {
         return reply(Err(Error::MemoryLimit));
     }
-    let working = memory.hold(working);
+    let mut working = memory.hold(working);
+    let read = read(core, &request, &deadline, &mut working);
     // Held until the answer.
     let reply: Reply = Box::new(move |answer| {
         drop(working);
         reply(answer);
     });
-    match read(core, &request, &deadline) {
+    match read {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
@@ -113,12 +116,24 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
 }
 
 /// Reads the body, with the warnings about it, as long as somebody waits for the answer: one of many filters takes seconds.
-fn read(core: &Core, request: &Request, deadline: &Deadline) -> Result<(Prepared, Vec<String>), Error> {
+/// What an Arrow stream takes beside its bytes is added to `working`.
+fn read(
+    core: &Core,
+    request: &Request,
+    deadline: &Deadline,
+    working: &mut Held,
+) -> Result<(Prepared, Vec<String>), Error> {
     let watch = || {
         yield_to_reads();
         deadline.check()
     };
     let prepared = catch(|| {
+        if request.packing.body == BodyForm::Arrow && request.operation == Operation::UpsertPoints {
+            let stream = (*request.body).as_ref();
+            let mut charge = |bytes: u64| working.grow(WORKING_FACTOR * bytes);
+            let update = api::upsert_arrow(stream, &core.limits, Watch(&watch), &mut charge)?;
+            return Ok((points(request, update), Vec::new()));
+        }
         let body = request.json()?.watched(Watch(&watch));
         let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
         prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
@@ -179,11 +194,7 @@ fn prepare(
     body: &JsonBody<'_>,
 ) -> Result<Prepared, Error> {
     let limits = &core.limits;
-    let within = request.access.as_ref().and_then(|access| access.filter());
-    let points = |update: Update| {
-        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
-        Prepared::Collection(write, Shape::Update)
-    };
+    let points = |update: Update| points(request, update);
     Ok(match request.operation {
         Operation::CreateCollection => {
             check_collection_name(&request.collection)?;
@@ -210,7 +221,7 @@ fn prepare(
             let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within(request) }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -230,6 +241,17 @@ fn prepare(
         }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
+}
+
+/// A request of one update of points.
+fn points(request: &Request, update: Update) -> Prepared {
+    let write = Write::Points { updates: vec![update], batch: None, within: within(request) };
+    Prepared::Collection(write, Shape::Update)
+}
+
+/// The points that the caller may reach; all when absent.
+fn within(request: &Request) -> Option<Arc<Filter>> {
+    request.access.as_ref().and_then(|access| access.filter()).cloned()
 }
 
 /// The name of a clone, if the caller may make it. Whoever clones a collection reads all of it.
