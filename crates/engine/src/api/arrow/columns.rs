@@ -35,8 +35,7 @@ pub(super) enum Values<'a> {
     /// The numbers, and the bytes of each.
     Float(&'a [u8], usize),
     Text(Texts<'a>),
-    /// The values, and the bytes of each.
-    Bytes(&'a [u8], usize),
+    Bytes(&'a [u8]),
     Days(Ints<'a>),
     /// Units of time since the epoch, and how many are in a second.
     Timestamp(Ints<'a>, i64),
@@ -142,7 +141,7 @@ impl<'a> BatchReader<'a, '_> {
             Kind::Bool => Values::Bool(self.bits(len)?),
             Kind::Int(int) => Values::Int(self.ints(len, *int)?),
             Kind::Float(width) => Values::Float(self.fixed(len, *width)?, *width),
-            Kind::Bytes(width) => Values::Bytes(self.fixed(len, *width)?, *width),
+            Kind::Bytes(width) => Values::Bytes(self.fixed(len, *width)?),
             Kind::Days => Values::Days(self.ints(len, Int { bytes: 4, is_signed: true })?),
             Kind::Timestamp(units) => {
                 Values::Timestamp(self.ints(len, Int { bytes: 8, is_signed: true })?, *units)

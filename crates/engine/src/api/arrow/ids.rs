@@ -24,7 +24,7 @@ pub(super) fn id(column: &Column<'_>, row: usize) -> Valued<PointId> {
             let uuid = PointId::parse_uuid(text).map(PointId::Uuid);
             uuid.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
         }
-        Values::Bytes(bytes, _) => {
+        Values::Bytes(bytes) => {
             let uuid = bytes[row * UUID_BYTES..].first_chunk().copied();
             uuid.map(|uuid| PointId::Uuid(u128::from_be_bytes(uuid))).ok_or_else(|| invalid("cut off").into())
         }
