@@ -449,6 +449,7 @@ class Facade implements Engine {
 
 /** The forms of a request's body and of its answer, as the addon takes them. */
 function formOf({ packing, isArrow }: EngineRequest): number | undefined {
-  const form = Number(packing?.body === true) + 2 * Number(packing?.answer === true) + 4 * Number(isArrow === true);
+  const form =
+    Number(packing?.body === true) + 2 * Number(packing?.answer === true) + 4 * Number(isArrow === true);
   return form === 0 ? undefined : form;
 }

@@ -360,7 +360,9 @@ fn streams() -> Vec<Vec<u8>> {
         let rows = [[1.0, 2.0], [-3.0, 4.5]].map(|row| Some(row.map(Some)));
         Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2)) as ArrayRef
     };
-    let lists = || Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(0.5)]), None])) as ArrayRef;
+    let lists = || {
+        Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(0.5)]), None])) as ArrayRef
+    };
     let mut indices = ListBuilder::new(UInt32Builder::new());
     indices.append_value([Some(7), Some(1)]);
     indices.append_value([]);

@@ -21,8 +21,8 @@ use calls::Calls;
 use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
-    Access, Body, BodyForm, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Packing,
-    Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
+    Access, Body, BodyForm, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;

@@ -429,8 +429,11 @@ mod tests {
             body: b"",
             ..CALL_SAMPLE
         };
-        let arrow =
-            CallFrame { packing: Packing { body: BodyForm::Arrow, answer: false }, body: &[0xff; 8], ..CALL_SAMPLE };
+        let arrow = CallFrame {
+            packing: Packing { body: BodyForm::Arrow, answer: false },
+            body: &[0xff; 8],
+            ..CALL_SAMPLE
+        };
         for call in [CALL_SAMPLE, bare, arrow] {
             let bytes = sent(&call);
             assert_eq!(ToOwner::decode(&read_back(&bytes)), Some(ToOwner::Call(call)));

@@ -210,7 +210,8 @@ impl<'a> BatchReader<'a, '_> {
 
     /// The bytes of the next part.
     fn buffer(&mut self) -> Checked<&'a [u8]> {
-        let (place, length) = self.buffers.next().ok_or("a batch with fewer buffers than its columns have")?;
+        let (place, length) =
+            self.buffers.next().ok_or("a batch with fewer buffers than its columns have")?;
         let range = usize::try_from(place).ok().zip(usize::try_from(length).ok());
         let bytes = range.and_then(|(place, length)| self.body.get(place..place.checked_add(length)?));
         bytes.ok_or("a buffer that is not in its message")
@@ -280,7 +281,8 @@ pub(super) fn read_batch<'a>(
     table: &'a Table,
     dictionaries: &'a Dictionaries<'a>,
 ) -> Result<(Vec<Column<'a>>, usize)> {
-    let rows = usize::try_from(batch.length()).map_err(|_| Error::bad("body: a batch of less than no rows"))?;
+    let rows =
+        usize::try_from(batch.length()).map_err(|_| Error::bad("body: a batch of less than no rows"))?;
     let columns = with_reader(batch, body, Some(dictionaries), |reader| {
         let mut columns = Vec::with_capacity(table.columns.len());
         for (field, _) in &table.columns {
@@ -305,10 +307,12 @@ pub(super) fn read_dictionary<'a>(
     table: &Table,
     dictionaries: &mut Dictionaries<'a>,
 ) -> Result<()> {
-    let named = table.columns.iter().find_map(|(field, _)| Some((field, dictionary_of(&field.kind, sent.id())?)));
+    let named =
+        table.columns.iter().find_map(|(field, _)| Some((field, dictionary_of(&field.kind, sent.id())?)));
     let Some((field, form)) = named else { return Ok(()) };
     let batch = sent.data().ok_or_else(|| field.error("a dictionary without values"))?;
-    let texts = with_reader(batch, body, None, |reader| reader.dictionary(form).map_err(|why| field.error(why)))?;
+    let texts =
+        with_reader(batch, body, None, |reader| reader.dictionary(form).map_err(|why| field.error(why)))?;
     let known = dictionaries.entry(sent.id()).or_default();
     if !sent.isDelta() {
         known.parts.clear();

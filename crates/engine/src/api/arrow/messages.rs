@@ -51,7 +51,11 @@ impl<'a> Messages<'a> {
         if length == 0 {
             self.left = &[];
             let is_end = rest.is_empty();
-            return if is_end { Ok(None) } else { Err(Error::bad("body: bytes behind the end of the stream")) };
+            return if is_end {
+                Ok(None)
+            } else {
+                Err(Error::bad("body: bytes behind the end of the stream"))
+            };
         }
         let (metadata, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
         let message = root_as_message(metadata)
@@ -59,7 +63,8 @@ impl<'a> Messages<'a> {
         if !matches!(message.version(), MetadataVersion::V4 | MetadataVersion::V5) {
             return Err(Error::bad("body: expected version 4 or 5 of Arrow's metadata"));
         }
-        let body = usize::try_from(message.bodyLength()).ok().and_then(|length| rest.split_at_checked(length));
+        let body =
+            usize::try_from(message.bodyLength()).ok().and_then(|length| rest.split_at_checked(length));
         let (body, rest) = body.ok_or_else(cut)?;
         self.left = rest;
         Ok(Some(Sent { message, body }))

@@ -31,7 +31,9 @@ fn read_text(text: &str, out: &mut Vec<u8>) -> Valued<()> {
         Error::BadRequest(why) => match why.split_once(": ") {
             Some(("body", why)) => Fault::from(why.to_string()),
             // The place in the payload.
-            Some((place, rest)) if !place.contains(' ') => Fault::named(&format!(".{place}"), rest.to_string()),
+            Some((place, rest)) if !place.contains(' ') => {
+                Fault::named(&format!(".{place}"), rest.to_string())
+            }
             _ => Fault::from(why),
         },
         other => Fault::from(other.to_string()),

@@ -139,7 +139,8 @@ impl Role {
                 return Err(field.error("names no vector"));
             }
             vectors::check_kind(field)?;
-            let model = sent.custom_metadata().into_iter().flatten().find(|pair| pair.key() == Some(MODEL_KEY));
+            let model =
+                sent.custom_metadata().into_iter().flatten().find(|pair| pair.key() == Some(MODEL_KEY));
             return Ok(Role::Vector(name.into(), model.and_then(|pair| pair.value()).map(Box::from)));
         }
         let expected = match (&*field.name, &field.kind) {
@@ -162,7 +163,9 @@ impl Field {
         let name = sent.name().unwrap_or_default();
         let place = format!("{above}{}", shorten(name));
         if *left == 0 {
-            return Err(Error::bad(format!("{place}: at most {MAX_ARROW_FIELDS} columns and fields of columns")));
+            return Err(Error::bad(format!(
+                "{place}: at most {MAX_ARROW_FIELDS} columns and fields of columns"
+            )));
         }
         *left -= 1;
         let mut key = Vec::with_capacity(name.len() + 3);
@@ -193,7 +196,8 @@ impl Kind {
         if let Some(dictionary) = sent.dictionary() {
             let int = dictionary.indexType().map_or(Some(Int { bytes: 4, is_signed: true }), Int::read);
             let texts = text_form(sent.type_type());
-            let (int, texts) = int.zip(texts).ok_or_else(|| refused("a dictionary of other values than texts"))?;
+            let (int, texts) =
+                int.zip(texts).ok_or_else(|| refused("a dictionary of other values than texts"))?;
             return Ok(Kind::Dictionary(dictionary.id(), int, texts));
         }
         if let Some(form) = text_form(sent.type_type()) {

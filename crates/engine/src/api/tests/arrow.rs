@@ -12,8 +12,8 @@ use arrow_array::builder::{
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray,
-    FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array, Float64Array, Int8Array, Int32Array,
-    Int64Array, LargeListArray, LargeStringArray, ListArray, NullArray, RecordBatch, StringArray,
+    FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array, Float64Array, Int8Array,
+    Int32Array, Int64Array, LargeListArray, LargeStringArray, ListArray, NullArray, RecordBatch, StringArray,
     StringViewArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
     UInt8Array, UInt64Array, new_null_array,
 };
@@ -33,7 +33,8 @@ fn stream_of(batches: &[RecordBatch]) -> Vec<u8> {
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+        .unwrap()
 }
 
 fn stream(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
@@ -91,7 +92,8 @@ fn texts(texts: &[&str]) -> ArrayRef {
 
 /// Structs of indices and values.
 fn sparse(vectors: &[(&[u32], &[f32])]) -> ArrayRef {
-    let (mut indices, mut values) = (ListBuilder::new(UInt32Builder::new()), ListBuilder::new(Float32Builder::new()));
+    let (mut indices, mut values) =
+        (ListBuilder::new(UInt32Builder::new()), ListBuilder::new(Float32Builder::new()));
     for (at, of) in vectors {
         indices.append_value(at.iter().copied().map(Some));
         values.append_value(of.iter().copied().map(Some));
@@ -149,10 +151,7 @@ fn ids_are_integers_texts_or_bytes_c2_1_c5_13() {
         (texts(&[uuid]), format!("\"{uuid}\"")),
         (Arc::new(LargeStringArray::from(vec![uuid])), format!("\"{uuid}\"")),
         (Arc::new(StringViewArray::from(vec![uuid])), format!("\"{uuid}\"")),
-        (
-            Arc::new(FixedSizeBinaryArray::try_from_iter([bytes].into_iter()).unwrap()),
-            format!("\"{uuid}\""),
-        ),
+        (Arc::new(FixedSizeBinaryArray::try_from_iter([bytes].into_iter()).unwrap()), format!("\"{uuid}\"")),
     ];
     for (column, id) in forms {
         let sent = stream(vec![("id", column), ("vector", fixed(&[&[1.0]]))]);
@@ -179,7 +178,8 @@ fn vectors_of_every_kind_and_number_are_read_c2_3_c5_13() {
     }
     multi.append(true);
     let free = ListArray::from_iter_primitive::<arrow_array::types::Float64Type, _, _>([Some([Some(0.1)])]);
-    let wide = LargeListArray::from_iter_primitive::<arrow_array::types::Float32Type, _, _>([Some([Some(9.0)])]);
+    let wide =
+        LargeListArray::from_iter_primitive::<arrow_array::types::Float32Type, _, _>([Some([Some(9.0)])]);
     let sent = stream(vec![
         ("id", ids(1)),
         ("vector", fixed(&[&[1.0]])),
@@ -206,7 +206,11 @@ fn malformed_vectors_are_refused_with_their_column_and_row_c1_11_c5_13() {
         ("vector", fixed(&[&[1.0, 2.0], &[1.0, f32::NAN]]), "vector[1][1]: expected a number within"),
         ("vector.a", fixed(&[&[1.0], &[f32::INFINITY]]), "vector.a[1][0]: expected a number within"),
         ("vector", lists(1, Float64Array::from(vec![1.0, 1e39])), "vector[1][0]: expected a number within"),
-        ("vector", lists(1, Float32Array::from(vec![Some(1.0), None])), "vector[1][0]: expected a number, got null"),
+        (
+            "vector",
+            lists(1, Float32Array::from(vec![Some(1.0), None])),
+            "vector[1][0]: expected a number, got null",
+        ),
         ("vector", lists(1, Int8Array::from(vec![1, 2])), "vector: expected lists of floats"),
         ("vector", texts(&["a", "b"]), "vector: expected lists of floats"),
         (
@@ -217,9 +221,21 @@ fn malformed_vectors_are_refused_with_their_column_and_row_c1_11_c5_13() {
             ])),
             "vector[1]: dense vector must not be empty",
         ),
-        ("vector.s", sparse(&[(&[1], &[1.0]), (&[1, 2], &[1.0])]), "vector.s[1].values: must be the same length"),
-        ("vector.s", sparse(&[(&[1], &[1.0]), (&[2, 2], &[1.0, 1.0])]), "vector.s[1].indices: must be unique"),
-        ("vector.s", sparse(&[(&[1], &[1.0]), (&[2], &[f32::NAN])]), "vector.s[1].values[0]: expected a number"),
+        (
+            "vector.s",
+            sparse(&[(&[1], &[1.0]), (&[1, 2], &[1.0])]),
+            "vector.s[1].values: must be the same length",
+        ),
+        (
+            "vector.s",
+            sparse(&[(&[1], &[1.0]), (&[2, 2], &[1.0, 1.0])]),
+            "vector.s[1].indices: must be unique",
+        ),
+        (
+            "vector.s",
+            sparse(&[(&[1], &[1.0]), (&[2], &[f32::NAN])]),
+            "vector.s[1].values[0]: expected a number",
+        ),
         ("vector.", fixed(&[&[1.0], &[1.0]]), "vector.: names no vector"),
         ("vectors", fixed(&[&[1.0], &[1.0]]), "vector"),
     ];
@@ -243,8 +259,10 @@ fn columns_are_keys_of_payloads_c5_13() {
     let zoned = TimestampNanosecondArray::from(vec![1]).with_timezone("Europe/Zurich");
     let mut tags = ListBuilder::new(StringBuilder::new());
     tags.append_value([Some("a"), None]);
-    let inner: Vec<(&str, ArrayRef)> =
-        vec![("x", Arc::new(Float64Array::from(vec![1.5]))), ("none", Arc::new(Int32Array::from(vec![None])))];
+    let inner: Vec<(&str, ArrayRef)> = vec![
+        ("x", Arc::new(Float64Array::from(vec![1.5]))),
+        ("none", Arc::new(Int32Array::from(vec![None]))),
+    ];
     let halves = Float16Array::from_iter_values([f16::from_f32(0.1)]);
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("flag", Arc::new(BooleanArray::from(vec![true]))),
@@ -318,9 +336,18 @@ fn a_payload_may_be_one_column_c5_13() {
 
 #[test]
 fn values_without_a_form_in_json_are_refused_with_their_column_and_row_c1_11_c5_13() {
-    refused(&with_key(Arc::new(Float64Array::from(vec![1.0, f64::NAN]))), "k[1]: expected a finite number, got NaN");
-    refused(&with_key(Arc::new(TimestampSecondArray::from(vec![0, i64::MAX]))), "k[1]: a moment outside the years");
-    refused(&with_key(Arc::new(Decimal128Array::from(vec![1]))), "k: columns of the type Decimal cannot be read");
+    refused(
+        &with_key(Arc::new(Float64Array::from(vec![1.0, f64::NAN]))),
+        "k[1]: expected a finite number, got NaN",
+    );
+    refused(
+        &with_key(Arc::new(TimestampSecondArray::from(vec![0, i64::MAX]))),
+        "k[1]: a moment outside the years",
+    );
+    refused(
+        &with_key(Arc::new(Decimal128Array::from(vec![1]))),
+        "k: columns of the type Decimal cannot be read",
+    );
     let bytes = FixedSizeBinaryArray::try_from_iter([[0u8; 3]].into_iter()).unwrap();
     refused(&with_key(Arc::new(bytes)), "k: expected what has a form in JSON, found bytes");
     let mut numbers = ListBuilder::new(Float32Builder::new());
@@ -339,12 +366,10 @@ fn streams_without_what_points_need_are_refused_c5_13() {
     refused(&stream(vec![("id", ids(1)), ("embedding", column())]), "vector");
     let empty = batch(vec![("id", ids(1)), ("vector", column())]).slice(0, 0);
     refused(&stream_of(&[empty]), "id: must hold at least one point");
-    let twice = Schema::new(["id", "vector", "k", "k"].map(|name| Field::new(name, DataType::Null, true)));
-    let nulls: Vec<ArrayRef> = (0..4).map(|_| Arc::new(NullArray::new(1)) as ArrayRef).collect();
-    let twice = Arc::new(Schema::new([vec![Field::new("id", DataType::UInt64, true)], {
-        twice.fields()[1..].iter().map(|field| field.as_ref().clone()).collect()
-    }].concat()));
-    let columns = [vec![ids(1)], nulls[1..].to_vec()].concat();
+    let field = |name| Field::new(name, DataType::UInt64, true);
+    let vector = Field::new("vector", DataType::Null, true);
+    let twice = Arc::new(Schema::new(vec![field("id"), vector, field("k"), field("k")]));
+    let columns = vec![ids(1), Arc::new(NullArray::new(1)) as ArrayRef, ids(1), ids(1)];
     refused(&stream_of(&[RecordBatch::try_new(twice, columns).unwrap()]), "k: a name that comes twice");
     let sent = stream(vec![("id", ids(1)), ("vector", column())]);
     refused(&[&sent[..], &[0]].concat(), "body: bytes behind the end of the stream");
@@ -381,7 +406,8 @@ fn the_version_of_a_point_and_the_model_of_a_vector_may_be_named_c19_c25_c5_13()
 #[test]
 fn limits_hold_for_streams_c2_7_c5_13() {
     let limits = Limits { max_points_per_request: 3, max_named_vectors: 1, ..Limits::default() };
-    let part = |count: usize| batch(vec![("id", ids(count as u64)), ("vector", fixed(&vec![&[1.0f32][..]; count]))]);
+    let part =
+        |count: usize| batch(vec![("id", ids(count as u64)), ("vector", fixed(&vec![&[1.0f32][..]; count]))]);
     assert!(parse_within(&stream_of(&[part(2), part(1)]), &limits).is_ok());
     let error = parse_within(&stream_of(&[part(2), part(2)]), &limits).unwrap_err();
     assert!(message(&error).contains("max_points_per_request"), "{error}");
@@ -412,7 +438,8 @@ fn what_a_stream_becomes_is_bounded_and_charged_c2_7_c5_13() {
     let refuse = &mut |_: u64| Err(Error::MemoryLimit);
     let refused = api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Ok(())), refuse);
     assert_eq!(refused.unwrap_err(), Error::MemoryLimit);
-    let given_up = api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Err(Error::ShuttingDown)), &mut |_| Ok(()));
+    let given_up =
+        api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Err(Error::ShuttingDown)), &mut |_| Ok(()));
     assert_eq!(given_up.unwrap_err(), Error::ShuttingDown);
 }
 
@@ -420,8 +447,10 @@ fn what_a_stream_becomes_is_bounded_and_charged_c2_7_c5_13() {
 fn a_compressed_batch_is_refused_c5_13() {
     // The writer of this build has no codec: the metadata of a batch is marked as compressed.
     let sent = batch(vec![("id", ids(1)), ("vector", fixed(&[&[1.0]]))]);
-    let options = IpcWriteOptions::default().try_with_compression(Some(arrow_ipc::CompressionType::LZ4_FRAME));
-    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &sent.schema(), options.unwrap()).unwrap();
+    let options =
+        IpcWriteOptions::default().try_with_compression(Some(arrow_ipc::CompressionType::LZ4_FRAME));
+    let mut writer =
+        StreamWriter::try_new_with_options(Vec::new(), &sent.schema(), options.unwrap()).unwrap();
     let _ = writer.write(&sent);
     match writer.into_inner() {
         Ok(stream) => refused(&stream, ""),
