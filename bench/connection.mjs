@@ -14,15 +14,16 @@ const FIRST_BUFFER_BYTES = 64 * 1024;
  * @param {URL} url where the server is
  * @param {string} method
  * @param {string} path
- * @param {Buffer | string} body JSON, or an empty string
+ * @param {Uint8Array | string} body JSON unless `type` says otherwise, or an empty string
  * @param {string} token credential, or an empty string
+ * @param {string} type content type of the body
  */
-export function requestBytes(url, method, path, body, token) {
+export function requestBytes(url, method, path, body, token, type = 'application/json') {
   const bytes = Buffer.from(body);
   const head = [
     `${method} ${path} HTTP/1.1`,
     `Host: ${url.host}`,
-    'Content-Type: application/json',
+    `Content-Type: ${type}`,
     `Content-Length: ${bytes.length}`,
     ...(token ? [`Authorization: Bearer ${token}`] : []),
     '',

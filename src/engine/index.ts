@@ -181,7 +181,6 @@ class Facade implements Engine {
       answerBytes,
       operationId,
       isLenient,
-      packing,
       limits,
       caller,
     } = request;
@@ -198,7 +197,7 @@ class Facade implements Engine {
         operationId,
         isLenient,
         this.options.models !== undefined,
-        packing === undefined ? undefined : Number(packing.body) + 2 * Number(packing.answer),
+        formOf(request),
         limits,
         caller,
       );
@@ -446,4 +445,11 @@ class Facade implements Engine {
         : new EngineError(code as EngineErrorCode, parsed),
     );
   }
+}
+
+/** The forms of a request's body and of its answer, as the addon takes them. */
+function formOf({ packing, isArrow }: EngineRequest): number | undefined {
+  const form =
+    Number(packing?.body === true) + 2 * Number(packing?.answer === true) + 4 * Number(isArrow === true);
+  return form === 0 ? undefined : form;
 }

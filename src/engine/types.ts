@@ -97,6 +97,8 @@ export interface EngineRequest {
   readonly body?: IncomingBody | undefined;
   /** Which vectors are packed (`crates/engine/src/json/packed.rs`): those of the body, those of the answer; none when absent. */
   readonly packing?: Packing | undefined;
+  /** Whether the body is an Arrow IPC stream, of an upsert (C5.13), in place of JSON. */
+  readonly isArrow?: boolean | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
   /**

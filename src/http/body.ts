@@ -3,38 +3,42 @@ import type { Engine, IncomingBody } from '../engine/types';
 import type { Admission, Arrival, Reservation } from './admission';
 import type { ArrivingBody } from './arriving-bodies';
 import type { AuditedBody } from './audited-body';
-import { isJson } from './content';
+import { ARROW_STREAM, isArrow, isJson } from './content';
 import { bodyCoding } from './content-coding';
 import { bodyTooLarge, unsupportedBody, unsupportedCoding, type Failure } from './errors';
 import type { Exchange } from './exchange';
 import { Inflation, INFLATION_BYTES } from './inflation';
 import { slowBody, type Refusal } from './refusal';
+import type { EngineRoute } from './route-table';
 import type { Client } from './shares';
 
 /**
- * What can be refused before the first byte of a body is read: its size and, where the route reads it (`wanted`),
- * its encoding and type.
+ * What can be refused before the first byte of a body is read: its size and, where the route reads it, its encoding and
+ * type.
  */
 export function checkBodyHeaders(
   exchange: Exchange,
   limitBytes: number,
-  wanted: boolean,
+  route: Pick<EngineRoute, 'body' | 'takesArrow'>,
 ): Failure | undefined {
   const { headers } = exchange.request;
   if ((exchange.announcedBytes ?? 0) > limitBytes) {
     return bodyTooLarge(limitBytes);
   }
-  if (!wanted || exchange.announcedBytes === 0) {
+  if (!route.body || exchange.announcedBytes === 0) {
     return undefined;
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && bodyCoding(encoding) === undefined) {
     return unsupportedCoding(encoding);
   }
-  if (!isJson(headers['content-type'])) {
-    return unsupportedBody('Unsupported content type: the body must be application/json');
+  const type = headers['content-type'];
+  const takesArrow = route.takesArrow === true;
+  if (isJson(type) || (takesArrow && isArrow(type))) {
+    return undefined;
   }
-  return undefined;
+  const types = takesArrow ? `application/json or ${ARROW_STREAM}` : 'application/json';
+  return unsupportedBody(`Unsupported content type: the body must be ${types}`);
 }
 
 /** How slowly a body may arrive. */

@@ -260,7 +260,7 @@ export class Chain {
       exchange.fail(notReady());
       return;
     }
-    const refused = checkBodyHeaders(exchange, limits.bodyBytes, route.body);
+    const refused = checkBodyHeaders(exchange, limits.bodyBytes, route);
     if (refused !== undefined) {
       exchange.fail(refused);
       return;

@@ -12,6 +12,14 @@ export function hasBody(request: Headers): boolean {
   return announcedLength(request) !== 0;
 }
 
+/** The type of an Arrow IPC stream. */
+export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
+
+/** Whether a `Content-Type` means an Arrow IPC stream. Parameters have no effect. */
+export function isArrow(contentType: string | undefined): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === ARROW_STREAM;
+}
+
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 /** One parameter with its semicolon. The expression is unambiguous, so that matching takes linear time. */

@@ -8,6 +8,7 @@ import {
   type IncomingBody,
 } from '../engine/types';
 import type { Admission, Reservation } from './admission';
+import { isArrow } from './content';
 import { engineFailure } from './errors';
 import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
@@ -182,6 +183,7 @@ function engineRequest(
     answerBytes: room?.bytes,
     operationId,
     ...(isLenient && { isLenient }),
+    ...(route.takesArrow === true && { isArrow: isArrow(exchange.request.headers['content-type']) }),
     ...(exchange.limits !== undefined && { limits: exchange.limits }),
     ...(exchange.credential !== undefined && { caller: exchange.credential }),
     body,

@@ -8,7 +8,7 @@ import { python } from '../clients/python';
 const root = join(__dirname, '..', '..');
 
 /** Packages that pages install, and scopes of such. */
-const PACKAGES = ['@langchain', '@opentelemetry', '@qdrant'];
+const PACKAGES = ['@langchain', '@opentelemetry', '@qdrant', 'apache-arrow'];
 
 /** A snippet that prints nothing for so long hangs. */
 const TIMEOUT_MS = 240_000;

@@ -93,6 +93,11 @@ pub const MAX_PREFIXED_PER_PLAN: usize = 4_000_000;
 pub const MAX_COMPARED_COMPONENTS: u64 = 1 << 40;
 /// Bytes that all open cursors hold: hits, and what their views keep from being freed.
 pub const MAX_CURSOR_BYTES: u64 = 256 << 20;
+/// Columns of an Arrow IPC stream, with the fields that are nested in them.
+pub const MAX_ARROW_FIELDS: usize = 4_096;
+/// Bytes of the vectors and payloads of an Arrow IPC stream, as points have them: its columns may refer to the same bytes again
+/// and again.
+pub const MAX_ARROW_POINT_BYTES: usize = 256 << 20;
 /// Points of a source in one request of a sync (C20), those with content and those without.
 pub const MAX_SYNC_ENTRIES: usize = 1_000_000;
 /// Syncs of which parts are staged at a time.

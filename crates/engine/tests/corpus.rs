@@ -166,6 +166,7 @@ replayed! {
     graphs_are_searched_or_refused: "graph";
     request_bodies_are_parsed_or_refused: "request";
     settings_are_kept_or_refused: "settings";
+    streams_of_arrow_are_parsed_or_refused: "arrow";
 }
 
 /// A byte, and what follows.
@@ -294,6 +295,7 @@ fn write_the_corpus() {
         requests().iter().map(|(endpoint, body)| tagged(*endpoint, body.as_bytes())).collect(),
     );
     corpus.insert("record", records(&disk));
+    corpus.insert("arrow", streams());
     let (mut manifests, mut checkpoints, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
     let catalog = disk.read("catalog/CATALOG").expect("a catalog");
     manifests.push(tagged(1, &catalog[16..]));
@@ -342,6 +344,71 @@ fn write_the_corpus() {
             fs::write(dir.join(format!("{number:02}")), input).expect("a file");
         }
     }
+}
+
+/// Upserts as Arrow IPC streams, of columns of every kind.
+fn streams() -> Vec<Vec<u8>> {
+    use arrow_array::builder::{ListBuilder, StringBuilder, StringDictionaryBuilder, UInt32Builder};
+    use arrow_array::types::{Float32Type, Float64Type, Int8Type};
+    use arrow_array::{
+        ArrayRef, BooleanArray, FixedSizeListArray, Int64Array, ListArray, RecordBatch, StringArray,
+        StringViewArray, StructArray, TimestampMicrosecondArray, UInt64Array,
+    };
+    use arrow_ipc::writer::StreamWriter;
+    let ids = || Arc::new(UInt64Array::from(vec![1, 2])) as ArrayRef;
+    let vectors = || {
+        let rows = [[1.0, 2.0], [-3.0, 4.5]].map(|row| Some(row.map(Some)));
+        Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, 2)) as ArrayRef
+    };
+    let lists = || {
+        Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(0.5)]), None])) as ArrayRef
+    };
+    let mut indices = ListBuilder::new(UInt32Builder::new());
+    indices.append_value([Some(7), Some(1)]);
+    indices.append_value([]);
+    let mut values = ListBuilder::new(arrow_array::builder::Float32Builder::new());
+    values.append_value([Some(1.0), Some(2.0)]);
+    values.append_value([]);
+    let sparse: Vec<(&str, ArrayRef)> =
+        vec![("indices", Arc::new(indices.finish())), ("values", Arc::new(values.finish()))];
+    let mut dictionary = StringDictionaryBuilder::<Int8Type>::new();
+    dictionary.extend([Some("a"), None]);
+    let mut tags = ListBuilder::new(StringBuilder::new());
+    tags.append_value([Some("a"), None]);
+    tags.append_null();
+    let inner: Vec<(&str, ArrayRef)> = vec![("x", Arc::new(Int64Array::from(vec![Some(1), None])))];
+    let uuids = ["6ba7b810-9dad-41d1-80b4-00c04fd430c8", "6ba7b810-9dad-41d1-80b4-00c04fd430c9"];
+    let tables: Vec<Vec<(&str, ArrayRef)>> = vec![
+        vec![("id", ids()), ("vector", vectors())],
+        vec![
+            ("id", ids()),
+            ("vector.a", lists()),
+            ("payload", Arc::new(StringArray::from(vec![Some(r#"{"a":[1]}"#), None]))),
+        ],
+        vec![
+            ("id", Arc::new(StringArray::from_iter_values(uuids))),
+            ("vector.s", Arc::new(StructArray::try_from(sparse).expect("a struct"))),
+            ("flag", Arc::new(BooleanArray::from(vec![Some(true), None]))),
+            ("d", Arc::new(dictionary.finish())),
+            ("tags", Arc::new(tags.finish())),
+        ],
+        vec![
+            ("id", ids()),
+            ("vector", vectors()),
+            ("at", Arc::new(TimestampMicrosecondArray::from(vec![0, 1_704_103_200_123_000]))),
+            ("view", Arc::new(StringViewArray::from(vec!["longer than twelve bytes", "b"]))),
+            ("point", Arc::new(StructArray::try_from(inner).expect("a struct"))),
+            ("if_version", ids()),
+        ],
+    ];
+    let written = |columns: Vec<(&str, ArrayRef)>| {
+        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("columns of one length");
+        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).expect("a writer");
+        writer.write(&batch).expect("it is written");
+        writer.into_inner().expect("it is written")
+    };
+    tables.into_iter().map(written).collect()
 }
 
 /// A segment of a few short records of two collections.

@@ -21,8 +21,8 @@ use calls::Calls;
 use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
-    Access, Body, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation, OperationId, Packing,
-    Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
+    Access, Body, BodyForm, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
+    OperationId, Packing, Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -143,7 +143,8 @@ impl NativeEngine {
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
     /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
     /// is kept until `supply` or `discard`.
-    /// `packing` is 1 where the vectors of the body are packed, plus 2 where those of the answer are to be.
+    /// `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, plus 2 where the vectors of
+    /// the answer are to be packed.
     /// `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
@@ -168,7 +169,12 @@ impl NativeEngine {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing.unwrap_or_default();
         let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
-        let body = self.body_of(id, gives_out_texts, packing & 1 != 0);
+        let form = match packing & 5 {
+            0 => BodyForm::Json,
+            1 => BodyForm::Packed,
+            _ => BodyForm::Arrow,
+        };
+        let body = self.body_of(id, gives_out_texts, form == BodyForm::Packed);
         let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
         let ((body, kept), (identity, access)) = match parts {
             Ok(parts) => parts,
@@ -189,7 +195,7 @@ impl NativeEngine {
             collection,
             target,
             wait,
-            packing: Packing { body: packing & 1 != 0, answer: packing & 2 != 0 },
+            packing: Packing { body: form, answer: packing & 2 != 0 },
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             gives_out_texts,
             access,

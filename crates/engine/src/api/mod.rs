@@ -5,6 +5,7 @@
 //! nothing.
 
 mod aliases;
+mod arrow;
 mod body;
 mod cursor;
 mod example;
@@ -31,6 +32,7 @@ mod update;
 mod upsert;
 mod vector;
 
+pub use arrow::Charge;
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
 pub use reembedding::{ReembedRequest, commit_reembedding, fill_vectors, next_texts, reembed_vectors};
@@ -41,7 +43,7 @@ use crate::catalog::{AdoptedFolder, AliasAction};
 use crate::collection::update::{SourceSync, Update};
 use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
-use crate::json::Reader;
+use crate::json::{Reader, Watch};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::request::{
@@ -196,6 +198,21 @@ pub fn create_vector_name(body: &(impl RequestBody + ?Sized)) -> Result<NewField
 /// `BadRequest`, `MissingField` or `FilterParse` that names the place.
 pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
     update(body, limits, Operation::Upsert)
+}
+
+/// `PUT …/points` as an Arrow IPC stream (C5.13), into a collection of such ids. `watch` is asked for each row whether to go
+/// on; `charge` takes what the points take of memory beyond the length of the stream.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the column, and the row where there is one; what `watch` and `charge` return.
+pub fn upsert_arrow(
+    stream: &[u8],
+    ids: IdKind,
+    limits: &Limits,
+    watch: Watch<'_>,
+    charge: &mut Charge<'_>,
+) -> Result<Update> {
+    arrow::read(stream, ids, limits, watch, charge)
 }
 
 /// `POST …/points/delete` (C5.4).

@@ -2,7 +2,7 @@
 //! these), its kind (1 byte), and the rest. `docs/embedding.md` has the tables.
 
 use crate::api::Strictness;
-use crate::engine::{Operation, Packing};
+use crate::engine::{BodyForm, Operation, Packing};
 use crate::error::Error;
 use crate::types::{Lsn, OperationId};
 use std::io::{self, Read};
@@ -40,7 +40,8 @@ const IS_LENIENT: u16 = 32;
 const PACKS_BODY: u16 = 64;
 const PACKS_ANSWER: u16 = 128;
 const GIVES_OUT_TEXTS: u16 = 256;
-const FLAGS: u16 = (GIVES_OUT_TEXTS << 1) - 1;
+const IS_ARROW: u16 = 512;
+const FLAGS: u16 = (IS_ARROW << 1) - 1;
 
 /// What a process opens the folder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +181,9 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.answer_room.is_some(), HAS_ROOM),
         (call.strictness == Strictness::Lenient, IS_LENIENT),
         (call.gives_out_texts, GIVES_OUT_TEXTS),
-        (call.packing.body, PACKS_BODY),
+        (call.packing.body == BodyForm::Packed, PACKS_BODY),
         (call.packing.answer, PACKS_ANSWER),
+        (call.packing.body == BodyForm::Arrow, IS_ARROW),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0_u16, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
@@ -305,6 +307,12 @@ impl<'a> Rest<'a> {
         let first_sent = if has(HAS_BEEN_SENT) { Some(Lsn::new(self.number()?)) } else { None };
         let collection = self.name()?;
         let target = Some(self.name()?).filter(|_| has(HAS_TARGET));
+        let form = match (has(PACKS_BODY), has(IS_ARROW)) {
+            (false, false) => BodyForm::Json,
+            (true, false) => BodyForm::Packed,
+            (false, true) => BodyForm::Arrow,
+            (true, true) => return None,
+        };
         let body = std::mem::take(&mut self.0);
         Some(CallFrame {
             call,
@@ -318,7 +326,7 @@ impl<'a> Rest<'a> {
             answer_room,
             id,
             first_sent,
-            packing: Packing { body: has(PACKS_BODY), answer: has(PACKS_ANSWER) },
+            packing: Packing { body: form, answer: has(PACKS_ANSWER) },
             body,
         })
     }
@@ -395,7 +403,7 @@ mod tests {
         wait: true,
         strictness: Strictness::Lenient,
         gives_out_texts: true,
-        packing: Packing { body: true, answer: true },
+        packing: Packing { body: BodyForm::Packed, answer: true },
         timeout_ms: 60_000,
         answer_room: Some(9),
         id: Some(OperationId::new(u128::MAX - 5)),
@@ -421,7 +429,12 @@ mod tests {
             body: b"",
             ..CALL_SAMPLE
         };
-        for call in [CALL_SAMPLE, bare] {
+        let arrow = CallFrame {
+            packing: Packing { body: BodyForm::Arrow, answer: false },
+            body: &[0xff; 8],
+            ..CALL_SAMPLE
+        };
+        for call in [CALL_SAMPLE, bare, arrow] {
             let bytes = sent(&call);
             assert_eq!(ToOwner::decode(&read_back(&bytes)), Some(ToOwner::Call(call)));
         }

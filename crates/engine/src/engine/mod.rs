@@ -130,7 +130,7 @@ pub struct Request {
     pub access: Option<Arc<Access>>,
     /// Whose cursors it may use (C22): the same text is the same caller; empty for nobody in particular.
     pub caller: Box<str>,
-    /// Which vectors are packed.
+    /// The form of the body, and of the vectors of the answer.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
     pub answer_room: Option<usize>,
@@ -169,20 +169,36 @@ impl Request {
     /// The body as parsers take it.
     ///
     /// # Errors
-    /// `Internal` where it should have packed vectors and has none.
+    /// `Internal` where it should have packed vectors and has none, and for another form than JSON.
     fn json(&self) -> Result<JsonBody<'_>, Error> {
         let bytes = (*self.body).as_ref();
-        if self.packing.body { JsonBody::unpack(bytes) } else { Ok(JsonBody::from(bytes)) }
+        match self.packing.body {
+            BodyForm::Json => Ok(JsonBody::from(bytes)),
+            BodyForm::Packed => JsonBody::unpack(bytes),
+            BodyForm::Arrow => Err(Error::Internal("an Arrow IPC stream in place of JSON".to_string())),
+        }
     }
 }
 
-/// Which vectors of a request are 32-bit floats beside the JSON (`json/packed.rs`).
+/// The form of a request's body, and of the vectors of its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packing {
-    /// Those of the body.
-    pub body: bool,
-    /// Those of the answer to a read of points.
+    /// That of the body.
+    pub body: BodyForm,
+    /// Whether the vectors of the answer to a read of points are 32-bit floats beside the JSON (`json/packed.rs`).
     pub answer: bool,
+}
+
+/// The form of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyForm {
+    /// JSON.
+    #[default]
+    Json,
+    /// JSON whose vectors are 32-bit floats beside it.
+    Packed,
+    /// An Arrow IPC stream, of an upsert only (C5.13).
+    Arrow,
 }
 
 /// Called once with the whole success envelope, or the error.

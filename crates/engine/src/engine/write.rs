@@ -4,7 +4,7 @@ use super::access::Right;
 use super::reembedding::reembedding_write;
 use super::source_sync;
 use super::strict::Strict;
-use super::{Core, LONGEST_REQUEST, Operation, Reply, Request};
+use super::{BodyForm, Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
     self, BodyWithWarnings, SyncRequest,
@@ -17,6 +17,7 @@ use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::json::{IdRules, JsonBody, Watch};
+use crate::memory::Held;
 use crate::name::check_collection_name;
 use crate::scheduling::yield_to_reads;
 use crate::types::IdKind;
@@ -67,15 +68,16 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
     if working > UNCHECKED_BYTES && may_grow(request.operation) && !memory.has_room_for(working) {
         return reply(Err(Error::MemoryLimit));
     }
-    let working = memory.hold(working);
+    let mut working = memory.hold(working);
+    // Of the collection that has the name now: `enter` refuses another one.
+    let ids = core.catalog.id_kind(&request.collection);
+    let read = read(core, &request, ids, &deadline, &mut working);
     // Held until the answer.
     let reply: Reply = Box::new(move |answer| {
         drop(working);
         reply(answer);
     });
-    // Of the collection that has the name now: `enter` refuses another one.
-    let ids = core.catalog.id_kind(&request.collection);
-    match read(core, &request, ids, &deadline) {
+    match read {
         Ok((Prepared::Creation(config), warnings)) => {
             let created = core.catalog.create(&request.collection, *config, request.identity);
             reply(created.map(|()| bool_envelope(true, &warnings, start)));
@@ -119,17 +121,25 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
 }
 
 /// Reads the body, with the warnings about it, as long as somebody waits for the answer: one of many filters takes seconds.
+/// What an Arrow stream takes beside its bytes is added to `working`.
 fn read(
     core: &Core,
     request: &Request,
     ids: IdKind,
     deadline: &Deadline,
+    working: &mut Held,
 ) -> Result<(Prepared, Vec<String>), Error> {
     let watch = || {
         yield_to_reads();
         deadline.check()
     };
     let prepared = catch(|| {
+        if request.packing.body == BodyForm::Arrow && request.operation == Operation::UpsertPoints {
+            let stream = (*request.body).as_ref();
+            let mut charge = |bytes: u64| working.grow(WORKING_FACTOR * bytes);
+            let update = api::upsert_arrow(stream, ids, &core.limits, Watch(&watch), &mut charge)?;
+            return Ok((points(request, update), Vec::new()));
+        }
         let ids = IdRules { kind: ids, ..IdRules::default() };
         let body = request.json()?.watched(Watch(&watch)).with_ids(ids);
         let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
@@ -191,11 +201,7 @@ fn prepare(
     body: &JsonBody<'_>,
 ) -> Result<Prepared, Error> {
     let limits = &core.limits;
-    let within = request.access.as_ref().and_then(|access| access.filter());
-    let points = |update: Update| {
-        let write = Write::Points { updates: vec![update], batch: None, within: within.cloned() };
-        Prepared::Collection(write, Shape::Update)
-    };
+    let points = |update: Update| points(request, update);
     Ok(match request.operation {
         Operation::CreateCollection => {
             check_collection_name(&request.collection)?;
@@ -222,7 +228,7 @@ fn prepare(
             let updates = api::batch_update(&sent.strictly(), limits)?;
             let shape = Shape::Updates(updates.len());
             let batch = Some(updates.iter().map(key).collect());
-            Prepared::Collection(Write::Points { updates, batch, within: within.cloned() }, shape)
+            Prepared::Collection(Write::Points { updates, batch, within: within(request) }, shape)
         }
         Operation::CreateFieldIndex => {
             let api::CreateFieldIndex { field, schema } = api::create_field_index(sent)?;
@@ -248,6 +254,17 @@ fn prepare(
         }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
+}
+
+/// A request of one update of points.
+fn points(request: &Request, update: Update) -> Prepared {
+    let write = Write::Points { updates: vec![update], batch: None, within: within(request) };
+    Prepared::Collection(write, Shape::Update)
+}
+
+/// The points that the caller may reach; all when absent.
+fn within(request: &Request) -> Option<Arc<Filter>> {
+    request.access.as_ref().and_then(|access| access.filter()).cloned()
 }
 
 /// The name of a clone, if the caller may make it. Whoever clones a collection reads all of it.

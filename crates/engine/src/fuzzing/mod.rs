@@ -14,22 +14,23 @@ use crate::api;
 use crate::catalog::CatalogFile;
 use crate::change;
 use crate::checkpoint::Manifest;
+use crate::collection::update::{PointInput, Update};
 use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
 use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
-use crate::json::{IdRules, JsonBody, Reader, read_payload};
+use crate::json::{IdRules, JsonBody, Reader, Watch, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
 use crate::types::{IdKind, Metric, PointId, Row};
-use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder};
+use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, VectorValue};
 use std::sync::{Arc, LazyLock};
 
 /// A fuzzed function.
 pub type Target = fn(&[u8]);
 
 /// All of them by name, which is that of the corpus' folder too.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("record", record),
     ("filter", filter),
     ("log", log),
@@ -38,6 +39,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("graph", graph),
     ("request", request),
     ("settings", settings),
+    ("arrow", arrow),
 ];
 
 /// Payloads that filters are evaluated on.
@@ -150,6 +152,42 @@ fn read_request(endpoint: u8, body: &JsonBody<'_>) -> Result<(), Error> {
             .or_else(|_| api::fill_vectors(body).map(drop))
             .or_else(|_| api::reembed_vectors(body).map(drop)),
         _ => text().map_or(Ok(()), |text| api::path_field(text).map(drop)),
+    }
+}
+
+/// An upsert as an Arrow IPC stream: it is refused with an error that names a place, or its points are such as bodies of
+/// JSON have.
+pub fn arrow(bytes: &[u8]) {
+    let may_go_on = || Ok(());
+    for ids in [IdKind::Default, IdKind::String] {
+        match api::upsert_arrow(bytes, ids, &Limits::default(), Watch(&may_go_on), &mut |_| Ok(())) {
+            Ok(Update::Upsert { points, .. }) => points.iter().for_each(check_point),
+            Ok(_) => panic!("another update than an upsert"),
+            Err(error) => check_error(&error),
+        }
+    }
+}
+
+/// Checks that a point has what one of JSON can have.
+fn check_point(point: &PointInput) {
+    let mut payload = Vec::new();
+    let read = Reader::new(&point.payload).and_then(|mut reader| {
+        read_payload(&mut reader, &mut payload)?;
+        reader.finish()
+    });
+    assert!(read.is_ok() && payload == *point.payload, "a payload that is not in its normal form");
+    let is_number = |number: &f32| number.is_finite() && number.to_bits() != (-0.0f32).to_bits();
+    for (_, vector) in &point.vectors {
+        let numbers = match vector {
+            VectorValue::Dense(components) => components,
+            VectorValue::Sparse(vector) => &vector.values,
+            VectorValue::Multi(vector) => {
+                assert_eq!(vector.components.len() % vector.dim, 0, "rows of different lengths");
+                &vector.components
+            }
+        };
+        let may_be_empty = matches!(vector, VectorValue::Sparse(_));
+        assert!(numbers.iter().all(is_number) && (may_be_empty || !numbers.is_empty()), "a malformed vector");
     }
 }
 

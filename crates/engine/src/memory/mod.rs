@@ -346,6 +346,21 @@ pub struct Held {
     bytes: u64,
 }
 
+impl Held {
+    /// Adds bytes that the request holds, too.
+    ///
+    /// # Errors
+    /// `MemoryLimit` where there is no room for them.
+    pub fn grow(&mut self, bytes: u64) -> Result<(), Error> {
+        if !self.memory.has_room_for(bytes) {
+            return Err(Error::MemoryLimit);
+        }
+        self.memory.in_flight.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.memory.in_flight.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -1,10 +1,12 @@
-//! Reading date-times.
+//! Reading and writing date-times.
 //!
 //! The calendar is that of `jiff`. The grammar is our own: see docs/decisions.md.
 
+use jiff::Span;
 use jiff::civil::Date;
 
 const EPOCH: Date = Date::constant(1970, 1, 1);
+const SECONDS_OF_DAY: i64 = 86_400;
 
 /// Reads a date-time as microseconds since the epoch. Further digits are truncated.
 ///
@@ -30,6 +32,25 @@ pub fn parse_datetime(text: &str) -> Option<i64> {
     // Not by the library's timestamps: they end a day before the year 9999 does.
     let midnight = date.duration_since(EPOCH).as_secs();
     Some((midnight + seconds_of_day - offset_seconds) * 1_000_000 + micros)
+}
+
+/// Appends a moment, seconds and nanoseconds since the epoch, as a string of RFC 3339 in UTC, with 0, 3, 6 or 9 digits behind the
+/// second. Whether it is one of the years 0 to 9999, which that grammar has.
+pub fn write_datetime(out: &mut Vec<u8>, seconds: i64, nanos: u32) -> bool {
+    let (days, second) = (seconds.div_euclid(SECONDS_OF_DAY), seconds.rem_euclid(SECONDS_OF_DAY));
+    let date = Span::new().try_days(days).and_then(|days| EPOCH.checked_add(days));
+    let Some(date) = date.ok().filter(|date| date.year() >= 0) else { return false };
+    let (year, month, day) = (date.year(), date.month(), date.day());
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let fraction = match nanos {
+        0 => String::new(),
+        nanos if nanos % 1_000_000 == 0 => format!(".{:03}", nanos / 1_000_000),
+        nanos if nanos % 1_000 == 0 => format!(".{:06}", nanos / 1_000),
+        nanos => format!(".{nanos:09}"),
+    };
+    let text = format!("\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z\"");
+    out.extend_from_slice(text.as_bytes());
+    true
 }
 
 /// Reads a time: seconds of the day, microseconds of the second, and the offset in seconds.
@@ -120,6 +141,33 @@ mod tests {
         assert_eq!(parse_datetime("9999-12-31"), Some((last_second - 86_399) * 1_000_000));
         assert_eq!(parse_datetime("9999-12-31T23:59:59-23:59"), Some((last_second + 86_340) * 1_000_000));
         assert_eq!(parse_datetime("0000-01-01T00:00:00+23:59"), Some(-62_167_305_540_000_000));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(micros in -62_167_219_200_000_000i64..253_402_300_800_000_000) {
+            let (seconds, rest) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+            let mut out = Vec::new();
+            prop_assert!(write_datetime(&mut out, seconds, rest as u32 * 1_000));
+            let text = String::from_utf8(out).unwrap();
+            prop_assert_eq!(parse_datetime(text.trim_matches('"')), Some(micros), "{}", text);
+        }
+    }
+
+    #[test]
+    fn moments_are_written_with_the_digits_that_they_have_c5_13() {
+        let written = |seconds, nanos| {
+            let mut out = Vec::new();
+            write_datetime(&mut out, seconds, nanos).then(|| String::from_utf8(out).unwrap())
+        };
+        assert_eq!(written(0, 0).as_deref(), Some("\"1970-01-01T00:00:00Z\""));
+        assert_eq!(written(-1, 500_000_000).as_deref(), Some("\"1969-12-31T23:59:59.500Z\""));
+        assert_eq!(written(1_709_164_800, 123_456_000).as_deref(), Some("\"2024-02-29T00:00:00.123456Z\""));
+        assert_eq!(written(1, 1).as_deref(), Some("\"1970-01-01T00:00:01.000000001Z\""));
+        assert_eq!(written(253_402_300_799, 0).as_deref(), Some("\"9999-12-31T23:59:59Z\""));
+        for outside in [253_402_300_800, -62_167_219_201, i64::MAX, i64::MIN] {
+            assert_eq!(written(outside, 0), None);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod scan;
 mod select;
 mod text;
 
-pub use datetime::parse_datetime;
+pub use datetime::{parse_datetime, write_datetime};
 pub use document::{Array, Document, Entry, JsonStr, Object, Value};
 pub use geo::{GeoPoint, GeoShape};
 pub use index::{

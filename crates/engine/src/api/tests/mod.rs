@@ -1,5 +1,6 @@
 //! The bodies that parsers accept and refuse, and the bytes of answers.
 
+mod arrow;
 mod corpus;
 mod mutations;
 mod queries;

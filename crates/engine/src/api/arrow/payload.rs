@@ -1,0 +1,161 @@
+//! The columns of payloads: values as JSON.
+
+use super::columns::{Column, Values, bit};
+use super::faults::{Fault, Valued};
+use super::schema::{Field, Role};
+use crate::error::Error;
+use crate::json::{Reader, read_payload, write_f32, write_f64, write_string};
+use crate::limits::MAX_ARROW_POINT_BYTES;
+use crate::payload::write_datetime;
+use half::f16;
+
+/// Appends the payload of a row, where it is in one column.
+pub(super) fn whole(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
+    if column.is_null(row) {
+        out.extend_from_slice(b"{}");
+        return Ok(());
+    }
+    match &column.values {
+        Values::Text(texts) => read_text(texts.get(row)?, out),
+        _ => value(column, row, out),
+    }
+}
+
+/// Reads the text of a payload.
+fn read_text(text: &str, out: &mut Vec<u8>) -> Valued<()> {
+    let read = Reader::new(text.as_bytes()).and_then(|mut reader| {
+        read_payload(&mut reader, out)?;
+        reader.finish()
+    });
+    read.map_err(|error| match error {
+        Error::BadRequest(why) => match why.split_once(": ") {
+            Some(("body", why)) => Fault::from(why.to_string()),
+            // The place in the payload.
+            Some((place, rest)) if !place.contains(' ') => {
+                Fault::named(&format!(".{place}"), rest.to_string())
+            }
+            _ => Fault::from(why),
+        },
+        other => Fault::from(other.to_string()),
+    })
+}
+
+/// Appends an object of the values of a row, of the columns that have one for it. The error has its column.
+pub(super) fn of_keys(
+    columns: &[Column<'_>],
+    fields: &[(Field, Role)],
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), (usize, Fault)> {
+    out.push(b'{');
+    let mut is_first = true;
+    for (place, (column, (field, role))) in columns.iter().zip(fields).enumerate() {
+        if matches!(role, Role::Key) {
+            entry(field, column, row, &mut is_first, out).map_err(|fault| (place, fault))?;
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Appends a key with its value, unless that is null.
+fn entry(
+    field: &Field,
+    column: &Column<'_>,
+    row: usize,
+    is_first: &mut bool,
+    out: &mut Vec<u8>,
+) -> Valued<()> {
+    if is_absent(column, row)? {
+        return Ok(());
+    }
+    if !std::mem::replace(is_first, false) {
+        out.push(b',');
+    }
+    out.extend_from_slice(&field.key);
+    value(column, row, out)
+}
+
+/// Whether a row has no value: a null, or the number of one in a dictionary.
+fn is_absent(column: &Column<'_>, row: usize) -> Valued<bool> {
+    match &column.values {
+        _ if column.is_null(row) => Ok(true),
+        Values::Dictionary(numbers, Some(texts)) => Ok(texts.get(numbers.get(row))?.is_none()),
+        _ => Ok(false),
+    }
+}
+
+/// Appends a value; a null as `null`. What it refers to may be long and be referred to often, so the length is looked at
+/// behind each value.
+fn value(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
+    if column.is_null(row) {
+        out.extend_from_slice(b"null");
+    } else {
+        match &column.values {
+            Values::Null => out.extend_from_slice(b"null"),
+            Values::Bool(bits) => out.extend_from_slice(if bit(bits, row) { b"true" } else { b"false" }),
+            Values::Int(ints) => out.extend_from_slice(itoa::Buffer::new().format(ints.get(row)).as_bytes()),
+            Values::Float(bytes, width) => float(&bytes[row * width..(row + 1) * width], out)?,
+            Values::Text(texts) => write_string(out, texts.get(row)?),
+            Values::Days(days) => moment(days.get(row) * 86_400, 1, out)?,
+            Values::Timestamp(units, per_second) => moment(units.get(row), *per_second, out)?,
+            Values::Dictionary(numbers, texts) => {
+                let texts = texts.ok_or("a dictionary that was not sent")?;
+                match texts.get(numbers.get(row))? {
+                    Some(text) => write_string(out, text),
+                    None => out.extend_from_slice(b"null"),
+                }
+            }
+            Values::List(lists, items) => {
+                out.push(b'[');
+                for (place, item) in lists.range(row, items.len)?.enumerate() {
+                    if place > 0 {
+                        out.push(b',');
+                    }
+                    value(items, item, out).map_err(|fault| fault.of_item(place))?;
+                }
+                out.push(b']');
+            }
+            Values::Struct(fields) => {
+                out.push(b'{');
+                let mut is_first = true;
+                for (field, column) in fields {
+                    entry(field, column, row, &mut is_first, out)
+                        .map_err(|fault| fault.of_field(&field.name))?;
+                }
+                out.push(b'}');
+            }
+            Values::Bytes(..) => return Err("bytes have no form in JSON".into()),
+        }
+    }
+    if out.len() > MAX_ARROW_POINT_BYTES { Err("a payload that is too long".into()) } else { Ok(()) }
+}
+
+/// Appends a float of 2, 4 or 8 bytes with the fewest digits that are read back as it.
+fn float(bytes: &[u8], out: &mut Vec<u8>) -> Valued<()> {
+    let short = match *bytes {
+        [a, b] => Some(f16::from_le_bytes([a, b]).to_f32()),
+        [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    };
+    let long = bytes.first_chunk::<8>().map(|bytes| f64::from_le_bytes(*bytes));
+    let value = short.map(f64::from).or(long).unwrap_or(f64::NAN);
+    if !value.is_finite() {
+        return Err(format!("expected a finite number, got {value}").into());
+    }
+    match short {
+        Some(short) => write_f32(out, short),
+        None => write_f64(out, value),
+    }
+    Ok(())
+}
+
+/// Appends a moment as a date-time.
+fn moment(units: i128, per_second: i64, out: &mut Vec<u8>) -> Valued<()> {
+    let per_second = i128::from(per_second);
+    let (seconds, rest) = (units.div_euclid(per_second), units.rem_euclid(per_second));
+    let nanos = rest * (1_000_000_000 / per_second);
+    let moment = i64::try_from(seconds).ok().zip(u32::try_from(nanos).ok());
+    let is_written = moment.is_some_and(|(seconds, nanos)| write_datetime(out, seconds, nanos));
+    if is_written { Ok(()) } else { Err("a moment outside the years 0 to 9999".into()) }
+}
