@@ -460,8 +460,13 @@ fn what_a_stream_becomes_is_bounded_and_charged_c2_7_c5_13() {
     let refuse = &mut |_: u64| Err(Error::MemoryLimit);
     let refused = api::upsert_arrow(&sent, IdKind::Default, &Limits::default(), Watch(&|| Ok(())), refuse);
     assert_eq!(refused.unwrap_err(), Error::MemoryLimit);
-    let given_up =
-        api::upsert_arrow(&sent, IdKind::Default, &Limits::default(), Watch(&|| Err(Error::ShuttingDown)), &mut |_| Ok(()));
+    let given_up = api::upsert_arrow(
+        &sent,
+        IdKind::Default,
+        &Limits::default(),
+        Watch(&|| Err(Error::ShuttingDown)),
+        &mut |_| Ok(()),
+    );
     assert_eq!(given_up.unwrap_err(), Error::ShuttingDown);
 }
 
