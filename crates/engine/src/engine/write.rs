@@ -16,6 +16,7 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::json::{IdRules, JsonBody, Watch};
 use crate::memory::Held;
 use crate::name::check_collection_name;
