@@ -239,6 +239,7 @@ fn requests() -> Vec<(u8, &'static str)> {
             254,
             r#"{"actions":[{"create_alias":{"alias_name":"a","collection_name":"c"}},{"delete_alias":{"alias_name":"b"}},{"rename_alias":{"old_alias_name":"a","new_alias_name":"d"}}]}"#,
         ),
+        (9, r#"{"ids":["doc/1","7",7],"with_payload":true}"#),
     ]
 }
 

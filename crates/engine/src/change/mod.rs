@@ -240,7 +240,7 @@ mod tests {
             Change::DropIndex(path),
             Change::SetConfig((*b"{}").into()),
             Change::Skipped(Skipped { at: 3, count: 1200, ids: vec![PointId::Num(9), PointId::Uuid(4)] }),
-            Change::Delete([1, 30, 31, 256].map(|len| text(len)).into()),
+            Change::Delete([1, 30, 31, 256].map(text).into()),
             Change::Put { id: text(40), vectors: vec![], payload: (*b"{}").into() },
             Change::SetFields((*b"{}").into()),
             Change::FillVectors { field: 1, vectors: vec![(PointId::Num(7), vec![0.25, -1.0])] },

@@ -42,7 +42,7 @@ impl Losses {
 
     /// Points whose payload or vectors are lost, the first [`MAX_REPORTED_IDS`] of them.
     pub fn ids(&self) -> impl Iterator<Item = PointId> {
-        self.points.iter().cloned().take(MAX_REPORTED_IDS)
+        self.points.iter().take(MAX_REPORTED_IDS).cloned()
     }
 
     /// How many points that is.

@@ -115,3 +115,31 @@ fn a_later_format_is_refused_and_a_changed_version_number_alone_is_damage() {
         CatalogFile::load(&disk).is_ok_and(|found| found.fault.is_some() && found.stale == Some(COPY_DIR))
     );
 }
+
+#[test]
+fn a_catalog_with_string_ids_has_a_version_and_a_body_of_its_own_c21() {
+    let mut config = CollectionConfig::with_fields(Vec::new());
+    config.ids = IdKind::String;
+    let entries = vec![(1, "c".to_string(), Arc::new(config))];
+    let mut operations = RecentOperations::default();
+    operations.note(OperationId::new(3), 4);
+    let bare = CatalogFile { entries, ..file(5) };
+    let kinds = [
+        bare.clone(),
+        CatalogFile { operations, ..bare.clone() },
+        CatalogFile { auth_generation: 9, ..bare.clone() },
+        CatalogFile { aliases: vec![(1, "a".to_string())], ..bare },
+    ];
+    for kind in kinds {
+        let disk = SimDisk::new();
+        kind.store(&disk).expect("a disk that works");
+        let read = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("both are sound")).file;
+        assert_eq!((kind.version(), read.encode()), (5, kind.encode()));
+        assert_eq!(read.entries[0].2.ids, IdKind::String);
+        for version in 1..=5 {
+            disk.decay(PATH, |bytes| bytes[8] = version).expect("the file is there");
+            let found = CatalogFile::load(&disk).unwrap_or_else(|_| panic!("the copy is sound"));
+            assert_eq!(found.fault.is_none(), version == 5);
+        }
+    }
+}

@@ -117,7 +117,7 @@ impl SyncEntries {
 
     /// The entry of an id, and its place.
     pub fn of(&self, id: &PointId) -> Option<(usize, &SyncEntry)> {
-        let place = *self.places.get(&id)? as usize;
+        let place = *self.places.get(id)? as usize;
         Some((place, &self.list[place]))
     }
 
