@@ -19,8 +19,8 @@ pub(super) fn id(column: &Column<'_>, row: usize) -> Valued<PointId> {
             let number = ints.get(row);
             u64::try_from(number).map(PointId::Num).map_err(|_| invalid(&number.to_string()).into())
         }
-        Values::Text(texts) => {
-            let text = texts.get(row)?;
+        Values::Text(_) | Values::Dictionary(..) => {
+            let text = column.text(row)?.ok_or_else(|| invalid("null"))?;
             let uuid = PointId::parse_uuid(text).map(PointId::Uuid);
             uuid.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
         }
