@@ -72,7 +72,7 @@ export default tseslint.config(
   {
     files: ['src/http/**/*.ts'],
     rules: {
-      // What is served is composed in src/routes.ts and src/server.ts: this floor knows no feature.
+      // What is served is composed in src/routes.ts and src/startup: this floor knows no feature.
       '@typescript-eslint/no-restricted-imports': [
         'error',
         {

@@ -1,16 +1,17 @@
 /**
  * Mutants of the engine: cargo-mutants lists them, and they are tested here and not by it, because it knows one command
- * of tests for all. The engine is compiled anew for each, so the unit tests come first, those of the mutant's folder
- * before the others, and of the tests through the public interface only those that are about that folder are compiled.
+ * of tests for all and compiles the engine for each. Here those of a sample are compiled together, each behind a switch
+ * (switches.mjs). The unit tests come first, those of the mutant's folder before the others, and of the tests through
+ * the public interface only those that are about that folder.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BuildError, output, say } from '../build/process.mjs';
+import { BuildError, say } from '../build/process.mjs';
 import { attempt } from './attempt.mjs';
-import { cargoMutants, copyOf, folder } from './tree.mjs';
-
-const PACKAGE = 'kithdb-engine';
-const SOURCES = 'crates/engine/src';
+import { buildPrograms, checkErrors, listMutants, SOURCES } from './cargo.mjs';
+import { nameOf } from './sample.mjs';
+import { ACTIVE, isAtMutant, MODULE, MODULE_TEXT, mutantAt, replaced, withSwitches } from './switches.mjs';
+import { copyOf, folder } from './tree.mjs';
 
 /** What is mutated, and the files of `crates/engine/tests` that must notice it, the likeliest first. */
 const TESTS = {
@@ -23,133 +24,198 @@ const TESTS = {
   query: ['engine', 'graphs', 'shapes', 'multi_vectors', 'sparse', 'deadlines'],
 };
 
-/** What only tests have, and the tests themselves. */
-const LEFT_OUT = ['**/tests/**', '**/tests.rs', '**/sim/**', '**/crash_points.rs', '**/wal/fuzzing.rs'];
-
-/** Compiles fast, and only what changed; what has no mutants stays fast. */
-const PROFILE = [
-  'profile.mutants.inherits="dev"',
-  'profile.mutants.opt-level=1',
-  'profile.mutants.debug=false',
-  'profile.mutants.incremental=true',
-  'profile.mutants.package.kithdb-kernels.opt-level=3',
-  'profile.mutants.package."*".opt-level=2',
-].flatMap((line) => ['--config', line]);
+const ALL_PROGRAMS = ['lib', ...new Set(Object.values(TESTS).flat())];
 
 /** What a test program prints of a test that fails. */
 const FAILED = /^test (.*) \.\.\. FAILED$/m;
 
-const BUILD_LIMIT_SECONDS = 3600;
-
 /** How long tests may take: this, or five times what they take without a mutant. */
 const LEAST_LIMIT_SECONDS = 180;
+const BASELINE_LIMIT_SECONDS = 3600;
 
-/** A copy of the commit, and how long each part of its tests takes. */
+/** More rounds than it takes until all that is left compiles. */
+const MOST_CHECKS = 20;
+
+/**
+ * A copy of the commit, and how long each part of its tests takes.
+ *
+ * @returns what has all mutants, what compiles a sample of them, and what tests one of the sample
+ */
 export async function openRust(commit) {
   const copy = await copyOf(commit, 'rust');
   const listed = join(folder, 'rust.json');
   if (copy.isNew) {
-    writeFileSync(listed, JSON.stringify(await list(copy.path)));
+    writeFileSync(listed, JSON.stringify(await listMutants(copy.path, Object.keys(TESTS))));
     writeFileSync(baselinePath(), '{}');
     copy.finished();
   }
   const mutants = JSON.parse(readFileSync(listed, 'utf8'));
-  return { mutants, test: (mutant) => testMutant(copy.path, mutant) };
+  let sample;
+  return {
+    mutants,
+    prepare: async (chosen) => (sample = await Sample.build(copy.path, chosen)),
+    test: (mutant) => sample.test(mutant),
+  };
 }
 
-async function list(path) {
-  const args = ['mutants', '--list', '--json', '--no-config', '--dir', path, '--package', PACKAGE];
-  for (const name of Object.keys(TESTS)) args.push('--file', `${SOURCES}/${name}/**`);
-  for (const pattern of LEFT_OUT) args.push('--exclude', pattern);
-  const text = await output(await cargoMutants(), args, { cwd: path });
-  if (text === null) throw new BuildError('cargo-mutants does not list mutants.');
-  return JSON.parse(text).map(({ file, name, replacement, span }) => ({
-    ...{ file, line: span.start.line, endLine: span.end.line, column: span.start.column },
-    ...{ mutant: name.replace(/^\S+ /, ''), replacement, span },
-  }));
+/** Mutants that are compiled together. */
+class Sample {
+  #pristine;
+  #found;
+  #programs;
+
+  constructor(pristine, found, programs) {
+    this.#pristine = pristine;
+    this.#found = found;
+    this.#programs = programs;
+  }
+
+  /** Finds what compiles, and builds the test programs with it. */
+  static async build(pristine, mutants) {
+    const path = join(folder, 'rust-switched');
+    const switched = new Set([`${SOURCES}/lib.rs`, ...mutants.map(({ file }) => file)]);
+    const isSwitched = (from) => switched.has(from.slice(pristine.length + 1).replaceAll('\\', '/'));
+    cpSync(pristine, path, { recursive: true, filter: (from, to) => isOther(from, to) && !isSwitched(from) });
+    const found = await switchAll(pristine, path, mutants);
+    say(
+      `${mutants.length} mutants: ${found.unviable.size} do not compile, ${found.alone.size} are tested alone; building …`,
+    );
+    const { programs } = await buildPrograms(path, ALL_PROGRAMS.flatMap(targetOf));
+    if (programs === undefined) throw new BuildError('The mutants pass the check and cannot be compiled.');
+    return new Sample(pristine, found, programs);
+  }
+
+  /** Runs the tests of a mutant until one fails. */
+  async test(mutant) {
+    const { numbers, unviable, alone } = this.#found;
+    const number = numbers.get(nameOf(mutant));
+    if (unviable.has(number)) return { outcome: 'unviable', seconds: 0 };
+    const parts = partsOf(mutant);
+    const cwd = join(this.#pristine, 'crates', 'engine');
+    for (const part of parts) await measure(this.#programs, cwd, part);
+    if (alone.has(number)) return testAlone(this.#pristine, mutant, parts);
+    const env = { [ACTIVE]: String(number) };
+    return runParts(parts, (part) => runPart(this.#programs.get(part.program), part, { cwd, env }));
+  }
 }
 
-/** Puts a mutant into its file, tests it, and puts back what was there. */
-async function testMutant(path, mutant) {
-  const parts = partsOf(mutant);
-  for (const part of parts) await measure(path, part);
+/** Whether a file has to be copied: what did not change keeps its time, and is not compiled again. */
+function isOther(from, to) {
+  return statSync(from).isDirectory() || !existsSync(to) || !readFileSync(from).equals(readFileSync(to));
+}
+
+/** Writes the files with switches, without those that do not compile. */
+async function switchAll(pristine, path, mutants) {
+  const numbers = new Map(mutants.map((mutant, index) => [nameOf(mutant), index + 1]));
+  const [unviable, alone] = [new Set(), new Set()];
+  const byFile = new Map();
+  for (const [index, mutant] of mutants.entries()) {
+    byFile.set(mutant.file, [...(byFile.get(mutant.file) ?? []), { ...mutant, number: index + 1 }]);
+  }
+  const library = readFileSync(join(pristine, SOURCES, 'lib.rs'), 'utf8');
+  const declaration = `#[doc(hidden)]\npub mod ${MODULE};\n`;
+  writeChanged(
+    join(path, SOURCES, 'lib.rs'),
+    library.replace('#[doc(hidden)]\n', `${declaration}#[doc(hidden)]\n`),
+  );
+  writeChanged(join(path, SOURCES, `${MODULE}.rs`), MODULE_TEXT);
+  for (let round = 0; round < MOST_CHECKS; round += 1) {
+    for (const [file, its] of byFile) {
+      const left = its.filter(({ number }) => !unviable.has(number) && !alone.has(number));
+      const switched = withSwitches(readFileSync(join(pristine, file), 'utf8'), left);
+      for (const number of switched.alone) alone.add(number);
+      writeChanged(join(path, file), switched.text);
+    }
+    const errors = await checkErrors(path, ALL_PROGRAMS.flatMap(targetOf));
+    if (errors.length === 0) return { numbers, unviable, alone };
+    for (const error of errors) {
+      const text = readFileSync(join(path, error.file), 'utf8');
+      const number = mutantAt(text, error.firstLine);
+      if (number === undefined) throw new BuildError(`${error.file}:${error.firstLine}: ${error.message}`);
+      // Where the copy itself is refused and not what the mutant has put into it, another build decides.
+      const isOfMutant = isAtMutant(text, { ...mutants[number - 1], number }, error);
+      (isOfMutant ? unviable : alone).add(number);
+    }
+  }
+  throw new BuildError(`After ${MOST_CHECKS} rounds there are mutants that do not compile.`);
+}
+
+function writeChanged(file, text) {
+  if (!existsSync(file) || readFileSync(file, 'utf8') !== text) writeFileSync(file, text);
+}
+
+/** Puts a mutant into its file, compiles that alone, tests it, and puts back what was there. */
+async function testAlone(path, mutant, parts) {
   const file = join(path, mutant.file);
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, replaced(text, mutant));
   try {
-    let seconds = 0;
-    for (const part of parts) {
-      const ran = await runPart(path, part);
-      seconds += ran.seconds;
-      if (ran.outcome !== 'survived') return { ...ran, seconds };
-    }
-    return { outcome: 'survived', seconds };
+    return await runParts(parts, async (part) => {
+      const built = await buildPrograms(path, targetOf(part.program));
+      if (built.programs === undefined) return { outcome: 'unviable', seconds: built.seconds };
+      return runPart(built.programs.get(part.program), part, { cwd: join(path, 'crates', 'engine') });
+    });
   } finally {
     writeFileSync(file, text);
   }
-}
-
-/** The text with the mutant in it. Places are lines and columns from 1, in characters. */
-function replaced(text, { span: { start, end }, replacement }) {
-  const lines = text.split('\n');
-  const before = [...lines.slice(0, start.line - 1), prefix(lines[start.line - 1], start.column)];
-  const last = lines[end.line - 1];
-  const after = [last.slice(prefix(last, end.column).length), ...lines.slice(end.line)];
-  return `${before.join('\n')}${replacement} ${after.join('\n')}`;
-}
-
-function prefix(line, column) {
-  return [...line].slice(0, column - 1).join('');
 }
 
 /** What is run for a mutant, in this order: a test program, and which of its tests. */
 function partsOf({ file }) {
   const name = file.slice(SOURCES.length + 1).split('/')[0];
   return [
-    { target: ['--lib'], tests: [`${name}::`] },
-    { target: ['--lib'], tests: ['--skip', `${name}::`] },
-    ...TESTS[name].map((test) => ({ target: ['--test', test], tests: [] })),
+    { program: 'lib', tests: [`${name}::`] },
+    { program: 'lib', tests: ['--skip', `${name}::`] },
+    ...TESTS[name].map((program) => ({ program, tests: [] })),
   ];
 }
 
+function targetOf(program) {
+  return program === 'lib' ? ['--lib'] : ['--test', program];
+}
+
+/** Runs parts until one has a test that fails. */
+async function runParts(parts, run) {
+  let seconds = 0;
+  for (const part of parts) {
+    const ran = await run(part);
+    seconds += ran.seconds;
+    if (ran.outcome !== 'survived') return { ...ran, seconds };
+  }
+  return { outcome: 'survived', seconds };
+}
+
 /** Runs a part without a mutant, once for a commit: it must pass, and its time decides what is too long. */
-async function measure(path, part) {
+async function measure(programs, cwd, part) {
   const baseline = JSON.parse(readFileSync(baselinePath(), 'utf8'));
   const key = keyOf(part);
   if (key in baseline) return;
-  say(`Without a mutant: ${key} …`);
-  const { outcome, by, testSeconds, seconds } = await runPart(path, part, BUILD_LIMIT_SECONDS);
-  if (outcome !== 'survived') throw new BuildError(`${key} fails without a mutant: ${outcome}, ${by}`);
-  baseline[key] = testSeconds;
+  const ran = await runPart(programs.get(part.program), part, { cwd, limitSeconds: BASELINE_LIMIT_SECONDS });
+  if (ran.outcome !== 'survived')
+    throw new BuildError(`${key} fails without a mutant: ${ran.outcome}, ${ran.by}`);
+  baseline[key] = ran.seconds;
   writeFileSync(baselinePath(), JSON.stringify(baseline));
-  say(`Without a mutant: ${key}: ${testSeconds.toFixed(0)} s of ${seconds.toFixed(0)} s`);
+  say(`Without a mutant: ${key}: ${ran.seconds.toFixed(0)} s`);
 }
 
 function baselinePath() {
   return join(folder, 'rust-baseline.json');
 }
 
-function keyOf({ target, tests }) {
-  return [...target, ...tests].join(' ');
+function keyOf({ program, tests }) {
+  return [program, ...tests].join(' ');
 }
 
-/** Compiles a test program and runs the tests of a part until one fails. */
-async function runPart(path, part, limit) {
-  const built = await build(path, part.target);
-  if (built.program === undefined) return { outcome: 'unviable', seconds: built.seconds };
-  const baseline = existsSync(baselinePath()) ? JSON.parse(readFileSync(baselinePath(), 'utf8')) : {};
-  const limitSeconds = limit ?? Math.max(LEAST_LIMIT_SECONDS, 5 * (baseline[keyOf(part)] ?? 0));
-  const cwd = join(path, 'crates', 'engine');
-  const ran = await runTwice(
-    (tests) => attempt(built.program, tests, { cwd, limitSeconds, failed: FAILED }),
-    part.tests,
-  );
-  const spent = { seconds: built.seconds + ran.seconds, testSeconds: ran.seconds };
-  if (ran.passed) return { outcome: 'survived', ...spent };
-  const program = part.target.at(-1).replace('--', '');
-  if (ran.isLate) return { outcome: 'timeout', by: program, ...spent };
-  const by = FAILED.exec(ran.text)?.[1] ?? `the process ends with ${ran.end}`;
-  return { outcome: 'killed', by: `${program}: ${by}`, ...spent };
+/** Runs the tests of a part until one fails. */
+async function runPart(program, part, { cwd, env, limitSeconds }) {
+  const baseline = JSON.parse(readFileSync(baselinePath(), 'utf8'));
+  const limit = limitSeconds ?? Math.max(LEAST_LIMIT_SECONDS, 5 * (baseline[keyOf(part)] ?? 0));
+  const run = (tests) => attempt(program, tests, { cwd, env, limitSeconds: limit, failed: FAILED });
+  const { passed, isLate, text, end, seconds } = await runTwice(run, part.tests);
+  if (passed) return { outcome: 'survived', seconds };
+  if (isLate) return { outcome: 'timeout', by: part.program, seconds };
+  const by = FAILED.exec(text)?.[1] ?? `the process ends with ${end}`;
+  return { outcome: 'killed', by: `${part.program}: ${by}`, seconds };
 }
 
 /** A test that failed and then passes alone has not failed by the mutant: all run again, and that counts. */
@@ -162,23 +228,4 @@ async function runTwice(run, tests) {
   say(`Passes alone: ${failed}`);
   const again = await run(tests);
   return { ...again, seconds: first.seconds + alone.seconds + again.seconds };
-}
-
-/** Compiles a test program; none where the compiler refuses the mutant. */
-async function build(path, target) {
-  const args = ['test', ...PROFILE, '--profile', 'mutants', '--package', PACKAGE, '--locked', '--no-run'];
-  const { passed, text, seconds } = await attempt('cargo', [...args, ...target, '--message-format=json'], {
-    cwd: path,
-    env: { CARGO_TARGET_DIR: join(folder, 'target'), CARGO_TERM_COLOR: 'never' },
-    limitSeconds: BUILD_LIMIT_SECONDS,
-  });
-  if (passed) {
-    const program = /"executable":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
-    if (program === undefined) throw new BuildError('cargo does not say where the tests are.');
-    return { program: JSON.parse(`"${program}"`), seconds };
-  }
-  if (!text.includes(`could not compile \`${PACKAGE}\``)) {
-    throw new BuildError(`The tests cannot be compiled.\n${text.slice(-4000)}`);
-  }
-  return { seconds };
 }

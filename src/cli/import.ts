@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
-import { parseVectorColumns, VECTOR_COLUMN, type Mapping } from '../transfer/mapping';
+import { parseVectorColumns, VECTOR_COLUMN, type Mapping, type StringIds } from '../transfer/mapping';
 import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
@@ -39,6 +39,11 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     placeholder: 'DISTANCE',
     about:
       'Creates the collection when it does not exist, with the dimensions of the first row: Cosine, Euclid, Dot or Manhattan.',
+  },
+  {
+    name: 'ids',
+    placeholder: 'KIND',
+    about: 'Which ids a collection that --distance creates has: default, or string.',
   },
   {
     name: 'id',
@@ -154,7 +159,11 @@ function mappingOf(flags: GivenFlags, format: Format, payload: string | undefine
   return { id, vectors, payload: payload?.split(',').map((name) => name.trim()) };
 }
 
-async function sourceOf({ file, format, mapping, isMapped, payloads }: Order): Promise<Source> {
+/** The source of an order. `hasStrings` says that the ids of the collection are strings (C21). */
+async function sourceOf(order: Order, hasStrings = false): Promise<Source> {
+  const { file, format, isMapped, payloads } = order;
+  const ids: StringIds | undefined = !hasStrings ? undefined : format === 'csv' ? 'text' : 'typed';
+  const mapping = order.mapping && { ...order.mapping, ids };
   if (mapping === undefined && format !== 'jsonl') {
     const { VectorFile } = await import('../transfer/vectors.js');
     return explainedSource(() => new VectorFile(file, format, payloads));
@@ -168,7 +177,7 @@ async function sourceOf({ file, format, mapping, isMapped, payloads }: Order): P
     return new ParquetFile(file, mapping, isMapped);
   }
   const { JsonLines } = await import('../transfer/jsonl.js');
-  return new JsonLines(file, mapping);
+  return new JsonLines(file, mapping, ids);
 }
 
 function explainedSource(make: () => Source): Source {
@@ -200,7 +209,7 @@ async function readAll(source: Source, rejects: Rejects): Promise<number> {
 async function send(
   service: Transport,
   order: Order,
-  source: Source,
+  read: Source,
   rejects: Rejects,
   console: Console,
   flags: GivenFlags,
@@ -210,7 +219,9 @@ async function send(
   const { file, collection } = order;
   const state = new ResumeState(order);
   const from = flags.has('resume') ? state.read() : 0;
-  await prepareCollection(service, collection, await sourceOf(order), optionalFlag(flags, 'distance'));
+  const created = { distance: optionalFlag(flags, 'distance'), ids: optionalFlag(flags, 'ids') };
+  const hasStrings = await prepareCollection(service, collection, await sourceOf(order), created);
+  const source = hasStrings ? await sourceOf(order, true) : read;
   const progress = new Progress(console, source.bytes);
   try {
     const stored = await importPoints({

@@ -76,6 +76,7 @@ export const CHROMA_FLAGS: readonly VerbFlag[] = [
     about:
       'The key of the payload that gets an id that is neither a UUID nor a whole number; chroma_id otherwise.',
   },
+  { name: 'string-ids', about: 'Ids stay the texts that they are: new collections have string ids.' },
 ];
 
 /** `kithdb migrate qdrant`: the collections of a Qdrant server. */
@@ -97,6 +98,7 @@ export function migrateChroma(config: Config, console: Console, flags: GivenFlag
       documentKey: optionalFlag(flags, 'document-key') ?? RECORD_KEYS.documentKey,
       uriKey: optionalFlag(flags, 'uri-key') ?? RECORD_KEYS.uriKey,
       idKey: optionalFlag(flags, 'id-key') ?? RECORD_KEYS.idKey,
+      keepsIds: flags.has('string-ids'),
     };
     const source = new ChromaSource(url, config.sourceToken, options);
     return { kind: `chroma/${options.tenant}/${options.database}`, source };

@@ -142,9 +142,15 @@ function flagsOf(flags: GivenFlags): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Decimal digits are an integer, everything else is a UUID. */
+/** Decimal digits are an integer; a string may be in JSON quotes, and one of digits has to be (C21). */
 function pointId(text: string): unknown {
-  return /^(?:0|[1-9]\d*)$/.test(text) ? parseJson(text) : text;
+  if (/^(?:0|[1-9]\d*)$/.test(text)) return parseJson(text);
+  if (!text.startsWith('"')) return text;
+  try {
+    return parseJson(text);
+  } catch {
+    throw new CommandError('--id begins with a quote and is no string of JSON', EXIT.usage);
+  }
 }
 
 function thresholdOf(text: string | undefined): number | undefined {

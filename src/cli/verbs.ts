@@ -20,6 +20,7 @@ import { CHROMA_FLAGS, migrateChroma, migrateQdrant, QDRANT_FLAGS } from './migr
 import { QUERY_FLAGS, query } from './query';
 import { commandReference } from './reference';
 import { MCP_FLAGS, mcp } from './mcp';
+import { REEMBED_FLAGS, reembed } from './reembed';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
@@ -282,6 +283,18 @@ export const VERBS: readonly Verb[] = [
     settings: SERVICE_SETTINGS,
     usesSettings: true,
     run: cloneCollection,
+  },
+  {
+    name: 'reembed',
+    about:
+      'Embeds a vector of a collection anew with another model, and shows how far it is, until every text is embedded. Interrupted, it goes on in the server; called again, it shows that one.',
+    exitCodes:
+      'Exit codes: 0 done, 1 not done, 2 wrong arguments, 3 every text is embedded, and points without a text keep the commit from happening.',
+    flags: REEMBED_FLAGS,
+    argument: 'collection',
+    settings: TEXT_SETTINGS,
+    usesSettings: true,
+    run: reembed,
   },
   {
     name: 'query',

@@ -3,6 +3,7 @@ import type { Operation } from '../engine/types';
 import { DEFAULT_BATCH_LIMITS, splitSync, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
+import { pathOfId } from './path-id';
 import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
 import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
@@ -167,14 +168,17 @@ export class KithClient {
     return this.#run('retrieve_points', { collection }, args, options);
   }
 
-  /** One point with its payload and its vectors. */
+  /**
+   * One point with its payload and its vectors. As in a path, a string of digits is the integer; `retrieve` takes such a string
+   * as it is (C21).
+   */
   getPoint(
     collection: string,
     id: PointId,
     args: ReadFlags = {},
     options?: CallOptions,
   ): Promise<Schemas['Record']> {
-    return this.#run('get_point', { collection, target: String(id) }, args, options);
+    return this.#run('get_point', { collection, target: pathOfId(id) }, args, options);
   }
 
   delete(
@@ -456,6 +460,44 @@ export class KithClient {
     return this.#run('delete_vector_name', { collection, target: vector }, args, options);
   }
 
+  /**
+   * Begins to embed the texts of a vector field with another model, in the background (C19); `''` is the unnamed vector.
+   * Searches go on with the old vectors until {@link commitReembedding}.
+   */
+  reembed(
+    collection: string,
+    vector: string,
+    args: Schemas['ReembedRequest'] & ChangeFlags,
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('reembed_vectors', { collection, target: inPath(vector) }, args, options);
+  }
+
+  /** How far the re-embedding of a vector field is. A `NotFoundError` where there is none. */
+  getReembedding(collection: string, vector: string, options?: CallOptions): Promise<Schemas['Reembedding']> {
+    return this.#run('reembedding', { collection, target: inPath(vector) }, {}, options);
+  }
+
+  /** Puts the new vectors in the place of the old ones. A `ConflictError` while some are missing, unless that is allowed. */
+  commitReembedding(
+    collection: string,
+    vector: string,
+    args: Schemas['CommitReembedding'] & ChangeFlags = {},
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('commit_reembedding', { collection, target: inPath(vector) }, args, options);
+  }
+
+  /** Gives up the re-embedding of a vector field, which stays as it is. */
+  abortReembedding(
+    collection: string,
+    vector: string,
+    args: ChangeFlags = {},
+    options?: CallOptions,
+  ): Promise<Update> {
+    return this.#run('abort_reembedding', { collection, target: inPath(vector) }, args, options);
+  }
+
   /** One node has all of the collection. */
   collectionClusterInfo(
     collection: string,
@@ -687,6 +729,11 @@ export class KithClient {
 function ownerOf(collection: string): { readonly collection: string } {
   mustBeName('collection', collection);
   return { collection };
+}
+
+/** The name of a vector in the path of its re-embedding: the unnamed one has quotes, which no name has. */
+function inPath(vector: string): string {
+  return vector === '' ? '""' : vector;
 }
 
 /** @throws BadRequestError for what no path can have. */

@@ -154,10 +154,8 @@ export interface components {
     Path: string;
     /** @description There is one shard. */
     ShardKey: null;
-    /** @description An unsigned 64-bit integer, or a UUID in hyphenated, simple or URN form. */
-    PointId: (number | bigint) | components['schemas']['Uuid'];
-    /** @description A UUID in hyphenated, simple or URN form. */
-    Uuid: string;
+    /** @description An unsigned 64-bit integer, or a UUID in hyphenated, simple or URN form. In a collection with `ids: "string"` any string of 1 to 256 bytes of UTF-8; `7` and `"7"` are different ids there. */
+    PointId: (number | bigint) | string;
     /** @description A number within the range of 32-bit floats. */
     Float32: number;
     /** @description As many numbers as the vector's `size`. */
@@ -497,6 +495,55 @@ export interface components {
       /** @description Whether a request has to name the model of its vectors. */
       required?: boolean | null;
     } | null;
+    /** @description A model, or its name alone. Text key and `required` that are left out stay as they are. */
+    NewModel: string | components['schemas']['FieldModel'];
+    /** @description By which model a vector is embedded anew. */
+    ReembedRequest: {
+      model: components['schemas']['NewModel'];
+      /** @description Components that the vectors of the model must have; any number when absent. */
+      size?: number | null;
+      /** @description Texts that are embedded in a second, at most; as many as the model takes when absent. */
+      rate?: number | null;
+    };
+    /** @description Whether points may be left without a vector. */
+    CommitReembedding: {
+      /** @description Also while points have no new vector; these have none afterwards. */
+      allow_missing?: boolean | null;
+    };
+    /** @description How far a re-embedding is. */
+    Reembedding: {
+      model: components['schemas']['FieldModel'];
+      /** @description Components of the new vectors. */
+      size: number;
+      /** @description Texts a second at most; absent where there is no limit. */
+      rate?: number;
+      /**
+       * @description `waiting`: no process with the data embeds. `running`: texts are being embedded. `retrying`: the model failed, and is asked again after a pause. `ready`: every text has its new vector.
+       * @enum {unknown}
+       */
+      state: 'waiting' | 'running' | 'retrying' | 'ready';
+      /** @description Points that have a new vector. */
+      done: number;
+      /** @description Points that have a vector. */
+      total: number;
+      /** @description Points that were found to have no text at the text key. */
+      missing_texts: number;
+      /** @description Seconds that the rest will take; null where that is not known yet. */
+      eta_seconds: number | null;
+      /** @description Why the model failed; only where it is asked again. */
+      error?: string;
+    };
+    /** @description The envelope of how far a re-embedding is. */
+    ReembeddingAnswer: {
+      time: components['schemas']['Seconds'];
+      /**
+       * @description Always `ok`.
+       * @constant
+       */
+      status: 'ok';
+      warnings?: components['schemas']['Warnings'];
+      result: components['schemas']['Reembedding'];
+    };
     /** @description The model of the request's vectors that are no texts, or an object from vector field to model. */
     NamedModels:
       | string
@@ -636,6 +683,11 @@ export interface components {
       on_disk_payload?: boolean | null;
       expire_at_key?: components['schemas']['ExpireAtKey'];
       field_indexes?: components['schemas']['FieldIndexes'];
+      /**
+       * @description Which ids points have: `default` (or null) is integers and UUIDs, `string` is integers and strings. It cannot be changed later.
+       * @enum {unknown}
+       */
+      ids?: 'default' | 'string' | null;
       /** @description Any JSON object of the user's own. */
       metadata?: {
         [key: string]: unknown;
@@ -760,6 +812,15 @@ export interface components {
       vector_models?: {
         [key: string]: components['schemas']['FieldModel'];
       };
+      /** @description The vectors that are being embedded anew; absent where there is none. */
+      reembeddings?: {
+        [key: string]: {
+          /** @description Points that have a new vector. */
+          done: number;
+          /** @description Points that have a vector. */
+          total: number;
+        };
+      };
       /** @description The settings with their effective values. */
       config: {
         /** @description The vectors and the settings of the whole collection. */
@@ -796,6 +857,11 @@ export interface components {
        * @constant
        */
       field_indexes?: 'manual';
+      /**
+       * @description Ids are integers and strings; absent where they are integers and UUIDs.
+       * @constant
+       */
+      ids?: 'string';
       /** @description The fields whose index the server made by itself; absent where there is none. */
       auto_indexes?: {
         [key: string]: {

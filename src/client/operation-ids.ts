@@ -57,6 +57,13 @@ const TAKES_ID: Readonly<Record<Operation, boolean>> = {
   project_points: false,
   sync_points: true,
   plan_sync: false,
+  reembed_vectors: true,
+  reembedding: false,
+  commit_reembedding: true,
+  abort_reembedding: true,
+  list_reembeddings: false,
+  next_texts: false,
+  fill_vectors: true,
   link_snapshot: false,
   adopt_folders: true,
 };

@@ -3,7 +3,10 @@ import type { components } from './generated';
 /** The schemas of `openapi/openapi.yaml`, by their names there. */
 export type Schemas = components['schemas'];
 
-/** An id of a point: a UUID, or an unsigned 64-bit integer, which is a BigInt beyond 2^53. */
+/**
+ * An id of a point: an unsigned 64-bit integer, which is a BigInt beyond 2^53, or a UUID; in a collection with `ids: "string"` any
+ * string of 1 to 256 bytes (C21).
+ */
 export type PointId = Schemas['PointId'];
 
 /** The parameters of a change of points, which stand among its arguments. */

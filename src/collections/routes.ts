@@ -89,15 +89,19 @@ export const collectionRoutes: readonly EngineRoute[] = [
   },
   vectorName('PUT', 'create_vector_name'),
   vectorName('DELETE', 'delete_vector_name'),
+  { ...reembedding('POST', '', 'reembed_vectors'), success: 202 },
+  reembedding('GET', '', 'reembedding'),
+  reembedding('POST', '/commit', 'commit_reembedding'),
+  reembedding('POST', '/abort', 'abort_reembedding'),
   about('/cluster', 'collection_cluster_info', 'server'),
   about('/optimizations', 'optimizations', 'collection'),
 ];
 
 /** Those that answer in the dialect `qdrant` only (C12). */
 export const maintenanceRoutes: readonly EngineRoute[] = [
-  upkeep('flush', failed),
-  upkeep('optimize', 'Optimization failed'),
-  upkeep('rebuild_index', 'Index rebuild failed'),
+  maintenance('flush', failed),
+  maintenance('optimize', 'Optimization failed'),
+  maintenance('rebuild_index', 'Index rebuild failed'),
   about('/status', 'collection_status', 'collection'),
   {
     kind: 'engine',
@@ -129,6 +133,22 @@ function vectorName(method: 'PUT' | 'DELETE', operation: Operation): EngineRoute
     body: method === 'PUT',
     target: 'vector_name',
     failed,
+  };
+}
+
+/** The re-embedding of a vector field (C19). */
+function reembedding(method: 'GET' | 'POST', rest: string, operation: Operation): EngineRoute {
+  return {
+    kind: 'engine',
+    method,
+    path: `/collections/:collection_name/vectors/:vector_name/reembed${rest}`,
+    permission: method === 'GET' ? 'read' : 'write',
+    reach: 'collection',
+    operation,
+    parameters: method === 'GET' ? 'collection' : 'write',
+    body: operation === 'reembed_vectors' || operation === 'commit_reembedding',
+    target: 'vector_name',
+    failed: 'Re-embedding failed',
   };
 }
 
@@ -165,7 +185,7 @@ function about(rest: string, operation: Operation, reach: EngineRoute['reach']):
 }
 
 /** Work on the files or graphs of a collection; a body is not read. */
-function upkeep(
+function maintenance(
   operation: Operation & ('flush' | 'optimize' | 'rebuild_index'),
   prefix: string,
 ): EngineRoute {

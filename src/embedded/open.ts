@@ -5,6 +5,7 @@ import { openNativeEngine } from '../engine';
 import { BadModel } from '../models/bad-model';
 import { ConfiguredModels } from '../models/configured-models';
 import { checkModels, type TextModel } from '../models/model';
+import { Reembedder } from '../models/reembedder';
 import { EmbeddedTransport } from './transport';
 
 /** How to open a folder (C18). */
@@ -46,7 +47,9 @@ export async function openFolder(folder: string, options: OpenOptions = {}): Pro
     if (warning !== undefined) {
       process.emitWarning(warning, { code: 'KITHDB_FILE_SYSTEM' });
     }
-    return new EmbeddedTransport(engine, models);
+    const reembedder = new Reembedder(engine);
+    if (options.readOnly !== true) reembedder.start();
+    return new EmbeddedTransport(engine, { reembedder, ...(models !== undefined && { models }) });
   } catch (error) {
     await models?.close();
     throw error;

@@ -21,10 +21,13 @@ export class EmbeddedTransport implements ByteTransport {
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
-  /** `engine` is open; it is closed with the transport, and so are the models that it has. */
+  /** `engine` is open; it is closed with the transport, and so are the models that it has and what embeds with them. */
   constructor(
     engine: Engine,
-    private readonly models?: { close(): Promise<void> },
+    private readonly embedding: {
+      readonly models?: { close(): Promise<void> };
+      readonly reembedder?: { close(): Promise<void> };
+    } = {},
   ) {
     this.#engine = engine;
   }
@@ -143,10 +146,12 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   async #closeAll(): Promise<void> {
+    const { models, reembedder } = this.embedding;
+    await reembedder?.close();
     try {
       await this.#engine.close(CLOSE_MS);
     } finally {
-      await this.models?.close();
+      await models?.close();
     }
   }
 

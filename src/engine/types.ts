@@ -55,6 +55,14 @@ export const OPERATIONS = [
   'project_points',
   'sync_points',
   'plan_sync',
+  'reembed_vectors',
+  'reembedding',
+  'commit_reembedding',
+  'abort_reembedding',
+  // Of no endpoint: what embeds texts anew (`src/models/reembedder.ts`).
+  'list_reembeddings',
+  'next_texts',
+  'fill_vectors',
   // Of no endpoint: what snapshots are made of (`src/snapshots`).
   'link_snapshot',
   'adopt_folders',
@@ -67,7 +75,7 @@ export interface EngineRequest {
   readonly operation: Operation;
   /** Collection name after the single percent-decoding; absent only for operations on all collections. */
   readonly collection?: string | undefined;
-  /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name from the path, percent-decoded once. */
+  /** The point id (`get_point`), the field (`delete_field_index`) or the vector's name from the path, percent-decoded once; for re-embeddings `""` is the unnamed vector. */
   readonly target?: string | undefined;
   /** `wait` of the query string; true when absent (C5). */
   readonly wait?: boolean | undefined;
@@ -129,6 +137,8 @@ export type EngineErrorCode =
   | 'point_without_vector' // details.id, as text; details.name
   | 'version_conflict' // details.conflicts: at most ten; details.total
   | 'sync_conflict' // details.message: a sync does not fit to what is stored or staged (C20)
+  | 'reembedding_conflict' // details.message: a re-embedding does not allow this (C19)
+  | 'reembedding_not_found' // details.name: the field
   | 'collection_forbidden' // the limits of the caller do not allow this in a collection
   | 'points_forbidden' // details.ids: at most ten, as text; details.total: outside the filter of the caller
   | 'cursor_not_found' // no such cursor for this caller, operation and collection (C22)

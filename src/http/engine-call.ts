@@ -112,7 +112,7 @@ export class EngineCalls {
           exchange.whenOver(() => {
             unread.release();
           });
-          exchange.send(200, answer, undefined, () => {
+          exchange.send(route.success ?? 200, answer, undefined, () => {
             unread.progressed();
           });
         });

@@ -50,6 +50,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   }),
   version_conflict: (details) => ({ status: 409, message: versionConflict(details) }),
   sync_conflict: ({ message = '' }) => ({ status: 409, message: `Sync conflict: ${message}` }),
+  reembedding_conflict: ({ message = '' }) => ({ status: 409, message: `Re-embedding conflict: ${message}` }),
+  reembedding_not_found: ({ name = '' }) => ({
+    status: 404,
+    message: `Re-embedding not found: vector '${name}' is not being embedded anew`,
+  }),
   collection_forbidden: () => noCollectionAccess(),
   points_forbidden: (details) => ({ status: 403, message: pointsForbidden(details) }),
   cursor_not_found: () => ({ status: 404, message: 'Cursor not found: it is unknown or has expired' }),

@@ -35,6 +35,8 @@ export interface EngineRoute extends RouteLine {
   readonly createsCollection?: boolean;
   /** What it reaches of the data, for tokens with limits (C15). */
   readonly reach: Reach;
+  /** The status of a success; 200 when absent. */
+  readonly success?: 202;
   /** Where its body names other collections (C15). */
   readonly namedInBody?: NamedInBody;
   /** What the audit stream names of its body, beside the parameters of the path. */

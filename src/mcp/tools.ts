@@ -6,6 +6,8 @@ import type { McpOptions, ToolCall, ToolDatabase } from './database';
 /** Hits of one query at most: an answer has to fit into the context of a language model. */
 const MOST_HITS = 100;
 const DEFAULT_HITS = 10;
+/** Characters of an id that is a string. */
+const MOST_ID_CHARACTERS = 256;
 /** Points of one upsert. */
 const MOST_POINTS = 1000;
 /** Characters of an answer; a longer one is a failure that says what to do. */
@@ -110,7 +112,9 @@ function addUpsert(server: McpServer, database: ToolDatabase): void {
         points: z
           .array(
             z.strictObject({
-              id: z.union([z.number().int().nonnegative(), z.uuid()]).describe('An integer or a UUID.'),
+              id: z
+                .union([z.number().int().nonnegative(), z.string().min(1).max(MOST_ID_CHARACTERS)])
+                .describe('An integer or a UUID; any string where the ids of the collection are strings.'),
               vector: z
                 .union([one, z.record(z.string(), one)])
                 .describe('The unnamed vector, or vectors by the names of their fields.'),

@@ -15,6 +15,8 @@ export interface RecordMapping {
   readonly idKey: string;
   readonly documentKey: string;
   readonly uriKey: string;
+  /** Whether ids stay the texts that they are, in collections of string ids (C21). */
+  readonly keepsIds?: boolean;
 }
 
 /** The keys unless they are named. */
@@ -36,7 +38,7 @@ export function pointOfRecord(record: ChromaRecord, keys: RecordMapping): string
   if (embedding === undefined) {
     throw new Error('it has no embedding');
   }
-  const id = pointId(text);
+  const id = keys.keepsIds === true ? text : pointId(text);
   const added: readonly (readonly [key: string, value: unknown, flag: string])[] = [
     [keys.documentKey, document, '--document-key'],
     [keys.uriKey, uri, '--uri-key'],

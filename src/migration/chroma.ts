@@ -72,7 +72,7 @@ export class ChromaSource implements MigrationSource {
     return {
       name,
       points: await records.count(),
-      config: body,
+      config: this.#options.keepsIds === true ? { ...body, ids: 'string' } : body,
       indexes: [],
       remarks,
       pages: (from) => records.pages(from),

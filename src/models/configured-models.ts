@@ -90,7 +90,8 @@ export class ConfiguredModels implements TextModels {
   #unknown(place: string, model: string): EngineError {
     const names = ['qdrant/bm25', ...this.models.keys()];
     const listed = names.slice(0, MOST_LISTED).join(', ') + (names.length > MOST_LISTED ? ', …' : '');
-    const message = `${place}.model: unknown model '${model.slice(0, MOST_ECHOED)}', expected ${listed}`;
+    const at = place === '' ? 'model' : `${place}.model`;
+    const message = `${at}: unknown model '${model.slice(0, MOST_ECHOED)}', expected ${listed}`;
     return new EngineError('bad_request', { message });
   }
 
@@ -170,6 +171,7 @@ function failed({ model, why }: ModelFailure, place: string | undefined): Engine
   return new EngineError('model_failed', {
     name: model,
     message: why,
-    ...(place !== undefined && { place }),
+    // A text with which a model is tried stands nowhere.
+    ...(place !== undefined && place !== '' && { place }),
   });
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
 import { linesAtOnce, openPieces, type OpenPieces } from './lines';
-import { pointOf, type Columns, type Mapping } from './mapping';
+import { pointOf, type Columns, type Mapping, type StringIds } from './mapping';
 import type { Row, Source } from './row';
 
 /**
@@ -15,6 +15,8 @@ export class JsonLines implements Source {
   constructor(
     private readonly path: string,
     private readonly mapping: Mapping | undefined,
+    /** Of a file without a mapping; a mapping says it itself. */
+    private readonly ids?: StringIds,
   ) {
     this.bytes = statSync(path).size;
   }
@@ -66,7 +68,7 @@ export class JsonLines implements Source {
       throw new Error('it is not a JSON object');
     }
     return this.mapping === undefined
-      ? pointOf(...columnsOfPoint(value as Columns, ordinal))
+      ? pointOf(...columnsOfPoint(value as Columns, ordinal, this.ids))
       : pointOf(value as Columns, ordinal, this.mapping);
   }
 }
@@ -116,7 +118,11 @@ function isBlank(line: Buffer): boolean {
 }
 
 /** The columns and the mapping of a line that is a point already. */
-function columnsOfPoint(point: Columns, ordinal: number): [Columns, number, Mapping] {
+function columnsOfPoint(
+  point: Columns,
+  ordinal: number,
+  ids: StringIds | undefined,
+): [Columns, number, Mapping] {
   const { id, vector, vectors = vector, payload, ...rest } = point;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
@@ -139,5 +145,5 @@ function columnsOfPoint(point: Columns, ordinal: number): [Columns, number, Mapp
   }
   columns['\0id'] = id;
   const names = Object.keys((payload as Columns | null | undefined) ?? {});
-  return [columns, ordinal, { id: '\0id', vectors: fields, payload: names }];
+  return [columns, ordinal, { id: '\0id', vectors: fields, payload: names, ids }];
 }

@@ -8,7 +8,15 @@ export interface Mapping {
   readonly vectors: ReadonlyMap<string, string>;
   /** The columns of the payload; all others when absent. */
   readonly payload: readonly string[] | undefined;
+  /** How ids are read for a collection whose ids are strings (C21). */
+  readonly ids?: StringIds | undefined;
 }
+
+/**
+ * Ids for a collection of string ids: `typed` ones are what they are in JSON; those of `text` are integers where they are
+ * digits, and may be in JSON quotes, as in a path.
+ */
+export type StringIds = 'typed' | 'text';
 
 /** The columns of one row by name. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -35,7 +43,7 @@ export function parseVectorColumns(text: string): ReadonlyMap<string, string> | 
 
 /** The point of a row, in JSON. @throws Error that says what is wrong with the row */
 export function pointOf(columns: Columns, ordinal: number, mapping: Mapping): string {
-  const id = idOf(columns, ordinal, mapping.id);
+  const id = idOf(columns, ordinal, mapping);
   const taken = new Set([...mapping.vectors.values(), ...(mapping.id === undefined ? [] : [mapping.id])]);
   const payload: Record<string, unknown> = {};
   for (const name of mapping.payload ?? Object.keys(columns)) {
@@ -47,7 +55,7 @@ export function pointOf(columns: Columns, ordinal: number, mapping: Mapping): st
   return encodeJson({ id, vector: vectorsOf(columns, mapping.vectors), payload });
 }
 
-function idOf(columns: Columns, ordinal: number, column: string | undefined): unknown {
+function idOf(columns: Columns, ordinal: number, { id: column, ids }: Mapping): unknown {
   if (column === undefined) {
     return ordinal;
   }
@@ -55,7 +63,17 @@ function idOf(columns: Columns, ordinal: number, column: string | undefined): un
   if (value === undefined || value === null || value === '') {
     throw new Error(`it has no id in the column ${column}`);
   }
-  return typeof value === 'string' && /^\d{1,20}$/.test(value) ? BigInt(value) : value;
+  if (typeof value !== 'string' || ids === 'typed') return value;
+  if (/^\d{1,20}$/.test(value)) return BigInt(value);
+  return ids === 'text' && value.startsWith('"') ? unquoted(value, column) : value;
+}
+
+function unquoted(text: string, column: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new Error(`the id in the column ${column} begins with a quote and is no string of JSON`);
+  }
 }
 
 function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>): unknown {

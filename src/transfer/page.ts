@@ -55,8 +55,8 @@ export interface NextPage {
   readonly cursor: string | undefined;
 }
 
-/** What stands behind the points of a page, at most. */
-const LONGEST_END = 400;
+/** Bytes behind the points of a page, at most: an id of 256 bytes, each of them escaped, a cursor with that id, and the time. */
+const LONGEST_END = 4096;
 
 /**
  * The next page, of an envelope of a scroll: it stands behind all points.
@@ -66,8 +66,9 @@ export function nextPageOf(envelope: Uint8Array): NextPage {
   const bytes = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.length);
   const at = bytes.lastIndexOf(NEXT_OFFSET);
   const from = at + NEXT_OFFSET.length;
-  const text = at < 0 ? '' : bytes.toString('latin1', from, from + LONGEST_END);
-  const [, offset, cursor] = /^("[^"]*"|\d+|null)(?:\},"next_cursor":"([^"\\]*)")?/.exec(text) ?? [];
+  const text = at < 0 ? '' : bytes.toString('utf8', from, from + LONGEST_END);
+  const [, offset, cursor] =
+    /^("(?:[^"\\]|\\.)*"|\d+|null)(?:\},"next_cursor":"([^"\\]*)")?/.exec(text) ?? [];
   if (offset === undefined) {
     throw new Error('The answer is no page of points');
   }

@@ -9,6 +9,7 @@ import {
   ID_COLUMN,
   METADATA_KEY,
   PAYLOAD_COLUMN,
+  textOfId,
   type PointColumns,
   type VectorKind,
 } from './parquet-points';
@@ -156,8 +157,7 @@ class RowGroup {
 
   add(point: Buffer): void {
     const fields = fieldsOf(point);
-    const id = fields.get('id')?.toString('latin1') ?? '';
-    this.#ids.push(id.startsWith('"') ? id.slice(1, -1) : id);
+    this.#ids.push(textOfId(fields.get('id')?.toString() ?? ''));
     const payload = fields.get('payload');
     // A copy, which does not keep the page.
     const kept = payload === undefined || payload.equals(NULL) ? EMPTY : Buffer.from(payload);

@@ -3,7 +3,7 @@ import { encodeJson } from '../client/json';
 
 /** The key of the file's metadata that says so. */
 export const METADATA_KEY = 'kithdb.points';
-/** The column of the ids as text: a whole number, or a UUID. */
+/** The column of the ids as text: a whole number, a UUID, or a string, which is in JSON quotes where it could be taken for another. */
 export const ID_COLUMN = 'id';
 /** The column of the payloads, as JSON text: so its numbers and the order of its keys stay what they are. */
 export const PAYLOAD_COLUMN = 'payload';
@@ -64,6 +64,20 @@ export function columnsOfFile(
   return columns as PointColumns;
 }
 
+const DIGITS = /^\d{1,20}$/;
+
+/** The text of an id in JSON. */
+export function textOfId(json: string): string {
+  if (!json.startsWith('"')) return json;
+  const id = JSON.parse(json) as string;
+  return DIGITS.test(id) || id.startsWith('"') ? json : id;
+}
+
+/** The id of a text, in JSON. */
+function idOfText(text: string): string {
+  return DIGITS.test(text) || text.startsWith('"') ? text : JSON.stringify(text);
+}
+
 /** The point of a row, in JSON. @throws Error that says what is wrong with the row */
 export function pointOfRow(row: Readonly<Record<string, unknown>>, { vectors }: PointColumns): string {
   const { [ID_COLUMN]: id, [PAYLOAD_COLUMN]: payload } = row;
@@ -75,6 +89,5 @@ export function pointOfRow(row: Readonly<Record<string, unknown>>, { vectors }: 
   }
   const only = Object.keys(found).length === 1 ? found[''] : undefined;
   const vector = encodeJson(only ?? found);
-  const idJson = /^\d{1,20}$/.test(id) ? id : JSON.stringify(id);
-  return `{"id":${idJson},"vector":${vector},"payload":${typeof payload === 'string' ? payload : '{}'}}`;
+  return `{"id":${idOfText(id)},"vector":${vector},"payload":${typeof payload === 'string' ? payload : '{}'}}`;
 }

@@ -2,25 +2,36 @@ import { NotFoundError } from '../client/errors';
 import type { Transport } from '../client/transport';
 import { isRejected, SourceError, type Source } from './row';
 
+/** What a collection is created with, where it is missing. */
+export interface NewCollection {
+  readonly distance: string | undefined;
+  /** Which ids its points have; the default when absent (C21). */
+  readonly ids: string | undefined;
+}
+
 /**
  * Sees that a collection exists. With a distance a missing one is created, with the vectors of the first row of `source`.
+ * Resolves with whether its ids are strings.
  * @throws SourceError when it is missing and cannot be created
  */
 export async function prepareCollection(
   transport: Transport,
   collection: string,
   source: Source,
-  distance: string | undefined,
-): Promise<void> {
+  { distance, ids }: NewCollection,
+): Promise<boolean> {
   try {
-    await transport.execute({ operation: 'collection_info', collection });
+    const { result } = await transport.execute({ operation: 'collection_info', collection });
+    return (result as { readonly ids?: string }).ids === 'string';
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     if (distance === undefined) {
       throw new SourceError(`Collection not found: ${collection}. --distance DISTANCE creates it`);
     }
     const vectors = vectorsOf(await firstVector(source), distance);
-    await transport.execute({ operation: 'create_collection', collection, body: vectors });
+    const body = { ...vectors, ...(ids !== undefined && { ids }) };
+    await transport.execute({ operation: 'create_collection', collection, body });
+    return ids === 'string';
   }
 }
 
@@ -37,7 +48,7 @@ async function firstVector(source: Source): Promise<unknown> {
   throw new SourceError('No row is a point, so the dimension of a new collection is not known');
 }
 
-function vectorsOf(vector: unknown, distance: string): unknown {
+function vectorsOf(vector: unknown, distance: string): Readonly<Record<string, unknown>> {
   const dense = sizeOf(vector);
   if (dense !== undefined) {
     return { vectors: { size: dense, distance } };

@@ -108,9 +108,9 @@ async function program(db: RemoteClient | JsClient, name: string): Promise<unkno
   await keep(use.scroll(name, { limit: 1, with_vector: true, order_by: 'n' }));
   await keep(use.count(name));
   await keep(
-    use.count(name, { filter: { must: [{ key: 'n', range: { gte: 2 } }] }, exact: true, timeout: 9 }),
+    use.count(name, { filter: { must: [{ key: 'n', range: { gte: 2 } }] }, exact: true, timeout: 90 }),
   );
-  await keep(use.query(name, { query: [1, 0], with_payload: true, limit: 2, timeout: 30 }));
+  await keep(use.query(name, { query: [1, 0], with_payload: true, limit: 2, timeout: 90 }));
   await keep(use.query(name, { query: 1 }));
   await keep(
     use.queryBatch(name, {
@@ -128,7 +128,7 @@ async function program(db: RemoteClient | JsClient, name: string): Promise<unkno
   await keep(use.delete(name, { wait: true, points: [1] }));
   await keep(use.getCollection(name).then(withoutSizes));
   await keep(use.getCollections());
-  await keep(use.deleteCollection(name, { timeout: 10 }));
+  await keep(use.deleteCollection(name, { timeout: 90 }));
   await keep(use.deleteCollection(name));
   return results;
 }

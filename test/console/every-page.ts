@@ -49,7 +49,7 @@ const OPEN: readonly Step[] = [
     'create',
     '#/create',
     async (page) => {
-      await page.getByText('Recall, durability and expiry').click();
+      await page.getByText('Recall, durability, expiry and ids').click();
       await page.getByText('Storage and graph').click();
     },
   ],

@@ -89,7 +89,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
     await page.getByLabel('Size').fill('4');
     await page.getByLabel('Quantization').selectOption('scalar');
     await page.getByText(/^Codes of 8 bits a component/).waitFor();
-    await page.getByText('Recall, durability and expiry').click();
+    await page.getByText('Recall, durability, expiry and ids').click();
     await page.getByLabel('Target recall of searches that do not say').fill('9');
     await page.getByText('95 %', { exact: true }).waitFor();
     await page.getByLabel('Field with the time of expiry').fill('expires_at');

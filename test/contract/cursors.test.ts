@@ -51,7 +51,7 @@ const GONE = 'Cursor not found: it is unknown or has expired';
 describe('C22 cursors over HTTP', () => {
   it('C22 the pages of a scroll are those of its first view', async () => {
     const own = await token();
-    let answer = await scroll(own, { limit: 10, cursor: { ttl: 60 } });
+    let answer = await scroll(own, { limit: 10, cursor: { ttl: 300 } });
     const found = idsOf(answer.body.result.points);
     while (answer.body.next_cursor !== null) {
       expect((await call(own, 'PUT', '/collections/c/points', { points })).status).toBe(200);
@@ -65,7 +65,7 @@ describe('C22 cursors over HTTP', () => {
 
   it('C22 a cursor of another credential is the 404 of an unknown one', async () => {
     const [own, other] = [await token(), await token()];
-    const { next_cursor: cursor } = (await scroll(own, { limit: 10, cursor: { ttl: 60 } })).body;
+    const { next_cursor: cursor } = (await scroll(own, { limit: 10, cursor: { ttl: 300 } })).body;
     for (const answer of [
       await scroll(other, { cursor }),
       await scroll(jwt, { cursor }),
@@ -81,7 +81,7 @@ describe('C22 cursors over HTTP', () => {
     const filter = { must: [{ key: 'tenant', match: { value: 'a' } }] };
     const own = await token({ filter });
     const found: number[] = [];
-    let body: object = { query: [1, 0], limit: 5, cursor: { ttl: 60 } };
+    let body: object = { query: [1, 0], limit: 5, cursor: { ttl: 300 } };
     for (;;) {
       const answer = await call(own, 'POST', '/collections/c/points/query', body);
       found.push(...idsOf(answer.body.result.points));
@@ -110,7 +110,7 @@ describe('C22 cursors over HTTP', () => {
   });
 
   it('C22 a cursor in a batch, a wrong time to live and a field beside a cursor are a 400 with the place', async () => {
-    const cursor = { ttl: 60 };
+    const cursor = { ttl: 300 };
     for (const [path, body, place] of [
       ['query/batch', { searches: [{ query: [1, 0], cursor }] }, 'searches[0].cursor'],
       ['scroll', { cursor: { ttl: 601 } }, 'cursor.ttl'],
@@ -140,7 +140,7 @@ describe('C18, C22 pages of the client', () => {
       };
       const ranked = points.map(({ id }) => id).reverse();
       const inPages = (ids: number[]): number[][] => [ids.slice(0, 10), ids.slice(10, 20), ids.slice(20)];
-      const reads = { limit: 10, cursor: { ttl: 30 }, timeout: 30 };
+      const reads = { limit: 10, cursor: { ttl: 300 }, timeout: 90 };
       expect(await collect(db.scrollPages('pages', { limit: 10 }))).toEqual(
         inPages(points.map(({ id }) => id)),
       );

@@ -73,7 +73,7 @@ describe('writes with heavy filters', () => {
     for (let round = 0; round < 10; round += 1) {
       for (const path of paths) {
         const point = { id: 10_000 + round, vector: [1], payload: { text: 'new' } };
-        await server.ok('PUT', `${path}/points?timeout=15`, { points: [point] });
+        await server.ok('PUT', `${path}/points?timeout=60`, { points: [point] });
         const filter = { must: [{ has_id: [10_000 + round] }] };
         await server.ok('POST', `${path}/points/payload`, { payload: { seen: 'light' }, filter });
       }

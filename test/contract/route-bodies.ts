@@ -14,6 +14,8 @@ const BODIES: Readonly<Record<string, object>> = {
   search_groups: { vector: [1, 0], group_by: 'a' },
   query_groups: { query: [1, 0], group_by: 'a' },
   recommend_groups: { positive: [[1, 0]], group_by: 'a' },
+  reembed_vectors: { model: 'letters' },
+  commit_reembedding: {},
   create_vector_name: { dense: { size: 2, distance: 'Dot' } },
 };
 

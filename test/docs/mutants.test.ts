@@ -19,8 +19,13 @@ const record = JSON.parse(readFileSync(join(root, 'docs', 'mutants.json'), 'utf8
 
 /** What an expression over the exports of scripts/mutants/sample.mjs is. */
 function inSample(expression: string): unknown {
-  const url = pathToFileURL(join(root, 'scripts', 'mutants', 'sample.mjs')).href;
-  const script = `import * as sample from '${url}'; console.log(JSON.stringify(${expression}));`;
+  return inModule('sample', expression);
+}
+
+/** What an expression over the exports of a module of scripts/mutants is, under the module's name. */
+function inModule(name: string, expression: string): unknown {
+  const url = pathToFileURL(join(root, 'scripts', 'mutants', `${name}.mjs`)).href;
+  const script = `import * as ${name} from '${url}'; console.log(JSON.stringify(${expression}));`;
   return JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
   );
@@ -67,5 +72,86 @@ describe('a sample of mutants', () => {
     ];
     const chosen = inSample(`sample.changedIn(${MUTANTS}, ${JSON.stringify(diff.join('\n'))})`) as Entry[];
     expect(chosen.map(({ line }) => line)).toEqual([30, 120]);
+  });
+});
+
+describe('mutants of Rust behind switches', () => {
+  const file = [
+    'fn first(x: u32) -> u32 {',
+    "    let brace = '{';",
+    '    x + 1',
+    '}',
+    'const fn fixed() -> u32 { 1 }',
+    'fn opaque() -> impl Iterator<Item = u32> { 1..2 }',
+    'impl Thing for &[u8; { 2 }] {',
+    '    fn second(&self) -> bool { "}" == "{" }',
+    '}',
+  ].join('\n');
+  /** A mutant of the characters `what` in a line, within the function of these lines. */
+  const mutant = (
+    number: number,
+    line: number,
+    what: string,
+    replacement: string,
+    lines: [number, number],
+  ) => {
+    const text = file.split('\n');
+    const column = text[line - 1]!.indexOf(what) + 1;
+    const place = (at: number, from: number) => ({ line: at, column: from });
+    return {
+      ...{
+        number,
+        replacement,
+        span: { start: place(line, column), end: place(line, column + what.length) },
+      },
+      functionSpan: {
+        start: place(lines[0], text[lines[0] - 1]!.indexOf(lines[0] === 5 ? 'const' : 'fn') + 1),
+        end: place(lines[1], text[lines[1] - 1]!.length + 1),
+      },
+    };
+  };
+  const mutants = [
+    mutant(1, 3, '+', '-', [1, 4]),
+    mutant(2, 8, '==', '!=', [8, 8]),
+    mutant(3, 3, '1', '2', [1, 4]),
+    mutant(4, 5, '1', '0', [5, 5]),
+    mutant(5, 6, '1..2', 'std::iter::empty()', [6, 6]),
+  ];
+  const switched = inModule(
+    'switches',
+    `switches.withSwitches(${JSON.stringify(file)}, ${JSON.stringify(mutants)})`,
+  ) as { text: string; alone: number[] };
+
+  it('have each a copy of the body of their function, beside the original', () => {
+    const bare = switched.text.replaceAll(/\/\*.*?\*\/|\s+/g, ' ').replaceAll(/ +/g, ' ');
+    expect(bare).toContain(
+      "fn first(x: u32) -> u32 { if crate::mutant_switch::is_on(1) { let brace = '{'; x - 1 } else if " +
+        "crate::mutant_switch::is_on(3) { let brace = '{'; x + 2 } else { let brace = '{'; x + 1 } }",
+    );
+    expect(bare).toContain(
+      'fn second(&self) -> bool { if crate::mutant_switch::is_on(2) { "}" != "{" } else { "}" == "{" } }',
+    );
+  });
+
+  it('are left out where a copy would not compile', () => {
+    expect(switched.alone).toEqual([4, 5]);
+    expect(switched.text).toContain('const fn fixed() -> u32 { 1 }');
+  });
+
+  it('are found by the line of an error', () => {
+    const lines = switched.text.split('\n').map((text, at) => ({ text, number: at + 1 }));
+    const asked = JSON.stringify(lines.map(({ number }) => number));
+    const found = inModule(
+      'switches',
+      `${asked}.map((line) => switches.mutantAt(${JSON.stringify(switched.text)}, line) ?? 0)`,
+    ) as number[];
+    const at = (part: string) => found[lines.findIndex(({ text }) => text.includes(part))];
+    expect([
+      at('/*here 1*/-'),
+      at('/*here 3*/2'),
+      at('/*here 2*/!='),
+      at('const fn'),
+      at('impl Thing'),
+    ]).toEqual([1, 3, 2, 0, 0]);
   });
 });

@@ -25,6 +25,7 @@ const LINES = [
   'GET /collections/:collection_name/snapshots any',
   'GET /collections/:collection_name/snapshots/:snapshot_name any',
   'GET /collections/:collection_name/status any',
+  'GET /collections/:collection_name/vectors/:vector_name/reembed read',
   'GET /healthz none',
   'GET /livez none',
   'GET /metrics read',
@@ -67,6 +68,9 @@ const LINES = [
   'POST /collections/:collection_name/points/vectors/delete write',
   'POST /collections/:collection_name/snapshots any',
   'POST /collections/:collection_name/snapshots/upload any',
+  'POST /collections/:collection_name/vectors/:vector_name/reembed write',
+  'POST /collections/:collection_name/vectors/:vector_name/reembed/abort write',
+  'POST /collections/:collection_name/vectors/:vector_name/reembed/commit write',
   'POST /collections/aliases any',
   'POST /snapshots any',
   'PUT /collections/:collection_name write',
@@ -155,9 +159,12 @@ describe('the route table', () => {
 
   it('has exactly one route for every operation of the engine, and two for a change of aliases', () => {
     const operations = qdrant.routes.flatMap((route) => (route.kind === 'engine' ? [route.operation] : []));
-    // What snapshots are made of has none: it is what their routes do.
-    const ofSnapshots = new Set<string>(['link_snapshot', 'adopt_folders']);
-    const expected = OPERATIONS.filter((operation) => !ofSnapshots.has(operation));
+    // What snapshots are made of has none, and what embeds texts anew: services of this process do it.
+    const ofServices = new Set<string>([
+      ...['link_snapshot', 'adopt_folders'],
+      ...['list_reembeddings', 'next_texts', 'fill_vectors'],
+    ]);
+    const expected = OPERATIONS.filter((operation) => !ofServices.has(operation));
     expect([...operations].sort()).toEqual([...expected, 'change_aliases'].sort());
   });
 

@@ -109,6 +109,23 @@ describe('kithdb migrate chroma', () => {
     }
   });
 
+  it('C21 with --string-ids every id stays the text that it is', async () => {
+    const ids = ['1', '07', UUID, UUID.toUpperCase(), 'doc ä/3'];
+    const records = ids.map((id, n) => ({ id, embedding: [n] }));
+    const collections = { c: { info: chromaInfo('c', {}, { dimension: 1 }), records } };
+    const { code, out } = await migrate(collections, '--string-ids', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(out).collections[0]).toMatchObject({ stored: 5, compared: { different: [] } });
+    const db = await open(join(folder, 'data'));
+    try {
+      const { points } = await db.scroll('c', { limit: 10 });
+      expect(points.map(({ id, payload }) => [id, payload])).toEqual([...ids].sort().map((id) => [id, {}]));
+      expect((await db.getCollection('c')).ids).toBe('string');
+    } finally {
+      await db.close();
+    }
+  });
+
   it('a key that the metadata have already, or a record without an embedding, is refused unless another key is named', async () => {
     const collections = {
       c: {

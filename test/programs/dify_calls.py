@@ -29,7 +29,7 @@ def create(client: QdrantClient) -> None:
         m=0, payload_m=16, ef_construct=100, full_scan_threshold=10000, max_indexing_threads=0, on_disk=False
     )
     vectors = models.VectorParams(size=26, distance=models.Distance["COSINE"])
-    client.create_collection(COLLECTION, vectors_config=vectors, hnsw_config=hnsw, timeout=20)
+    client.create_collection(COLLECTION, vectors_config=vectors, hnsw_config=hnsw, timeout=120)
     keyword = models.PayloadSchemaType.KEYWORD
     for field in ("group_id", "metadata.doc_id", "metadata.document_id"):
         client.create_payload_index(COLLECTION, field, field_schema=keyword, field_type=keyword)

@@ -56,6 +56,10 @@ pub enum Error {
     VersionConflict(Vec<VersionConflict>),
     /// A sync of a source does not fit to what is stored or staged (C20); the sentence says why.
     SyncConflict(String),
+    /// A re-embedding does not allow this (C19); the sentence says why.
+    ReembeddingConflict(String),
+    /// A vector field that is not being embedded anew: its name.
+    ReembeddingNotFound(String),
     /// The limits of the caller do not allow this in a collection, whether it exists or not.
     CollectionForbidden,
     /// Points that the filter of the caller does not allow to be written, or not like this, in the order of the request.
@@ -99,7 +103,7 @@ pub enum Error {
 }
 
 /// A point that does not have the version that a write expects (C25); an absent one has 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionConflict {
     /// The point.
     pub id: PointId,
@@ -110,7 +114,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 34] = [
+const CODES: [&str; 36] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -126,6 +130,8 @@ const CODES: [&str; 34] = [
     "point_without_vector",
     "version_conflict",
     "sync_conflict",
+    "reembedding_conflict",
+    "reembedding_not_found",
     "collection_forbidden",
     "points_forbidden",
     "cursor_not_found",
@@ -197,6 +203,8 @@ impl Error {
             Error::PointWithoutVector(..) => "point_without_vector",
             Error::VersionConflict(_) => "version_conflict",
             Error::SyncConflict(_) => "sync_conflict",
+            Error::ReembeddingConflict(_) => "reembedding_conflict",
+            Error::ReembeddingNotFound(_) => "reembedding_not_found",
             Error::CollectionForbidden => "collection_forbidden",
             Error::PointsForbidden(_) => "points_forbidden",
             Error::CursorNotFound => "cursor_not_found",
@@ -234,6 +242,7 @@ impl Error {
             Error::BadRequest(text)
             | Error::FilterParse(text)
             | Error::SyncConflict(text)
+            | Error::ReembeddingConflict(text)
             | Error::Timeout(text)
             | Error::Overloaded(text)
             | Error::CollectionFault(text)
@@ -244,6 +253,7 @@ impl Error {
             }
             Error::MissingField(name) => write_field(out, "field", name),
             Error::VectorNotFound(name)
+            | Error::ReembeddingNotFound(name)
             | Error::CollectionNotFound(name)
             | Error::CollectionExists(name)
             | Error::CollectionDeleted(name)
@@ -335,8 +345,10 @@ fn write_conflicts(out: &mut Vec<u8>, conflicts: &[VersionConflict]) {
     out.extend_from_slice(b"\"conflicts\":[");
     for (at, VersionConflict { id, expected, found }) in conflicts.iter().take(NAMED_IDS).enumerate() {
         let comma = if at > 0 { "," } else { "" };
+        out.extend_from_slice(format!("{comma}{{\"id\":").as_bytes());
+        write_string(out, &id.to_string());
         let versions = format!("\"expected\":\"{expected}\",\"found\":\"{found}\"");
-        out.extend_from_slice(format!("{comma}{{\"id\":\"{id}\",{versions}}}").as_bytes());
+        out.extend_from_slice(format!(",{versions}}}").as_bytes());
     }
     out.extend_from_slice(format!("],\"total\":{}", conflicts.len()).as_bytes());
 }

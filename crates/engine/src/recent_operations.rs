@@ -1,7 +1,7 @@
 //! The operations that calls gave an identity, so that a repeated call gets the answer of the first (C25).
 
 use crate::change::{Input, Skipped, Undecodable, put_skipped};
-use crate::types::{Lsn, OperationId};
+use crate::types::{Lsn, OperationId, PointId};
 use imbl::{OrdMap, Vector};
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct RecentOperations {
     listed: Vector<OperationId>,
     /// The points that these list.
     listed_points: usize,
+    /// Bytes of their ids that are long strings.
+    listed_bytes: u64,
 }
 
 /// What is known of an operation that was applied.
@@ -100,6 +102,7 @@ impl RecentOperations {
                 self.numbers.remove(&oldest);
                 if let Some(skipped) = self.skipped.remove(&oldest) {
                     self.listed_points -= points_of(&skipped);
+                    self.listed_bytes -= id_bytes_of(&skipped);
                 }
             }
         }
@@ -115,6 +118,7 @@ impl RecentOperations {
             return;
         }
         self.listed_points += points_of(&skipped);
+        self.listed_bytes += id_bytes_of(&skipped);
         if points_of(&skipped) > 0 {
             self.listed.push_back(id);
         }
@@ -123,6 +127,7 @@ impl RecentOperations {
             let Some(oldest) = self.listed.pop_front() else { break };
             if let Some(of_oldest) = self.skipped.get_mut(&oldest) {
                 self.listed_points -= points_of(of_oldest);
+                self.listed_bytes -= id_bytes_of(of_oldest);
                 let counts = of_oldest.iter().map(|one| Skipped { ids: Vec::new(), ..*one });
                 *of_oldest = counts.collect();
             }
@@ -158,6 +163,7 @@ impl RecentOperations {
         self.order.len() as u64 * MEMORY_BYTES
             + self.skipped.len() as u64 * MEMORY_BYTES
             + self.listed_points as u64 * SKIP_BYTES
+            + self.listed_bytes
     }
 
     /// Appends a count, and of each operation its identity and its number, oldest first.
@@ -225,10 +231,14 @@ fn points_of(skipped: &[Skipped]) -> usize {
     skipped.iter().filter(|one| !one.is_of_sync()).map(|one| one.ids.len()).sum()
 }
 
+/// Bytes of their ids that are long strings.
+fn id_bytes_of(skipped: &[Skipped]) -> u64 {
+    skipped.iter().flat_map(|one| &one.ids).map(PointId::heap_bytes).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::PointId;
 
     fn id(number: u128) -> OperationId {
         OperationId::new(number)

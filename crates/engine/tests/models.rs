@@ -16,7 +16,7 @@ use kithdb_engine::error::Error;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::{Limits, Thresholds};
 use kithdb_engine::memory::{Memory, MemoryLimit};
-use kithdb_engine::scheduling::turnstile::{Parker, Turnstile};
+use kithdb_engine::scheduling::run_queue::{Parker, RunQueue};
 use kithdb_engine::storage::{Fault, Reserve, SimDisk};
 use kithdb_engine::types::{Lsn, OpNumber, PointId};
 use kithdb_engine::wal::{
@@ -245,7 +245,7 @@ impl Server {
 
 /// The number that a point of a view carries; its vector and its payload agree.
 fn number(view: &View, id: u64) -> Option<u64> {
-    let (_, point) = view.state.point(PointId::Num(id))?;
+    let (_, point) = view.state.point(&PointId::Num(id))?;
     let row = point.rows.row(0).expect("a vector");
     let table = &view.fields[0];
     assert!(table.alive(row, view.op), "the row of point {id} is dead in its own view");
@@ -373,7 +373,7 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
             let snapshot = server.collection.snapshot();
             for id in 0..150 {
                 assert!(number(&snapshot.view, id).is_some(), "point {id} is gone");
-                let (_, point) = snapshot.view.state.point(PointId::Num(id)).expect("it is there");
+                let (_, point) = snapshot.view.state.point(&PointId::Num(id)).expect("it is there");
                 let row = point.rows.row(0).expect("a vector");
                 if let Some((graph, indexed)) = &snapshot.graphs[0]
                     && row < *indexed
@@ -427,23 +427,23 @@ fn readers_are_correct_while_rows_are_moved_and_chunks_dropped() {
 fn heavy_reads_take_turns_and_none_waits_for_ever() {
     try_orders(1, |number| {
         let permits = 1 + number as usize % 2;
-        let turnstile = Arc::new(Turnstile::default());
+        let run_queue = Arc::new(RunQueue::default());
         let running = Arc::new(AtomicU64::new(0));
         let work = |reader: u64| {
-            let (turnstile, running) = (Arc::clone(&turnstile), Arc::clone(&running));
+            let (run_queue, running) = (Arc::clone(&run_queue), Arc::clone(&running));
             thread::spawn(move || {
                 let parker = Arc::new(Parker::default());
                 let (permits, going_on) = (move || permits, || false);
-                assert!(turnstile.enter(&parker, Duration::ZERO, &permits, &going_on));
+                assert!(run_queue.enter(&parker, Duration::ZERO, &permits, &going_on));
                 for turn in 0..3 {
                     let others = running.fetch_add(1, Ordering::Relaxed);
                     assert!(others < permits() as u64, "more run than may");
                     thread::yield_now();
                     running.fetch_sub(1, Ordering::Relaxed);
                     let attained = Duration::from_millis(reader * turn);
-                    assert!(turnstile.pause(&parker, attained, &permits, &going_on));
+                    assert!(run_queue.pause(&parker, attained, &permits, &going_on));
                 }
-                turnstile.leave(permits());
+                run_queue.leave(permits());
             })
         };
         let readers: Vec<_> = (1..4).map(work).collect();

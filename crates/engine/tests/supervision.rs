@@ -64,7 +64,7 @@ fn panics(engine: &Engine, task: Task) -> u64 {
 fn is_recovered(engine: &Engine) -> bool {
     let catalog = engine.catalog();
     catalog.shared().supervisor.faults().is_empty()
-        && catalog.collections().iter().all(|collection| collection.setback().is_none())
+        && catalog.collections().iter().all(|collection| collection.task_failure().is_none())
 }
 
 /// Something of everything that the background does.
@@ -208,7 +208,7 @@ fn a_panic_at_the_end_of_a_turn_ends_no_thread_of_the_heavy_lane() {
 }
 
 #[test]
-fn a_setback_is_shown_in_the_collections_info_until_the_task_has_succeeded() {
+fn a_failed_task_is_shown_in_the_collections_info_until_the_task_has_succeeded() {
     let engine = open(&SimDisk::new(), options());
     create(&engine, "c");
     create(&engine, "other");
@@ -217,7 +217,7 @@ fn a_setback_is_shown_in_the_collections_info_until_the_task_has_succeeded() {
     let info = |name: &str| ok(&engine, "collection_info", name, &Value::Null);
     let said =
         json!({"error": "background work on this collection failed inside the engine and is tried again"});
-    until("the setback", || info("c")["optimizer_status"] == said);
+    until("the failed task", || info("c")["optimizer_status"] == said);
     assert_eq!(info("c")["status"], json!("yellow"));
     assert!(engine.health_issues().iter().any(|issue| issue.kind.name() == "background"));
     until("a success", || info("c")["optimizer_status"] == json!("ok"));

@@ -27,6 +27,7 @@ pub(super) fn parse_with_marks<T>(
     let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
     reader.unpack(body.floats());
     reader.be_watched(body.watch());
+    reader.ids = body.ids();
     if body.strictness() == Strictness::Lenient {
         reader.pass_over_unknown();
     }

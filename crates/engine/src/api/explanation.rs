@@ -152,7 +152,7 @@ fn write_detail(out: &mut Vec<u8>, detail: &ScoreDetail) {
 
 fn write_why(out: &mut Vec<u8>, why: &Why) {
     let mut object = ObjectWriter::start(out);
-    write_id(object.key("id"), why.id);
+    write_id(object.key("id"), &why.id);
     write_bool(object.key("returned"), why.returned);
     write_optional(object.key("score"), why.score, write_f32);
     write_optional(object.key("rank"), why.rank, write_u64);

@@ -17,6 +17,7 @@ mod page;
 mod query;
 mod query_kind;
 mod recommend;
+mod reembedding;
 pub mod response;
 mod search;
 mod search_params;
@@ -34,6 +35,7 @@ mod vector;
 pub use arrow::Charge;
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
+pub use reembedding::{ReembedRequest, commit_reembedding, fill_vectors, next_texts, reembed_vectors};
 pub use source_sync::{SyncPart, SyncRequest};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
 
@@ -49,6 +51,7 @@ use crate::query::request::{
     ScrollRequest, Selectors, VectorSelector,
 };
 use crate::query::tree::QueryRequest;
+use crate::types::IdKind;
 use body::{Budget, Result};
 use std::borrow::Cow;
 use update::Operation;
@@ -197,18 +200,19 @@ pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Upd
     update(body, limits, Operation::Upsert)
 }
 
-/// `PUT …/points` as an Arrow IPC stream (C5.13). `watch` is asked for each row whether to go on; `charge` takes what the
-/// points take of memory beyond the length of the stream.
+/// `PUT …/points` as an Arrow IPC stream (C5.13), into a collection of such ids. `watch` is asked for each row whether to go
+/// on; `charge` takes what the points take of memory beyond the length of the stream.
 ///
 /// # Errors
 /// `BadRequest` or `MissingField` that names the column, and the row where there is one; what `watch` and `charge` return.
 pub fn upsert_arrow(
     stream: &[u8],
+    ids: IdKind,
     limits: &Limits,
     watch: Watch<'_>,
     charge: &mut Charge<'_>,
 ) -> Result<Update> {
-    arrow::read(stream, limits, watch, charge)
+    arrow::read(stream, ids, limits, watch, charge)
 }
 
 /// `POST …/points/delete` (C5.4).
@@ -299,13 +303,14 @@ pub fn retrieve(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<R
     body::parse(body, |r| page::read_retrieve(r, limits))
 }
 
-/// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded. Payload and vectors are shown.
+/// `GET …/points/{id}` (C5.3), from the id in the path, percent-decoded, of a collection with ids of that kind. Payload and
+/// vectors are shown.
 ///
 /// # Errors
 /// `BadRequest` for another text.
-pub fn get_point(id: &str) -> Result<RetrieveRequest> {
+pub fn get_point(id: &str, kind: IdKind) -> Result<RetrieveRequest> {
     let with = Selectors { payload: crate::payload::PayloadSelector::All, vector: VectorSelector::All };
-    Ok(RetrieveRequest { ids: vec![path_id(id)?], with, leaves_out_absent: false })
+    Ok(RetrieveRequest { ids: vec![path_id(id, kind)?], with, leaves_out_absent: false })
 }
 
 /// `POST …/points/search` (C6.2).

@@ -1,6 +1,7 @@
 //! The body of a query, and its prefetches (C6.3).
 
 use super::body::{self, Budget, Result, field_error};
+use super::example;
 use super::groups::OtherFields;
 use super::query_kind;
 use super::search::{NodeFields, RootFields, check_reach, fit_window};
@@ -41,6 +42,10 @@ struct TreeReader<'l> {
 impl TreeReader<'_> {
     /// Reads a query or a prefetch.
     fn node(&mut self, reader: &mut Reader<'_>, other: OtherFields<'_>) -> Result<QueryNode> {
+        example::with_ids_of_lookup(reader, |r| self.node_with_ids(r, other))
+    }
+
+    fn node_with_ids(&mut self, reader: &mut Reader<'_>, other: OtherFields<'_>) -> Result<QueryNode> {
         let mut fields = NodeFields::default();
         let (mut query, mut using, mut lookup_from, mut prefetch) = (None, None, None, None);
         reader.object(|r, key| {

@@ -56,7 +56,9 @@ pub(super) fn read_recommend(reader: &mut Reader<'_>, limits: &Limits) -> Result
 
 /// Reads the body of a discovery: with a target, a context or both.
 pub(super) fn read_discover(reader: &mut Reader<'_>, limits: &Limits) -> Result<QueryRequest> {
-    read_request(reader, limits, read_discovery)
+    read_request(reader, limits, |r, limits, other| {
+        example::with_ids_of_lookup(r, |r| read_discovery(r, limits, other))
+    })
 }
 
 fn read_request(
@@ -72,6 +74,14 @@ fn read_request(
 
 /// Reads what is recommended.
 pub(super) fn read_node(
+    reader: &mut Reader<'_>,
+    limits: &Limits,
+    other: OtherFields<'_>,
+) -> Result<QueryNode> {
+    example::with_ids_of_lookup(reader, |r| read_recommendation(r, limits, other))
+}
+
+fn read_recommendation(
     reader: &mut Reader<'_>,
     limits: &Limits,
     other: OtherFields<'_>,

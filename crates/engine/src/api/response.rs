@@ -88,7 +88,7 @@ pub fn write_update_result(
     object.field("skipped", skipped, |out, skipped| {
         let mut object = ObjectWriter::start(out);
         write_u64(object.key("count"), skipped.count.into());
-        write_list(object.key("ids"), &skipped.ids, |out, id| write_id(out, *id));
+        write_list(object.key("ids"), &skipped.ids, write_id);
         object.end();
     });
     object.end();
@@ -132,7 +132,7 @@ pub fn write_staged(out: &mut Vec<u8>, staged: u64) {
 /// Appends what a sync would need and do (C20).
 pub fn write_sync_plan(out: &mut Vec<u8>, plan: &SyncPlan) {
     let mut object = ObjectWriter::start(out);
-    write_list(object.key("needed"), &plan.needed, |out, id| write_id(out, *id));
+    write_list(object.key("needed"), &plan.needed, write_id);
     write_u64(object.key("unchanged"), plan.unchanged as u64);
     write_u64(object.key("deleted"), plan.deleted as u64);
     write_string(object.key("revision"), &plan.revision.to_string());
@@ -176,11 +176,12 @@ pub fn write_collections<'n>(out: &mut Vec<u8>, names: impl IntoIterator<Item = 
     object.end();
 }
 
-/// Appends a point id: a number, or a UUID as a string.
-pub fn write_id(out: &mut Vec<u8>, id: PointId) {
+/// Appends a point id: a number, or a UUID or string as a string.
+pub fn write_id(out: &mut Vec<u8>, id: &PointId) {
     match id {
-        PointId::Num(number) => write_u64(out, number),
+        PointId::Num(number) => write_u64(out, *number),
         PointId::Uuid(_) => write_string(out, &id.to_string()),
+        PointId::Text(text) => text.with_str(|text| write_string(out, text)),
     }
 }
 
@@ -197,7 +198,7 @@ pub enum ShownVectors<'p> {
 #[derive(Clone, Copy, Debug)]
 pub struct PointView<'p> {
     /// The point's id.
-    pub id: PointId,
+    pub id: &'p PointId,
     /// Its payload as JSON, already selected.
     pub payload: Option<&'p [u8]>,
     /// Its selected vectors.
@@ -291,7 +292,7 @@ fn write_components(out: &mut Vec<u8>, components: &[f32]) {
 
 /// Appends a page of a scroll. `write_records` appends the elements of `points`, commas included, for example with
 /// [`write_elements`].
-pub fn write_page(out: &mut Vec<u8>, next: Option<PointId>, write_records: impl FnOnce(&mut Vec<u8>)) {
+pub fn write_page(out: &mut Vec<u8>, next: Option<&PointId>, write_records: impl FnOnce(&mut Vec<u8>)) {
     let mut object = ObjectWriter::start(out);
     let points = object.key("points");
     points.push(b'[');
@@ -410,6 +411,8 @@ pub struct CollectionInfo<'i> {
     pub indexes: &'i [FieldIndexInfo<'i>],
     /// Those that the engine made by itself (C23).
     pub auto_indexes: &'i [FieldIndexInfo<'i>],
+    /// The vector fields that are being embedded anew (C19), with the points that are done and all.
+    pub reembeddings: &'i [(&'i str, u64, u64)],
     /// The recall of its searches, where it is known.
     pub recall_estimate: Option<RecallEstimate>,
     /// Bytes in memory, maps left out, and in its files; not shown to a caller with a filter.
@@ -449,10 +452,27 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     }
     write_size(object.key("size"), info.bytes);
     write_models(&mut object, info.config);
+    write_reembeddings(&mut object, info.reembeddings);
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.field("field_indexes", info.config.field_indexes.chosen(), write_string);
+    object.field("ids", info.config.ids.chosen(), write_string);
     write_auto_indexes(&mut object, info.auto_indexes);
     object.end();
+}
+
+/// Appends how far re-embeddings are, where there are any (C19).
+fn write_reembeddings(object: &mut ObjectWriter<'_>, reembeddings: &[(&str, u64, u64)]) {
+    if reembeddings.is_empty() {
+        return;
+    }
+    let mut list = ObjectWriter::start(object.key("reembeddings"));
+    for (field, done, total) in reembeddings {
+        let mut entry = ObjectWriter::start(list.key(field));
+        write_u64(entry.key("done"), *done);
+        write_u64(entry.key("total"), *total);
+        entry.end();
+    }
+    list.end();
 }
 
 /// Appends the automatic indexes, where there are any (C23). They have no parameters.
@@ -491,7 +511,7 @@ fn write_estimate(out: &mut Vec<u8>, estimate: &RecallEstimate) {
 /// Appends the declared models by field, where there are any (C19). They are not in the configuration, whose unknown fields
 /// clients refuse.
 fn write_models(object: &mut ObjectWriter<'_>, config: &CollectionConfig) {
-    let names = (0..config.positions()).map(|position| config.name_at(position));
+    let names = config.declared_positions().map(|position| config.name_at(position));
     let mut declared = names.filter_map(|name| Some((name, config.model_of(name)?))).peekable();
     if declared.peek().is_some() {
         let mut models = ObjectWriter::start(object.key("vector_models"));

@@ -1,14 +1,14 @@
 //! Selectors: what a read shows (`with_payload`, `with_vector`), and what an update changes (`points`, `filter`).
 
 use super::body::{self, Budget, Result, field_error};
-use super::id::read_id;
+use super::id::{read_id, textual_id};
 use crate::collection::update::{Selection, Versions};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
-use crate::types::PointId;
+use crate::types::{IdKind, PointId};
 use std::collections::{HashMap, HashSet};
 
 /// The selector fields of a read request.
@@ -117,8 +117,14 @@ fn read_versions(reader: &mut Reader<'_>, limits: &Limits) -> Result<Versions> {
         Kind::Object => {
             let (mut versions, max) = (HashMap::new(), limits.max_points_per_request);
             reader.object(|r, key| {
-                let Some(id) = PointId::parse_path(key) else {
-                    return Err(r.error("the key is not a valid point ID: an unsigned integer or a UUID"));
+                let Some(id) = textual_id(key, r.ids.kind) else {
+                    let valid = match r.ids.kind {
+                        IdKind::Default => "an unsigned integer or a UUID",
+                        IdKind::String => {
+                            "an unsigned integer, or a string, in JSON quotes if it is of digits"
+                        }
+                    };
+                    return Err(r.error(format!("the key is not a valid point ID: {valid}")));
                 };
                 versions.insert(id, r.u64()?);
                 if versions.len() > max {

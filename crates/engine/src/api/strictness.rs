@@ -1,6 +1,6 @@
 //! How strictly a body is read.
 
-use crate::json::{JsonBody, Watch};
+use crate::json::{IdRules, JsonBody, Watch};
 use std::cell::RefCell;
 
 /// How strictly a request is taken (C12).
@@ -28,6 +28,11 @@ pub trait RequestBody {
     /// What is asked while it is read, whether to go on.
     fn watch(&self) -> Option<Watch<'_>> {
         None
+    }
+
+    /// How its ids are read.
+    fn ids(&self) -> IdRules<'_> {
+        IdRules::default()
     }
 
     /// How strictly.
@@ -75,6 +80,10 @@ impl RequestBody for JsonBody<'_> {
     fn watch(&self) -> Option<Watch<'_>> {
         JsonBody::watch(self)
     }
+
+    fn ids(&self) -> IdRules<'_> {
+        JsonBody::ids(self)
+    }
 }
 
 /// A body that is read as strictly as its request says, and what was passed over in it.
@@ -118,6 +127,10 @@ impl RequestBody for BodyWithWarnings<'_> {
 
     fn watch(&self) -> Option<Watch<'_>> {
         self.body.watch()
+    }
+
+    fn ids(&self) -> IdRules<'_> {
+        self.body.ids()
     }
 
     fn strictness(&self) -> Strictness {

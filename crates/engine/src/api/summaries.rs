@@ -4,7 +4,9 @@
 use super::response::{
     CollectionStatus, write_bool, write_i64, write_id, write_list, write_optimizer_status,
 };
+use crate::collection::{NextTexts, ReembeddingReport};
 use crate::config::fields::ObjectWriter;
+use crate::config::{Reembedding, VectorParams};
 use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::query::groups::GroupId;
 use crate::query::{FacetHit, FacetValue, MatrixRow, Projection};
@@ -49,7 +51,11 @@ pub fn write_group_id(out: &mut Vec<u8>, id: &GroupId<'_>) {
 }
 
 /// Appends a distance matrix as pairs (C6.9).
-pub fn write_matrix_pairs(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+pub fn write_matrix_pairs<'p>(
+    out: &mut Vec<u8>,
+    rows: &[MatrixRow],
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let pairs = rows.iter().flat_map(|(offset, hits)| hits.iter().map(move |hit| (*offset, hit)));
     let mut object = ObjectWriter::start(out);
     write_list(object.key("pairs"), pairs, |out, (offset, hit)| {
@@ -63,7 +69,11 @@ pub fn write_matrix_pairs(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(Poi
 }
 
 /// Appends a distance matrix as coordinates of its entries (C6.9).
-pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(PointOffset) -> PointId) {
+pub fn write_matrix_offsets<'p>(
+    out: &mut Vec<u8>,
+    rows: &[MatrixRow],
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let places: HashMap<PointOffset, u64> = rows.iter().map(|(offset, _)| *offset).zip(0..).collect();
     let entries = || (0u64..).zip(rows).flat_map(|(row, (_, hits))| hits.iter().map(move |hit| (row, hit)));
     let mut object = ObjectWriter::start(out);
@@ -77,7 +87,11 @@ pub fn write_matrix_offsets(out: &mut Vec<u8>, rows: &[MatrixRow], id: impl Fn(P
 }
 
 /// Appends a projection (C6.10).
-pub fn write_projection(out: &mut Vec<u8>, projection: &Projection, id: impl Fn(PointOffset) -> PointId) {
+pub fn write_projection<'p>(
+    out: &mut Vec<u8>,
+    projection: &Projection,
+    id: impl Fn(PointOffset) -> &'p PointId,
+) {
     let mut object = ObjectWriter::start(out);
     write_list(object.key("ids"), &projection.offsets, |out, offset| write_id(out, id(*offset)));
     for (axis, name) in ["x", "y"].into_iter().enumerate() {
@@ -136,5 +150,58 @@ pub fn write_optimizations(out: &mut Vec<u8>, waiting: Option<u64>) {
     write_u64(summary.key("idle_segments"), 1 - is_waiting);
     summary.end();
     object.key("running").extend_from_slice(b"[]");
+    object.end();
+}
+
+/// Appends how far a re-embedding is (C19). `shadow` has what the field is to be.
+pub fn write_reembedding(
+    out: &mut Vec<u8>,
+    of: &Reembedding,
+    shadow: &VectorParams,
+    report: &ReembeddingReport,
+) {
+    let mut object = ObjectWriter::start(out);
+    if let Some(model) = &shadow.model {
+        model.write(object.key("model"));
+    }
+    write_u64(object.key("size"), shadow.size as u64);
+    object.field("rate", of.rate, write_u64);
+    write_string(object.key("state"), report.state.word());
+    write_u64(object.key("done"), report.done);
+    write_u64(object.key("total"), report.total);
+    write_u64(object.key("missing_texts"), report.missing_texts);
+    match report.eta {
+        Some(eta) => write_f64(object.key("eta_seconds"), eta.as_secs_f64().ceil()),
+        None => object.key("eta_seconds").extend_from_slice(b"null"),
+    }
+    object.field("error", report.error.as_deref(), write_string);
+    object.end();
+}
+
+/// Appends vector fields with their collections.
+pub fn write_fields_of_collections(out: &mut Vec<u8>, fields: &[(String, String)]) {
+    write_list(out, fields, |out, (collection, field)| {
+        let mut object = ObjectWriter::start(out);
+        write_string(object.key("collection"), collection);
+        write_string(object.key("vector"), field);
+        object.end();
+    });
+}
+
+/// Appends texts that are to be embedded, as the body that brings their vectors back has them.
+pub fn write_next_texts(out: &mut Vec<u8>, next: &NextTexts) {
+    let mut object = ObjectWriter::start(out);
+    write_u64(object.key("begun"), next.begun.get());
+    object.field("rate", next.rate, write_u64);
+    write_bool(object.key("has_more"), next.has_more);
+    write_list(object.key("points"), &next.texts, |out, point| {
+        let mut object = ObjectWriter::start(out);
+        write_u64(object.key("at"), u64::from(point.at.get()));
+        let mut input = ObjectWriter::start(object.key("input"));
+        write_string(input.key("text"), &point.text);
+        write_string(input.key("model"), &next.model);
+        input.end();
+        object.end();
+    });
     object.end();
 }

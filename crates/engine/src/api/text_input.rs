@@ -18,6 +18,8 @@ pub(super) struct TextInputReader {
     last: Option<(Box<str>, Bm25)>,
     /// The model of the input that was read last.
     model: Option<Box<str>>,
+    /// Its text, where the vector of it was in the body.
+    text: Option<Box<str>>,
     /// Whether the texts are counted elsewhere.
     takes_any_number: bool,
 }
@@ -51,6 +53,7 @@ impl TextInputReader {
         let model = fields.model.ok_or_else(|| reader.missing("model"))?;
         self.model = Some(model.clone());
         if let Some(vector) = fields.vector {
+            self.text = fields.text;
             return Ok(VectorValue::Dense(vector));
         }
         let text = fields.text.ok_or_else(|| reader.missing("text"))?;
@@ -78,6 +81,11 @@ impl TextInputReader {
         self.model.take()
     }
 
+    /// The text of the input that was read last, once, where the vector of it was in the body.
+    pub(super) fn take_text(&mut self) -> Option<Box<str>> {
+        self.text.take()
+    }
+
     fn built_in(&mut self, options: Option<(Reader<'_>, &str)>) -> Result<&Bm25> {
         let Some((mut reader, raw)) = options else { return Ok(Bm25::with_defaults()) };
         if self.last.as_ref().is_none_or(|(known, _)| **known != *raw) {
@@ -98,7 +106,7 @@ fn read_fields<'a>(reader: &mut Reader<'a>) -> Result<Fields<'a>> {
             "model" => fields.model = r.optional(read_model)?,
             "options" => fields.options = r.optional(read_options)?,
             // Put in by whoever took the text out: see `crate::embedding::insert_vectors`.
-            "vector" if r.marked().is_some() => fields.vector = r.optional(read_vector)?,
+            "vector" if r.marked().is_some() => fields.vector = r.optional(read_components)?,
             "image" | "object" if !r.take_null()? => {
                 return Err(r.error("models take texts only, send the vector itself"));
             }
@@ -115,13 +123,15 @@ fn read_options<'a>(reader: &mut Reader<'a>) -> Result<(Reader<'a>, &'a str)> {
     Ok((reader.clone(), reader.raw()?))
 }
 
-fn read_vector(reader: &mut Reader<'_>) -> Result<Vec<f32>> {
+/// Reads the components of a vector.
+pub(super) fn read_components(reader: &mut Reader<'_>) -> Result<Vec<f32>> {
     let mut components = Vec::new();
     reader.f32_array(&mut components)?;
     if components.is_empty() { Err(reader.error("dense vector must not be empty")) } else { Ok(components) }
 }
 
-fn is_built_in(model: &str) -> bool {
+/// Whether a model is built in.
+pub(super) fn is_built_in(model: &str) -> bool {
     model.eq_ignore_ascii_case(Bm25::NAME)
 }
 

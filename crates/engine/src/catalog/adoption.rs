@@ -177,6 +177,7 @@ impl Catalog {
         let recorded = if PlantedFault::AdoptionHalved.is_on() { &entries[..1] } else { &entries[..] };
         self.append(&mut ledger, ADOPT, identity, &file::encode_adoption(recorded))
             .map_err(NotRecorded::Log)?;
+        candidates.iter().for_each(|candidate| self.note_ids(&candidate.config));
         self.entries.rcu(|entries| {
             let mut entries = OrdMap::clone(entries);
             for Candidate { id, name, config, collection } in candidates {

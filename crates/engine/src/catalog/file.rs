@@ -10,7 +10,7 @@ use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{ErrorKind, OtherFormat, Storage, StorageError, make_dir, replace};
-use crate::types::Lsn;
+use crate::types::{IdKind, Lsn};
 use crate::wal;
 use std::fmt;
 use std::sync::Arc;
@@ -26,11 +26,13 @@ pub const PATH: &str = "catalog/CATALOG";
 pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
-/// Version of the format that this release writes, where there are aliases.
-const VERSION: u32 = 4;
-/// The version without them, where there is a generation of the store of authentication.
+/// Version of the format that this release writes, where the ids of a collection are strings.
+const VERSION: u32 = 5;
+/// The version without such a collection, where there are aliases.
+const WITH_ALIASES: u32 = 4;
+/// The version without either, where there is a generation of the store of authentication.
 const WITHOUT_ALIASES: u32 = 3;
-/// The version without either, where there are operations that came with an identity.
+/// The version without any of these, where there are operations that came with an identity.
 const WITHOUT_GENERATION: u32 = 2;
 /// The version without any of them.
 const WITHOUT_OPERATIONS: u32 = 1;
@@ -150,8 +152,14 @@ pub struct Found {
 impl CatalogFile {
     /// Version of its format.
     fn version(&self) -> u32 {
+        let has_strings = self.entries.iter().any(|(_, _, config)| config.ids == IdKind::String);
+        if has_strings { VERSION } else { self.layout() }
+    }
+
+    /// The version that has the same parts.
+    fn layout(&self) -> u32 {
         match (self.auth_generation, self.operations.is_empty()) {
-            _ if !self.aliases.is_empty() => VERSION,
+            _ if !self.aliases.is_empty() => WITH_ALIASES,
             (0, true) => WITHOUT_OPERATIONS,
             (0, false) => WITHOUT_GENERATION,
             (1.., _) => WITHOUT_ALIASES,
@@ -256,11 +264,11 @@ impl CatalogFile {
         for (id, name, config) in &self.entries {
             body.extend_from_slice(&encode_entry(*id, name, config));
         }
-        if self.version() != WITHOUT_OPERATIONS {
+        if self.layout() != WITHOUT_OPERATIONS {
             body.extend_from_slice(&END_OF_ENTRIES);
             self.operations.encode(&mut body);
         }
-        if self.version() >= WITHOUT_ALIASES {
+        if self.layout() >= WITHOUT_ALIASES {
             body.extend_from_slice(&self.auth_generation.to_le_bytes());
         }
         body.extend_from_slice(&encode_aliases(self.aliases.iter().map(|(id, alias)| (*id, alias.as_str()))));

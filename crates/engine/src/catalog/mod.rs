@@ -37,7 +37,7 @@ use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::recent_operations::{CallIdentity, Known, RecentOperations};
 use crate::storage::{ErrorKind, StorageError, map_faults};
-use crate::types::Lsn;
+use crate::types::{IdKind, Lsn};
 use crate::wal::{Appender, Durability, LogError};
 use aliases::Aliases;
 use arc_swap::ArcSwap;
@@ -48,7 +48,7 @@ use file::{Found, NoCatalog};
 use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 
 /// About what an empty collection takes of the memory.
@@ -80,6 +80,8 @@ pub struct Catalog {
     cuts: RwLock<()>,
     /// Faults of maps that [`Catalog::settle_map_faults`] has dealt with.
     settled_faults: AtomicU64,
+    /// Whether there is, or was, a collection whose ids are strings.
+    has_strings: AtomicBool,
 }
 
 /// What only changes of the catalog touch, one at a time.
@@ -116,8 +118,10 @@ impl Catalog {
         aliases: Aliases,
         ledger: Ledger,
     ) -> Catalog {
+        let has_strings = entries.values().any(|entry| entry.config.ids == IdKind::String);
         Catalog {
             shared,
+            has_strings: AtomicBool::new(has_strings),
             entries: ArcSwap::from_pointee(entries),
             aliases: ArcSwap::from_pointee(aliases),
             ledger: Mutex::new(ledger),
@@ -161,6 +165,26 @@ impl Catalog {
         }
     }
 
+    /// Which ids the points of the collection of that name or alias have; the default where there is none.
+    pub fn id_kind(&self, name: &str) -> IdKind {
+        if !self.has_strings() {
+            return IdKind::Default;
+        }
+        self.named(name).map_or(IdKind::Default, |entry| entry.config.ids)
+    }
+
+    /// Whether there may be a collection whose ids are strings.
+    pub fn has_strings(&self) -> bool {
+        self.has_strings.load(Ordering::Acquire)
+    }
+
+    /// Takes note of the ids of a collection that is to be added.
+    fn note_ids(&self, config: &CollectionConfig) {
+        if config.ids == IdKind::String {
+            self.has_strings.store(true, Ordering::Release);
+        }
+    }
+
     /// Creates a collection; durable when it returns. A call that was applied before changes nothing.
     ///
     /// # Errors
@@ -187,6 +211,7 @@ impl Catalog {
         self.append(&mut ledger, CREATE, identity, &body)?;
         // Without it a full disk refuses deletions as well; the next round of background work tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
+        self.note_ids(&config);
         let config = Arc::new(config);
         let collection =
             Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
@@ -202,7 +227,7 @@ impl Catalog {
     }
 
     /// Why the catalog's file could not be written, or the log could not be cut.
-    pub fn upkeep_faults(&self) -> Vec<String> {
+    pub fn maintenance_faults(&self) -> Vec<String> {
         let ledger = self.ledger.lock().fault.clone();
         ledger.into_iter().chain(self.cut_fault.lock().clone()).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::{Change, FieldVector, LISTED_SKIPS, PayloadEdit, Skipped};
 use crate::payload::JsonPath;
-use crate::types::{OpNumber, PointId};
+use crate::types::{IdKind, OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
 
 /// Why a record's body cannot be decoded: its checksum held, so it was written by something else.
@@ -42,6 +42,13 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             6 => Change::CreateIndex { path: input.path()?, schema: input.bytes()?.into() },
             7 => Change::DropIndex(input.path()?),
             8 => Change::SetConfig(input.bytes()?.into()),
+            12 => {
+                let field = u16::from_le_bytes(input.array()?);
+                let vectors = (0..input.len()?)
+                    .map(|_| Ok((input.id()?, input.components()?)))
+                    .collect::<Result<_, Undecodable>>()?;
+                Change::FillVectors { field, vectors }
+            }
             20 => Change::Skipped(input.skipped()?),
             11 => Change::SetFields(input.bytes()?.into()),
             _ => return Err(Undecodable),
@@ -86,6 +93,11 @@ impl<'a> Input<'a> {
         match self.byte()? {
             0 => Ok(PointId::Num(u64::from_le_bytes(self.array()?))),
             1 => Ok(PointId::Uuid(u128::from_le_bytes(self.array()?))),
+            2 => {
+                let len = u16::from_le_bytes(self.array()?);
+                let text = std::str::from_utf8(self.take(usize::from(len))?).map_err(|_| Undecodable)?;
+                PointId::of_string(text, IdKind::String).ok_or(Undecodable)
+            }
             _ => Err(Undecodable),
         }
     }

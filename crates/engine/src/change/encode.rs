@@ -13,57 +13,84 @@ pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
     out.extend_from_slice(&op.get().to_le_bytes());
     put_len(out, changes.len());
     for change in changes {
-        match change {
-            Change::Put { id, vectors, payload } => {
-                out.push(if all_dense(vectors) { 1 } else { 9 });
-                put_id(out, *id);
-                put_vectors(out, vectors);
-                put_bytes(out, payload);
+        put_change(change, out);
+    }
+}
+
+/// Appends a change of points.
+fn put_change(change: &Change, out: &mut Vec<u8>) {
+    match change {
+        Change::Put { id, vectors, payload } => {
+            out.push(if all_dense(vectors) { 1 } else { 9 });
+            put_id(out, id);
+            put_vectors(out, vectors);
+            put_bytes(out, payload);
+        }
+        Change::Delete(ids) => {
+            out.push(2);
+            put_ids(out, ids);
+        }
+        Change::SetVectors { id, vectors } => {
+            out.push(if all_dense(vectors) { 3 } else { 10 });
+            put_id(out, id);
+            put_vectors(out, vectors);
+        }
+        Change::DropVectors { fields, ids } => {
+            out.push(4);
+            put_len(out, fields.len());
+            for field in fields {
+                out.extend_from_slice(&field.to_le_bytes());
             }
-            Change::Delete(ids) => {
-                out.push(2);
-                put_ids(out, ids);
-            }
-            Change::SetVectors { id, vectors } => {
-                out.push(if all_dense(vectors) { 3 } else { 10 });
-                put_id(out, *id);
-                put_vectors(out, vectors);
-            }
-            Change::DropVectors { fields, ids } => {
-                out.push(4);
-                put_len(out, fields.len());
-                for field in fields {
-                    out.extend_from_slice(&field.to_le_bytes());
-                }
-                put_ids(out, ids);
-            }
-            Change::EditPayload { edit, ids } => {
-                out.push(5);
-                put_edit(out, edit);
-                put_ids(out, ids);
-            }
-            Change::CreateIndex { path, schema } => {
-                out.push(6);
-                put_bytes(out, path.to_string().as_bytes());
-                put_bytes(out, schema);
-            }
-            Change::DropIndex(path) => {
-                out.push(7);
-                put_bytes(out, path.to_string().as_bytes());
-            }
-            Change::SetConfig(config) => {
-                out.push(8);
-                put_bytes(out, config);
-            }
-            Change::Skipped(skipped) => {
-                out.push(20);
-                put_skipped(out, skipped);
-            }
-            Change::SetFields(config) => {
-                out.push(11);
-                put_bytes(out, config);
+            put_ids(out, ids);
+        }
+        Change::EditPayload { edit, ids } => {
+            out.push(5);
+            put_edit(out, edit);
+            put_ids(out, ids);
+        }
+        Change::FillVectors { field, vectors } => {
+            out.push(12);
+            out.extend_from_slice(&field.to_le_bytes());
+            put_len(out, vectors.len());
+            for (id, components) in vectors {
+                put_id(out, id);
+                put_components(out, components);
             }
         }
+        _ => put_change_of_collection(change, out),
+    }
+}
+
+/// Appends a change of the collection, or a note.
+fn put_change_of_collection(change: &Change, out: &mut Vec<u8>) {
+    match change {
+        Change::CreateIndex { path, schema } => {
+            out.push(6);
+            put_bytes(out, path.to_string().as_bytes());
+            put_bytes(out, schema);
+        }
+        Change::DropIndex(path) => {
+            out.push(7);
+            put_bytes(out, path.to_string().as_bytes());
+        }
+        Change::SetConfig(config) => {
+            out.push(8);
+            put_bytes(out, config);
+        }
+        Change::Skipped(skipped) => {
+            out.push(20);
+            put_skipped(out, skipped);
+        }
+        Change::SetFields(config) => {
+            out.push(11);
+            put_bytes(out, config);
+        }
+        Change::Put { .. }
+        | Change::Delete(_)
+        | Change::SetVectors { .. }
+        | Change::DropVectors { .. }
+        | Change::EditPayload { .. }
+        | Change::FillVectors { .. } => unreachable!("a change of points"),
     }
 }
 
@@ -75,6 +102,9 @@ fn usual_len(change: &Change) -> usize {
         Change::Put { vectors, payload, .. } => {
             let vectors = vectors.iter().map(|(_, vector)| AROUND + vector.bytes());
             AROUND + vectors.sum::<usize>() + payload.len()
+        }
+        Change::FillVectors { vectors, .. } => {
+            vectors.iter().map(|(_, components)| AROUND + 4 * components.len()).sum()
         }
         _ => AROUND,
     }
@@ -91,11 +121,11 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The most bytes of an id.
+/// The most bytes of an id that is no string.
 const MAX_ID_LEN: usize = 17;
 
-/// Appends an id: one byte of kind, then 8 or 16 bytes.
-pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
+/// Appends an id: one byte of kind, then 8 or 16 bytes, or of a string its length in 2 bytes and its bytes.
+pub(crate) fn put_id(out: &mut Vec<u8>, id: &PointId) {
     match id {
         PointId::Num(number) => {
             out.push(0);
@@ -104,6 +134,13 @@ pub(crate) fn put_id(out: &mut Vec<u8>, id: PointId) {
         PointId::Uuid(uuid) => {
             out.push(1);
             out.extend_from_slice(&uuid.to_le_bytes());
+        }
+        PointId::Text(text) => {
+            let (start, rest) = text.parts();
+            out.push(2);
+            out.extend_from_slice(&((start.len() + rest.len()) as u16).to_le_bytes());
+            out.extend_from_slice(start);
+            out.extend_from_slice(rest);
         }
     }
 }
@@ -118,7 +155,7 @@ pub(crate) fn put_skipped(out: &mut Vec<u8>, skipped: &Skipped) {
 fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {
     put_len(out, ids.len());
     make_room(out, ids.len() * MAX_ID_LEN);
-    for &id in ids {
+    for id in ids {
         put_id(out, id);
     }
 }

@@ -69,6 +69,13 @@ pub enum Change {
     SetConfig(Box<[u8]>),
     /// Changes nothing: what an update of the record left alone, for the answer to a repeat of the call.
     Skipped(Skipped),
+    /// Vectors of a re-embedding, which are put beside those of points that exist. The versions of these stay.
+    FillVectors {
+        /// Position of the shadow.
+        field: u16,
+        /// Points and their vectors.
+        vectors: Vec<(PointId, Vec<f32>)>,
+    },
     /// Replace the configuration by one with a field more or less. Positions in later changes are those of this one.
     SetFields(Box<[u8]>),
 }
@@ -114,6 +121,7 @@ impl Change {
             Change::Delete(ids) | Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => {
                 ids.len()
             }
+            Change::FillVectors { vectors, .. } => vectors.len(),
             Change::CreateIndex { .. }
             | Change::DropIndex(_)
             | Change::SetConfig(_)
@@ -123,23 +131,23 @@ impl Change {
     }
 
     /// Points that it changes and does not remove.
-    pub fn kept(&self) -> impl Iterator<Item = PointId> + '_ {
+    pub fn kept(&self) -> impl Iterator<Item = &PointId> + '_ {
         let (one, many) = match self {
-            Change::Put { id, .. } | Change::SetVectors { id, .. } => (Some(*id), &[][..]),
+            Change::Put { id, .. } | Change::SetVectors { id, .. } => (Some(id), &[][..]),
             Change::DropVectors { ids, .. } | Change::EditPayload { ids, .. } => (None, &ids[..]),
             _ => (None, &[][..]),
         };
-        one.into_iter().chain(many.iter().copied())
+        one.into_iter().chain(many)
     }
 
     /// Points whose payloads it writes.
-    pub fn edited(&self) -> impl Iterator<Item = PointId> + '_ {
+    pub fn edited(&self) -> impl Iterator<Item = &PointId> + '_ {
         let (one, many) = match self {
-            Change::Put { id, .. } => (Some(*id), &[][..]),
+            Change::Put { id, .. } => (Some(id), &[][..]),
             Change::EditPayload { ids, .. } => (None, &ids[..]),
             _ => (None, &[][..]),
         };
-        one.into_iter().chain(many.iter().copied())
+        one.into_iter().chain(many)
     }
 }
 
@@ -185,7 +193,7 @@ impl PayloadEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::OpNumber;
+    use crate::types::{IdKind, OpNumber};
     use crate::vectors::{MultiVector, SparseVector};
     use proptest::prelude::*;
 
@@ -198,6 +206,10 @@ mod tests {
             (1, VectorValue::Multi(multi)),
             (3, VectorValue::Sparse(SparseVector::default())),
         ]
+    }
+
+    fn text(len: usize) -> PointId {
+        PointId::of_string(&"x".repeat(len), IdKind::String).unwrap()
     }
 
     fn samples() -> Vec<Change> {
@@ -228,7 +240,10 @@ mod tests {
             Change::DropIndex(path),
             Change::SetConfig((*b"{}").into()),
             Change::Skipped(Skipped { at: 3, count: 1200, ids: vec![PointId::Num(9), PointId::Uuid(4)] }),
+            Change::Delete([1, 30, 31, 256].map(|len| text(len)).into()),
+            Change::Put { id: text(40), vectors: vec![], payload: (*b"{}").into() },
             Change::SetFields((*b"{}").into()),
+            Change::FillVectors { field: 1, vectors: vec![(PointId::Num(7), vec![0.25, -1.0])] },
         ]
     }
 
@@ -253,6 +268,20 @@ mod tests {
         expected.extend(1.0f32.to_le_bytes());
         expected.extend([2, 0, 0, 0, b'{', b'}']);
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn an_id_of_a_record_is_one_that_a_request_can_have_c21() {
+        let mut body = Vec::new();
+        encode(OpNumber::new(5), &[Change::Delete(vec![text(3)])], &mut body);
+        assert!(body.ends_with(&[1, 0, 0, 0, 2, 3, 0, b'x', b'x', b'x']));
+        let end = body.len();
+        for (len, bytes) in [(0u16, &b""[..]), (2, b"\xc3("), (1, b"xx"), (257, &[b'x'; 257]), (4, b"xxx")] {
+            body.truncate(end - 5);
+            body.extend(len.to_le_bytes());
+            body.extend(bytes);
+            assert_eq!(decode(&body), Err(Undecodable), "{len} {bytes:?}");
+        }
     }
 
     proptest! {

@@ -10,14 +10,17 @@ use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::header::{BadBody, read_body, with_body_header};
 use crate::storage::{OtherFormat, Storage, StorageError, replace};
-use crate::types::{Lsn, OpNumber};
+use crate::types::{IdKind, Lsn, OpNumber};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 const MAGIC: &[u8; 8] = b"KITHMANI";
-/// Version of the format that this release writes, where fields were added or removed. Earlier releases cannot read the log
-/// behind it.
-const VERSION: u32 = 7;
+/// Version of the format that this release writes, where a field is being embedded anew.
+const VERSION: u32 = 9;
+/// The version without that, where ids are strings.
+const WITH_STRING_IDS: u32 = 8;
+/// The version without them, where fields were added or removed. Earlier releases cannot read the log behind it.
+const WITH_OTHER_FIELDS: u32 = 7;
 /// The version without that, where operations that came with an identity skipped points.
 const WITH_SKIPPED: u32 = 6;
 /// The version without skipped points, where another collection wrote some of the files.
@@ -29,6 +32,8 @@ const WITHOUT_OPERATIONS: u32 = 3;
 /// The version before that: it does not say whose the manifest is.
 const WITHOUT_COLLECTION: u32 = 2;
 
+/// The last byte where ids are strings: no release that does not know them can decode what ends so.
+const STRING_IDS: u8 = 1;
 /// Stands for a chunk of rows that was dropped. No file has the number 0.
 const DROPPED: Extent = Extent { file: 0, crc: 0, offset: 0, len: 0 };
 
@@ -91,7 +96,9 @@ impl Manifest {
     fn version(&self) -> u32 {
         match self.collection {
             None => WITHOUT_COLLECTION,
-            Some(_) if self.has_other_fields() => VERSION,
+            Some(_) if self.has_reembeddings() => VERSION,
+            Some(_) if self.has_string_ids() => WITH_STRING_IDS,
+            Some(_) if self.has_other_fields() => WITH_OTHER_FIELDS,
             Some(_) if self.has_skipped() => WITH_SKIPPED,
             Some(_) if !self.writers.is_empty() => FILES_OF_OTHERS,
             Some(_) if self.operations.is_empty() => WITHOUT_OPERATIONS,
@@ -136,6 +143,16 @@ impl Manifest {
     fn has_other_fields(&self) -> bool {
         let config = CollectionConfig::restore(&self.config);
         config.is_ok_and(|config| config.fields_changed() != OpNumber::NONE)
+    }
+
+    /// Whether ids are strings.
+    fn has_string_ids(&self) -> bool {
+        CollectionConfig::restore(&self.config).is_ok_and(|config| config.ids == IdKind::String)
+    }
+
+    /// Whether a field is being embedded anew (C19).
+    fn has_reembeddings(&self) -> bool {
+        CollectionConfig::restore(&self.config).is_ok_and(|config| !config.reembeddings().is_empty())
     }
 
     /// Files that the manifest names.
@@ -201,6 +218,9 @@ impl Manifest {
         if self.has_skipped() {
             self.operations.encode_skipped(&mut out);
         }
+        if self.collection.is_some() && self.has_string_ids() {
+            out.push(STRING_IDS);
+        }
         out
     }
 
@@ -238,6 +258,9 @@ impl Manifest {
         }
         if !input.0.is_empty() {
             manifest.collection = Some(u64::from_le_bytes(input.array()?));
+            if manifest.has_string_ids() {
+                input.0 = input.0.strip_suffix(&[STRING_IDS]).ok_or(Undecodable)?;
+            }
         }
         if !input.0.is_empty() {
             manifest.operations = RecentOperations::decode(input)?;

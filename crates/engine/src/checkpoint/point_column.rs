@@ -18,7 +18,7 @@ pub(super) struct StoredPlace {
 /// Appends a point as a chunk of the points column has it. `place` is that of its payload, if this pass has written it.
 pub(super) fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
     out.push(u8::from(point.live));
-    put_id(out, point.id);
+    put_id(out, &point.id);
     out.extend_from_slice(&point.version.get().to_le_bytes());
     match (&point.payload, place) {
         (_, Some(StoredPlace { file, offset, len }))
@@ -88,7 +88,7 @@ impl ChunkPoint {
             }
         }
         if live {
-            if head.state.ids.insert(id, offset).is_some() {
+            if head.state.ids.insert(id.clone(), offset).is_some() {
                 // Deleting the id would leave the other point.
                 return Err(Undecodable);
             }

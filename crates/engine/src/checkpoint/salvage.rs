@@ -42,7 +42,7 @@ impl Losses {
 
     /// Points whose payload or vectors are lost, the first [`MAX_REPORTED_IDS`] of them.
     pub fn ids(&self) -> impl Iterator<Item = PointId> {
-        self.points.iter().copied().take(MAX_REPORTED_IDS)
+        self.points.iter().cloned().take(MAX_REPORTED_IDS)
     }
 
     /// How many points that is.
@@ -236,10 +236,10 @@ fn load_chunk(
             |position| point.rows.row(position).is_none_or(|row| head.holds_loaded(position, row, offset));
         let has_rows = (0..positions).all(has_row);
         let is_taken = point.live && head.state.ids.contains_key(&point.id);
-        let (id, version, live) = (point.id, point.version, point.live);
+        let (id, version, live) = (point.id.clone(), point.version, point.live);
         if !(has_payload && has_rows) || is_taken || point.load(head, maps).is_err() {
             if live {
-                losses.points.insert(id);
+                losses.points.insert(id.clone());
             }
             bury(head, id, version);
         }

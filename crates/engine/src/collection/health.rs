@@ -5,7 +5,7 @@ use crate::checkpoint::unreadable_file;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::storage::map_faults;
-use crate::supervision::{Setbacks, Skipped, Task};
+use crate::supervision::{Skipped, Task, TaskFailures};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ pub(super) struct Health {
     /// The collection was deleted: long work is to be given up.
     is_retired: AtomicBool,
     /// Background tasks that panicked the last time they worked on the collection.
-    setbacks: Setbacks,
+    task_failures: TaskFailures,
     /// As many faults of maps there were in the process when none was of this collection.
     sound_at: AtomicU64,
 }
@@ -59,7 +59,7 @@ impl Collection {
     /// step then rests for a while, in which it is skipped. Where the collection may be half changed, its writes are
     /// refused from then on. `None` when it was skipped or panicked.
     pub fn guard<T>(&self, task: Task, step: impl FnOnce() -> T) -> Option<T> {
-        let done = self.shared.supervisor.step_of(&self.health.setbacks, task, Some(self.id), step);
+        let done = self.shared.supervisor.step_of(&self.health.task_failures, task, Some(self.id), step);
         let spoils = task.changes_collection() && !PlantedFault::BackgroundPoisonDropped.is_on();
         if done.as_ref().is_err_and(|why| *why == Skipped::Panicked) && spoils {
             self.poison(&format!(
@@ -71,13 +71,13 @@ impl Collection {
     }
 
     /// What the background failed to do for the collection, and tries again.
-    pub fn setback(&self) -> Option<String> {
-        self.health.setbacks.sentences().into_iter().next()
+    pub fn task_failure(&self) -> Option<String> {
+        self.health.task_failures.sentences().into_iter().next()
     }
 
     /// Whether a task panicked the last time, and is to be tried again now.
     pub fn is_to_retry(&self, task: Task) -> bool {
-        self.health.setbacks.has(task) && !self.health.setbacks.is_resting(task)
+        self.health.task_failures.has(task) && !self.health.task_failures.is_resting(task)
     }
 
     /// Refuses all writes from now on, until the collection is reopened.

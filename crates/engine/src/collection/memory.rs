@@ -137,6 +137,7 @@ impl Collection {
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;
         report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, PointOffset)>());
+        report.points += view.state.id_bytes;
         report.points += view.state.live.memory_bytes() + view.state.operations.memory_bytes();
         report.points += view.state.expiry.as_ref().map_or(0, Expiry::memory_bytes);
         report

@@ -18,6 +18,7 @@ mod indexing;
 mod log_position;
 mod memory;
 mod rates;
+mod reembedding;
 mod shared;
 mod snapshot;
 mod unsaved;
@@ -41,6 +42,9 @@ pub use held_back::HeldBack;
 pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
 pub use rates::{Rate, Rates, Short};
+pub use reembedding::{
+    Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint,
+};
 pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use update::{Slice, not_found};
@@ -64,6 +68,7 @@ use health::Health;
 use indexing::IndexWork;
 use log_position::LogPosition;
 use memory::IndexBytes;
+use reembedding::Progresses;
 use std::sync::Arc;
 use vacuum::Vacuum;
 use writer::Writer;
@@ -85,6 +90,7 @@ pub struct Collection {
     group_keys: Arc<GroupKeys>,
     unexpired: Unexpired,
     rates: Rates,
+    reembeddings: Progresses,
     /// Requests that searched it since it was opened.
     searches: AtomicU64,
 }
@@ -130,6 +136,7 @@ impl Collection {
             group_keys: Arc::default(),
             unexpired: Unexpired::default(),
             rates: Rates::default(),
+            reembeddings: Progresses::default(),
             searches: AtomicU64::new(0),
             shared,
         }

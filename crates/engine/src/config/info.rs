@@ -10,7 +10,7 @@ impl CollectionConfig {
     pub fn write_info_config(&self, out: &mut Vec<u8>) {
         let mut object = ObjectWriter::start(out);
         let mut params = ObjectWriter::start(object.key("params"));
-        vectors::write_fields(&self.vectors, params.key("vectors"), true);
+        vectors::write_fields(self.declared_fields(), params.key("vectors"), true);
         if !self.sparse.is_empty() {
             sparse::write_fields(&self.sparse, params.key("sparse_vectors"), true);
         }
@@ -33,7 +33,7 @@ impl CollectionConfig {
     /// Settings at their default cause none.
     pub fn warnings(&self) -> Vec<String> {
         let mut ignored = Vec::new();
-        for (name, params) in &self.vectors {
+        for (name, params) in self.declared_fields() {
             let place = if name.is_empty() { "vectors".to_string() } else { format!("vectors.{name}") };
             for setting in hnsw_ignored(&params.hnsw, &self.hnsw.with(&params.hnsw)) {
                 ignored.push(format!("{place}.hnsw_config.{setting}"));
@@ -68,7 +68,8 @@ impl CollectionConfig {
         }
         let mut sentences: Vec<String> =
             ignored.iter().map(|place| format!("{place} has no effect in this release")).collect();
-        let finer = self.vectors.iter().filter(|(_, params)| params.datatype == Some(Datatype::Turbo4));
+        let finer =
+            self.declared_fields().iter().filter(|(_, params)| params.datatype == Some(Datatype::Turbo4));
         sentences.extend(finer.map(|(name, _)| match &**name {
             "" => "vectors.datatype: turbo4 is kept as float16".to_string(),
             name => format!("vectors.{name}.datatype: turbo4 is kept as float16"),

@@ -134,6 +134,16 @@ impl Layout {
         object.end();
     }
 
+    /// Operation `op` adds or removes a field.
+    pub(super) fn change(&mut self, op: OpNumber) {
+        self.changed = op;
+    }
+
+    /// The field of that name is the one that operation `op` added.
+    pub(super) fn add(&mut self, name: &str, op: OpNumber) {
+        self.added.insert(name.into(), op);
+    }
+
     /// Whether no field was added or removed since the creation.
     pub(super) fn is_of_creation(&self) -> bool {
         self.changed == OpNumber::NONE
@@ -149,6 +159,9 @@ impl CollectionConfig {
 
     /// The identity of the field at a position.
     pub fn field_key(&self, position: usize) -> FieldKey {
+        if let Some(reembedding) = self.reembedding_at(position) {
+            return FieldKey { name: reembedding.field.clone(), added: reembedding.begun };
+        }
         let name = self.name_at(position);
         let added = self.layout.added.get(name).copied().unwrap_or(OpNumber::NONE);
         FieldKey { name: name.into(), added }
@@ -186,16 +199,18 @@ impl CollectionConfig {
             };
         }
         let most = limits.max_named_vectors;
-        if self.positions() >= most {
+        if self.declared_positions().count() >= most {
             return Err(Error::bad(format!("at most {most} named vectors a collection (max_named_vectors)")));
         }
         let mut config = self.clone();
         match field {
-            NewField::Dense(params) => config.vectors.push((name.into(), params.clone())),
+            NewField::Dense(params) => {
+                config.vectors.insert(self.declared(), (name.into(), params.clone()));
+            }
             NewField::Sparse(params) => config.sparse.push((name.into(), params.clone())),
         }
-        config.layout.changed = op;
-        config.layout.added.insert(name.into(), op);
+        config.layout.change(op);
+        config.layout.add(name, op);
         Ok(Some(config))
     }
 
@@ -203,9 +218,10 @@ impl CollectionConfig {
     pub fn without_field(&self, op: OpNumber, name: &str) -> Option<CollectionConfig> {
         self.vector_position(name)?;
         let mut config = self.clone();
+        config.drop_reembedding(name);
         config.vectors.retain(|(known, _)| **known != *name);
         config.sparse.retain(|(known, _)| **known != *name);
-        config.layout.changed = op;
+        config.layout.change(op);
         config.layout.added.remove(name);
         Some(config)
     }

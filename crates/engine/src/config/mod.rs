@@ -5,32 +5,35 @@ pub(crate) mod fields;
 mod hnsw;
 mod info;
 mod layout;
+mod maintenance;
 mod memory;
 mod model;
 mod optimizers;
 mod patch;
 mod quantization;
 mod recipe;
+mod reembedding;
 mod sparse;
 mod strict_mode;
 #[cfg(test)]
 mod tests;
-mod upkeep;
 mod vectors;
 mod wal;
 
 pub use field_indexes::FieldIndexes;
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use layout::{FieldKey, NewField, check_field_name};
+pub use maintenance::{Indexing, Placement};
 pub use memory::MemoryPlacement;
 pub use model::{FieldModel, ModelClaims, NamedModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
 pub use recipe::{Coding, Recipe};
+pub use reembedding::{NewReembedding, Reembedding, read_rate};
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use strict_mode::StrictMode;
-pub use upkeep::{Indexing, Placement};
+pub(crate) use vectors::vector_size as read_vector_size;
 pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, VectorParams};
 pub use wal::{WalConfig, WalDiff};
 
@@ -38,11 +41,14 @@ use crate::error::Error;
 use crate::json::{Reader, read_payload, write_string, write_u64};
 use crate::limits::Limits;
 use crate::payload::JsonPath;
+use crate::types::IdKind;
 use crate::vectors::VectorKind;
 use crate::wal::Durability;
-use fields::ObjectWriter;
+use fields::{ObjectWriter, choice};
 use layout::Layout;
 
+/// `ids` of a collection.
+const ID_KINDS: [(&str, IdKind); 2] = [("default", IdKind::Default), ("string", IdKind::String)];
 /// The greatest number of vector names that an error lists.
 const MAX_LISTED_NAMES: usize = 10;
 
@@ -53,11 +59,13 @@ const MAX_LISTED_NAMES: usize = 10;
 pub struct CollectionConfig {
     vectors: Vec<(Box<str>, VectorParams)>,
     sparse: Vec<(Box<str>, SparseParams)>,
+    /// Fields that are being embedded anew. Their shadows are the last of `vectors`, in this order.
+    reembeddings: Vec<Reembedding>,
     /// When these changed.
     layout: Layout,
     /// Graph settings of every vector field that does not override them.
     pub hnsw: HnswConfig,
-    /// Upkeep.
+    /// Maintenance.
     pub optimizers: OptimizersConfig,
     /// The log.
     pub wal: WalConfig,
@@ -73,6 +81,8 @@ pub struct CollectionConfig {
     pub expire_at_key: Option<JsonPath>,
     /// Whether field indexes make themselves (C23).
     pub field_indexes: FieldIndexes,
+    /// Which ids the points have (C21). It never changes.
+    pub ids: IdKind,
 }
 
 /// Sharding and replication of a collection. Stored and answered, without effect on one node.
@@ -124,6 +134,7 @@ impl CollectionConfig {
         CollectionConfig {
             vectors,
             sparse: Vec::new(),
+            reembeddings: Vec::new(),
             layout: Layout::default(),
             hnsw: HnswConfig::default(),
             optimizers: OptimizersConfig::default(),
@@ -134,6 +145,7 @@ impl CollectionConfig {
             strict_mode: None,
             expire_at_key: None,
             field_indexes: FieldIndexes::default(),
+            ids: IdKind::default(),
         }
     }
 
@@ -178,9 +190,12 @@ impl CollectionConfig {
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let mut object = ObjectWriter::start(&mut out);
-        vectors::write_fields(&self.vectors, object.key("vectors"), false);
+        vectors::write_fields(self.declared_fields(), object.key("vectors"), false);
         if !self.sparse.is_empty() {
             sparse::write_fields(&self.sparse, object.key("sparse_vectors"), false);
+        }
+        if !self.reembeddings.is_empty() {
+            self.write_reembeddings(object.key("reembeddings"));
         }
         let layout = Some(&self.layout).filter(|layout| !layout.is_of_creation());
         object.field("fields_changed", layout, |out, layout| layout.write(out));
@@ -193,6 +208,7 @@ impl CollectionConfig {
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
         object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.field("field_indexes", self.field_indexes.chosen(), write_string);
+        object.field("ids", self.ids.chosen(), write_string);
         object.end();
         out
     }
@@ -210,9 +226,15 @@ impl CollectionConfig {
         CollectionConfig { sparse, ..self }
     }
 
-    /// The dense and multi-vector fields in the order of their declaration; the unnamed one under `""`.
+    /// The dense and multi-vector fields in the order of their declaration, the unnamed one under `""`; then the shadows of
+    /// those that are being embedded anew.
     pub fn fields(&self) -> &[(Box<str>, VectorParams)] {
         &self.vectors
+    }
+
+    /// The same without shadows.
+    pub fn declared_fields(&self) -> &[(Box<str>, VectorParams)] {
+        &self.vectors[..self.declared()]
     }
 
     /// The sparse fields in the order of their declaration.
@@ -228,9 +250,14 @@ impl CollectionConfig {
         self.field_index(name).or_else(|| Some(self.vectors.len() + sparse()?))
     }
 
-    /// The number of fields of every kind.
+    /// The number of fields of every kind, shadows included.
     pub fn positions(&self) -> usize {
         self.vectors.len() + self.sparse.len()
+    }
+
+    /// The positions that are no shadows.
+    pub fn declared_positions(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.positions()).filter(|position| !self.is_shadow(*position))
     }
 
     /// Name of the field at a position below [`CollectionConfig::positions`].
@@ -265,8 +292,8 @@ impl CollectionConfig {
             return Error::VectorNotFound(name.to_string());
         }
         let names: Vec<&str> =
-            (0..self.positions().min(MAX_LISTED_NAMES)).map(|at| self.name_at(at)).collect();
-        let more = if self.positions() > names.len() { ", …" } else { "" };
+            self.declared_positions().take(MAX_LISTED_NAMES).map(|at| self.name_at(at)).collect();
+        let more = if self.declared_positions().count() > names.len() { ", …" } else { "" };
         Error::VectorNotFound(format!("'' (name one of: {}{more})", names.join(", ")))
     }
 
@@ -276,9 +303,9 @@ impl CollectionConfig {
         self.field(name).and_then(|params| params.model.as_ref()).or_else(sparse)
     }
 
-    /// Position in [`CollectionConfig::fields`] of the field of that name.
+    /// Position in [`CollectionConfig::fields`] of the declared field of that name.
     pub fn field_index(&self, name: &str) -> Option<usize> {
-        self.vectors.iter().position(|(known, _)| **known == *name)
+        self.declared_fields().iter().position(|(known, _)| **known == *name)
     }
 
     /// The field of that name; `""` is the unnamed vector.
@@ -298,6 +325,7 @@ impl CollectionConfig {
 
     fn read(reader: &mut Reader<'_>, limits: &Limits, source: Source) -> Result<CollectionConfig, Error> {
         let mut config = CollectionConfig::with_fields(Vec::new());
+        let mut reembeddings = Vec::new();
         reader.object(|r, key| {
             if config.read_part(r, key, limits)? || config.params.read_field(r, key, source)? {
                 return Ok(());
@@ -307,11 +335,16 @@ impl CollectionConfig {
                     config.layout = Layout::parse(r)?;
                     Ok(())
                 }
+                "reembeddings" if source == Source::Stored => {
+                    reembeddings = CollectionConfig::read_reembeddings(r)?;
+                    Ok(())
+                }
                 "sharding_method" => refuse_custom_sharding(r),
                 _ => r.unknown_in_body(),
             }
         })?;
         config.check_fields(limits)?;
+        config.restore_reembeddings(reembeddings);
         Ok(config)
     }
 
@@ -341,6 +374,7 @@ impl CollectionConfig {
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
             "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             "field_indexes" => self.field_indexes = r.optional(FieldIndexes::parse)?.unwrap_or_default(),
+            "ids" => self.ids = r.optional(|r| choice(r, &ID_KINDS))?.unwrap_or_default(),
             _ => return Ok(false),
         }
         Ok(true)

@@ -44,6 +44,17 @@ impl FieldModel {
         Ok(FieldModel { name, revision, text_key, required })
     }
 
+    /// The same, with what another model says of texts where it says nothing itself.
+    pub(super) fn completed_by(&self, other: Option<&FieldModel>) -> FieldModel {
+        let (text_key, required) =
+            other.map_or((None, None), |other| (other.text_key.clone(), other.required));
+        FieldModel {
+            text_key: self.text_key.clone().or(text_key),
+            required: self.required.or(required),
+            ..self.clone()
+        }
+    }
+
     /// Appends it as it was requested.
     pub fn write(&self, out: &mut Vec<u8>) {
         let text = |out: &mut Vec<u8>, text: &str| write_string(out, text);
@@ -67,7 +78,7 @@ pub(super) fn parse_patch(reader: &mut Reader<'_>) -> Result<Option<FieldModel>,
     reader.optional(FieldModel::parse)
 }
 
-fn read_name(reader: &mut Reader<'_>) -> Result<Box<str>, Error> {
+pub(super) fn read_name(reader: &mut Reader<'_>) -> Result<Box<str>, Error> {
     let name = reader.string()?;
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Err(reader.error(format!("must have 1 to {MAX_NAME_BYTES} bytes, got {}", name.len())));

@@ -102,6 +102,12 @@ impl CollectionPatch {
             }
             params.on_disk = change.on_disk.or(params.on_disk);
             if let Some(model) = &change.model {
+                if to.reembedding_of(name).is_ok() {
+                    let why = format!(
+                        "the model of vector '{name}' changes by its re-embedding, which is under way"
+                    );
+                    return Err(Error::ReembeddingConflict(why));
+                }
                 params.model.clone_from(model);
             }
             params.memory = change.memory.or(params.memory);
@@ -111,6 +117,7 @@ impl CollectionPatch {
             let (_, params) = declared.ok_or_else(|| Error::VectorNotFound(name.to_string()))?;
             *params = params.patched(name, change)?;
         }
+        config.follow_fields();
         config.hnsw = config.hnsw.with(&self.hnsw);
         config.optimizers = config.optimizers.with(&self.optimizers);
         config.wal = config.wal.with(&self.wal);

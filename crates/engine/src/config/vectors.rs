@@ -232,7 +232,11 @@ fn is_unnamed(reader: &Reader<'_>) -> Result<bool, Error> {
     Ok(scalar)
 }
 
-pub(super) fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
+/// Reads a number of components.
+///
+/// # Errors
+/// `BadRequest` that names the place.
+pub(crate) fn vector_size(reader: &mut Reader<'_>) -> Result<usize, Error> {
     let value = reader.u64()?;
     if (1..=MAX_VECTOR_SIZE as u64).contains(&value) {
         Ok(value as usize)

@@ -49,6 +49,7 @@ impl Access {
     pub fn parse(json: &[u8], limits: &Limits) -> Result<Access, Error> {
         let read = || -> Result<Access, Error> {
             let mut reader = Reader::new(json)?;
+            reader.ids.are_of_any = true;
             let (mut grants, mut filter) = (None, None);
             reader.object(|r, key| {
                 match key {
@@ -121,6 +122,7 @@ fn read_grants(reader: &mut Reader<'_>) -> Result<Vec<Grant>, Error> {
 pub fn filter_problem(json: &str) -> Option<String> {
     let read = || {
         let mut reader = Reader::new(json.as_bytes())?;
+        reader.ids.are_of_any = true;
         let filter = reader.in_filter(|r| Filter::parse(r, &Limits::default()))?;
         reader.finish()?;
         Ok(filter)
@@ -158,12 +160,17 @@ fn reach_of(operation: Operation) -> Reach {
         ListCollections | ListAliases => Reach::List,
         CollectionInfo | CollectionExists => Reach::Description,
         CreateCollection | CloneCollection | UpdateCollection | DeleteCollection | CreateFieldIndex
-        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | Flush | Optimize | RebuildIndex => {
-            Reach::Collection(Right::Write)
-        }
-        CollectionStatus | Optimizations | CollectionAliases => Reach::Collection(Right::Read),
+        | DeleteFieldIndex | CreateVectorName | DeleteVectorName | ReembedVectors | CommitReembedding
+        | AbortReembedding | Flush | Optimize | RebuildIndex => Reach::Collection(Right::Write),
+        CollectionStatus | Optimizations | CollectionAliases | Reembedding => Reach::Collection(Right::Read),
         // An alias may stand for any collection.
-        CollectionClusterInfo | ChangeAliases | LinkSnapshot | AdoptFolders => Reach::Server,
+        CollectionClusterInfo
+        | ChangeAliases
+        | LinkSnapshot
+        | AdoptFolders
+        | ListReembeddings
+        | NextTexts
+        | FillVectors => Reach::Server,
         UpsertPoints | DeletePoints | UpdateVectors | DeleteVectors | SetPayload | OverwritePayload
         | DeletePayload | ClearPayload | BatchUpdate | SyncPoints => Reach::Points(Right::Write),
         RetrievePoints | GetPoint | Search | SearchBatch | Query | QueryBatch | Scroll | Count

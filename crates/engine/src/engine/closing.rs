@@ -170,7 +170,7 @@ fn checkpoint_until(catalog: &Arc<Catalog>, deadline: Option<Instant>) -> bool {
         queue.work_off();
     }
     let all_ended = supervision::join(started, deadline);
-    supervisor.step(Task::LogUpkeep, || {
+    supervisor.step(Task::LogMaintenance, || {
         let _ = catalog.checkpoint();
         catalog.cut_log();
     });

@@ -1,6 +1,8 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
-use super::{Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, read, upkeep, write};
+use super::{
+    Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, maintenance, read, write,
+};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::query::take_tally;
@@ -63,8 +65,8 @@ fn dispatch(core: &Core, request: Request, reply: Reply) {
     };
     if request.operation.is_write() {
         write::run(core, request, deadline, reply);
-    } else if request.operation.is_upkeep() {
-        upkeep::run(core, &request, &deadline, reply);
+    } else if request.operation.is_maintenance() {
+        maintenance::run(core, &request, &deadline, reply);
     } else {
         let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
         let answer = deadline

@@ -75,7 +75,9 @@ pub fn health_issues(catalog: &Catalog) -> Vec<HealthIssue> {
         found.push(of_all(HealthIssueKind::MemoryLimit, what));
     }
     found.extend(shared.log.fault().map(|fault| of_all(HealthIssueKind::Log, fault.to_string())));
-    found.extend(catalog.upkeep_faults().into_iter().map(|what| of_all(HealthIssueKind::Checkpoint, what)));
+    found.extend(
+        catalog.maintenance_faults().into_iter().map(|what| of_all(HealthIssueKind::Checkpoint, what)),
+    );
     found
         .extend(shared.supervisor.faults().into_iter().map(|what| of_all(HealthIssueKind::Background, what)));
     let removals = catalog.removal_faults();
@@ -87,7 +89,7 @@ pub fn health_issues(catalog: &Catalog) -> Vec<HealthIssue> {
         if let Some(collection) = entry.collection() {
             add(HealthIssueKind::Collection, collection.fault());
             add(HealthIssueKind::Checkpoint, collection.checkpoint_fault());
-            add(HealthIssueKind::Background, collection.setback());
+            add(HealthIssueKind::Background, collection.task_failure());
         }
         if found.len() >= MAX_HEALTH_ISSUES {
             break;

@@ -42,8 +42,8 @@ pub fn run_housekeeping(catalog: &Catalog) {
         }
         collection.guard(Task::Housekeeping, || keep(catalog, &collection, checkpoint_work));
     }
-    supervisor.step(Task::LogUpkeep, || {
-        if !catalog.upkeep_faults().is_empty() {
+    supervisor.step(Task::LogMaintenance, || {
+        if !catalog.maintenance_faults().is_empty() {
             let _ = catalog.checkpoint();
         }
         shorten_replay(catalog, log_budget_bytes);

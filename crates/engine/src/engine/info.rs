@@ -4,6 +4,7 @@ use super::Operation;
 use crate::api::{response, summaries};
 use crate::catalog::Entry;
 use crate::collection::{AutoIndex, Collection, View};
+use crate::config::Reembedding;
 use crate::faults::PlantedFault;
 use crate::payload::FieldSchema;
 use crate::query::calibrating::estimate;
@@ -39,14 +40,15 @@ impl State {
             return State { status, fault, points: 0, indexed: 0, waiting: None };
         };
         let fault = fault(collection);
-        let setback = collection.setback();
+        let task_failure = collection.task_failure();
         let view = collection.current_view();
         let indexed = collection.indexed_vectors();
-        let dense = view.fields.iter().map(|table| table.vectors());
+        let declared = view.state.config.declared_fields().len();
+        let dense = view.fields.iter().take(declared).map(|table| table.vectors());
         let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
         State {
-            status: status(collection, fault.is_some(), setback.is_some()),
-            fault: fault.or_else(|| setback.map(|_| SETBACK.to_string())),
+            status: status(collection, fault.is_some(), task_failure.is_some()),
+            fault: fault.or_else(|| task_failure.map(|_| TASK_FAILURE.to_string())),
             points: view.points_count() as u64,
             indexed,
             waiting: (!collection.is_settled()).then(|| vectors.saturating_sub(indexed)),
@@ -72,6 +74,7 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
             config: &config,
             indexes: &[],
             auto_indexes: &[],
+            reembeddings: &[],
             recall_estimate: None,
             bytes: None,
         };
@@ -79,24 +82,35 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
     };
     let fault = fault(collection);
     // What the background tries again is shown too, although nothing is refused because of it.
-    let setback = collection.setback();
+    let task_failure = collection.task_failure();
     collection.measure_disk();
     let view = collection.current_view();
     let (declared, automatic) = field_indexes(&view, hides_counts);
     let (declared, automatic) = (shown(&declared), shown(&automatic));
+    let reembeddings = if hides_counts { Vec::new() } else { reembeddings(collection, &view) };
     let info = response::CollectionInfo {
-        status: status(collection, fault.is_some(), setback.is_some()),
-        fault: fault.as_deref().or(setback.as_deref().map(|_| SETBACK)),
+        status: status(collection, fault.is_some(), task_failure.is_some()),
+        fault: fault.as_deref().or(task_failure.as_deref().map(|_| TASK_FAILURE)),
         indexed_vectors_count: (!hides_counts).then(|| collection.indexed_vectors()),
         points_count: (!hides_counts).then(|| view.points_count() as u64),
         segments_count: 1,
         config: &view.state.config,
         indexes: &declared,
         auto_indexes: &automatic,
+        reembeddings: &reembeddings,
         recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
         bytes: (!hides_counts).then(|| (collection.memory().resident(), collection.disk_bytes())),
     };
     response::write_collection_info(out, &info);
+}
+
+/// The vector fields that are being embedded anew, with the points that are done and all.
+fn reembeddings<'v>(collection: &Collection, view: &'v View) -> Vec<(&'v str, u64, u64)> {
+    let report = |of: &'v Reembedding| {
+        let report = collection.report_of(view, of);
+        (&*of.field, report.done, report.total)
+    };
+    view.state.config.reembeddings().iter().map(report).collect()
 }
 
 /// A field index as its path and its definition say, and the points that have something in it.
@@ -128,13 +142,13 @@ fn shown<'i>(indexes: &'i [Described<'_>]) -> Vec<response::FieldIndexInfo<'i>> 
     indexes.iter().map(info).collect()
 }
 
-/// What clients get of a setback: the message of a panic is for the operator.
-const SETBACK: &str = "background work on this collection failed inside the engine and is tried again";
+/// What clients get of a task that failed: the message of a panic is for the operator.
+const TASK_FAILURE: &str = "background work on this collection failed inside the engine and is tried again";
 
-fn status(collection: &Collection, faulty: bool, has_setback: bool) -> response::CollectionStatus {
+fn status(collection: &Collection, faulty: bool, has_task_failure: bool) -> response::CollectionStatus {
     if faulty {
         response::CollectionStatus::Red
-    } else if collection.is_settled() && !has_setback {
+    } else if collection.is_settled() && !has_task_failure {
         response::CollectionStatus::Green
     } else {
         response::CollectionStatus::Yellow

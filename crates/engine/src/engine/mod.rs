@@ -15,6 +15,7 @@ mod heavy_lane;
 mod housekeeping;
 mod info;
 mod job_queue;
+mod maintenance;
 mod memory_watch;
 mod noted_syncs;
 mod operation;
@@ -24,6 +25,7 @@ mod pool;
 mod profile;
 mod projections;
 mod read;
+mod reembedding;
 mod report;
 mod scrub;
 mod search;
@@ -33,7 +35,6 @@ mod staged_syncs;
 mod status;
 mod strict;
 mod tuning;
-mod upkeep;
 mod write;
 
 pub use access::{Access, filter_problem};
@@ -416,7 +417,7 @@ impl Engine {
                 let is_large = (*request.body).as_ref().len() >= LARGE_BODY_BYTES;
                 (if is_large { &self.large_writes } else { &self.writes }, None)
             }
-            operation if operation.is_upkeep() => (&self.large_writes, None),
+            operation if operation.is_maintenance() => (&self.large_writes, None),
             operation => (&self.core.reads, operation.reads_points().then(ActiveRead::begin)),
         };
         let job = Job::Request(request, reply, read);

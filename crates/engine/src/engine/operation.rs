@@ -54,6 +54,16 @@ pub enum Operation {
     ProjectPoints,
     SyncPoints,
     PlanSync,
+    ReembedVectors,
+    Reembedding,
+    CommitReembedding,
+    AbortReembedding,
+    /// Of the worker of a process that embeds, not of an endpoint: which fields are being embedded anew.
+    ListReembeddings,
+    /// The same: the next texts of a field.
+    NextTexts,
+    /// The same: their vectors.
+    FillVectors,
     /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
     LinkSnapshot,
     /// The same for collections that are made of such folders.
@@ -61,7 +71,7 @@ pub enum Operation {
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 52] = [
+const NAMES: [(Operation, &str, &str); 59] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -112,6 +122,13 @@ const NAMES: [(Operation, &str, &str); 52] = [
     (Operation::ProjectPoints, "project_points", "Projection"),
     (Operation::SyncPoints, "sync_points", "Sync"),
     (Operation::PlanSync, "plan_sync", "Sync plan"),
+    (Operation::ReembedVectors, "reembed_vectors", "Re-embedding"),
+    (Operation::Reembedding, "reembedding", "Re-embedding"),
+    (Operation::CommitReembedding, "commit_reembedding", "Commit of a re-embedding"),
+    (Operation::AbortReembedding, "abort_reembedding", "Abort of a re-embedding"),
+    (Operation::ListReembeddings, "list_reembeddings", "Re-embeddings"),
+    (Operation::NextTexts, "next_texts", "Texts to embed"),
+    (Operation::FillVectors, "fill_vectors", "New vectors"),
     (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
     (Operation::AdoptFolders, "adopt_folders", "Recovery"),
 ];
@@ -166,12 +183,16 @@ impl Operation {
                 | CloneCollection
                 | CreateVectorName
                 | DeleteVectorName
+                | ReembedVectors
+                | CommitReembedding
+                | AbortReembedding
+                | FillVectors
                 | AdoptFolders
         )
     }
 
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
-    pub fn is_upkeep(self) -> bool {
+    pub fn is_maintenance(self) -> bool {
         use Operation::*;
         matches!(self, Flush | Optimize | RebuildIndex | LinkSnapshot)
     }
@@ -206,9 +227,11 @@ impl Operation {
                 | CollectionStatus
                 | CollectionClusterInfo
                 | Optimizations
+                | Reembedding
+                | ListReembeddings
                 | ListAliases
                 | CollectionAliases
         );
-        !self.is_write() && !self.is_upkeep() && !of_collections
+        !self.is_write() && !self.is_maintenance() && !of_collections
     }
 }

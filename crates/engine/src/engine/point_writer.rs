@@ -112,7 +112,7 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
             *selecting += start.elapsed();
         }
-        let shown = response::PointView { id: point.id, payload, vectors, order_value: hit.order_value };
+        let shown = response::PointView { id: &point.id, payload, vectors, order_value: hit.order_value };
         write(&shown);
     }
 
@@ -123,7 +123,8 @@ impl<'a, 'd> PointWriter<'a, 'd> {
             VectorSelector::All => true,
             VectorSelector::Named(names) => names.iter().any(|named| **named == *name),
         };
-        (0..config.positions())
+        config
+            .declared_positions()
             .map(|position| (config.name_at(position), position))
             .filter(|(name, _)| wanted(name))
             .filter_map(|(name, position)| Some((name, self.view.vector(point, position)?)))

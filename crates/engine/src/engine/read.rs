@@ -7,7 +7,7 @@ use super::profile::{Part, Profile, timed};
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
 use crate::allocator::make_room;
-use crate::api::{self, BodyWithWarnings, response, summaries};
+use crate::api::{self, BodyWithWarnings, RequestBody as _, response, summaries};
 use crate::catalog::Use;
 use crate::collection::View;
 use crate::config::fields::ObjectWriter;
@@ -15,10 +15,11 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
-use crate::json::{PackedVectors, Watch, write_key};
+use crate::json::{IdRules, KindOf, PackedVectors, Watch, write_key};
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::QueryRequest;
 use crate::query::{self, Hit};
+use crate::types::IdKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,14 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let envelope = response::Envelope::start(&mut out);
     let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
     let watch = || deadline.check();
-    let body = BodyWithWarnings::new(request.json()?.watched(Watch(&watch)), request.strictness)
-        .giving_out_texts(request.gives_out_texts);
+    let kind_of = |name: &str| kind_of_other(core, request, name);
+    let ids = IdRules {
+        kind: core.catalog.id_kind(&request.collection),
+        of_others: core.catalog.has_strings().then_some(KindOf(&kind_of)),
+        ..IdRules::default()
+    };
+    let json = request.json()?.watched(Watch(&watch)).with_ids(ids);
+    let body = BodyWithWarnings::new(json, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, mut next_cursor, begun) = (Vec::new(), Vec::new(), Instant::now());
     Read {
@@ -57,6 +64,13 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         packed.append_to(&mut out);
     }
     Ok(out)
+}
+
+/// Which ids a collection has in which examples are looked up. Of one that the caller may not read nothing is said: its ids
+/// are read as strings, of which any will do, and it is refused afterwards.
+fn kind_of_other(core: &Core, request: &Request, name: &str) -> IdKind {
+    let is_allowed = request.access.as_ref().is_none_or(|access| access.allows(name, Right::Read));
+    if is_allowed { core.catalog.id_kind(name) } else { IdKind::String }
 }
 
 /// A read that is being answered.
@@ -108,6 +122,9 @@ impl Read<'_> {
             Operation::MatrixPairs | Operation::MatrixOffsets => self.matrix()?,
             Operation::ProjectPoints => self.project()?,
             Operation::PlanSync => self.plan_sync()?,
+            Operation::Reembedding => self.reembedding()?,
+            Operation::ListReembeddings => self.list_reembeddings(),
+            Operation::NextTexts => self.next_texts()?,
             Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
                 let held = self.enter()?;
                 info::write_part(self.out, self.request.operation, held.entry());
@@ -223,7 +240,7 @@ impl Read<'_> {
 
     fn get_point(&mut self) -> Result<(), Error> {
         let parsed = match &self.request.target {
-            Some(id) => api::get_point(id)?,
+            Some(id) => api::get_point(id, self.body.ids().kind)?,
             None => api::retrieve(self.body, &self.core.limits)?,
         };
         let held = self.enter()?;
@@ -332,7 +349,7 @@ impl Read<'_> {
         }
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, page.hits.len());
-        response::write_page(self.out, page.next, |out| {
+        response::write_page(self.out, page.next.as_ref(), |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
         Ok(())
@@ -394,7 +411,8 @@ impl Read<'_> {
             write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
             if let Some((view, with)) = &lookup
-                && let Some(offset) = group.id.as_point().and_then(|id| view.state.offset(id))
+                && let Some(offset) =
+                    group.id.as_point(view.state.config.ids).and_then(|id| view.state.offset(&id))
                 && within.is_none_or(|within| within.matches(&view.state.subject(offset)))
             {
                 let mut writer = PointWriter::new(view, with, &mut self.points, 1);
@@ -450,7 +468,7 @@ impl Read<'_> {
             parsed.filter = self.within(parsed.filter);
         }
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
-        let id = |offset| snapshot.view.state.at(offset).id;
+        let id = |offset| &snapshot.view.state.at(offset).id;
         if self.request.operation == Operation::MatrixPairs {
             summaries::write_matrix_pairs(self.out, &rows, id);
         } else {
@@ -475,7 +493,7 @@ impl Read<'_> {
         }
         let _underway = self.core.projections.begin()?;
         let projection = query::project(&snapshot, &parsed, self.deadline)?;
-        summaries::write_projection(self.out, &projection, |offset| snapshot.view.state.at(offset).id);
+        summaries::write_projection(self.out, &projection, |offset| &snapshot.view.state.at(offset).id);
         self.points.budget.admits(self.out.len(), 0);
         Ok(())
     }

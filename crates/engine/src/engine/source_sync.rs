@@ -11,18 +11,20 @@ use crate::collection::Write;
 use crate::collection::update::{SourceSync, Update, ask_for_vectors, plan_sync};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::types::IdKind;
 use std::sync::Arc;
 
 /// Runs a sync, or stages a part of one.
 pub(super) fn run(
     core: &Core,
     request: Request,
+    ids: IdKind,
     sent: SyncRequest,
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
     let SyncRequest { sync, part } = sent;
-    let held = match enter(core, &request) {
+    let held = match enter(core, &request, ids) {
         Ok(held) => held,
         Err(error) => return Err(Box::new((reply, error))),
     };

@@ -1,6 +1,7 @@
 //! Writes: parse, find the collection, queue, answer when the log says so.
 
 use super::access::Right;
+use super::reembedding::reembedding_write;
 use super::source_sync;
 use super::strict::Strict;
 use super::{BodyForm, Core, LONGEST_REQUEST, Operation, Reply, Request};
@@ -15,11 +16,11 @@ use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, Write
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::filter::Filter;
-use crate::json::{JsonBody, Watch};
+use crate::json::{IdRules, JsonBody, Watch};
 use crate::memory::Held;
 use crate::name::check_collection_name;
 use crate::scheduling::yield_to_reads;
+use crate::types::IdKind;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +42,8 @@ fn may_grow(operation: Operation) -> bool {
             | Operation::DeleteFieldIndex
             | Operation::UpdateCollection
             | Operation::DeleteVectorName
+            | Operation::CommitReembedding
+            | Operation::AbortReembedding
     )
 }
 
@@ -66,7 +69,9 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         return reply(Err(Error::MemoryLimit));
     }
     let mut working = memory.hold(working);
-    let read = read(core, &request, &deadline, &mut working);
+    // Of the collection that has the name now: `enter` refuses another one.
+    let ids = core.catalog.id_kind(&request.collection);
+    let read = read(core, &request, ids, &deadline, &mut working);
     // Held until the answer.
     let reply: Reply = Box::new(move |answer| {
         drop(working);
@@ -102,14 +107,14 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(changed.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
-            let queued = match enter(core, &request) {
+            let queued = match enter(core, &request, ids) {
                 Ok(held) => enqueue(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
                 Err(error) => Err(Box::new((reply, error))),
             };
             answer_refused(queued);
         }
         Ok((Prepared::Sync(sync), _)) => {
-            answer_refused(source_sync::run(core, request, *sync, &deadline, reply));
+            answer_refused(source_sync::run(core, request, ids, *sync, &deadline, reply));
         }
         Err(error) => reply(Err(error)),
     }
@@ -120,6 +125,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
 fn read(
     core: &Core,
     request: &Request,
+    ids: IdKind,
     deadline: &Deadline,
     working: &mut Held,
 ) -> Result<(Prepared, Vec<String>), Error> {
@@ -131,10 +137,11 @@ fn read(
         if request.packing.body == BodyForm::Arrow && request.operation == Operation::UpsertPoints {
             let stream = (*request.body).as_ref();
             let mut charge = |bytes: u64| working.grow(WORKING_FACTOR * bytes);
-            let update = api::upsert_arrow(stream, &core.limits, Watch(&watch), &mut charge)?;
+            let update = api::upsert_arrow(stream, ids, &core.limits, Watch(&watch), &mut charge)?;
             return Ok((points(request, update), Vec::new()));
         }
-        let body = request.json()?.watched(Watch(&watch));
+        let ids = IdRules { kind: ids, ..IdRules::default() };
+        let body = request.json()?.watched(Watch(&watch)).with_ids(ids);
         let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
         prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
     });
@@ -239,6 +246,12 @@ fn prepare(
         Operation::DeleteVectorName => {
             Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
         }
+        Operation::ReembedVectors
+        | Operation::CommitReembedding
+        | Operation::AbortReembedding
+        | Operation::FillVectors => {
+            Prepared::Collection(reembedding_write(core, request, sent)?, Shape::Update)
+        }
         other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
     })
 }
@@ -292,9 +305,17 @@ fn key(update: &Update) -> &'static str {
     }
 }
 
-/// The collection that a write names, kept from deletion.
-pub(super) fn enter(core: &Core, request: &Request) -> Result<Use, Error> {
-    core.catalog.enter(&request.collection)
+/// The collection that a write names, kept from deletion. The write was read for a collection with ids of that kind.
+///
+/// # Errors
+/// `CollectionNotFound`, also where the collection was replaced meanwhile by one with other ids; `CollectionDeleted`.
+pub(super) fn enter(core: &Core, request: &Request, ids: IdKind) -> Result<Use, Error> {
+    let held = core.catalog.enter(&request.collection)?;
+    if held.entry().config.ids == ids {
+        Ok(held)
+    } else {
+        Err(Error::CollectionNotFound(request.collection.clone()))
+    }
 }
 
 /// Queues a write and becomes the collection's writer when it has none.
@@ -367,7 +388,7 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
     if let Some(strict) = Strict::of(collection, &view.state, request)? {
         strict.check_write(&view, write)?;
     }
-    if let Write::AddField { points, .. } = write {
+    if let Write::AddField { points, .. } | Write::BeginReembedding { points, .. } = write {
         *points = view.state.points.len();
     }
     // What strict mode says of a filter is about the one that was sent.

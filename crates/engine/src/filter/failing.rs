@@ -49,8 +49,8 @@ mod tests {
     struct Point(&'static str);
 
     impl PointView for Point {
-        fn id(&self) -> PointId {
-            PointId::Num(7)
+        fn id(&self) -> &PointId {
+            &PointId::Num(7)
         }
 
         fn has_vector(&self, name: &str) -> bool {

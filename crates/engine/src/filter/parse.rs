@@ -259,8 +259,7 @@ impl<'l> Parser<'l> {
             if index >= limit {
                 return Err(r.error(format!("more than {limit} ids (max_points_per_request)")));
             }
-            ids.push(point_id(r)?);
-            Ok(())
+            point_id(r, &mut ids)
         })?;
         ids.sort_unstable();
         ids.dedup();

@@ -6,7 +6,7 @@ use super::text::TextQuery;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
 use crate::payload::{GeoPoint, GeoShape, Interval, JsonPath, TextMatch, parse_datetime};
-use crate::types::PointId;
+use crate::types::{IdKind, PointId};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -18,25 +18,31 @@ pub(super) enum Absence {
     Of(JsonPath),
 }
 
-pub(super) fn point_id(r: &mut Reader<'_>) -> Result<PointId> {
-    let (text, id) = match r.peek()? {
+/// Reads an id, and adds it to `ids`. One that may be of any collection is each id that its string can be.
+pub(super) fn point_id(r: &mut Reader<'_>, ids: &mut Vec<PointId>) -> Result<()> {
+    let before = ids.len();
+    let kind = if r.ids.are_of_any { IdKind::String } else { r.ids.kind };
+    let text = match r.peek()? {
         Kind::Number => {
             let text = r.number_text()?;
-            (text.to_string(), text.parse().ok().map(PointId::Num))
+            ids.extend(text.parse().ok().map(PointId::Num));
+            text.into()
         }
         Kind::String => {
             let text = r.string()?;
-            let id = PointId::parse_uuid(&text).map(PointId::Uuid);
-            (text.into_owned(), id)
+            ids.extend(PointId::of_string(&text, kind));
+            if r.ids.are_of_any {
+                ids.extend(PointId::of_string(&text, IdKind::Default));
+            }
+            text
         }
-        other => (other.word().to_string(), None),
+        other => other.word().into(),
     };
-    id.ok_or_else(|| {
-        let text = shown(&text);
-        r.error(format!(
-            "value {text} is not a valid point ID, valid values are either an unsigned integer or a UUID"
-        ))
-    })
+    if ids.len() > before {
+        return Ok(());
+    }
+    let (text, valid) = (shown(&text), kind.valid_values());
+    Err(r.error(format!("value {text} is not a valid point ID, valid values are {valid}")))
 }
 
 /// The beginning of a text of the request, for a message.

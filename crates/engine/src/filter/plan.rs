@@ -14,7 +14,7 @@ pub trait IndexSet {
     /// The index of exactly this path.
     fn index(&self, path: &JsonPath) -> Option<&FieldIndex>;
     /// The offset of the point of an id.
-    fn offset_of(&self, id: PointId) -> Option<PointOffset>;
+    fn offset_of(&self, id: &PointId) -> Option<PointOffset>;
     /// The live points that have a vector of that name; `None` if this is not known.
     fn with_vector(&self, name: &str) -> Option<PointSet>;
 }
@@ -159,7 +159,7 @@ impl<I: IndexSet> Planner<'_, I> {
                 Some(Bounds::default())
             }
             Condition::HasId(ids) => {
-                let offsets = ids.iter().filter_map(|id| self.indexes.offset_of(*id));
+                let offsets = ids.iter().filter_map(|id| self.indexes.offset_of(id));
                 Some(Bounds::exact(offsets.collect()))
             }
             // Which points a slice has only their ids say.

@@ -7,7 +7,7 @@ use std::hash::Hasher;
 
 /// One of `total` slices of all ids. An id is in the slice whose number is the remainder of its hash by `total`. The hash is
 /// that of Qdrant, so that clients can tell the slice of an id: SipHash-2-4 with a key of zeros, over the eight bytes of an
-/// integer, the lowest first, or the sixteen bytes of a UUID as RFC 4122 has them.
+/// integer, the lowest first, the sixteen bytes of a UUID as RFC 4122 has them, or the bytes of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdSlice {
     /// At least 1.
@@ -40,7 +40,7 @@ impl IdSlice {
     }
 
     /// Whether an id is in the slice.
-    pub fn contains(self, id: PointId) -> bool {
+    pub fn contains(self, id: &PointId) -> bool {
         hash(id) % u64::from(self.total) == u64::from(self.index)
     }
 }
@@ -49,11 +49,16 @@ impl IdSlice {
     deprecated,
     reason = "it is kept for programs that need SipHash-2-4, which DefaultHasher does not promise"
 )]
-fn hash(id: PointId) -> u64 {
+fn hash(id: &PointId) -> u64 {
     let mut hasher = std::hash::SipHasher::new();
     match id {
         PointId::Num(number) => hasher.write(&number.to_le_bytes()),
         PointId::Uuid(uuid) => hasher.write(&uuid.to_be_bytes()),
+        PointId::Text(text) => {
+            let (start, rest) = text.parts();
+            hasher.write(start);
+            hasher.write(rest);
+        }
     }
     hasher.finish()
 }
@@ -71,7 +76,7 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_clients_c7() {
         for (id, expected) in KNOWN {
-            assert_eq!(hash(id), expected, "{id:?}");
+            assert_eq!(hash(&id), expected, "{id:?}");
         }
     }
 
@@ -79,7 +84,7 @@ mod tests {
         #[test]
         fn every_id_is_in_one_slice_c7(number in any::<u64>(), uuid in any::<u128>(), total in 1u32..50) {
             for id in [PointId::Num(number), PointId::Uuid(uuid)] {
-                let held = (0..total).filter(|&index| IdSlice { total, index }.contains(id));
+                let held = (0..total).filter(|&index| IdSlice { total, index }.contains(&id));
                 prop_assert_eq!(held.count(), 1);
             }
         }

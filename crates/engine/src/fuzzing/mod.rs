@@ -19,10 +19,10 @@ use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
 use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
-use crate::json::{Reader, Watch, read_payload};
+use crate::json::{IdRules, JsonBody, Reader, Watch, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
-use crate::types::{Metric, PointId, Row};
+use crate::types::{IdKind, Metric, PointId, Row};
 use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, VectorValue};
 use std::sync::{Arc, LazyLock};
 
@@ -62,8 +62,8 @@ static PAYLOADS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 struct Asked<'a>(&'a [u8]);
 
 impl PointView for Asked<'_> {
-    fn id(&self) -> PointId {
-        PointId::Num(7)
+    fn id(&self) -> &PointId {
+        &PointId::Num(7)
     }
 
     fn has_vector(&self, name: &str) -> bool {
@@ -105,10 +105,20 @@ pub fn filter(bytes: &[u8]) {
 /// The body of a request: the first byte says of which endpoint.
 pub fn request(bytes: &[u8]) {
     let Some((endpoint, body)) = bytes.split_first() else { return };
+    for kind in [IdKind::Default, IdKind::String] {
+        let ids = IdRules { kind, ..IdRules::default() };
+        if let Err(error) = read_request(*endpoint, &JsonBody::from(body).with_ids(ids)) {
+            check_error(&error);
+        }
+    }
+}
+
+fn read_request(endpoint: u8, body: &JsonBody<'_>) -> Result<(), Error> {
     let limits = &Limits::default();
     // Endpoints that came later have the last bytes, so that the corpus keeps its meaning.
-    let place = if *endpoint < 247 { endpoint % 19 } else { endpoint - 247 + 19 };
-    let outcome = match place {
+    let place = if endpoint < 247 { endpoint % 19 } else { endpoint - 247 + 19 };
+    let text = || std::str::from_utf8(body.text()).ok();
+    match place {
         0 => api::upsert(body, limits).map(drop),
         1 => api::delete_points(body, limits).map(drop),
         2 => api::update_vectors(body, limits).map(drop),
@@ -126,7 +136,7 @@ pub fn request(bytes: &[u8]) {
         14 => api::scroll(body, limits).map(drop),
         15 => api::count(body, limits).map(drop),
         16 => api::create_field_index(body).map(drop),
-        17 => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_id(text).map(drop)),
+        17 => text().map_or(Ok(()), |text| api::path_id(text, body.ids().kind).map(drop)),
         19 => api::recommend(body, limits).map(drop),
         20 => api::discover(body, limits).map(drop),
         21 => api::facet(body, limits).map(drop),
@@ -135,12 +145,13 @@ pub fn request(bytes: &[u8]) {
         24 => api::search_groups(body, limits).map(drop),
         25 => api::recommend_groups(body, limits).map(drop),
         26 => api::change_aliases(body, limits).map(drop),
-        // The last place: a plan, or else a sync.
-        27 => api::plan_sync(body, limits).map(drop).or_else(|_| api::sync_points(body, limits).map(drop)),
-        _ => std::str::from_utf8(body).map_or(Ok(()), |text| api::path_field(text).map(drop)),
-    };
-    if let Err(error) = outcome {
-        check_error(&error);
+        // The last place: a plan, or else a sync, or what a worker sends.
+        27 => api::plan_sync(body, limits)
+            .map(drop)
+            .or_else(|_| api::sync_points(body, limits).map(drop))
+            .or_else(|_| api::fill_vectors(body).map(drop))
+            .or_else(|_| api::reembed_vectors(body).map(drop)),
+        _ => text().map_or(Ok(()), |text| api::path_field(text).map(drop)),
     }
 }
 
@@ -148,10 +159,12 @@ pub fn request(bytes: &[u8]) {
 /// JSON have.
 pub fn arrow(bytes: &[u8]) {
     let may_go_on = || Ok(());
-    match api::upsert_arrow(bytes, &Limits::default(), Watch(&may_go_on), &mut |_| Ok(())) {
-        Ok(Update::Upsert { points, .. }) => points.iter().for_each(check_point),
-        Ok(_) => panic!("another update than an upsert"),
-        Err(error) => check_error(&error),
+    for ids in [IdKind::Default, IdKind::String] {
+        match api::upsert_arrow(bytes, ids, &Limits::default(), Watch(&may_go_on), &mut |_| Ok(())) {
+            Ok(Update::Upsert { points, .. }) => points.iter().for_each(check_point),
+            Ok(_) => panic!("another update than an upsert"),
+            Err(error) => check_error(&error),
+        }
     }
 }
 

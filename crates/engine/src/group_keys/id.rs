@@ -1,7 +1,7 @@
 //! The groups that a point belongs to.
 
 use crate::payload::{CountedValue, Document, JsonPath, Value};
-use crate::types::PointId;
+use crate::types::{IdKind, PointId};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -28,11 +28,11 @@ impl<'v> GroupId<'v> {
         }
     }
 
-    /// The id of the point that a group is looked up as, if it can be one.
-    pub fn as_point(&self) -> Option<PointId> {
+    /// The id of the point that a group is looked up as in a collection with ids of that kind, if it can be one.
+    pub fn as_point(&self, kind: IdKind) -> Option<PointId> {
         match self {
             GroupId::Integer(integer) => u64::try_from(*integer).ok().map(PointId::Num),
-            GroupId::Text(text) => PointId::parse_uuid(text).map(PointId::Uuid),
+            GroupId::Text(text) => PointId::of_string(text, kind),
         }
     }
 
@@ -106,10 +106,13 @@ mod tests {
 
     #[test]
     fn a_group_is_looked_up_as_the_point_of_its_id_c12() {
-        assert_eq!(GroupId::Integer(7).as_point(), Some(PointId::Num(7)));
-        assert_eq!(GroupId::Integer(-7).as_point(), None);
-        assert_eq!(text("7").as_point(), None);
+        for kind in [IdKind::Default, IdKind::String] {
+            assert_eq!(GroupId::Integer(7).as_point(kind), Some(PointId::Num(7)));
+            assert_eq!(GroupId::Integer(-7).as_point(kind), None);
+        }
+        assert_eq!(text("7").as_point(IdKind::Default), None);
+        assert_eq!(text("7").as_point(IdKind::String), PointId::of_string("7", IdKind::String));
         let uuid = "0b2e7a52-96d6-4a5a-8d1e-0c3d3a2b1c0f";
-        assert_eq!(text(uuid).as_point().map(|id| id.to_string()), Some(uuid.to_string()));
+        assert_eq!(text(uuid).as_point(IdKind::Default).map(|id| id.to_string()), Some(uuid.to_string()));
     }
 }

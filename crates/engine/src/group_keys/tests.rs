@@ -65,7 +65,7 @@ impl Writer {
         };
         let payload = value.map_or_else(|| "{}".to_string(), |value| format!("{{\"k\":{value}}}"));
         let point = point(value.is_some(), payload.as_bytes());
-        let known = self.state.offset(PointId::Num(id));
+        let known = self.state.offset(&PointId::Num(id));
         let before = known.map(|offset| self.state.at(offset).payload.bytes().to_vec());
         let offset = match (known, value) {
             (None, None) => return,
@@ -74,7 +74,7 @@ impl Writer {
                 self.state.add(PointId::Num(id), blank)
             }
             (Some(offset), None) => {
-                self.state.remove(PointId::Num(id), offset);
+                self.state.remove(&PointId::Num(id), offset);
                 offset
             }
             (Some(offset), Some(_)) => offset,

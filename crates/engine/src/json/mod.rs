@@ -10,4 +10,4 @@ mod reader;
 pub use crate::json_writer::{write_f32, write_f64, write_key, write_string, write_u64};
 pub use packed::{JsonBody, PackedVectors};
 pub use payload::{MAX_PAYLOAD_DEPTH, read_payload, read_value};
-pub use reader::{Kind, Mark, Reader, Watch};
+pub use reader::{IdRules, Kind, KindOf, Mark, Reader, Watch};

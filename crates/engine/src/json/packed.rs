@@ -5,7 +5,7 @@
 //! Only callers in the same process, or of the same user, send such bodies: over HTTP they are malformed.
 
 use super::reader::{Result, Step};
-use super::{Reader, Watch};
+use super::{IdRules, Reader, Watch};
 use crate::allocator::make_room;
 use crate::error::Error;
 
@@ -21,11 +21,12 @@ pub struct JsonBody<'a> {
     text: &'a [u8],
     floats: Option<&'a [u8]>,
     watch: Option<Watch<'a>>,
+    ids: IdRules<'a>,
 }
 
 impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for JsonBody<'a> {
     fn from(text: &'a T) -> JsonBody<'a> {
-        JsonBody { text: text.as_ref(), floats: None, watch: None }
+        JsonBody { text: text.as_ref(), floats: None, watch: None, ids: IdRules::default() }
     }
 }
 
@@ -42,13 +43,24 @@ impl<'a> JsonBody<'a> {
         if floats.len() % FLOAT_BYTES != 0 {
             return Err(broken());
         }
-        Ok(JsonBody { text, floats: Some(floats), watch: None })
+        Ok(JsonBody { text, floats: Some(floats), watch: None, ids: IdRules::default() })
     }
 
     /// The same, which is given up when `watch` says so while it is read.
     #[must_use]
     pub fn watched(self, watch: Watch<'a>) -> JsonBody<'a> {
         JsonBody { watch: Some(watch), ..self }
+    }
+
+    /// The same with other ids.
+    #[must_use]
+    pub fn with_ids(self, ids: IdRules<'a>) -> JsonBody<'a> {
+        JsonBody { ids, ..self }
+    }
+
+    /// How its ids are read.
+    pub fn ids(&self) -> IdRules<'a> {
+        self.ids
     }
 
     /// What is asked while it is read.

@@ -100,8 +100,8 @@ impl<'a> BoundSearch<'a> {
 
     /// Order of rows of equal distance: by id, so that the result does not depend on the plan.
     pub fn tie(&self, a: Row, b: Row) -> Ordering {
-        let id = |row| self.view.state.at(self.table.owner(row)).id;
-        id(a).cmp(&id(b))
+        let id = |row| &self.view.state.at(self.table.owner(row)).id;
+        id(a).cmp(id(b))
     }
 }
 

@@ -38,7 +38,7 @@ pub fn matrix(
     if offsets.len() < 2 {
         return Ok(Vec::new());
     }
-    offsets.sort_unstable_by_key(|&offset| state.at(offset).id);
+    offsets.sort_unstable_by(|&a, &b| state.at(a).id.cmp(&state.at(b).id));
     let size = state.config.fields().get(field).map_or(1, |(_, params)| params.size) as u64;
     let compared = (offsets.len() as u64).saturating_pow(2).saturating_mul(size);
     if compared > MAX_COMPARED_COMPONENTS {

@@ -73,7 +73,7 @@ fn from_index<'a>(
                 offsets.push(offset);
             }
         }
-        offsets.sort_unstable_by_key(|&offset| state.at(offset).id);
+        offsets.sort_unstable_by(|&a, &b| state.at(a).id.cmp(&state.at(b).id));
         hits.extend(offsets.into_iter().map(|offset| Hit { offset, score: 1.0, order_value: Some(value) }));
         if hits.len() >= limit {
             hits.truncate(limit);
@@ -94,18 +94,18 @@ fn from_documents(
         StartFrom::Integer(value) | StartFrom::Datetime(value) => OrderValue::Integer(value),
         StartFrom::Float(value) => OrderValue::Float(value),
     });
-    let compare = |a: &Entry, b: &Entry| {
+    let compare = |a: &Entry<'_>, b: &Entry<'_>| {
         let by_value = match order_by.direction {
             Direction::Asc => compare_values(a.value, b.value),
             Direction::Desc => compare_values(b.value, a.value),
         };
-        by_value.then(a.id.cmp(&b.id))
+        by_value.then_with(|| a.id.cmp(b.id))
     };
     deadline.expect(estimate::documents(matching.at_most(), 1))?;
     // Keeps the list short, for one point with a long array as for all points together. Entries beyond the first `limit` are
     // not needed again.
     let most = GATHERED.max(limit * 2);
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut pace = Pace::new(deadline, 1);
     for offset in &matching.offsets(deadline)? {
         let point = state.at(offset);
@@ -118,7 +118,7 @@ fn from_documents(
                     Direction::Desc => compare_values(value, start) != Ordering::Greater,
                 });
                 if from_start {
-                    entries.push(Entry { value, id: point.id, offset });
+                    entries.push(Entry { value, id: &point.id, offset });
                     if entries.len() - first_entry >= most {
                         drop_repeated(&mut entries, first_entry);
                         keep_first(&mut entries, first_entry, limit, compare);
@@ -170,9 +170,9 @@ fn drop_repeated(entries: &mut Vec<Entry>, first: usize) {
 }
 
 /// A value of a point.
-struct Entry {
+struct Entry<'v> {
     value: OrderValue,
-    id: PointId,
+    id: &'v PointId,
     offset: PointOffset,
 }
 
@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_point_has_one_row_for_each_different_value() {
-        let entry = |id, value| Entry { value, id: PointId::Num(id), offset: PointOffset::new(0) };
+        let ids = [7, 8].map(PointId::Num);
+        let entry = |id: usize, value| Entry { value, id: &ids[id - 7], offset: PointOffset::new(0) };
         let (one, also_one, two) = (OrderValue::Integer(1), OrderValue::Float(1.0), OrderValue::Integer(2));
         let mut entries =
             vec![entry(7, one), entry(8, two), entry(8, also_one), entry(8, two), entry(8, one)];
@@ -253,10 +254,10 @@ mod tests {
     fn of_many_rows_the_first_are_kept() {
         let entry = |value| Entry {
             value: OrderValue::Integer(value),
-            id: PointId::Num(1),
+            id: &PointId::Num(1),
             offset: PointOffset::new(0),
         };
-        let mut entries: Vec<Entry> = [-7, -8].into_iter().chain((0..100).rev()).map(entry).collect();
+        let mut entries: Vec<Entry<'_>> = [-7, -8].into_iter().chain((0..100).rev()).map(entry).collect();
         keep_first(&mut entries, 2, 10, |a, b| compare_values(a.value, b.value));
         entries[2..].sort_unstable_by(|a, b| compare_values(a.value, b.value));
         let values: Vec<OrderValue> = entries.iter().map(|entry| entry.value).collect();

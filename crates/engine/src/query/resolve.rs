@@ -66,9 +66,9 @@ impl<'a> Resolver<'a> {
         let place = self.origin(node);
         node.query.for_each_example(&mut |example| {
             let Example::Id(id) = example else { return };
-            let found = place.view.state.offset(*id).is_some_and(|offset| lookup.shows(&place.view, offset));
+            let found = place.view.state.offset(id).is_some_and(|offset| lookup.shows(&place.view, offset));
             if !found && !absent.contains(id) {
-                absent.push(*id);
+                absent.push(id.clone());
             }
         });
         node.prefetch.iter().try_for_each(|source| self.look_up(source, lookup, absent))
@@ -80,7 +80,7 @@ impl<'a> Resolver<'a> {
         if self.origin(node).id == self.snapshot.id {
             node.query.for_each_example(&mut |example| {
                 let Example::Id(id) = example else { return };
-                named.extend(self.snapshot.view.state.offset(*id));
+                named.extend(self.snapshot.view.state.offset(id));
             });
         }
         named
@@ -223,7 +223,7 @@ impl<'a> Resolver<'a> {
         self.find(node, field, example)?.ok_or_else(|| match example {
             Example::Id(id) => {
                 let (place, name) = (node.path_of(example), origin_name(node));
-                Error::PointWithoutVector(*id, name.to_string()).within(place)
+                Error::PointWithoutVector(id.clone(), name.to_string()).within(place)
             }
             Example::Vector(..) => Error::Internal("a vector that was sent is there".into()),
         })
@@ -237,7 +237,7 @@ impl<'a> Resolver<'a> {
                 let view = &*self.origin(node).view;
                 let from = view.state.config.declared_position(origin_name(node))?;
                 // That the id is there was seen when all were looked up.
-                let Some(offset) = view.state.offset(*id) else { return Ok(None) };
+                let Some(offset) = view.state.offset(id) else { return Ok(None) };
                 match scorer::vector_of(view, from, offset) {
                     Some(vector) => vector,
                     None => return Ok(None),

@@ -19,14 +19,14 @@ pub fn retrieve(
 ) -> Result<Vec<PointOffset>, Error> {
     let (mut seen, mut absent) = (PointSet::new(), Vec::new());
     let mut offsets = Vec::with_capacity(request.ids.len());
-    for &id in &request.ids {
+    for id in &request.ids {
         let shown =
             |offset: &PointOffset| within.is_none_or(|within| within.matches(&view.state.subject(*offset)));
         match view.state.offset(id).filter(shown) {
             Some(offset) if seen.insert(offset) => offsets.push(offset),
             Some(_) => {}
             None if request.leaves_out_absent => {}
-            None => absent.push(id),
+            None => absent.push(id.clone()),
         }
     }
     if absent.is_empty() { Ok(offsets) } else { Err(not_found(absent)) }

@@ -25,8 +25,8 @@ pub fn scroll(view: &View, request: &ScrollRequest, deadline: &Deadline) -> Resu
         let hits = order::ordered(&view.state, &matching, order_by, request.limit, deadline)?;
         return Ok(Page { hits, next: None });
     }
-    let mut offsets = by_id(&view.state, &matching, request.offset, request.limit + 1, deadline)?;
-    let next = (offsets.len() > request.limit).then(|| view.state.at(offsets[request.limit]).id);
+    let mut offsets = by_id(&view.state, &matching, request.offset.as_ref(), request.limit + 1, deadline)?;
+    let next = (offsets.len() > request.limit).then(|| view.state.at(offsets[request.limit]).id.clone());
     offsets.truncate(request.limit);
     Ok(Page { hits: offsets.into_iter().map(Hit::unscored).collect(), next })
 }
@@ -35,11 +35,11 @@ pub fn scroll(view: &View, request: &ScrollRequest, deadline: &Deadline) -> Resu
 pub fn by_id(
     state: &State,
     matching: &Matching<'_>,
-    from: Option<PointId>,
+    from: Option<&PointId>,
     limit: usize,
     deadline: &Deadline,
 ) -> Result<Vec<PointOffset>, Error> {
-    let from = from.unwrap_or(PointId::Num(0));
+    let from = from.unwrap_or(&PointId::Num(0));
     let (points, candidates) = (state.ids.len() as u64, matching.at_most());
     // Few candidates are sorted by id, which takes about a step of a pass over all ids for each. If the pass is expected to
     // meet a page of them sooner, it is tried first, for as many steps: matches may all have higher ids.
@@ -58,7 +58,7 @@ pub fn by_id(
 fn in_order(
     state: &State,
     matching: &Matching<'_>,
-    from: PointId,
+    from: &PointId,
     limit: usize,
     steps: u64,
     deadline: &Deadline,
@@ -68,7 +68,7 @@ fn in_order(
     }
     let mut found = Vec::with_capacity(limit.min(1024));
     let mut pace = matching.pace(deadline);
-    for (step, (_, &offset)) in (0u64..).zip(state.ids.range(from..)) {
+    for (step, (_, &offset)) in (0u64..).zip(state.ids.range(from.clone()..)) {
         if step == steps {
             return Ok(None);
         }
@@ -87,14 +87,14 @@ fn in_order(
 fn sorted(
     state: &State,
     matching: &Matching<'_>,
-    from: PointId,
+    from: &PointId,
     limit: usize,
     deadline: &Deadline,
 ) -> Result<Vec<PointOffset>, Error> {
-    let mut found: Vec<(PointId, PointOffset)> = matching
+    let mut found: Vec<(&PointId, PointOffset)> = matching
         .offsets(deadline)?
         .iter()
-        .map(|offset| (state.at(offset).id, offset))
+        .map(|offset| (&state.at(offset).id, offset))
         .filter(|(id, _)| *id >= from)
         .collect();
     if found.len() > limit {

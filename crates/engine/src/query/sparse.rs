@@ -181,8 +181,8 @@ impl<'a> SparseSearch<'a> {
 
     /// Order of rows of equal score: by id, so that the result does not depend on the plan.
     fn tie(&self, a: Row, b: Row) -> Ordering {
-        let id = |row| self.view.state.at(self.table.owner(row)).id;
-        id(a).cmp(&id(b))
+        let id = |row| &self.view.state.at(self.table.owner(row)).id;
+        id(a).cmp(id(b))
     }
 }
 

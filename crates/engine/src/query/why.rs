@@ -76,13 +76,13 @@ pub(super) fn why(
     deadline: &Deadline,
 ) -> Result<Vec<Why>, Error> {
     let state = &snapshot.view.state;
-    let is_shown = |id| state.offset(id).is_some_and(|offset| lookup.shows(&snapshot.view, offset));
-    let absent: Vec<PointId> = asked.iter().copied().filter(|id| !is_shown(*id)).collect();
+    let is_shown = |id: &PointId| state.offset(id).is_some_and(|offset| lookup.shows(&snapshot.view, offset));
+    let absent: Vec<PointId> = asked.iter().filter(|id| !is_shown(id)).cloned().collect();
     if !absent.is_empty() {
         return Err(not_found(absent));
     }
     let exact = with_params(prepared, |params| SearchParams { exact: true, ..params });
-    let offsets: PointSet = asked.iter().filter_map(|&id| state.offset(id)).collect();
+    let offsets: PointSet = asked.iter().filter_map(|id| state.offset(id)).collect();
     let trace = Tracer::new(snapshot, offsets, samples, deadline).query(&exact.root, &request.node)?;
     let case = Case {
         snapshot,
@@ -93,7 +93,7 @@ pub(super) fn why(
         by_codes: OnceCell::new(),
         deadline,
     };
-    let found = asked.iter().map(|&id| case.of(id)).collect();
+    let found = asked.iter().map(|id| case.of(id)).collect();
     // It is not counted as a search.
     take_tally();
     found
@@ -119,9 +119,9 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn of(&self, id: PointId) -> Result<Why, Error> {
+    fn of(&self, id: &PointId) -> Result<Why, Error> {
         let state = &self.snapshot.view.state;
-        let Some(offset) = state.offset(id) else { return Err(not_found(vec![id])) };
+        let Some(offset) = state.offset(id) else { return Err(not_found(vec![id.clone()])) };
         let returned = self.returned.contains(offset);
         let failed_condition = if returned || PlantedFault::FailedConditionHidden.is_on() {
             None
@@ -130,7 +130,7 @@ impl Case<'_> {
         };
         let (score, rank) = self.score_and_rank(offset);
         let lost_by = if returned { None } else { Some(self.loss(offset)?) };
-        Ok(Why { id, returned, score, rank, failed_condition, lost_by })
+        Ok(Why { id: id.clone(), returned, score, rank, failed_condition, lost_by })
     }
 
     fn loss(&self, offset: PointOffset) -> Result<Loss, Error> {
@@ -175,9 +175,9 @@ impl Case<'_> {
             return (Some(score), None);
         }
         let state = &self.snapshot.view.state;
-        let id = state.at(offset).id;
+        let id = &state.at(offset).id;
         let is_better = |other: &Hit| {
-            self.trace.is_worse(score, other.score) || score == other.score && state.at(other.offset).id < id
+            self.trace.is_worse(score, other.score) || score == other.score && state.at(other.offset).id < *id
         };
         (Some(score), Some(hits.partition_point(is_better) as u64 + 1))
     }

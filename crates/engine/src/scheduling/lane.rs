@@ -3,12 +3,12 @@
 //! A request begins as a light one. It becomes heavy when the work that it is about to do is estimated to take longer than
 //! [`LIGHT_WORK`], or when it has used that much processor time. It goes on where it is, on its thread. But its thread no
 //! longer counts among those that serve the light lane, so another takes its place there, and from then on it runs only
-//! when the [`Turnstile`] lets it: beside light reads on all processors but those that these need.
+//! when the [`RunQueue`] lets it: beside light reads on all processors but those that these need.
 //!
 //! Deadlines call [`checkpoint`], so each loop that checks the deadline of its request takes part.
 
 use super::backlog::{self, Backlog, Share};
-use super::turnstile::{Parker, Turnstile};
+use super::run_queue::{Parker, RunQueue};
 use super::{LightRead, thread_time};
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -23,7 +23,7 @@ pub const LIGHT_WORK: Duration = Duration::from_millis(2);
 pub const MOST_WORK: Duration = Duration::from_secs(120);
 
 /// The turns of all heavy requests of the process, because its engines share the processors.
-static TURNSTILE: LazyLock<Turnstile> = LazyLock::new(Turnstile::default);
+static RUN_QUEUE: LazyLock<RunQueue> = LazyLock::new(RunQueue::default);
 /// What is left to do of those that have just become heavy.
 static BACKLOG: Backlog = Backlog::new();
 
@@ -237,18 +237,18 @@ impl Run {
         if attained >= backlog::SHORT {
             self.backlog.set(None);
         }
-        if !self.has_turn.get() || !TURNSTILE.must_pause(ran, super::permits(now)) {
+        if !self.has_turn.get() || !RUN_QUEUE.must_pause(ran, super::permits(now)) {
             return false;
         }
         self.attained.set(attained);
-        let has_turn = TURNSTILE.pause(self.parker(), attained, &permits_now, given_up);
+        let has_turn = RUN_QUEUE.pause(self.parker(), attained, &permits_now, given_up);
         self.has_turn.set(has_turn);
         self.since.set(Some(Instant::now()));
         !has_turn
     }
 
     fn take_turn(&self, given_up: &impl Fn() -> bool) -> bool {
-        let has_turn = TURNSTILE.enter(self.parker(), self.attained.get(), &permits_now, given_up);
+        let has_turn = RUN_QUEUE.enter(self.parker(), self.attained.get(), &permits_now, given_up);
         self.has_turn.set(has_turn);
         self.since.set(Some(Instant::now()));
         has_turn
@@ -258,7 +258,7 @@ impl Run {
         if self.has_turn.replace(false) {
             let ran = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
             self.attained.set(self.attained.get() + ran);
-            TURNSTILE.leave(permits_now());
+            RUN_QUEUE.leave(permits_now());
         }
     }
 

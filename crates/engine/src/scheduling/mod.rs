@@ -11,7 +11,7 @@
 
 mod backlog;
 pub mod lane;
-pub mod turnstile;
+pub mod run_queue;
 
 use crate::faults::PlantedFault;
 use std::cell::Cell;

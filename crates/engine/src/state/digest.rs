@@ -41,6 +41,11 @@ impl View {
             match id {
                 PointId::Num(number) => digest.add(&number.to_le_bytes()),
                 PointId::Uuid(uuid) => digest.add(&uuid.to_le_bytes()),
+                PointId::Text(text) => {
+                    // An integer has the bytes of some string.
+                    digest.add(b"string");
+                    text.with_str(|text| digest.add(text.as_bytes()));
+                }
             }
             digest.add(&point.version.get().to_le_bytes());
             digest.add(point.payload.bytes());

@@ -63,6 +63,8 @@ pub struct State {
     pub scan_costs: Arc<ScanCosts>,
     /// Bytes of payloads that no data file holds yet.
     pub payload_bytes: u64,
+    /// Bytes of ids that are long strings, those of tombstones included.
+    pub id_bytes: u64,
     /// The last operations that came with an identity.
     pub operations: RecentOperations,
     /// When points come to their end, in a collection with an `expire_at_key`.
@@ -92,6 +94,7 @@ impl State {
             auto_indexes: Arc::default(),
             scan_costs: Arc::default(),
             payload_bytes: 0,
+            id_bytes: 0,
             operations: RecentOperations::default(),
             expiry,
             hides_points: false,
@@ -99,14 +102,14 @@ impl State {
     }
 
     /// The live point of that id, with its offset.
-    pub fn point(&self, id: PointId) -> Option<(PointOffset, &Point)> {
+    pub fn point(&self, id: &PointId) -> Option<(PointOffset, &Point)> {
         let offset = self.offset(id)?;
         Some((offset, self.at(offset)))
     }
 
     /// The offset of the live point of that id.
-    pub fn offset(&self, id: PointId) -> Option<PointOffset> {
-        let offset = *self.ids.get(&id)?;
+    pub fn offset(&self, id: &PointId) -> Option<PointOffset> {
+        let offset = *self.ids.get(id)?;
         (!self.hides_points || self.live.contains(offset)).then_some(offset)
     }
 
@@ -159,6 +162,7 @@ impl State {
         {
             point.payload.note_in(expiry, offset);
         }
+        self.id_bytes += point.id.heap_bytes();
         self.points.push_back(point);
     }
 
@@ -180,6 +184,7 @@ impl State {
             }
             None => {
                 let number = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
+                self.id_bytes += blank.id.heap_bytes();
                 self.points.push_back(blank);
                 PointOffset::new(number)
             }
@@ -190,8 +195,8 @@ impl State {
     }
 
     /// Takes a point out. [`State::set`] is to leave a tombstone in its place. Readers of older views still have the point.
-    pub fn remove(&mut self, id: PointId, offset: PointOffset) {
-        self.ids.remove(&id);
+    pub fn remove(&mut self, id: &PointId, offset: PointOffset) {
+        self.ids.remove(id);
         self.live.remove(offset);
         self.vacant.insert(offset);
     }
@@ -200,10 +205,11 @@ impl State {
     pub fn set(&mut self, offset: PointOffset, point: Point) {
         self.note_vectors(offset, &point);
         self.last_changes.note(offset, point.version);
-        let added = point.payload.memory_bytes();
+        let (added, of_id) = (point.payload.memory_bytes(), point.id.heap_bytes());
         if let Some(old) = self.points.get_mut(offset.index()) {
             let old = std::mem::replace(old, point);
             self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
+            self.id_bytes = self.id_bytes + of_id - old.id.heap_bytes();
         }
     }
 
@@ -223,6 +229,11 @@ impl State {
             lacking: Arc::new(from.iter().map(lacking).collect()),
             ..self.clone()
         }
+    }
+
+    /// The points that have a vector in the field at a position.
+    pub fn with_vector_at(&self, position: usize) -> PointSet {
+        self.lacking.get(position).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking)
     }
 
     /// Takes note of which vectors the point at an offset has from now on.
@@ -257,13 +268,13 @@ impl IndexSet for State {
         declared.and_then(DeclaredIndex::built).or_else(|| self.auto_index(path)?.built())
     }
 
-    fn offset_of(&self, id: PointId) -> Option<PointOffset> {
+    fn offset_of(&self, id: &PointId) -> Option<PointOffset> {
         self.offset(id)
     }
 
     fn with_vector(&self, name: &str) -> Option<PointSet> {
         let Some(field) = self.config.vector_position(name) else { return Some(PointSet::new()) };
-        Some(self.lacking.get(field).map_or_else(|| self.live.clone(), |lacking| &self.live - lacking))
+        Some(self.with_vector_at(field))
     }
 }
 
@@ -274,8 +285,8 @@ pub struct Subject<'a> {
 }
 
 impl PointView for Subject<'_> {
-    fn id(&self) -> PointId {
-        self.point.id
+    fn id(&self) -> &PointId {
+        &self.point.id
     }
 
     fn has_vector(&self, name: &str) -> bool {

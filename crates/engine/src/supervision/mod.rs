@@ -3,14 +3,14 @@
 //! Every thread of the engine runs in [`Supervisor::run`], and every step that could keep others from their turn in
 //! [`Supervisor::step`] or [`Supervisor::step_of`]. See docs/supervision.md.
 
-mod setbacks;
 mod stop;
 mod task;
+mod task_failures;
 mod threads;
 
-pub use setbacks::Setbacks;
 pub use stop::Stop;
 pub use task::Task;
+pub use task_failures::TaskFailures;
 pub use threads::join;
 
 use crate::allocator;
@@ -46,7 +46,7 @@ pub struct Supervisor {
     restarts: [AtomicU64; Task::ALL.len()],
     events: Mutex<Events>,
     /// Tasks of the whole engine that panicked the last time.
-    setbacks: Setbacks,
+    task_failures: TaskFailures,
     #[cfg(feature = "testing")]
     planted: Mutex<Vec<PlantedPanic>>,
 }
@@ -87,49 +87,49 @@ impl Supervisor {
     pub fn run(&self, task: Task, stop: &Stop, mut work: impl FnMut()) {
         loop {
             let Err(why) = self.catch(task, None, &mut work) else {
-                self.setbacks.succeeded(task);
+                self.task_failures.succeeded(task);
                 return;
             };
             if stop.is_requested() || PlantedFault::PanicEndsThread.is_on() {
                 return;
             }
-            stop.wait(self.setbacks.failed(task, why.into_sentence()));
+            stop.wait(self.task_failures.failed(task, why.into_sentence()));
             self.restarts[task as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A thread has finished a round of its task.
     pub fn succeeded(&self, task: Task) {
-        self.setbacks.succeeded(task);
+        self.task_failures.succeeded(task);
     }
 
     /// Runs a step for the whole engine. `None` after a panic, and while the pause after one lasts.
     pub fn step<T>(&self, task: Task, step: impl FnOnce() -> T) -> Option<T> {
-        self.step_of(&self.setbacks, task, None, step).ok()
+        self.step_of(&self.task_failures, task, None, step).ok()
     }
 
-    /// Runs a step for the collection of that number, whose setbacks are given.
+    /// Runs a step for the collection of that number, whose failed tasks are given.
     ///
     /// # Errors
     /// [`Skipped`] while the pause after a panic lasts, and after a panic.
     pub fn step_of<T>(
         &self,
-        setbacks: &Setbacks,
+        task_failures: &TaskFailures,
         task: Task,
         collection: Option<u64>,
         step: impl FnOnce() -> T,
     ) -> Result<T, Skipped> {
-        if setbacks.is_resting(task) {
+        if task_failures.is_resting(task) {
             return Err(Skipped::Resting);
         }
         match self.catch(task, collection, step) {
             Ok(done) => {
-                setbacks.succeeded(task);
+                task_failures.succeeded(task);
                 Ok(done)
             }
             Err(why) => {
                 let skipped = if why == Failed::NoMemory { Skipped::NoMemory } else { Skipped::Panicked };
-                setbacks.failed(task, why.into_sentence());
+                task_failures.failed(task, why.into_sentence());
                 Err(skipped)
             }
         }
@@ -173,7 +173,7 @@ impl Supervisor {
 
     /// A sentence for each task of the whole engine that panicked the last time.
     pub fn faults(&self) -> Vec<String> {
-        self.setbacks.sentences()
+        self.task_failures.sentences()
     }
 
     fn note(&self, task: Task, collection: Option<u64>, cause: &(dyn Any + Send)) -> String {

@@ -24,7 +24,7 @@ pub enum Task {
     /// Removing the files of deleted collections.
     Removal,
     /// Writing the catalog's file, and shortening the log.
-    LogUpkeep,
+    LogMaintenance,
     /// Writing to the log.
     LogWriter,
     /// Returning memory to the system.
@@ -72,7 +72,7 @@ impl Task {
         Task::Measure,
         Task::Memory,
         Task::Removal,
-        Task::LogUpkeep,
+        Task::LogMaintenance,
         Task::LogWriter,
         Task::HeapTrim,
         Task::Housekeeping,
@@ -104,7 +104,7 @@ impl Task {
             Task::Measure => "measure",
             Task::Memory => "memory",
             Task::Removal => "removal",
-            Task::LogUpkeep => "log_upkeep",
+            Task::LogMaintenance => "log_maintenance",
             Task::LogWriter => "log_writer",
             Task::HeapTrim => "heap_trim",
             Task::Housekeeping => "housekeeping",

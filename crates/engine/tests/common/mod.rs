@@ -105,6 +105,27 @@ impl Client {
         self.answer(operation, collection, target, wait, body).map(|envelope| result_of(&envelope))
     }
 
+    /// The same of a request that gives its texts out, or has their vectors.
+    pub fn call_with_texts(
+        &self,
+        operation: &str,
+        collection: &str,
+        target: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Value, Error> {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        let request = Request {
+            target: target.map(str::to_string),
+            body: Box::new(body),
+            gives_out_texts: true,
+            ..request(operation, collection, &Value::Null)
+        };
+        self.0.execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
+        let result = answer.lock().unwrap().take();
+        result.expect("answered before it returns").map(|envelope| result_of(&envelope))
+    }
+
     /// The answer to a request, or its error.
     pub fn call(&self, operation: &str, collection: &str, body: Value) -> Result<Value, Error> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };

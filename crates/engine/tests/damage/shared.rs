@@ -47,6 +47,9 @@ pub fn write(engine: &TestEngine) {
     engine.ok("upsert_points", RECOVERED[0], json!({"points": [{"id": 1, "vector": [1]}]}));
     name(engine, "create_vector_name", "third", &json!({"dense": {"size": 3, "distance": "Dot"}}));
     upsert(engine, 30..40, &json!({"second": [1, 2], "third": [4, 5, 6]}));
+    let model = json!({"name": "new", "text_key": "text"});
+    embed(engine, "reembed_vectors", &json!({"model": model, "vector": [1, 2]}));
+    embed_some(engine, 11);
     alias(engine, &["one", "two"], COPY);
     alias(engine, &["four"], RECOVERED[0]);
     engine.checkpoint();
@@ -57,6 +60,7 @@ pub fn change(engine: &TestEngine) {
     name(engine, "delete_vector_name", "second", &Value::Null);
     name(engine, "create_vector_name", "second", &json!({"sparse": {}}));
     upsert(engine, 40..50, &json!({"second": {"indices": [1, 9], "values": [1, 2]}}));
+    embed_some(engine, 7);
     alias(engine, &["two", "three"], CHANGED);
     for collection in engine.engine().catalog().collections() {
         while collection.remove_expired() {}
@@ -128,6 +132,23 @@ fn name(engine: &TestEngine, operation: &str, name: &str, body: &Value) {
     engine.execute(operation, CHANGED, Some(name), true, body).expect("it is done");
 }
 
+/// Embeds some texts of the re-embedding of `first` that is under way (C19).
+fn embed_some(engine: &TestEngine, texts: u64) {
+    let next = embed(engine, "next_texts", &json!({"limit": texts}));
+    let mut points = next["points"].clone();
+    for point in points.as_array_mut().expect("a list") {
+        let length = point["input"]["text"].as_str().expect("a text").len();
+        point["input"]["vector"] = json!([point["at"], length]);
+    }
+    embed(engine, "fill_vectors", &json!({"begun": next["begun"], "points": points}));
+}
+
+/// The result of a request whose texts have their vectors.
+fn embed(engine: &TestEngine, operation: &str, body: &Value) -> Value {
+    let body = body.to_string().into_bytes();
+    engine.client().call_with_texts(operation, CHANGED, Some("first"), body).expect(operation)
+}
+
 fn alias(engine: &TestEngine, aliases: &[&str], collection: &str) {
     let create = |alias| json!({"create_alias": {"alias_name": alias, "collection_name": collection}});
     let actions: Vec<Value> = aliases.iter().map(create).collect();
@@ -137,8 +158,7 @@ fn alias(engine: &TestEngine, aliases: &[&str], collection: &str) {
 fn upsert(engine: &TestEngine, ids: std::ops::Range<u64>, vectors: &Value) {
     // A third of them has come to its end, a third will.
     let until = |id| [json!(1), json!(4_000_000_000_u64), Value::Null][id as usize % 3].clone();
-    let point =
-        |id| json!({"id": id, "vector": vectors, "payload": {"n": id, "until": until(id)}, "if_version": 0});
+    let point = |id| json!({"id": id, "vector": vectors, "payload": {"n": id, "text": format!("text {id}"), "until": until(id)}, "if_version": 0});
     engine.ok("upsert_points", CHANGED, json!({"points": ids.map(point).collect::<Vec<_>>()}));
 }
 
@@ -149,5 +169,5 @@ pub fn shown(engine: &TestEngine, name: &str) -> Value {
     }
     let info = engine.ok("collection_info", name, json!(null));
     let aliases = engine.ok("collection_aliases", name, json!(null));
-    json!([engine.digest(name), info["config"], aliases])
+    json!([engine.digest(name), info["config"], info["reembeddings"], aliases])
 }

@@ -232,7 +232,9 @@ pub struct Collection {
     pub note: Option<u64>,
     /// Whether it makes no field indexes by itself, likewise.
     pub is_manual: bool,
-    /// `hnsw_config.m`, likewise.
+    /// Whether its ids are strings (C21): UUIDs are some then.
+    pub has_strings: bool,
+    /// `hnsw_config.m`, which a PATCH changes.
     pub m: u64,
     /// Whether vectors are quantised, likewise.
     pub quantized: bool,
@@ -258,6 +260,7 @@ impl Collection {
             aliases: BTreeSet::new(),
             note: None,
             is_manual: false,
+            has_strings: false,
             m,
             quantized: false,
             level,

@@ -136,6 +136,10 @@ fn any_step(random: &mut Random, model: &Model, known: &Known<'_>) -> Step {
             created.is_manual = true;
             body["field_indexes"] = json!("manual");
         }
+        if random.chance(30) {
+            created.has_strings = true;
+            body["ids"] = json!("string");
+        }
         let mut after = model.clone();
         after.insert(name.to_string(), created);
         return step("create_collection", body.to_string(), Ok(after));

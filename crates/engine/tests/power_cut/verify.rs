@@ -5,7 +5,8 @@ use crate::common::{Client, Random};
 use crate::content;
 use crate::expiry;
 use crate::model::{
-    ADDED, Collection, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, read_id, shown_fields, uuid_of,
+    ADDED, Collection, Filter, MULTI, Model, Point, ROW, SPARSE, Schema, read_id, shown, shown_fields,
+    uuid_of,
 };
 use kithdb_engine::collection::View;
 use kithdb_engine::field::{GraphSearch, QuantizationParams};
@@ -99,6 +100,7 @@ fn head_difference(info: &Value, expected: &Collection) -> Option<String> {
         config["wal_config"]["durability"].as_str().expect("a level"),
         info["expire_at_key"].as_str(),
         info["field_indexes"].as_str(),
+        info["ids"].as_str(),
     );
     let wanted = (
         expected.described(),
@@ -108,6 +110,7 @@ fn head_difference(info: &Value, expected: &Collection) -> Option<String> {
         expected.level.name(),
         expected.expires.then_some(expiry::KEY),
         expected.is_manual.then_some("manual"),
+        expected.has_strings.then_some("string"),
     );
     if found != wanted {
         return Some(format!("{found:?}, not {wanted:?}"));
@@ -120,10 +123,16 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     let model_id = |id: &PointId| match id {
         PointId::Num(number) => *number,
         PointId::Uuid(uuid) => (uuid & 0xffff_ffff_ffff) as u64,
+        PointId::Text(text) => text.with_str(|text| read_id(&json!(text))),
     };
     for id in view.state.ids.keys() {
-        if let PointId::Uuid(uuid) = id {
-            assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent");
+        match id {
+            PointId::Num(_) => {}
+            PointId::Uuid(uuid) => assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent"),
+            PointId::Text(text) => {
+                let is_sent = text.with_str(|text| json!(text) == shown(model_id(id)));
+                assert!(is_sent && expected.has_strings, "an id that was never sent");
+            }
         }
     }
     let found: BTreeMap<u64, PointOffset> =

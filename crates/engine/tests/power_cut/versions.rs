@@ -4,7 +4,7 @@
 use crate::body;
 use crate::common::{Client, Random};
 use crate::content::{any_id, payload, some_id, vectors};
-use crate::model::{Collection, FIRST_UUID, Point, shown, uuid_of};
+use crate::model::{Collection, Point, shown};
 use crate::program::{ABSENT, Change, vector_updates};
 use kithdb_engine::types::PointId;
 use serde_json::{Map, Value, json};
@@ -23,8 +23,12 @@ pub fn of<'c>(client: &'c Client, name: &'c str) -> impl Fn(u64) -> u64 + 'c {
     move |id| {
         let Ok(entry) = client.0.catalog().enter(name) else { return 0 };
         let Ok(collection) = entry.collection() else { return 0 };
-        let id = if id < FIRST_UUID { PointId::Num(id) } else { PointId::Uuid(uuid_of(id)) };
-        collection.current_view().state.point(id).map_or(0, |(_, point)| point.version.get())
+        let kind = entry.entry().config.ids;
+        let id = match shown(id).as_str() {
+            Some(text) => PointId::of_string(text, kind).expect("an id that is sent"),
+            None => PointId::Num(id),
+        };
+        collection.current_view().state.point(&id).map_or(0, |(_, point)| point.version.get())
     }
 }
 

@@ -27,6 +27,15 @@ const DURABILITIES = [
   },
 ];
 
+const ID_KINDS = [
+  { value: 'default', label: 'Integers and UUIDs', about: 'The ids that every client knows.' },
+  {
+    value: 'string',
+    label: 'Integers and strings',
+    about: 'Any string of 1 to 256 bytes. It cannot be changed afterwards.',
+  },
+];
+
 export function CreatePage() {
   const [draft, setDraft] = useState<CollectionDraft>(newCollection);
   const missing = missingOf(draft);
@@ -76,7 +85,7 @@ interface DraftProps {
 function Defaults({ draft, setDraft }: DraftProps) {
   return (
     <details class="more">
-      <summary>Recall, durability and expiry</summary>
+      <summary>Recall, durability, expiry and ids</summary>
       <div class="columns wide">
         {draft.vectors.some(({ kind }) => kind !== 'sparse') && (
           <TargetRecall
@@ -105,6 +114,14 @@ function Defaults({ draft, setDraft }: DraftProps) {
           hint="A date-time, or seconds since 1970. From that time on a point is found by nothing, and then removed."
           change={(expireAtKey) => {
             setDraft({ ...draft, expireAtKey });
+          }}
+        />
+        <SelectField
+          label="Ids of points"
+          value={draft.ids}
+          choices={ID_KINDS}
+          change={(ids) => {
+            setDraft({ ...draft, ids });
           }}
         />
       </div>

@@ -24,6 +24,8 @@ export interface CollectionDraft {
   readonly targetRecall: string;
   /** A path, or empty for none. */
   readonly expireAtKey: string;
+  /** Which ids points have (C21). */
+  readonly ids: string;
 }
 
 let nextKey = 0;
@@ -37,11 +39,15 @@ export function newVector(over: Partial<VectorDraft> = {}): VectorDraft {
 }
 
 export function newCollection(): CollectionDraft {
-  return { name: '', vectors: [newVector()], durability: 'always', targetRecall: '', expireAtKey: '' };
+  return {
+    ...{ name: '', vectors: [newVector()], durability: 'always' },
+    ...{ targetRecall: '', expireAtKey: '', ids: 'default' },
+  };
 }
 
 /** The body of the creation. What has its default is left out. */
-export function bodyOf({ vectors, durability, targetRecall, expireAtKey }: CollectionDraft): JsonObject {
+export function bodyOf(draft: CollectionDraft): JsonObject {
+  const { vectors, durability, targetRecall, expireAtKey, ids } = draft;
   const sparse = vectors.filter(({ kind }) => kind === 'sparse');
   const dense = vectors.filter(({ kind }) => kind !== 'sparse');
   const [only] = dense;
@@ -53,6 +59,7 @@ export function bodyOf({ vectors, durability, targetRecall, expireAtKey }: Colle
   if (targetRecall !== '') body['hnsw_config'] = { target_recall: Number(targetRecall) };
   if (durability !== 'always') body['wal_config'] = { durability };
   if (expireAtKey !== '') body['expire_at_key'] = expireAtKey;
+  if (ids !== 'default') body['ids'] = ids;
   return body;
 }
 

@@ -38,6 +38,7 @@ export function Overview({ name, info, reload }: CollectionPart) {
       <FieldIndexes name={name} info={info} reload={reload} />
       <section>
         <h2>Settings</h2>
+        {info.ids === 'string' && <p>The ids of points are integers and strings.</p>}
         <ChangeSettings name={name} info={info} reload={reload} />
         <details class="more">
           <summary>All settings as the server has them</summary>

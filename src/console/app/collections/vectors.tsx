@@ -10,6 +10,7 @@ import { path, result } from '../service/request';
 import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
 import type { CollectionPart } from './collection';
 import { denseOf, newVector, sparseOf, type VectorDraft } from './draft';
+import { Reembeddings } from './reembeddings';
 import { VectorFields } from './vector-fields';
 
 /** The vectors of a collection: listed, added and removed. */
@@ -48,6 +49,7 @@ export function Vectors({ name, info, reload }: CollectionPart) {
           </tbody>
         </table>
       </div>
+      <Reembeddings name={name} info={info} reload={reload} />
       <AddVector name={name} reload={reload} />
     </section>
   );

@@ -289,7 +289,7 @@ function ChooseById({ choose }: { choose: (id: PointId) => void }) {
       }}
     >
       <div class="inline-field">
-        <TextField label="Id" mono value={text} placeholder="7 or a UUID" change={setText} />
+        <TextField label="Id" mono value={text} placeholder="7, a UUID or a string" change={setText} />
         <button type="submit" disabled={text === ''}>
           Find neighbours
         </button>

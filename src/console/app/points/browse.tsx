@@ -207,7 +207,7 @@ function OpenById({ open }: { open: (id: PointId) => void }) {
   const id = parseId(text);
   return (
     <div class="inline-field">
-      <TextField label="Id" mono value={text} placeholder="7 or a UUID" change={setText} />
+      <TextField label="Id" mono value={text} placeholder="7, a UUID or a string" change={setText} />
       <button
         type="button"
         disabled={id === undefined}

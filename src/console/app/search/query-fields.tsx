@@ -62,7 +62,7 @@ function Subject({ draft, change }: QueryPart) {
           label="Id of the point"
           mono
           value={draft.id}
-          placeholder="7 or a UUID"
+          placeholder="7, a UUID or a string"
           hint="Finds the points whose vectors are nearest to its own."
           change={(id) => {
             change({ id });

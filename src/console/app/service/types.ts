@@ -50,6 +50,10 @@ export interface CollectionInfo {
   readonly size?: { readonly memory_bytes: number; readonly disk_bytes: number } | null;
   /** The path of the value that says when a point expires (C17). */
   readonly expire_at_key?: string;
+  /** Only where ids are strings (C21). */
+  readonly ids?: 'string';
+  /** The vectors that are being embedded anew, with the points that are done and all; absent where there is none (C19). */
+  readonly reembeddings?: Readonly<Record<string, { readonly done: number; readonly total: number }>>;
   readonly config: {
     readonly params: {
       readonly vectors?: DenseParams | Readonly<Record<string, DenseParams>>;
@@ -137,9 +141,11 @@ export function fieldLabel({ name, kind, params }: VectorField): string {
   return `${name === '' ? 'unnamed' : name} (${kind === 'multi' ? 'multi, ' : ''}${shape})`;
 }
 
-/** An id as text: as it is in a path, and as a key. */
+/** An id as text, and as a key: a string is in JSON quotes where it could be taken for another id (C21). */
 export function idText(id: PointId): string {
-  return typeof id === 'object' ? id.rawJSON : String(id);
+  if (typeof id === 'object') return id.rawJSON;
+  if (typeof id === 'number') return String(id);
+  return /^(?:\d+|".*|\s.*|.*\s|)$/s.test(id) ? JSON.stringify(id) : id;
 }
 
 /** The id that a text stands for; undefined where it is none. */
@@ -151,5 +157,11 @@ export function parseId(text: string): PointId | undefined {
     const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => RawNumber };
     return rawJSON?.(trimmed.replace(/^0+(?=\d)/, ''));
   }
-  return trimmed === '' ? undefined : trimmed;
+  if (!trimmed.startsWith('"')) return trimmed === '' ? undefined : trimmed;
+  try {
+    const unquoted: unknown = JSON.parse(trimmed);
+    return typeof unquoted === 'string' ? unquoted : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -4,27 +4,28 @@ use super::columns::{Column, Values};
 use super::faults::Valued;
 use super::schema::UUID_BYTES;
 use crate::config::fields::shorten;
-use crate::types::PointId;
+use crate::types::{IdKind, PointId};
 
-/// The id of a row: an unsigned integer, the text of a UUID, or its 16 bytes.
-pub(super) fn id(column: &Column<'_>, row: usize) -> Valued<PointId> {
+/// The id of a row: an unsigned integer, the text of a UUID or its 16 bytes, or a string in a collection of such ids (C21).
+pub(super) fn id(column: &Column<'_>, kind: IdKind, row: usize) -> Valued<PointId> {
     let invalid = |what: &str| {
-        format!("value {what} is not a valid point ID, valid values are either an unsigned integer or a UUID")
+        format!("value {what} is not a valid point ID, valid values are {}", kind.valid_values())
     };
     if column.is_null(row) {
         return Err(invalid("null").into());
     }
-    match &column.values {
-        Values::Int(ints) => {
+    match (&column.values, kind) {
+        (Values::Int(ints), _) => {
             let number = ints.get(row);
             u64::try_from(number).map(PointId::Num).map_err(|_| invalid(&number.to_string()).into())
         }
-        Values::Text(_) | Values::Dictionary(..) => {
+        (Values::Text(_) | Values::Dictionary(..), _) => {
             let text = column.text(row)?.ok_or_else(|| invalid("null"))?;
-            let uuid = PointId::parse_uuid(text).map(PointId::Uuid);
-            uuid.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
+            let id = PointId::of_string(text, kind);
+            id.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
         }
-        Values::Bytes(bytes) => {
+        // A UUID is a string like others where ids are strings, and its bytes do not say which.
+        (Values::Bytes(bytes), IdKind::Default) => {
             let uuid = bytes[row * UUID_BYTES..].first_chunk().copied();
             uuid.map(|uuid| PointId::Uuid(u128::from_be_bytes(uuid))).ok_or_else(|| invalid("cut off").into())
         }

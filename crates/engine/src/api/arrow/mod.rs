@@ -20,6 +20,7 @@ use crate::config::ModelClaims;
 use crate::error::Error;
 use crate::json::Watch;
 use crate::limits::{Limits, MAX_ARROW_POINT_BYTES};
+use crate::types::IdKind;
 use columns::{Column, Dictionaries, read_batch, read_dictionary};
 use messages::Messages;
 use schema::{Role, Table};
@@ -33,6 +34,7 @@ const CHARGED_BYTES: u64 = 64 << 10;
 /// Reads an upsert.
 pub(super) fn read(
     stream: &[u8],
+    ids: IdKind,
     limits: &Limits,
     Watch(may_go_on): Watch<'_>,
     charge: &mut Charge<'_>,
@@ -43,6 +45,7 @@ pub(super) fn read(
     let table = Table::read(schema.ok_or_else(|| Error::bad("body: expected a schema first"))?, limits)?;
     let mut dictionaries = Dictionaries::new();
     let mut points = Points {
+        ids,
         budget: Budget::new(limits),
         growth: Growth { unpaid: stream.len() as u64, bytes: 0, uncharged: 0, charge },
         read: Vec::new(),
@@ -69,6 +72,7 @@ pub(super) fn read(
 
 /// The points so far.
 struct Points<'l, 'c, 'r> {
+    ids: IdKind,
     budget: Budget<'l>,
     growth: Growth<'c, 'r>,
     read: Vec<PointInput>,
@@ -139,7 +143,7 @@ impl Points<'_, '_, '_> {
         for ((field, role), column) in table.columns.iter().zip(columns) {
             let fault = |fault: faults::Fault| fault.at(field, before + row);
             match role {
-                Role::Id => id = Some(ids::id(column, row).map_err(fault)?),
+                Role::Id => id = Some(ids::id(column, self.ids, row).map_err(fault)?),
                 Role::IfVersion => if_version = ids::version(column, row).map_err(fault)?,
                 Role::Vector(name, model) => {
                     if let Some(vector) = vectors::vector(column, row).map_err(fault)? {

@@ -6,6 +6,7 @@ use crate::collection::update::{PointInput, Update};
 use crate::error::Error;
 use crate::json::Watch;
 use crate::limits::{Limits, MAX_ARROW_POINT_BYTES};
+use crate::types::{IdKind, PointId};
 use arrow_array::builder::{
     FixedSizeListBuilder, Float32Builder, ListBuilder, StringBuilder, StringDictionaryBuilder, UInt32Builder,
 };
@@ -42,7 +43,7 @@ fn stream(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
 }
 
 fn parse_within(stream: &[u8], limits: &Limits) -> Result<Update, Error> {
-    api::upsert_arrow(stream, limits, Watch(&|| Ok(())), &mut |_| Ok(()))
+    api::upsert_arrow(stream, IdKind::Default, limits, Watch(&|| Ok(())), &mut |_| Ok(()))
 }
 
 fn points(stream: &[u8]) -> Vec<PointInput> {
@@ -165,6 +166,27 @@ fn ids_are_integers_texts_or_bytes_c2_1_c5_13() {
     ];
     for (column, why) in refused_ids {
         refused(&stream(vec![("id", column), ("vector", fixed(&[&[1.0], &[1.0]]))]), why);
+    }
+}
+
+#[test]
+fn ids_are_integers_and_texts_where_ids_are_strings_c21_c5_13() {
+    let read = |ids: ArrayRef| {
+        let sent = stream(vec![("id", ids), ("vector", fixed(&[&[1.0]]))]);
+        api::upsert_arrow(&sent, IdKind::String, &Limits::default(), Watch(&|| Ok(())), &mut |_| Ok(()))
+    };
+    let id = |ids: ArrayRef| match read(ids).unwrap() {
+        Update::Upsert { points, .. } => points[0].id.clone(),
+        _ => panic!("another update"),
+    };
+    for text in ["7", "550E8400-E29B-41D4-A716-446655440000", "a name longer than thirty bytes of text"] {
+        assert_eq!(Some(id(texts(&[text]))), PointId::of_string(text, IdKind::String));
+    }
+    assert_eq!(id(Arc::new(UInt64Array::from(vec![7]))), PointId::Num(7));
+    let bytes = FixedSizeBinaryArray::try_from_iter([[7_u8; 16]].into_iter()).unwrap();
+    for ids in [texts(&[""]), texts(&[&"x".repeat(257)]), Arc::new(bytes) as ArrayRef] {
+        let why = read(ids).unwrap_err().to_string();
+        assert!(why.contains("id[0]: ") && why.contains("a string of 1 to 256 bytes"), "{why}");
     }
 }
 
@@ -441,13 +463,18 @@ fn what_a_stream_becomes_is_bounded_and_charged_c2_7_c5_13() {
         Ok(())
     };
     let sent = of(10);
-    api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Ok(())), &mut charge).unwrap();
+    api::upsert_arrow(&sent, IdKind::Default, &Limits::default(), Watch(&|| Ok(())), &mut charge).unwrap();
     assert!(charged.get() >= 9 << 20 && charged.get() <= 11 << 20, "{} bytes", charged.get());
     let refuse = &mut |_: u64| Err(Error::MemoryLimit);
-    let refused = api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Ok(())), refuse);
+    let refused = api::upsert_arrow(&sent, IdKind::Default, &Limits::default(), Watch(&|| Ok(())), refuse);
     assert_eq!(refused.unwrap_err(), Error::MemoryLimit);
-    let given_up =
-        api::upsert_arrow(&sent, &Limits::default(), Watch(&|| Err(Error::ShuttingDown)), &mut |_| Ok(()));
+    let given_up = api::upsert_arrow(
+        &sent,
+        IdKind::Default,
+        &Limits::default(),
+        Watch(&|| Err(Error::ShuttingDown)),
+        &mut |_| Ok(()),
+    );
     assert_eq!(given_up.unwrap_err(), Error::ShuttingDown);
 }
 

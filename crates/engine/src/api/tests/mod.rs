@@ -6,6 +6,7 @@ mod mutations;
 mod queries;
 mod reads;
 mod responses;
+mod string_ids;
 mod updates;
 
 use crate::error::Error;
@@ -26,6 +27,10 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         "upsert_points" => shown(super::upsert(body, limits)),
         "sync_points" => shown(super::sync_points(body, limits)),
         "plan_sync" => shown(super::plan_sync(body, limits)),
+        "reembed_vectors" => shown(super::reembed_vectors(body)),
+        "commit_reembedding" => shown(super::commit_reembedding(body)),
+        "next_texts" => shown(super::next_texts(body)),
+        "fill_vectors" => shown(super::fill_vectors(body)),
         "delete_points" => shown(super::delete_points(body, limits)),
         "update_vectors" => shown(super::update_vectors(body, limits)),
         "delete_vectors" => shown(super::delete_vectors(body, limits)),

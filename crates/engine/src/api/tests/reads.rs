@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Direction, StartFrom, VectorSelector};
 use crate::query::tree::{Example, QuantizationParams, Query, QueryRequest, SearchParams};
-use crate::types::PointId;
+use crate::types::{IdKind, PointId};
 use crate::vectors::VectorValue;
 
 fn query(body: &str) -> QueryRequest {
@@ -140,9 +140,9 @@ fn retrieve_scroll_and_count_have_their_defaults_c5_2_c6_1_c6_4_c6_5() {
     assert_eq!((request.limit, request.with.payload), (10, PayloadSelector::All));
     assert!(api::count(b"", &limits).unwrap().exact);
     assert!(!api::count(br#"{"exact":false}"#, &limits).unwrap().exact);
-    let one = api::get_point("18446744073709551615").unwrap();
+    let one = api::get_point("18446744073709551615", IdKind::Default).unwrap();
     assert_eq!((one.ids, one.with.vector), (vec![PointId::Num(u64::MAX)], VectorSelector::All));
-    assert!(api::get_point("abc").is_err());
+    assert!(api::get_point("abc", IdKind::Default).is_err());
 }
 
 #[test]

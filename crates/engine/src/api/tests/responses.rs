@@ -22,7 +22,7 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn bare(id: PointId) -> PointView<'static> {
+fn bare(id: &PointId) -> PointView<'_> {
     PointView { id, payload: None, vectors: None, order_value: None }
 }
 
@@ -73,10 +73,10 @@ fn small_results_c4_1_c4_6_c6_5() {
 
 #[test]
 fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
-    let plain = written(|out| write_scored_point(out, &bare(PointId::Num(9_007_199_254_740_993)), 7, 0.1));
+    let plain = written(|out| write_scored_point(out, &bare(&PointId::Num(9_007_199_254_740_993)), 7, 0.1));
     assert_eq!(plain, r#"{"id":9007199254740993,"version":7,"score":0.1}"#);
     let full = PointView {
-        id: PointId::Uuid(PointId::parse_uuid("550E8400E29B41D4A716446655440000").unwrap()),
+        id: &PointId::Uuid(PointId::parse_uuid("550E8400E29B41D4A716446655440000").unwrap()),
         payload: Some(br#"{"a":1}"#),
         vectors: Some(ShownVectors::Values(&[("", vec![0.25, -1.0].into())])),
         order_value: Some(OrderValue::Float(1.5)),
@@ -85,7 +85,7 @@ fn a_hit_shows_what_was_asked_for_c6_1_c6_7() {
         written(|out| write_scored_point(out, &full, 1, 1.0)),
         r#"{"id":"550e8400-e29b-41d4-a716-446655440000","version":1,"score":1.0,"payload":{"a":1},"vector":[0.25,-1.0],"order_value":1.5}"#
     );
-    let ordered = PointView { order_value: Some(OrderValue::Integer(i64::MIN)), ..bare(PointId::Num(1)) };
+    let ordered = PointView { order_value: Some(OrderValue::Integer(i64::MIN)), ..bare(&PointId::Num(1)) };
     assert_eq!(written(|out| write_record(out, &ordered)), r#"{"id":1,"order_value":-9223372036854775808}"#);
 }
 
@@ -128,15 +128,15 @@ fn vectors_read_back_bare_named_or_none_c2_6() {
 #[test]
 fn pages_and_query_results_c6_3_c6_4() {
     let page = written(|out| {
-        write_page(out, Some(PointId::Num(3)), |out| {
-            write_elements(out, [1, 2], |out, id| write_record(out, &bare(PointId::Num(id))));
+        write_page(out, Some(&PointId::Num(3)), |out| {
+            write_elements(out, [1, 2], |out, id| write_record(out, &bare(&PointId::Num(id))));
         });
     });
     assert_eq!(page, r#"{"points":[{"id":1},{"id":2}],"next_page_offset":3}"#);
     assert_eq!(written(|out| write_page(out, None, |_| ())), r#"{"points":[],"next_page_offset":null}"#);
     let query = written(|out| {
         write_query_result(out, |out| {
-            write_elements(out, [1, 2], |out, id| write_scored_point(out, &bare(PointId::Num(id)), 1, 0.5));
+            write_elements(out, [1, 2], |out, id| write_scored_point(out, &bare(&PointId::Num(id)), 1, 0.5));
         });
     });
     assert_eq!(query, r#"{"points":[{"id":1,"version":1,"score":0.5},{"id":2,"version":1,"score":0.5}]}"#);
@@ -161,6 +161,7 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         config: &config,
         indexes: &indexes,
         auto_indexes: &[],
+        reembeddings: &[],
         recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
         bytes: Some((70, 80)),
     };
@@ -201,6 +202,7 @@ fn a_fault_is_red_and_named_c10_2() {
         config: &config,
         indexes: &[],
         auto_indexes: &[],
+        reembeddings: &[],
         recall_estimate: None,
         bytes: None,
     };

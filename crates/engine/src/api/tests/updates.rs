@@ -196,7 +196,7 @@ fn versions_are_of_ids_alone_c25() {
         r#"{"if_version":{"1":18446744073709551615,"550E8400E29B41D4A716446655440000":3},
             "points":[2,1,"550e8400-e29b-41d4-a716-446655440000"]}"#,
     );
-    assert_eq!([1, 2].map(|id| each.of(PointId::Num(id))), [Some(u64::MAX), None]);
+    assert_eq!([1, 2].map(|id| each.of(&PointId::Num(id))), [Some(u64::MAX), None]);
     for (body, place) in [
         (r#"{"filter":{},"if_version":1}"#, "if_version: goes with points"),
         (r#"{"filter":{},"points":[1],"if_version":{"1":1}}"#, "if_version: goes with points"),
@@ -274,4 +274,32 @@ fn a_field_index_takes_a_name_or_an_object_c5_12() {
         accepted("create_field_index", body);
     }
     refused("create_field_index", r#"{"field_name":"a","field_schema":null}"#, "field_schema");
+}
+
+#[test]
+fn what_is_wrong_with_a_re_embedding_is_named_c19() {
+    for (operation, body, expected) in [
+        ("reembed_vectors", "", "model"),
+        ("reembed_vectors", r#"{"model":{"text_key":"a"}}"#, "model.name"),
+        ("reembed_vectors", r#"{"model":"m","size":0}"#, "size: value 0 invalid"),
+        ("reembed_vectors", r#"{"model":"m","rate":0}"#, "rate"),
+        ("reembed_vectors", r#"{"model":"m","vector":[1]}"#, "vector"),
+        ("commit_reembedding", r#"{"allow_missing":1}"#, "allow_missing"),
+        ("next_texts", r#"{"limit":0}"#, "limit"),
+        ("next_texts", "{}", "limit"),
+        ("fill_vectors", r#"{"points":[]}"#, "begun"),
+        ("fill_vectors", r#"{"begun":1}"#, "points"),
+        (
+            "fill_vectors",
+            r#"{"begun":1,"points":[{"at":4294967296,"input":{"text":"a","model":"qdrant/bm25"}}]}"#,
+            "at",
+        ),
+        (
+            "fill_vectors",
+            r#"{"begun":1,"points":[{"at":1,"input":{"text":"a","model":"m"}}]}"#,
+            "points[0].input.model",
+        ),
+    ] {
+        refused(operation, body, expected);
+    }
 }

@@ -45,7 +45,10 @@ impl Collection {
             Part::Graph { field } => {
                 // The fields of the collection may be others by now.
                 let config = CollectionConfig::restore(&manifest.config).ok();
-                let position = config.and_then(|config| config.vector_position(field));
+                let is_it = |config: &CollectionConfig| {
+                    (0..config.positions()).find(|position| config.name_at(*position) == field)
+                };
+                let position = config.as_ref().and_then(is_it);
                 if let Some(kept) = position.and_then(|at| manifest.fields.get_mut(at)) {
                     kept.graph = None;
                 }

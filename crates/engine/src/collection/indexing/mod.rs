@@ -56,7 +56,9 @@ impl Collection {
         };
         // Searches of sparse fields are exact.
         let sparse = view.sparse.iter().map(|table| table.live());
-        (0..view.fields.len()).map(count).chain(sparse).sum()
+        // Shadows are shown to nobody.
+        let declared = 0..view.state.config.declared_fields().len();
+        declared.map(count).chain(sparse).sum()
     }
 
     /// Whether every row that should be in a graph is in one, and no graph and no field index is being built.

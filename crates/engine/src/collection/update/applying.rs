@@ -93,7 +93,7 @@ impl<'r> Applying<'r> {
             let Some((offset, point)) = head.state.point(id) else { continue };
             pace.step(point.payload.bytes().len())?;
             if !within.matches(&head.state.subject(offset)) {
-                outside.push(id);
+                outside.push(id.clone());
             }
         }
         if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }

@@ -69,7 +69,10 @@ pub fn plan_sync(
     comparison.check_scope(sync)?;
     let of_entries = || sync.entries.iter().zip(&comparison.found);
     Ok(SyncPlan {
-        needed: of_entries().filter(|(_, found)| is_needed(found)).map(|(entry, _)| entry.id).collect(),
+        needed: of_entries()
+            .filter(|(_, found)| is_needed(found))
+            .map(|(entry, _)| entry.id.clone())
+            .collect(),
         unchanged: of_entries().filter(|(_, found)| **found == Found::Unchanged).count(),
         deleted: comparison.deleted.len(),
         revision: comparison.revision,
@@ -82,8 +85,8 @@ pub fn plan_sync(
 /// `VectorsWanted`, and those of the limits on texts.
 pub fn ask_for_vectors(state: &State, sync: &SourceSync) -> Result<(), Error> {
     let is_needed = |entry: &&SyncEntry| {
-        let stored = state.point(entry.id);
-        stored.is_none_or(|(_, point)| !sync.is_unchanged(entry.id, point.payload.bytes()))
+        let stored = state.point(&entry.id);
+        stored.is_none_or(|(_, point)| !sync.is_unchanged(&entry.id, point.payload.bytes()))
     };
     wanted(sync.entries.iter().filter(is_needed))
 }
@@ -102,7 +105,7 @@ pub(super) fn resolve_sync(
     let state = sight.state;
     sync.models.iter().try_for_each(|models| models.check(&state.config))?;
     check_contents(state, &sync, finder.deadline())?;
-    sight.check_reach(sync.entries.iter().map(|entry| entry.id))?;
+    sight.check_reach(sync.entries.iter().map(|entry| &entry.id))?;
     let comparison = compare(&mut sight, &sync, finder, yield_to_reads)?;
     check_revision(&sync, comparison.revision)?;
     comparison.check_scope(&sync)?;
@@ -110,7 +113,8 @@ pub(super) fn resolve_sync(
         let of_entries = sync.entries.iter().zip(&comparison.found);
         of_entries.filter(|(_, found)| is_needed(found)).map(|(entry, _)| entry)
     };
-    let bare: Vec<PointId> = needed().filter(|entry| entry.content.is_none()).map(|entry| entry.id).collect();
+    let bare = needed().filter(|entry| entry.content.is_none());
+    let bare: Vec<PointId> = bare.map(|entry| entry.id.clone()).collect();
     if !bare.is_empty() {
         let why = "are new or changed, and have no content: plan again";
         return Err(Error::SyncConflict(format!("points: {} {why}", listed(&bare))));
@@ -123,7 +127,7 @@ impl Comparison {
     /// Refuses entries whose points are stored outside the scope.
     fn check_scope(&self, sync: &SourceSync) -> Result<(), Error> {
         let outside = sync.entries.iter().zip(&self.found).filter(|(_, found)| **found == Found::Outside);
-        let outside: Vec<PointId> = outside.map(|(entry, _)| entry.id).collect();
+        let outside: Vec<PointId> = outside.map(|(entry, _)| entry.id.clone()).collect();
         if outside.is_empty() {
             return Ok(());
         }
@@ -143,18 +147,18 @@ impl Comparison {
                 Found::Absent => synced.added += 1,
                 Found::Changed(version) => {
                     synced.updated += 1;
-                    synced.revision.remove(entry.id, version);
+                    synced.revision.remove(&entry.id, version);
                 }
             }
             let (id, Some(content)) = (entry.id, entry.content) else { continue };
             let SyncContent { vectors, payload, place, .. } = *content;
             let vectors = prepared(&state.config, vectors, || format!("points[{place}].vector"))?;
-            synced.revision.add(id, op);
+            synced.revision.add(&id, op);
             changes.push(Change::Put { id, vectors, payload });
             yield_to_reads();
         }
         synced.deleted = self.deleted.len() as u32;
-        self.deleted.iter().for_each(|(id, version)| synced.revision.remove(*id, *version));
+        self.deleted.iter().for_each(|(id, version)| synced.revision.remove(id, *version));
         if !self.deleted.is_empty() {
             changes.push(Change::Delete(self.deleted.into_iter().map(|(id, _)| id).collect()));
         }
@@ -185,16 +189,16 @@ fn compare(
     let filter = if reaches_all { &everything } else { sync.reached() };
     for (offset, is_unchanged) in finder.compared(state, filter, sync, pause)? {
         let point = state.at(offset);
-        comparison.revision.add(point.id, point.version);
-        match sync.entries.of(point.id) {
-            None => comparison.deleted.push((point.id, point.version)),
+        comparison.revision.add(&point.id, point.version);
+        match sync.entries.of(&point.id) {
+            None => comparison.deleted.push((point.id.clone(), point.version)),
             Some((place, _)) if is_unchanged => comparison.found[place] = Found::Unchanged,
             Some((place, _)) => comparison.found[place] = Found::Changed(point.version),
         }
         pause();
     }
     for (entry, found) in sync.entries.iter().zip(&mut comparison.found) {
-        if *found == Found::Absent && sight.point(entry.id)?.is_some() {
+        if *found == Found::Absent && sight.point(&entry.id)?.is_some() {
             *found = Found::Outside;
         }
     }
@@ -218,8 +222,8 @@ fn check_contents(state: &State, sync: &SourceSync, deadline: &Deadline) -> Resu
     for entry in sync.entries.iter() {
         let Some(content) = &entry.content else { continue };
         pace.step(content.payload.len())?;
-        if !sync.scope.matches(&Incoming { id: entry.id, content, state }) {
-            outside.push(entry.id);
+        if !sync.scope.matches(&Incoming { id: &entry.id, content, state }) {
+            outside.push(entry.id.clone());
         }
     }
     if outside.is_empty() {
@@ -230,13 +234,13 @@ fn check_contents(state: &State, sync: &SourceSync, deadline: &Deadline) -> Resu
 
 /// A point that is to be written, as filters see it.
 struct Incoming<'a> {
-    id: PointId,
+    id: &'a PointId,
     content: &'a SyncContent,
     state: &'a State,
 }
 
 impl PointView for Incoming<'_> {
-    fn id(&self) -> PointId {
+    fn id(&self) -> &PointId {
         self.id
     }
 
@@ -259,7 +263,7 @@ fn wanted<'a>(entries: impl Iterator<Item = &'a SyncEntry>) -> Result<(), Error>
     for entry in entries {
         match entry.content.as_ref().map(|content| &content.texts) {
             Some(Texts::Wanted(texts)) => inputs.extend(texts.iter().cloned()),
-            Some(Texts::Gone) => gone.push(entry.id),
+            Some(Texts::Gone) => gone.push(entry.id.clone()),
             Some(Texts::None) | None => {}
         }
     }

@@ -29,7 +29,7 @@ impl Matched {
             before.is_some_and(|point| point.id == state.at(*offset).id)
         };
         let (present, added): (Vec<_>, Vec<_>) = offsets.iter().copied().partition(is_present);
-        let added = added.into_iter().map(|offset| state.at(offset).id).collect();
+        let added = added.into_iter().map(|offset| state.at(offset).id.clone()).collect();
         Matched { present: PointSet::from_sorted(&present), added, unchanged: PointSet::new() }
     }
 
@@ -51,8 +51,8 @@ impl Matched {
         self.present.len() + self.added.len() as u64
     }
 
-    fn contains(&self, base: &State, id: PointId) -> bool {
-        base.ids.get(&id).is_some_and(|offset| self.present.contains(*offset)) || self.added.contains(&id)
+    fn contains(&self, base: &State, id: &PointId) -> bool {
+        base.ids.get(id).is_some_and(|offset| self.present.contains(*offset)) || self.added.contains(id)
     }
 }
 
@@ -69,7 +69,7 @@ impl Changed {
         let offsets: Vec<PointOffset> = after.changed_after(op).collect();
         // An offset may have another point than before.
         let of = |state: &State, offset: PointOffset| {
-            state.points.get(offset.index()).filter(|point| point.live).map(|point| point.id)
+            state.points.get(offset.index()).filter(|point| point.live).map(|point| point.id.clone())
         };
         let ids = offsets.iter().flat_map(|offset| [of(before, *offset), of(after, *offset)]);
         Changed { ids: ids.flatten().collect(), offsets: PointSet::from_sorted(&offsets) }
@@ -78,7 +78,7 @@ impl Changed {
     /// These, and points of a state at some offsets.
     pub fn and(mut self, state: &State, offsets: &PointSet) -> Changed {
         if !offsets.is_empty() {
-            self.ids.extend(offsets.iter().map(|offset| state.at(offset).id));
+            self.ids.extend(offsets.iter().map(|offset| state.at(offset).id.clone()));
             self.offsets = &self.offsets | offsets;
         }
         self
@@ -116,10 +116,10 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether a point matches, if that is known without a look.
-    pub fn known(&self, id: PointId) -> Option<bool> {
+    pub fn known(&self, id: &PointId) -> Option<bool> {
         match self {
             Finder::Looking(_) => None,
-            Finder::Found { changed, .. } if changed.ids.contains(&id) => None,
+            Finder::Found { changed, .. } if changed.ids.contains(id) => None,
             Finder::Found { base, matched, .. } => Some(matched.contains(base, id)),
         }
     }
@@ -133,15 +133,20 @@ impl<'a> Finder<'a> {
             Finder::Looking(deadline) => {
                 let mut ids = Vec::new();
                 let pace = Pace::new(deadline, filter.work());
-                look_at_all(state, filter, pace, yield_to_reads, |offset| ids.push(state.at(offset).id))?;
+                look_at_all(state, filter, pace, yield_to_reads, |offset| {
+                    ids.push(state.at(offset).id.clone());
+                })?;
                 Ok(ids)
             }
             Finder::Found { base, matched, changed, deadline } => {
                 let unchanged = &matched.present - &changed.offsets;
-                let mut ids: Vec<PointId> = unchanged.iter().map(|offset| base.at(offset).id).collect();
-                ids.extend(matched.added.difference(&changed.ids));
+                let mut ids: Vec<PointId> =
+                    unchanged.iter().map(|offset| base.at(offset).id.clone()).collect();
+                ids.extend(matched.added.difference(&changed.ids).cloned());
                 let pace = Pace::new(deadline, filter.work());
-                look_at_changed(state, filter, pace, changed, |offset| ids.push(state.at(offset).id))?;
+                look_at_changed(state, filter, pace, changed, |offset| {
+                    ids.push(state.at(offset).id.clone())
+                })?;
                 Ok(ids)
             }
         }
@@ -161,7 +166,7 @@ impl<'a> Finder<'a> {
     ) -> Result<Vec<(PointOffset, bool)>, Error> {
         let is_unchanged = |offset: PointOffset| {
             let point = state.at(offset);
-            sync.is_unchanged(point.id, point.payload.bytes())
+            sync.is_unchanged(&point.id, point.payload.bytes())
         };
         // It looks for the hash of what matches, too.
         let conditions = filter.work() + 1;
@@ -217,7 +222,7 @@ fn look_at_changed(
     mut each: impl FnMut(PointOffset),
 ) -> Result<(), Error> {
     for id in &changed.ids {
-        let Some((offset, point)) = state.point(*id) else { continue };
+        let Some((offset, point)) = state.point(id) else { continue };
         pace.step(point.payload.bytes().len())?;
         if filter.matches(&state.subject(offset)) {
             each(offset);

@@ -70,11 +70,11 @@ pub enum Versions {
 
 impl Versions {
     /// What a point must have.
-    pub fn of(&self, id: PointId) -> Option<u64> {
+    pub fn of(&self, id: &PointId) -> Option<u64> {
         match self {
             Versions::Any => None,
             Versions::All(version) => Some(*version),
-            Versions::Each(versions) => versions.get(&id).copied(),
+            Versions::Each(versions) => versions.get(id).copied(),
         }
     }
 }
@@ -184,7 +184,7 @@ impl Selection {
     fn within(&self, ids: &BTreeSet<PointId>) -> Selection {
         match self {
             Selection::Ids(of_all, versions) => {
-                let within = of_all.iter().copied().filter(|id| ids.contains(id));
+                let within = of_all.iter().filter(|id| ids.contains(*id)).cloned();
                 Selection::Ids(within.collect(), versions.clone())
             }
             Selection::Filter(filter) => Selection::Filter(filter.clone()),
@@ -240,10 +240,10 @@ impl Update {
     }
 
     /// The points that its filter has to decide; `None` for all.
-    fn decided(&self) -> Option<Vec<PointId>> {
+    fn decided(&self) -> Option<Vec<&PointId>> {
         match self {
-            Update::Upsert { points, .. } => Some(points.iter().map(|point| point.id).collect()),
-            Update::UpdateVectors { points, .. } => Some(points.iter().map(|point| point.id).collect()),
+            Update::Upsert { points, .. } => Some(points.iter().map(|point| &point.id).collect()),
+            Update::UpdateVectors { points, .. } => Some(points.iter().map(|point| &point.id).collect()),
             _ => None,
         }
     }

@@ -242,7 +242,8 @@ impl Pass {
         let op = self.view.op.next();
         let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
-        let bytes = |id| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
+        let bytes =
+            |id: &PointId| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
         self.written += changes.iter().flat_map(Change::edited).map(bytes).sum::<u64>();
         Ok(())
     }
@@ -251,8 +252,8 @@ impl Pass {
 impl Search {
     /// The points that a filter has to decide, of those that were changed or of all.
     fn new(state: &State, update: &Update, filter: &Filter, changed: Option<&Changed>) -> Search {
-        let offsets = |ids: &mut dyn Iterator<Item = PointId>| {
-            let mut offsets: Vec<PointOffset> = ids.filter_map(|id| state.ids.get(&id).copied()).collect();
+        let offsets = |ids: &mut dyn Iterator<Item = &PointId>| {
+            let mut offsets: Vec<PointOffset> = ids.filter_map(|id| state.ids.get(id).copied()).collect();
             offsets.sort_unstable();
             offsets.dedup();
             PointSet::from_sorted(&offsets)
@@ -267,9 +268,9 @@ impl Search {
                 }
                 (plan, candidates)
             }
-            (None, Some(changed)) => (undecided, offsets(&mut changed.ids().iter().copied())),
+            (None, Some(changed)) => (undecided, offsets(&mut changed.ids().iter())),
             (Some(named), changed) => {
-                let is_changed = |id: &PointId| changed.is_none_or(|changed| changed.ids().contains(id));
+                let is_changed = |id: &&PointId| changed.is_none_or(|changed| changed.ids().contains(*id));
                 (undecided, offsets(&mut named.into_iter().filter(is_changed)))
             }
         };
@@ -307,7 +308,7 @@ impl Search {
             if self.plan.admits(offset, || filter.matches(&state.subject(offset))) {
                 self.matching.push(offset);
                 let point = state.at(offset);
-                if sync.is_some_and(|sync| sync.is_unchanged(point.id, point.payload.bytes())) {
+                if sync.is_some_and(|sync| sync.is_unchanged(&point.id, point.payload.bytes())) {
                     self.unchanged.push(offset);
                 }
             }

@@ -102,7 +102,7 @@ impl<'a> Sight<'a> {
     }
 
     /// The point of that id, with its offset, if the caller may reach it.
-    pub(super) fn point(&mut self, id: PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
+    pub(super) fn point(&mut self, id: &PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
         let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
         let Some(within) = self.within else { return Ok(Some((offset, point))) };
         self.pace.step(point.payload.bytes().len())?;
@@ -114,7 +114,7 @@ impl<'a> Sight<'a> {
         if self.within.is_some() {
             let mut kept = Vec::with_capacity(ids.len());
             for id in ids {
-                if self.point(id)?.is_some() {
+                if self.point(&id)?.is_some() {
                     kept.push(id);
                 }
             }
@@ -124,14 +124,14 @@ impl<'a> Sight<'a> {
     }
 
     /// Refuses points that exist where the caller may not reach.
-    pub(super) fn check_reach(&mut self, ids: impl Iterator<Item = PointId>) -> Result<(), Error> {
+    pub(super) fn check_reach<'i>(&mut self, ids: impl Iterator<Item = &'i PointId>) -> Result<(), Error> {
         if self.within.is_none() {
             return Ok(());
         }
         let mut outside = Vec::new();
         for id in ids {
             if self.state.point(id).is_some() && self.point(id)?.is_none() {
-                outside.push(id);
+                outside.push(id.clone());
             }
         }
         if outside.is_empty() { Ok(()) } else { Err(forbidden(outside)) }
@@ -139,9 +139,9 @@ impl<'a> Sight<'a> {
 }
 
 /// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
-fn check_versions(
+fn check_versions<'i>(
     sight: &mut Sight<'_>,
-    expected: impl Iterator<Item = (PointId, u64)>,
+    expected: impl Iterator<Item = (&'i PointId, u64)>,
     place: &str,
 ) -> Result<(), Error> {
     let mut seen = HashSet::new();
@@ -149,7 +149,7 @@ fn check_versions(
     for (id, expected) in expected {
         let found = sight.point(id)?.map_or(0, |(_, point)| point.version.get());
         if found != expected && seen.insert(id) && !PlantedFault::VersionsNotCompared.is_on() {
-            conflicts.push(VersionConflict { id, expected, found });
+            conflicts.push(VersionConflict { id: id.clone(), expected, found });
         }
     }
     match (conflicts.is_empty(), place.trim_end_matches('.')) {
@@ -176,7 +176,7 @@ impl<'a> Guard<'a> {
     fn lets_through(&mut self, offset: PointOffset) -> Result<bool, Error> {
         let Some(filter) = self.filter else { return Ok(true) };
         let point = self.state.at(offset);
-        if let Some(known) = self.finder.known(point.id) {
+        if let Some(known) = self.finder.known(&point.id) {
             return Ok(known);
         }
         self.pace.step(point.payload.bytes().len())?;
@@ -192,12 +192,16 @@ fn upsert(
     place: &str,
 ) -> Result<Resolved, Error> {
     let state = sight.state;
-    sight.check_reach(points.iter().map(|point| point.id))?;
-    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
+    sight.check_reach(points.iter().map(|point| &point.id))?;
+    check_versions(
+        &mut sight,
+        points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
+        place,
+    )?;
     // The last of a repeated id wins; every point is checked all the same.
     let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
-        last.insert(point.id, at);
+        last.insert(point.id.clone(), at);
     }
     let mut changes = Vec::with_capacity(last.len());
     let mut skipped = Skipped::default();
@@ -206,7 +210,7 @@ fn upsert(
         if last[&id] != at {
             continue;
         }
-        let is_skipped = match state.point(id) {
+        let is_skipped = match state.point(&id) {
             Some(_) if mode == UpdateMode::InsertOnly => true,
             Some((offset, _)) => !guard.lets_through(offset)?,
             None => mode == UpdateMode::UpdateOnly,
@@ -227,18 +231,22 @@ fn update_vectors(
     place: &str,
 ) -> Result<Resolved, Error> {
     let state = sight.state;
-    check_versions(&mut sight, points.iter().filter_map(|point| Some((point.id, point.if_version?))), place)?;
+    check_versions(
+        &mut sight,
+        points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
+        place,
+    )?;
     let mut absent = Vec::new();
     let mut changes = Vec::with_capacity(points.len());
     let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());
     for (at, VectorsInput { id, vectors, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
-        match sight.point(id)? {
+        match sight.point(&id)? {
             None => absent.push(id),
             Some((offset, _)) => {
                 if guard.lets_through(offset)? {
                     changes.push(Change::SetVectors { id, vectors });
-                } else if seen.insert(id) {
+                } else if seen.insert(id.clone()) {
                     skipped.add(id);
                 }
             }
@@ -257,11 +265,11 @@ fn existing(
     match selection {
         Selection::Filter(filter) => finder.matching(sight.state, &filter),
         Selection::Ids(ids, versions) => {
-            check_versions(sight, ids.iter().filter_map(|id| Some((*id, versions.of(*id)?))), place)?;
+            check_versions(sight, ids.iter().filter_map(|id| Some((id, versions.of(id)?))), place)?;
             let mut absent = Vec::new();
-            for &id in &ids {
+            for id in &ids {
                 if sight.point(id)?.is_none() {
-                    absent.push(id);
+                    absent.push(id.clone());
                 }
             }
             if absent.is_empty() { Ok(ids) } else { Err(not_found(absent)) }
@@ -272,13 +280,13 @@ fn existing(
 /// The error for ids that the caller may not write, each once, in the order of the request.
 pub fn forbidden(outside: Vec<PointId>) -> Error {
     let mut seen = HashSet::new();
-    Error::PointsForbidden(outside.into_iter().filter(|id| seen.insert(*id)).collect())
+    Error::PointsForbidden(outside.into_iter().filter(|id| seen.insert(id.clone())).collect())
 }
 
 /// The error for absent ids, each once, in the order of the request.
 pub fn not_found(absent: Vec<PointId>) -> Error {
     let mut seen = HashSet::new();
-    Error::PointNotFound(absent.into_iter().filter(|id| seen.insert(*id)).collect())
+    Error::PointNotFound(absent.into_iter().filter(|id| seen.insert(id.clone())).collect())
 }
 
 fn field_named(config: &CollectionConfig, name: &str) -> Result<u16, Error> {

@@ -6,7 +6,7 @@ use crate::config::ModelClaims;
 use crate::filter::Filter;
 use crate::json::write_string;
 use crate::payload::{Document, JsonPath, Value};
-use crate::types::{OpNumber, PointId, TextInput};
+use crate::types::{OpNumber, PointId, TextId, TextInput};
 use crate::vectors;
 use std::collections::HashMap;
 use std::fmt;
@@ -61,7 +61,7 @@ impl SourceSync {
     }
 
     /// Whether a stored point has the hash of its entry.
-    pub fn is_unchanged(&self, id: PointId, document: &[u8]) -> bool {
+    pub fn is_unchanged(&self, id: &PointId, document: &[u8]) -> bool {
         self.entries.of(id).is_some_and(|(_, entry)| entry.hash.is_in(document, &self.hash_key))
     }
 }
@@ -95,7 +95,7 @@ impl SyncEntries {
                 self.bytes -= before.bytes();
             }
             None => {
-                self.places.insert(entry.id, next);
+                self.places.insert(entry.id.clone(), next);
                 self.list.push(entry);
             }
         }
@@ -116,7 +116,7 @@ impl SyncEntries {
     }
 
     /// The entry of an id, and its place.
-    pub fn of(&self, id: PointId) -> Option<(usize, &SyncEntry)> {
+    pub fn of(&self, id: &PointId) -> Option<(usize, &SyncEntry)> {
         let place = *self.places.get(&id)? as usize;
         Some((place, &self.list[place]))
     }
@@ -166,7 +166,7 @@ pub struct SyncEntry {
 impl SyncEntry {
     fn bytes(&self) -> u64 {
         let content = self.content.as_ref().map_or(0, |content| content.bytes());
-        (ENTRY_BYTES + self.hash.0.len() + content) as u64
+        (ENTRY_BYTES + self.hash.0.len() + content) as u64 + self.id.heap_bytes()
     }
 }
 
@@ -268,12 +268,12 @@ impl Revision {
     }
 
     /// With a point that an operation changed last.
-    pub fn add(&mut self, id: PointId, version: OpNumber) {
+    pub fn add(&mut self, id: &PointId, version: OpNumber) {
         self.0 = self.0.wrapping_add(digest(id, version));
     }
 
     /// Without it.
-    pub fn remove(&mut self, id: PointId, version: OpNumber) {
+    pub fn remove(&mut self, id: &PointId, version: OpNumber) {
         self.0 = self.0.wrapping_sub(digest(id, version));
     }
 }
@@ -284,14 +284,34 @@ impl fmt::Display for Revision {
     }
 }
 
+/// Digits of π.
+const DIGEST_SEED: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+
 /// 128 bits of a point's id and version. Clients keep revisions, so this never changes.
-fn digest(id: PointId, version: OpNumber) -> u128 {
+fn digest(id: &PointId, version: OpNumber) -> u128 {
     let (kind, id) = match id {
-        PointId::Num(number) => (1, u128::from(number)),
-        PointId::Uuid(uuid) => (2, uuid),
+        PointId::Num(number) => (1, u128::from(*number)),
+        PointId::Uuid(uuid) => (2, *uuid),
+        PointId::Text(text) => (3, text_digest(text)),
     };
     let words = [kind, id as u64, (id >> 64) as u64, version.get()];
-    vectors::digest(&words, [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344])
+    vectors::digest(&words, DIGEST_SEED)
+}
+
+/// 128 bits of a string. The last word says how many bytes there are.
+fn text_digest(text: &TextId) -> u128 {
+    let (start, rest) = text.parts();
+    let bytes = [start, rest].concat();
+    let mut words: Vec<u64> = bytes
+        .chunks(8)
+        .map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        })
+        .collect();
+    words.push(bytes.len() as u64);
+    vectors::digest(&words, DIGEST_SEED)
 }
 
 /// What a sync did: its answer.
@@ -320,18 +340,18 @@ impl Synced {
     /// Reads a note; none where it is not one of a sync.
     pub fn read(note: &Skipped) -> Option<Synced> {
         let [PointId::Num(updated), PointId::Num(unchanged), PointId::Num(deleted), PointId::Uuid(revision)] =
-            note.ids[..]
+            &note.ids[..]
         else {
             return None;
         };
-        let count = |count: u64| u32::try_from(count).ok();
+        let count = |count: &u64| u32::try_from(*count).ok();
         note.is_of_sync().then_some(())?;
         Some(Synced {
             added: note.count,
             updated: count(updated)?,
             unchanged: count(unchanged)?,
             deleted: count(deleted)?,
-            revision: Revision(revision),
+            revision: Revision(*revision),
         })
     }
 }
@@ -339,24 +359,32 @@ impl Synced {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::IdKind;
 
     #[test]
     fn a_revision_is_read_as_it_is_written_and_never_changes_c20() {
         let mut revision = Revision::default();
-        revision.add(PointId::Num(7), OpNumber::new(3));
-        revision.add(PointId::Uuid(7), OpNumber::new(3));
+        revision.add(&PointId::Num(7), OpNumber::new(3));
+        revision.add(&PointId::Uuid(7), OpNumber::new(3));
         let text = revision.to_string();
         assert_eq!(Revision::parse(&text), Some(revision));
         for wrong in ["", "7", &text[1..], &format!("+{}", &text[1..])] {
             assert_eq!(Revision::parse(wrong), None, "{wrong}");
         }
-        revision.remove(PointId::Num(7), OpNumber::new(3));
+        revision.remove(&PointId::Num(7), OpNumber::new(3));
         let mut other = Revision::default();
-        other.add(PointId::Uuid(7), OpNumber::new(3));
+        other.add(&PointId::Uuid(7), OpNumber::new(3));
         assert_eq!(revision, other);
-        other.remove(PointId::Uuid(7), OpNumber::new(4));
+        other.remove(&PointId::Uuid(7), OpNumber::new(4));
         assert_ne!(other, Revision::default());
         assert_eq!(Revision::default().to_string(), "0".repeat(32));
+        let of = |text: &str| {
+            let mut revision = Revision::default();
+            revision.add(&PointId::of_string(text, IdKind::String).unwrap(), OpNumber::new(3));
+            revision
+        };
+        assert_ne!(of("a"), of("a\0"));
+        assert_ne!(of(&"x".repeat(40)), of(&"x".repeat(41)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Selection, Update};
 use crate::filter::Filter;
 use crate::state::State;
-use crate::types::PointOffset;
+use crate::types::{PointId, PointOffset};
 
 /// The work of a look at a point without payload, in bytes of payload under one condition.
 const POINT_WORK: u64 = 256;
@@ -26,8 +26,9 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
                 conditions += work;
             }
             Some(ids) => {
-                let of_point = |id| state.ids.get(id).map_or(0, |offset| look_work(state, *offset, work));
-                named += ids.iter().map(of_point).sum::<u64>();
+                let of_point =
+                    |id: &PointId| state.ids.get(id).map_or(0, |offset| look_work(state, *offset, work));
+                named += ids.into_iter().map(of_point).sum::<u64>();
             }
         }
     }
@@ -61,7 +62,7 @@ pub fn edited_bytes(state: &State, updates: &[Update], enough: u64) -> u64 {
             if sum >= enough {
                 return sum;
             }
-            sum += state.point(*id).map_or(0, |(_, point)| point.payload.bytes().len() as u64);
+            sum += state.point(id).map_or(0, |(_, point)| point.payload.bytes().len() as u64);
         }
     }
     sum

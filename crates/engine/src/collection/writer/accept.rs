@@ -4,6 +4,7 @@ use super::request::{Place, Write};
 use crate::change::{self, Change, Skipped};
 use crate::collection::Shared;
 use crate::collection::expiring::due_points;
+use crate::collection::reembedding::{Ending, check_complete, filled};
 use crate::collection::update::{Applying, Finder, Resolution, Update, Used};
 use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
@@ -147,14 +148,42 @@ fn apply(
             set_fields(head, op, head.state.config.with_field(op, &name, &field, &shared.limits)?)?
         }
         Write::RemoveField { name } => set_fields(head, op, head.state.config.without_field(op, &name))?,
+        reembedding => apply_reembedding(head, op, reembedding)?,
     })
+}
+
+/// Applies a write of a re-embedding (C19).
+fn apply_reembedding(head: &mut Head, op: OpNumber, write: Write) -> Result<Vec<Change>, Error> {
+    match write {
+        Write::BeginReembedding { name, asked, .. } => {
+            let config = head.state.config.with_reembedding(op, &name, &asked)?;
+            set_fields(head, op, Some(config))
+        }
+        Write::FillVectors(filling) => match filled(&head.state, filling)? {
+            Some(change) => apply_one(head, op, change),
+            None => Ok(Vec::new()),
+        },
+        Write::EndReembedding { name, ending } => {
+            let config = match ending {
+                Ending::Abort => head.state.config.without_reembedding(op, &name)?,
+                Ending::Commit { allow_missing } => {
+                    if !allow_missing {
+                        check_complete(&head.state, &name)?;
+                    }
+                    head.state.config.with_new_vectors(op, &name)?
+                }
+            };
+            set_fields(head, op, Some(config))
+        }
+        _ => Err(Error::Internal("a write of another kind".into())),
+    }
 }
 
 /// Removes some points whose time has come, which is a deletion like others.
 fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<Change>, Error> {
     let Some(expiry) = &head.state.expiry else { return Ok(Vec::new()) };
     let due = due_points(expiry, shared.clock.now());
-    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id).collect();
+    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id.clone()).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if ids.is_empty() {
         return Ok(Vec::new());

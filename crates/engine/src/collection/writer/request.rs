@@ -1,8 +1,9 @@
 //! A write, and the answer to it.
 
 use crate::change::Skipped;
+use crate::collection::reembedding::{Ending, Filling};
 use crate::collection::update::{Resolution, Update};
-use crate::config::{CollectionPatch, NewField};
+use crate::config::{CollectionPatch, NewField, NewReembedding};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -74,6 +75,24 @@ pub enum Write {
         /// The name.
         name: Box<str>,
     },
+    /// C19: a field is to be embedded anew.
+    BeginReembedding {
+        /// The name of the field.
+        name: Box<str>,
+        /// By which model.
+        asked: Box<NewReembedding>,
+        /// Points of the collection, which all get their rows anew.
+        points: usize,
+    },
+    /// Vectors that the new model made.
+    FillVectors(Filling),
+    /// The end of a re-embedding.
+    EndReembedding {
+        /// The name of the field.
+        name: Box<str>,
+        /// Which end.
+        ending: Ending,
+    },
 }
 
 /// A chunk of the rows of a field.
@@ -110,19 +129,27 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().any(Update::adds_rows)
             }
-            Write::MoveRows(_) => true,
+            Write::MoveRows(_) | Write::FillVectors(_) => true,
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
             | Write::Patch(_)
             | Write::RemoveExpired
             | Write::AddField { .. }
-            | Write::RemoveField { .. } => false,
+            | Write::RemoveField { .. }
+            | Write::BeginReembedding { .. }
+            | Write::EndReembedding { .. } => false,
         }
     }
 
     /// Whether it adds or removes a vector field. Then positions change, and nothing else may be on its way to the log.
     pub(super) fn changes_fields(&self) -> bool {
-        matches!(self, Write::AddField { .. } | Write::RemoveField { .. })
+        matches!(
+            self,
+            Write::AddField { .. }
+                | Write::RemoveField { .. }
+                | Write::BeginReembedding { .. }
+                | Write::EndReembedding { .. }
+        )
     }
 
     /// About how many bytes of memory it adds that stay: those of its body, of which numbers are longer in JSON than in
@@ -133,13 +160,18 @@ impl Write {
                 updates.iter().map(Update::points).sum()
             }
             // Each point is written anew, and the old ones stay as long as readers have them.
-            Write::AddField { points, .. } => return (points * REARRANGED_BYTES) as u64,
+            Write::AddField { points, .. } | Write::BeginReembedding { points, .. } => {
+                return (points * REARRANGED_BYTES) as u64;
+            }
+            // Vectors beside others of their points.
+            Write::FillVectors(_) => 0,
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
             | Write::Patch(_)
             | Write::RemoveExpired
             | Write::MoveRows(_)
-            | Write::RemoveField { .. } => 0,
+            | Write::RemoveField { .. }
+            | Write::EndReembedding { .. } => 0,
         };
         (body_bytes + points * (POINT_BYTES + indexes * INDEXED_BYTES)) as u64
     }
@@ -150,12 +182,16 @@ impl Write {
             Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
                 updates.iter().any(Update::grows)
             }
-            Write::CreateIndex { .. } | Write::AddField { .. } => true,
+            Write::CreateIndex { .. }
+            | Write::AddField { .. }
+            | Write::BeginReembedding { .. }
+            | Write::FillVectors(_) => true,
             Write::DropIndex(_)
             | Write::Patch(_)
             | Write::RemoveExpired
             | Write::MoveRows(_)
-            | Write::RemoveField { .. } => false,
+            | Write::RemoveField { .. }
+            | Write::EndReembedding { .. } => false,
         }
     }
 }

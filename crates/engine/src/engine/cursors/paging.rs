@@ -65,7 +65,7 @@ impl Read<'_> {
         let snapshot = collection.read_snapshot();
         let view = collection.without_expired_since(&snapshot.view);
         let snapshot = Arc::new(Snapshot { view, ..snapshot });
-        let (limit, with, from) = (request.limit, request.with.clone(), request.offset);
+        let (limit, with, from) = (request.limit, request.with.clone(), request.offset.clone());
         let is_ordered = request.order_by.is_some();
         let source = if is_ordered {
             self.ranked(&snapshot, RankedBy::Field(request), limit + 1)?
@@ -154,9 +154,9 @@ impl Read<'_> {
         };
         let page = ScrollRequest { offset: from, filter, ..request.clone() };
         let page = query::scroll(&view, &page, self.deadline)?;
-        self.settle(cursor, page.next.map(Position::Id), is_first)?;
+        self.settle(cursor, page.next.clone().map(Position::Id), is_first)?;
         let mut writer = PointWriter::new(&view, &cursor.with, &mut self.points, page.hits.len());
-        response::write_page(self.out, page.next, |out| {
+        response::write_page(self.out, page.next.as_ref(), |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });
         Ok(())
@@ -173,7 +173,7 @@ impl Read<'_> {
             self.core.cursors.keep(Arc::clone(cursor))?;
         }
         cursor.renew();
-        write_string(self.next_cursor, &token::write(cursor.id, position));
+        write_string(self.next_cursor, &token::write(cursor.id, &position));
         Ok(())
     }
 

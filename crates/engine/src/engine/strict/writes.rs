@@ -79,14 +79,14 @@ impl Strict<'_> {
     /// How many points there would be: with all new ones of the request, whatever it deletes.
     fn check_points(&self, view: &View, updates: &[Update]) -> Result<(), Error> {
         let Some(most) = self.mode.max_points_count else { return Ok(()) };
-        let upserted = updates.iter().flat_map(|update| -> Box<dyn Iterator<Item = PointId> + '_> {
+        let upserted = updates.iter().flat_map(|update| -> Box<dyn Iterator<Item = &PointId> + '_> {
             match update {
-                Update::Upsert { points, .. } => Box::new(points.iter().map(|point| point.id)),
+                Update::Upsert { points, .. } => Box::new(points.iter().map(|point| &point.id)),
                 Update::Sync(sync) => Box::new(contents_of(sync).map(|(id, _)| id)),
                 _ => Box::new(std::iter::empty()),
             }
         });
-        let new: HashSet<PointId> = upserted.filter(|id| self.state.offset(*id).is_none()).collect();
+        let new: HashSet<&PointId> = upserted.filter(|id| self.state.offset(id).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -178,6 +178,6 @@ fn tokens_of_update(update: &Update) -> u64 {
 }
 
 /// The points of a sync that have content.
-fn contents_of(sync: &SourceSync) -> impl Iterator<Item = (PointId, &SyncContent)> {
-    sync.entries.iter().filter_map(|entry| Some((entry.id, entry.content.as_deref()?)))
+fn contents_of(sync: &SourceSync) -> impl Iterator<Item = (&PointId, &SyncContent)> {
+    sync.entries.iter().filter_map(|entry| Some((&entry.id, entry.content.as_deref()?)))
 }

@@ -34,8 +34,8 @@ impl Point {
 }
 
 impl PointView for Point {
-    fn id(&self) -> PointId {
-        self.id
+    fn id(&self) -> &PointId {
+        &self.id
     }
 
     fn has_vector(&self, name: &str) -> bool {

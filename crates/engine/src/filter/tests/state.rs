@@ -93,7 +93,7 @@ impl State {
             let (at, id) = (PointOffset::new(*offset), id_of(*offset));
             let id_text = match id {
                 PointId::Num(number) => json!(number),
-                PointId::Uuid(_) => json!(id.to_string()),
+                PointId::Uuid(_) | PointId::Text(_) => json!(id.to_string()),
             };
             let texts = self.indexes.iter().filter_map(|index| Some((index, index.tokenizer()?)));
             let tokenizers =
@@ -117,12 +117,13 @@ impl IndexSet for State {
         self.indexes.iter().find(|index| index.path() == path)
     }
 
-    fn offset_of(&self, id: PointId) -> Option<PointOffset> {
+    fn offset_of(&self, id: &PointId) -> Option<PointOffset> {
         let number = match id {
-            PointId::Num(number) => u32::try_from(number).ok()?,
-            PointId::Uuid(number) => u32::try_from(number).ok()?,
+            PointId::Num(number) => u32::try_from(*number).ok()?,
+            PointId::Uuid(number) => u32::try_from(*number).ok()?,
+            PointId::Text(_) => return None,
         };
-        (id_of(number) == id && self.docs.contains_key(&number)).then_some(PointOffset::new(number))
+        (id_of(number) == *id && self.docs.contains_key(&number)).then_some(PointOffset::new(number))
     }
 
     fn with_vector(&self, name: &str) -> Option<PointSet> {

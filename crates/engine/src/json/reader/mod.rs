@@ -1,9 +1,12 @@
 //! A pull parser over the bytes of a request.
 
+mod ids;
 mod numbers;
 mod strings;
 #[cfg(test)]
 mod tests;
+
+pub use ids::{IdRules, KindOf};
 
 use super::packed::MARK;
 use crate::error::Error;
@@ -89,6 +92,8 @@ pub struct Reader<'a> {
     watch: Option<Watch<'a>>,
     /// The byte from which on it is asked next.
     look_at: usize,
+    /// How ids are read.
+    pub ids: IdRules<'a>,
 }
 
 /// A value that the caller has marked.
@@ -114,6 +119,7 @@ impl Clone for Reader<'_> {
             floats: self.floats,
             watch: self.watch,
             look_at: self.look_at,
+            ids: self.ids,
         }
     }
 }
@@ -133,7 +139,8 @@ impl<'a> Reader<'a> {
             Ok(text) => {
                 let (path, filter_depth, look_at) = (Vec::new(), 0, BYTES_BETWEEN_LOOKS);
                 let (warnings, marks, floats, watch) = (None, None, None, None);
-                Ok(Reader { text, at: 0, path, filter_depth, warnings, marks, floats, watch, look_at })
+                let ids = IdRules::default();
+                Ok(Reader { text, at: 0, path, filter_depth, warnings, marks, floats, watch, look_at, ids })
             }
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",

@@ -41,14 +41,14 @@ impl Head {
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
         match change {
-            Change::Put { id, vectors, payload } => self.put(op, *id, vectors, payload),
+            Change::Put { id, vectors, payload } => self.put(op, id, vectors, payload),
             Change::Delete(ids) => {
-                for &id in ids {
+                for id in ids {
                     self.delete(op, id);
                 }
             }
             Change::SetVectors { id, vectors } => {
-                if let Some((offset, mut point)) = self.take(*id) {
+                if let Some((offset, mut point)) = self.take(id) {
                     for (field, vector) in vectors {
                         self.set_row(op, offset, &mut point, *field, Some(vector));
                     }
@@ -56,10 +56,11 @@ impl Head {
                 }
             }
             Change::DropVectors { fields, ids } => {
-                for &id in ids {
+                for id in ids {
                     if let Some((offset, mut point)) = self.take(id) {
                         for &field in fields {
                             self.set_row(op, offset, &mut point, field, None);
+                            self.drop_new_vector(op, offset, &mut point, field);
                         }
                         self.write_back(op, offset, point);
                     }
@@ -68,7 +69,7 @@ impl Head {
             Change::EditPayload { edit, ids } => {
                 let editing = Editing::new(edit);
                 self.refuse_certain_growth(&editing, ids, allowance)?;
-                for &id in ids {
+                for id in ids {
                     self.edit_payload(op, id, &editing, allowance)?;
                 }
             }
@@ -85,16 +86,15 @@ impl Head {
             Change::DropIndex(path) => {
                 Arc::make_mut(&mut self.state.indexes).retain(|index| index.path() != path)
             }
+            Change::FillVectors { field, vectors } => self.fill_vectors(op, *field, vectors),
             Change::SetConfig(json) => self.state.set_config(restored(json)?),
             Change::Skipped(_) => {}
-            Change::SetFields(json) => {
-                self.set_fields(op, restored(json)?);
-            }
+            Change::SetFields(json) => self.set_fields(op, restored(json)?),
         }
         Ok(())
     }
 
-    fn put(&mut self, op: OpNumber, id: PointId, vectors: &[FieldVector], payload: &[u8]) {
+    fn put(&mut self, op: OpNumber, id: &PointId, vectors: &[FieldVector], payload: &[u8]) {
         let (offset, mut point) = match self.take(id) {
             Some((offset, point)) => {
                 self.reindex(offset, Some(point.payload.bytes()), Some(payload));
@@ -102,21 +102,25 @@ impl Head {
             }
             None => {
                 let rows = Rows::none(usize::from(self.positions()));
-                let point = Point { id, version: op, live: true, payload: Payload::Empty, rows };
-                let offset = self.state.add(id, point.clone());
+                let point = Point { id: id.clone(), version: op, live: true, payload: Payload::Empty, rows };
+                let offset = self.state.add(id.clone(), point.clone());
                 self.reindex(offset, None, Some(payload));
                 (offset, point)
             }
         };
+        let config = Arc::clone(&self.state.config);
+        let vector_at = |field: u16| vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
         for field in 0..self.positions() {
-            let vector = vectors.iter().find(|(at, _)| *at == field).map(|(_, vector)| vector);
-            self.set_row(op, offset, &mut point, field, vector);
+            if !config.is_shadow(usize::from(field)) {
+                self.set_row(op, offset, &mut point, field, vector_at(field));
+            }
         }
+        self.drop_outdated_vectors(op, offset, &mut point, payload);
         point.payload = Payload::new(payload);
         self.write_back(op, offset, point);
     }
 
-    fn delete(&mut self, op: OpNumber, id: PointId) {
+    fn delete(&mut self, op: OpNumber, id: &PointId) {
         let Some((offset, mut point)) = self.take(id) else { return };
         self.reindex(offset, Some(point.payload.bytes()), None);
         for field in 0..self.positions() {
@@ -144,7 +148,7 @@ impl Head {
         // A point that is named twice grows once.
         let mut seen = HashSet::with_capacity(ids.len());
         for id in ids {
-            if let Some((_, point)) = self.state.point(*id)
+            if let Some((_, point)) = self.state.point(id)
                 && seen.insert(id)
             {
                 certain.grow(least.saturating_sub(point.payload.bytes().len() as u64))?;
@@ -156,7 +160,7 @@ impl Head {
     fn edit_payload(
         &mut self,
         op: OpNumber,
-        id: PointId,
+        id: &PointId,
         editing: &Editing<'_>,
         allowance: &mut Allowance<'_>,
     ) -> Result<(), Unapplied> {
@@ -175,13 +179,14 @@ impl Head {
             allowance.grow(after.len().saturating_sub(before.bytes().len()) as u64)?;
             allowance.pace.work(after.len() * readers)?;
             self.reindex(offset, Some(before.bytes()), Some(&after));
+            self.drop_outdated_vectors(op, offset, &mut point, &after);
             point.payload = Payload::new(&after);
         }
         self.write_back(op, offset, point);
         Ok(())
     }
 
-    fn take(&self, id: PointId) -> Option<(PointOffset, Point)> {
+    fn take(&self, id: &PointId) -> Option<(PointOffset, Point)> {
         self.state.point(id).map(|(offset, point)| (offset, point.clone()))
     }
 

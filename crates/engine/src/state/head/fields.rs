@@ -43,6 +43,15 @@ impl Head {
         match change {
             Change::Put { vectors, .. } | Change::SetVectors { vectors, .. } => vectors.iter().all(fits),
             Change::DropVectors { fields, .. } => fields.iter().all(|position| is_known(*position)),
+            Change::FillVectors { field, vectors } => {
+                let shadow = config
+                    .fields()
+                    .get(usize::from(*field))
+                    .filter(|_| config.is_shadow(usize::from(*field)));
+                shadow.is_some_and(|(_, params)| {
+                    vectors.iter().all(|(_, components)| components.len() == params.size)
+                })
+            }
             _ => true,
         }
     }

@@ -6,6 +6,7 @@
 
 mod apply;
 mod fields;
+mod reembedding;
 mod rows;
 
 pub use rows::MOVED_BYTES;

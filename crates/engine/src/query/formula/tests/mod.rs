@@ -30,8 +30,8 @@ impl Point {
 }
 
 impl PointView for Point {
-    fn id(&self) -> PointId {
-        PointId::Num(ID)
+    fn id(&self) -> &PointId {
+        &PointId::Num(ID)
     }
 
     fn has_vector(&self, name: &str) -> bool {

@@ -23,7 +23,7 @@ const RECHECK: Duration = Duration::from_millis(10);
 /// those of seconds however many they are. Those that have run for less than [`SHORT`] have their turns in the order of their
 /// waiting: otherwise newcomers would hold up one of 5 ms after its first slice for as long as they keep coming.
 #[derive(Default)]
-pub struct Turnstile {
+pub struct RunQueue {
     state: Mutex<State>,
     /// Copies of what the state has, to be read without the lock.
     running: AtomicUsize,
@@ -53,8 +53,8 @@ pub struct Parker {
     may_run: AtomicBool,
 }
 
-impl Turnstile {
-    /// Whether a thread that has run for `ran` since its last turn has to call [`Turnstile::pause`].
+impl RunQueue {
+    /// Whether a thread that has run for `ran` since its last turn has to call [`RunQueue::pause`].
     pub fn must_pause(&self, ran: Duration, permits: usize) -> bool {
         let running = self.running.load(Ordering::Relaxed);
         if PlantedFault::SlicesNotEnded.is_on() {
@@ -157,53 +157,53 @@ mod tests {
 
     #[test]
     fn no_more_run_than_there_are_permits_and_all_have_their_turns() {
-        let turnstile = Arc::new(Turnstile::default());
+        let run_queue = Arc::new(RunQueue::default());
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = |_| {
-            let (turnstile, running, most) =
-                (Arc::clone(&turnstile), Arc::clone(&running), Arc::clone(&most));
+            let (run_queue, running, most) =
+                (Arc::clone(&run_queue), Arc::clone(&running), Arc::clone(&most));
             std::thread::spawn(move || {
                 let parker = Arc::new(Parker::default());
-                assert!(turnstile.enter(&parker, Duration::ZERO, &|| 2, &|| false));
+                assert!(run_queue.enter(&parker, Duration::ZERO, &|| 2, &|| false));
                 for turn in 0..200 {
                     most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::hint::black_box((0..5_000).map(std::hint::black_box::<u64>).sum::<u64>());
                     running.fetch_sub(1, Ordering::SeqCst);
-                    assert!(turnstile.pause(&parker, SLICE * turn, &|| 2, &|| false));
+                    assert!(run_queue.pause(&parker, SLICE * turn, &|| 2, &|| false));
                 }
-                turnstile.leave(2);
+                run_queue.leave(2);
             })
         };
         let threads: Vec<_> = (0..7).map(work).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(most.load(Ordering::SeqCst) <= 2);
-        let state = turnstile.state.lock();
+        let state = run_queue.state.lock();
         assert_eq!((state.running, state.waiting.len()), (0, 0));
     }
 
     /// The order in which threads that have run for so long have their turn, one at a time.
     fn order(attained_ms: &[u64]) -> Vec<u64> {
-        let turnstile = Arc::new(Turnstile::default());
+        let run_queue = Arc::new(RunQueue::default());
         let first = Arc::new(Parker::default());
-        assert!(turnstile.enter(&first, Duration::ZERO, &|| 1, &|| false));
+        assert!(run_queue.enter(&first, Duration::ZERO, &|| 1, &|| false));
         let (turned, turns) = mpsc::channel();
         let threads: Vec<_> = attained_ms
             .iter()
             .map(|&ms| {
-                let (turnstile, turned) = (Arc::clone(&turnstile), turned.clone());
+                let (run_queue, turned) = (Arc::clone(&run_queue), turned.clone());
                 std::thread::spawn(move || {
                     let parker = Arc::new(Parker::default());
-                    assert!(turnstile.enter(&parker, Duration::from_millis(ms), &|| 1, &|| false));
+                    assert!(run_queue.enter(&parker, Duration::from_millis(ms), &|| 1, &|| false));
                     turned.send(ms).unwrap();
-                    turnstile.leave(1);
+                    run_queue.leave(1);
                 })
             })
             .collect();
-        while turnstile.waiting.load(Ordering::Relaxed) < attained_ms.len() {
+        while run_queue.waiting.load(Ordering::Relaxed) < attained_ms.len() {
             std::thread::yield_now();
         }
-        turnstile.state.lock().prefers_oldest = true;
-        turnstile.leave(1);
+        run_queue.state.lock().prefers_oldest = true;
+        run_queue.leave(1);
         let order = turns.iter().take(attained_ms.len()).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         order
@@ -225,25 +225,25 @@ mod tests {
 
     #[test]
     fn one_that_is_given_up_waits_no_longer_and_takes_no_turn() {
-        let turnstile = Turnstile::default();
+        let run_queue = RunQueue::default();
         let [runs, waits] = [(); 2].map(|()| Arc::new(Parker::default()));
-        assert!(turnstile.enter(&runs, Duration::ZERO, &|| 1, &|| false));
-        assert!(!turnstile.enter(&waits, Duration::ZERO, &|| 1, &|| true));
-        assert!(!turnstile.must_pause(SLICE, 1), "nobody waits");
-        turnstile.leave(1);
-        assert!(turnstile.enter(&waits, Duration::ZERO, &|| 1, &|| false));
+        assert!(run_queue.enter(&runs, Duration::ZERO, &|| 1, &|| false));
+        assert!(!run_queue.enter(&waits, Duration::ZERO, &|| 1, &|| true));
+        assert!(!run_queue.must_pause(SLICE, 1), "nobody waits");
+        run_queue.leave(1);
+        assert!(run_queue.enter(&waits, Duration::ZERO, &|| 1, &|| false));
     }
 
     #[test]
     fn a_pause_is_due_at_the_end_of_a_slice_and_when_processors_are_wanted() {
-        let turnstile = Turnstile::default();
+        let run_queue = RunQueue::default();
         let parkers = [(); 2].map(|()| Arc::new(Parker::default()));
         for parker in &parkers {
-            assert!(turnstile.enter(parker, Duration::ZERO, &|| 2, &|| false));
+            assert!(run_queue.enter(parker, Duration::ZERO, &|| 2, &|| false));
         }
-        assert!(!turnstile.must_pause(SLICE, 2) && turnstile.must_pause(Duration::ZERO, 1));
-        turnstile.waiting.store(1, Ordering::Relaxed);
-        assert!(turnstile.must_pause(SLICE, 2) && !turnstile.must_pause(SLICE / 2, 2));
-        assert!(turnstile.must_pause(Duration::ZERO, 3), "one that waits may run");
+        assert!(!run_queue.must_pause(SLICE, 2) && run_queue.must_pause(Duration::ZERO, 1));
+        run_queue.waiting.store(1, Ordering::Relaxed);
+        assert!(run_queue.must_pause(SLICE, 2) && !run_queue.must_pause(SLICE / 2, 2));
+        assert!(run_queue.must_pause(Duration::ZERO, 3), "one that waits may run");
     }
 }

@@ -11,15 +11,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The tasks of one engine, or of one collection, that panicked the last time they ran.
 #[derive(Debug, Default)]
-pub struct Setbacks {
+pub struct TaskFailures {
     /// At most one for each task.
-    list: Mutex<Vec<Setback>>,
+    list: Mutex<Vec<TaskFailure>>,
     /// Whether there are any: steps that never failed ask for nothing else.
     any: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Setback {
+struct TaskFailure {
     task: Task,
     /// Panics without a success in between.
     in_a_row: u32,
@@ -27,7 +27,7 @@ struct Setback {
     what: String,
 }
 
-impl Setbacks {
+impl TaskFailures {
     /// Whether the pause after a panic of the task lasts.
     pub fn is_resting(&self, task: Task) -> bool {
         self.any() && {
@@ -42,7 +42,7 @@ impl Setbacks {
         let before = list.iter().position(|one| one.task == task).map(|at| list.swap_remove(at));
         let in_a_row = before.map_or(0, |one| one.in_a_row).saturating_add(1);
         let pause = pause_after(in_a_row);
-        list.push(Setback { task, in_a_row, rests_until: Instant::now() + pause, what });
+        list.push(TaskFailure { task, in_a_row, rests_until: Instant::now() + pause, what });
         self.any.store(true, Ordering::Release);
         pause
     }
@@ -66,8 +66,8 @@ impl Setbacks {
         if !self.any() {
             return Vec::new();
         }
-        let sentence = |one: &Setback| {
-            let Setback { task, in_a_row, what, .. } = one;
+        let sentence = |one: &TaskFailure| {
+            let TaskFailure { task, in_a_row, what, .. } = one;
             format!("the background task `{}` failed {in_a_row} times in a row: {what}", task.name())
         };
         self.list.lock().iter().map(sentence).collect()
@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn the_pause_doubles_up_to_a_minute_and_a_success_ends_it() {
-        let setbacks = Setbacks::default();
-        let fail = || setbacks.failed(Task::Room, "why".into()).as_secs();
+        let task_failures = TaskFailures::default();
+        let fail = || task_failures.failed(Task::Room, "why".into()).as_secs();
         assert_eq!([fail(), fail(), fail(), fail()], [1, 2, 4, 8]);
-        assert!(setbacks.is_resting(Task::Room) && !setbacks.is_resting(Task::Scrub));
+        assert!(task_failures.is_resting(Task::Room) && !task_failures.is_resting(Task::Scrub));
         assert_eq!([fail(), fail(), fail(), fail()], [16, 32, 60, 60]);
-        setbacks.succeeded(Task::Room);
-        assert!(!setbacks.has(Task::Room) && setbacks.sentences().is_empty());
+        task_failures.succeeded(Task::Room);
+        assert!(!task_failures.has(Task::Room) && task_failures.sentences().is_empty());
         assert_eq!(fail(), 1);
         assert_eq!(pause_after(u32::MAX).as_secs(), 60);
     }

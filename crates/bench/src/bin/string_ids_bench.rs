@@ -1,0 +1,187 @@
+//! What ids that are strings take beside UUIDs: time of upserts and retrieves, and memory beside integers.
+//!
+//! ```text
+//! cargo run --release -p kithdb-bench --bin string_ids_bench -- [--points 1000000] [--length 36] [--shared 8] [--dim 16]
+//!     [--batch 1000] [--rounds 300] [--json FILE]
+//! ```
+//!
+//! `npm run bench:string-ids` runs it and adds the machine. Memory first: a collection of integers and one of strings of
+//! `length` bytes, of which all have the first `shared` in common, are filled one after the other, and measured by what the engine counts as points and by the anonymous memory
+//! of the process. Then a collection of UUIDs and one of strings are filled in turns, batch by batch, and `batch` random points
+//! are retrieved from each in turns: the ratio of a pair is the time of the strings by that of the UUIDs, and the median of all
+//! pairs counts. Times are from the bytes of a request to those of the answer.
+
+use kithdb_bench::flags::Flags;
+use kithdb_bench::requests::{ask, send};
+use kithdb_bench::scatter::scatter;
+use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::storage::RealDisk;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// What ids are.
+#[derive(Clone, Copy)]
+enum Kind {
+    Integers,
+    Uuids,
+    /// Of so many bytes, and so many that all have in common. The rest is at least 24.
+    Strings {
+        length: usize,
+        shared: usize,
+    },
+}
+
+impl Kind {
+    /// The id of a point, as JSON. Those of neighbours are far from each other.
+    fn id(self, point: u64) -> String {
+        let number = scatter(point);
+        match self {
+            Kind::Integers => number.to_string(),
+            Kind::Uuids => format!("\"{number:016x}{point:016x}\""),
+            Kind::Strings { length, shared } => {
+                let own = length.saturating_sub(shared);
+                format!("\"{}{:-<own$}\"", "p".repeat(shared), format!("{number:016x}{point:08x}"))
+            }
+        }
+    }
+}
+
+/// How the measurement is made.
+#[derive(Clone, Copy)]
+struct Plan {
+    points: u64,
+    dim: usize,
+    batch: u64,
+    rounds: u64,
+}
+
+/// A collection in an engine of its own.
+struct Filled {
+    engine: Engine,
+    kind: Kind,
+}
+
+fn main() -> Fallible<()> {
+    let mut flags = Flags::of_this_process();
+    let points = flags.value("points", 1_000_000u64)?;
+    let (length, shared) = (flags.value("length", 36usize)?, flags.value("shared", 8usize)?);
+    let (dim, batch) = (flags.value("dim", 16usize)?, flags.value("batch", 1_000u64)?);
+    let plan = Plan { points, dim, batch, rounds: flags.value("rounds", 300)? };
+    let json: Option<PathBuf> = flags.optional("json")?;
+    flags.finish()?;
+    let folder = std::env::temp_dir().join(format!("kithdb-string-ids-{}", std::process::id()));
+    let strings = Kind::Strings { length, shared };
+    let memory = [("integers", Kind::Integers), ("strings", strings)]
+        .map(|(name, kind)| memory_of(&folder.join(format!("memory-{name}")), plan, kind));
+    let [integers, texts] = memory;
+    let (integers, texts) = (integers?, texts?);
+    let [counted, held] = [0, 1].map(|at| texts[at] - integers[at]);
+    println!("memory of a string beside an integer: {counted:.1} bytes counted, {held:.1} held");
+    let (upserts, retrieves) = times(&folder, plan, [Kind::Uuids, strings])?;
+    println!("strings by UUIDs: upsert {upserts:.3}, retrieve {retrieves:.3}");
+    std::fs::remove_dir_all(&folder)?;
+    if let Some(path) = json {
+        let report = json!({
+            "points": points, "length": length, "shared": shared, "dim": dim, "batch": batch, "rounds": plan.rounds,
+            "bytes_counted": counted, "bytes_held": held, "upsert_ratio": upserts, "retrieve_ratio": retrieves,
+        });
+        std::fs::write(path, format!("{report:#}\n"))?;
+    }
+    Ok(())
+}
+
+impl Filled {
+    /// An empty collection.
+    fn new(folder: &Path, plan: Plan, kind: Kind) -> Fallible<Filled> {
+        std::fs::create_dir_all(folder)?;
+        let engine = Engine::open(Arc::new(RealDisk::open(folder)?), Options::default())?;
+        let ids = if matches!(kind, Kind::Strings { .. }) { "string" } else { "default" };
+        let vectors = json!({"size": plan.dim, "distance": "Dot"});
+        let body = json!({"vectors": vectors, "ids": ids, "hnsw_config": {"m": 0}});
+        ask(&engine, "create_collection", &body)?;
+        Ok(Filled { engine, kind })
+    }
+
+    /// Milliseconds of an upsert of some points.
+    fn upsert(&self, plan: Plan, points: std::ops::Range<u64>) -> Fallible<f64> {
+        let mut body = String::from("{\"points\":[");
+        for point in points {
+            let comma = if body.ends_with('[') { "" } else { "," };
+            let _ = write!(body, "{comma}{{\"id\":{},\"vector\":[", self.kind.id(point));
+            for at in 0..plan.dim {
+                let comma = if at > 0 { "," } else { "" };
+                let _ = write!(body, "{comma}{}", scatter(point + at as u64) % 1000);
+            }
+            body.push_str("]}");
+        }
+        body.push_str("]}");
+        self.timed("upsert_points", body)
+    }
+
+    /// Milliseconds of a retrieve of some points.
+    fn retrieve(&self, points: &[u64]) -> Fallible<f64> {
+        let ids: Vec<String> = points.iter().map(|point| self.kind.id(*point)).collect();
+        self.timed("retrieve_points", format!("{{\"ids\":[{}],\"with_payload\":false}}", ids.join(",")))
+    }
+
+    fn timed(&self, operation: &str, body: String) -> Fallible<f64> {
+        let start = Instant::now();
+        send(&self.engine, operation, None, body.into_bytes())?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+/// Bytes a point of a collection that is filled: those that the engine counts as points, and those that the process has more
+/// than before.
+fn memory_of(folder: &Path, plan: Plan, kind: Kind) -> Fallible<[f64; 2]> {
+    let before = anonymous_bytes()?;
+    let filled = Filled::new(folder, plan, kind)?;
+    for first in (0..plan.points).step_by(plan.batch as usize) {
+        filled.upsert(plan, first..plan.points.min(first + plan.batch))?;
+    }
+    let collections = filled.engine.catalog().collections();
+    let counted = collections.iter().map(|collection| collection.memory().points).sum::<u64>();
+    let held = anonymous_bytes()? - before;
+    filled.engine.close();
+    Ok([counted as f64, held].map(|bytes| bytes / plan.points as f64))
+}
+
+/// Anonymous memory of this process.
+fn anonymous_bytes() -> Fallible<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).ok_or("no RssAnon")?;
+    let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kibibytes * 1024.0)
+}
+
+/// The medians of the ratios of upserts and of retrieves: the second kind by the first.
+fn times(folder: &Path, plan: Plan, kinds: [Kind; 2]) -> Fallible<(f64, f64)> {
+    let [first, second] = [0, 1].map(|at| Filled::new(&folder.join(format!("times-{at}")), plan, kinds[at]));
+    let (first, second) = (first?, second?);
+    let mut upserts = Vec::new();
+    for from in (0..plan.points).step_by(plan.batch as usize) {
+        let points = from..plan.points.min(from + plan.batch);
+        let base = first.upsert(plan, points.clone())?;
+        upserts.push(second.upsert(plan, points)? / base);
+    }
+    let mut retrieves = Vec::new();
+    for round in 0..plan.rounds {
+        let asked: Vec<u64> =
+            (0..plan.batch).map(|at| scatter(round * plan.batch + at) % plan.points).collect();
+        let base = first.retrieve(&asked)?;
+        retrieves.push(second.retrieve(&asked)? / base);
+    }
+    first.engine.close();
+    second.engine.close();
+    Ok((median(upserts), median(retrieves)))
+}
+
+fn median(mut ratios: Vec<f64>) -> f64 {
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
+}

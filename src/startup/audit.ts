@@ -1,0 +1,24 @@
+import type { Config } from '../config';
+import { AuditLog } from '../http/audit-log';
+import { StartError } from '../http/listen';
+import type { CleanUp } from '../process/clean-up';
+
+/** @throws StartError when the file cannot be opened: nothing is done without a line about it. */
+export function openAuditLog(
+  config: Pick<Config, 'auditLog'>,
+  cleanUp: CleanUp,
+): ((line: object) => void) | undefined {
+  if (config.auditLog === undefined) {
+    return undefined;
+  }
+  try {
+    const audit = new AuditLog(config.auditLog);
+    cleanUp.add('audit log', () => {
+      audit.close();
+    });
+    return audit.write;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The audit log cannot be opened: ${reason}`, { cause: error });
+  }
+}

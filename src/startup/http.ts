@@ -1,0 +1,93 @@
+import type { Server } from 'node:http';
+import {
+  AUTH_BODY_BYTES,
+  authRoutes,
+  checkExposure,
+  isPrivateAddress,
+  originGuard,
+  type AuthService,
+} from '../auth';
+import { consoleRoutes } from '../console/routes';
+import { DEFAULT_PACE } from '../http/body';
+import { ClientAddresses } from '../http/client-address';
+import type { Deferred } from '../http/deferred';
+import { DIALECTS } from '../http/dialect';
+import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';
+import { listen, StartError } from '../http/listen';
+import { httpListeners } from '../http/listener';
+import type { OwnAddress } from '../mcp-host/own-server';
+import { mcpRoutes } from '../mcp-host/route';
+import { bytesInFlight } from '../process/memory';
+import { allRoutes } from '../routes';
+import { productVersion } from '../system/version';
+import type { Start } from './start';
+
+/** Makes the HTTP server and listens. When that fails, what was opened so far is closed. */
+export async function serve(
+  start: Start,
+  auth: Deferred<AuthService>,
+): Promise<{ server: Server; port: number }> {
+  const { config, log, cleanUp } = start;
+  try {
+    if (!isPrivateAddress(config)) {
+      for (const warning of checkExposure(config, await auth.ready)) {
+        log.warn(warning);
+      }
+    }
+    const server = createServer(start, auth);
+    return { server, port: await listen(server, config.port, config.host) };
+  } catch (error) {
+    await cleanUp.run();
+    throw error;
+  }
+}
+
+function createServer(start: Start, auth: Deferred<AuthService>): Server {
+  const { config, log, lifecycle, state, snapshots, tracing } = start;
+  let listening: Server | undefined;
+  const ownAddress = (): OwnAddress | undefined => {
+    const address = listening?.address();
+    if (typeof address !== 'object' || address === null) return undefined;
+    return { host: config.host, port: address.port, isTls: config.tls !== undefined };
+  };
+  const { admission, requests } = state;
+  const addresses = new ClientAddresses(config.trustedProxies);
+  const dialect = DIALECTS[config.dialect];
+  const listeners = httpListeners({
+    routes: allRoutes(
+      authRoutes(auth.ready, addresses, requests),
+      lifecycle,
+      requests,
+      productVersion(),
+      { lastBackup: () => start.lastBackup.finishedAt },
+      dialect,
+      [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
+      snapshots,
+      config.settings,
+    ),
+    dialect,
+    requests,
+    admission,
+    addresses,
+    auth,
+    guard: originGuard(config),
+    lifecycle,
+    log,
+    tracing,
+    limits: {
+      bodyBytes: Math.min(config.maxBodyBytes, bytesInFlight(config)),
+      authBodyBytes: AUTH_BODY_BYTES,
+    },
+    bodyPace: DEFAULT_PACE,
+    corsOrigins: config.corsOrigins,
+    requestLog: { slowMs: config.slowRequestMs, audit: start.audit },
+  });
+  try {
+    const { maxConnections, tls } = config;
+    listening = createHttpServer(listeners, { ...DEFAULT_SERVER_LIMITS, maxConnections }, tls);
+    return listening;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
+  }
+}
