@@ -62,7 +62,18 @@ pub(super) struct Dictionary<'a> {
 /// The dictionaries of a stream, by id.
 pub(super) type Dictionaries<'a> = HashMap<i64, Dictionary<'a>>;
 
-impl Column<'_> {
+impl<'a> Column<'a> {
+    /// The text of a row; nothing where it is null, or has a value of another type.
+    pub(super) fn text(&self, row: usize) -> Checked<Option<&'a str>> {
+        match &self.values {
+            _ if self.is_null(row) => Ok(None),
+            Values::Text(texts) => texts.get(row).map(Some),
+            Values::Dictionary(numbers, Some(texts)) => texts.get(numbers.get(row)),
+            Values::Dictionary(_, None) => Err("a dictionary that was not sent"),
+            _ => Ok(None),
+        }
+    }
+
     /// Whether the row has no value.
     pub(super) fn is_null(&self, row: usize) -> bool {
         matches!(self.values, Values::Null) || self.valid.is_some_and(|bits| !bit(bits, row))
@@ -111,10 +122,7 @@ impl<'a> Dictionary<'a> {
         let part = self.parts.partition_point(|(_, end)| *end <= number);
         let (texts, end) = self.parts.get(part).ok_or("a number that is not in its dictionary")?;
         let row = number - (end - texts.len);
-        match &texts.values {
-            Values::Text(all) if !texts.is_null(row) => all.get(row).map(Some),
-            _ => Ok(None),
-        }
+        texts.text(row)
     }
 }
 

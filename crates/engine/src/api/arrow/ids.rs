@@ -19,8 +19,8 @@ pub(super) fn id(column: &Column<'_>, kind: IdKind, row: usize) -> Valued<PointI
             let number = ints.get(row);
             u64::try_from(number).map(PointId::Num).map_err(|_| invalid(&number.to_string()).into())
         }
-        (Values::Text(texts), _) => {
-            let text = texts.get(row)?;
+        (Values::Text(_) | Values::Dictionary(..), _) => {
+            let text = column.text(row)?.ok_or_else(|| invalid("null"))?;
             let id = PointId::of_string(text, kind);
             id.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
         }

@@ -11,13 +11,13 @@ use half::f16;
 
 /// Appends the payload of a row, where it is in one column.
 pub(super) fn whole(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
-    if column.is_null(row) {
+    if is_absent(column, row)? {
         out.extend_from_slice(b"{}");
         return Ok(());
     }
-    match &column.values {
-        Values::Text(texts) => read_text(texts.get(row)?, out),
-        _ => value(column, row, out),
+    match column.text(row)? {
+        Some(text) => read_text(text, out),
+        None => value(column, row, out),
     }
 }
 
@@ -79,9 +79,8 @@ fn entry(
 /// Whether a row has no value: a null, or the number of one in a dictionary.
 fn is_absent(column: &Column<'_>, row: usize) -> Valued<bool> {
     match &column.values {
-        _ if column.is_null(row) => Ok(true),
-        Values::Dictionary(numbers, Some(texts)) => Ok(texts.get(numbers.get(row))?.is_none()),
-        _ => Ok(false),
+        Values::Dictionary(..) => Ok(column.text(row)?.is_none()),
+        _ => Ok(column.is_null(row)),
     }
 }
 
@@ -96,16 +95,12 @@ fn value(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
             Values::Bool(bits) => out.extend_from_slice(if bit(bits, row) { b"true" } else { b"false" }),
             Values::Int(ints) => out.extend_from_slice(itoa::Buffer::new().format(ints.get(row)).as_bytes()),
             Values::Float(bytes, width) => float(&bytes[row * width..(row + 1) * width], out)?,
-            Values::Text(texts) => write_string(out, texts.get(row)?),
+            Values::Text(_) | Values::Dictionary(..) => match column.text(row)? {
+                Some(text) => write_string(out, text),
+                None => out.extend_from_slice(b"null"),
+            },
             Values::Days(days) => moment(days.get(row) * 86_400, 1, out)?,
             Values::Timestamp(units, per_second) => moment(units.get(row), *per_second, out)?,
-            Values::Dictionary(numbers, texts) => {
-                let texts = texts.ok_or("a dictionary that was not sent")?;
-                match texts.get(numbers.get(row))? {
-                    Some(text) => write_string(out, text),
-                    None => out.extend_from_slice(b"null"),
-                }
-            }
             Values::List(lists, items) => {
                 out.push(b'[');
                 for (place, item) in lists.range(row, items.len)?.enumerate() {

@@ -144,11 +144,15 @@ impl Role {
             return Ok(Role::Vector(name.into(), model.and_then(|pair| pair.value()).map(Box::from)));
         }
         let expected = match (&*field.name, &field.kind) {
-            ("id", Kind::Int(_) | Kind::Text(_) | Kind::Bytes(UUID_BYTES)) => return Ok(Role::Id),
+            ("id", Kind::Int(_) | Kind::Text(_) | Kind::Dictionary(..) | Kind::Bytes(UUID_BYTES)) => {
+                return Ok(Role::Id);
+            }
             ("id", _) => "integers, texts or 16 bytes",
             ("if_version", Kind::Int(_) | Kind::Null) => return Ok(Role::IfVersion),
             ("if_version", _) => "integers",
-            ("payload", Kind::Text(_) | Kind::Struct(_) | Kind::Null) => return Ok(Role::Payload),
+            ("payload", Kind::Text(_) | Kind::Dictionary(..) | Kind::Struct(_) | Kind::Null) => {
+                return Ok(Role::Payload);
+            }
             ("payload", _) => "texts of JSON, or structs",
             _ if field.has_json() => return Ok(Role::Key),
             _ => "what has a form in JSON, found bytes",

@@ -331,6 +331,14 @@ fn texts_of_dictionaries_are_texts_c5_13() {
     let part = |column: ArrayRef| batch(vec![("id", ids(1)), ("vector", fixed(&[&[1.0]])), ("k", column)]);
     let replaced = stream_of(&[part(of(&[Some("a")])), part(of(&[Some("z")]))]);
     assert_eq!(payloads(&replaced), [r#"{"k":"a"}"#, r#"{"k":"z"}"#]);
+    // Ids and payloads are texts, too.
+    let uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+    let one = stream(vec![
+        ("id", of(&[Some(uuid)])),
+        ("vector", fixed(&[&[1.0]])),
+        ("payload", of(&[Some(r#"{"a":1}"#)])),
+    ]);
+    same(&one, &format!(r#"{{"points":[{{"id":"{uuid}","vector":[1],"payload":{{"a":1}}}}]}}"#));
     // A null of the dictionary is one.
     let values = StringArray::from(vec![Some("x"), None]);
     let keys = Int32Array::from(vec![0, 1]);
