@@ -129,6 +129,9 @@ function orderOf(flags: GivenFlags): Order {
       EXIT.usage,
     );
   }
+  if (flags.has('ids') && !flags.has('distance')) {
+    throw new CommandError('--ids needs --distance, which creates the collection', EXIT.usage);
+  }
   const payload = optionalFlag(flags, 'payload');
   const isVectors = !['jsonl', 'csv', 'parquet'].includes(format);
   return {

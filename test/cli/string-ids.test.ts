@@ -76,6 +76,11 @@ describe('string ids on the command line', () => {
       code: 0,
     });
     expect(await ids('rows')).toEqual([7, 9, '7', '8', '9', 'doc', 'über']);
+    const without = ['--collection', 'rows', '--file', csv, '--ids', 'string'];
+    expect(await run('import', ...without)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--distance'),
+    });
     await server.collection('plain');
     expect(await run('import', '--collection', 'plain', '--file', points)).toMatchObject({ code: 0 });
     expect(await ids('plain')).toEqual([8]);
