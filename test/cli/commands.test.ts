@@ -100,7 +100,7 @@ describe('C11.2 the command line', () => {
       'kithdb ',
       'serve init doctor admin token check backup restore repair import export migrate collections reembed query mcp bench health help completion version',
     ],
-    ['kithdb re', 'restore repair'],
+    ['kithdb re', 'restore repair reembed'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
     ['kithdb help c', 'configuration commands'],
     ['kithdb token ', 'list create rotate delete generate'],
@@ -155,7 +155,7 @@ describe('C11.2 the command line', () => {
   });
 
   itUnless(whyNoFish()).each([
-    ['kithdb re', 'repair restore'],
+    ['kithdb re', 'reembed repair restore'],
     ['kithdb admin r', 'repair reset-password rotate-secret'],
     ['kithdb check --c', '--collection --config'],
     ['kithdb query notes --ve', '--vector --version'],

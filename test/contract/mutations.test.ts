@@ -1,4 +1,5 @@
 import type { Answer } from '../http/harness';
+import { FakeEndpoint } from '../models/fake-endpoint';
 import { description, type Operation } from '../openapi/description';
 import { sampled } from '../sample';
 import { ContractServer, type Json } from './contract-server';
@@ -73,10 +74,15 @@ const POINTS: Readonly<Record<string, readonly object[]>> = {
 let server: ContractServer;
 let specification: ContractServer;
 let qdrant: ContractServer;
+let endpoint: FakeEndpoint;
 
 beforeAll(async () => {
-  specification = await ContractServer.start();
-  qdrant = await ContractServer.start(['--dialect', 'qdrant']);
+  endpoint = await FakeEndpoint.start();
+  // The model of the examples of re-embeddings.
+  const models = [{ name: 'letters', url: endpoint.url, model: 'fake' }];
+  const env = { KITHDB_MODELS: JSON.stringify(models) };
+  specification = await ContractServer.start([], env);
+  qdrant = await ContractServer.start(['--dialect', 'qdrant'], env);
   for (const one of [specification, qdrant]) {
     for (const [name, body] of Object.entries(COLLECTIONS)) {
       await one.ok('PUT', `/collections/${name}`, body);
@@ -86,6 +92,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await specification.stop();
   await qdrant.stop();
+  await endpoint.stop();
 });
 
 /** Brings the points back that an accepted request may have changed. */
@@ -172,9 +179,12 @@ async function ask({ method, path }: Operation, collection: string, body: Json):
   const creates = path === '/collections/{collection_name}' && method === 'PUT';
   const adds = path.endsWith('/vectors/{vector_name}');
   const named = path.replace('{collection_name}', creates ? 'made' : collection);
-  const target = named.replace('{vector_name}', 'added');
+  const ofReembedding = path.includes('/reembed');
+  // Two quotes are the unnamed vector.
+  const target = named.replace('{vector_name}', ofReembedding ? '%22%22' : 'added');
   const answer = await server.raw(method, target, written(body));
   if ((creates || adds) && answer.status === 200) await server.ok('DELETE', target);
+  if (answer.status === 202) await server.ok('POST', `${target}/abort`);
   return answer;
 }
 
@@ -185,7 +195,7 @@ function judge(
   { status, body: answer, text }: Answer,
 ): unknown {
   const message: string = answer?.status?.error ?? '';
-  if (status === 200) {
+  if (status === 200 || status === 202) {
     return isRuledOut(operation, body) ? 'accepted, and the description rules it out' : undefined;
   }
   if (![400, 404, 409, 413].includes(status)) return `${status} ${text}`;
@@ -223,8 +233,9 @@ it.each(CASES)(
     await restore(collection);
     const valid = await ask(operation, collection, body);
     if (valid.status === 400 && NOT_YET.includes(title)) return;
-    // A recovery names a snapshot that there is not.
-    const expected = operation.id.startsWith('recover_') ? 404 : 200;
+    // A recovery names a snapshot that there is not, and a commit a re-embedding.
+    const isAbsent = operation.id.startsWith('recover_') || operation.id === 'commit_reembedding';
+    const expected = isAbsent ? 404 : '202' in operation.responses ? 202 : 200;
     expect([valid.status, valid.text]).toEqual([expected, expect.any(String)]);
     await restore(collection);
 

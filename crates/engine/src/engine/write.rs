@@ -239,22 +239,25 @@ fn prepare(
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
+        _ => Prepared::Collection(field_write(core, request, sent)?, Shape::Update),
+    })
+}
+
+/// A write of the vector fields of a collection.
+fn field_write(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Write, Error> {
+    match request.operation {
         Operation::CreateVectorName => {
             let name = vector_name(request)?;
             let field = Box::new(api::create_vector_name(sent)?);
-            Prepared::Collection(Write::AddField { name, field, points: 0 }, Shape::Update)
+            Ok(Write::AddField { name, field, points: 0 })
         }
-        Operation::DeleteVectorName => {
-            Prepared::Collection(Write::RemoveField { name: vector_name(request)? }, Shape::Update)
-        }
+        Operation::DeleteVectorName => Ok(Write::RemoveField { name: vector_name(request)? }),
         Operation::ReembedVectors
         | Operation::CommitReembedding
         | Operation::AbortReembedding
-        | Operation::FillVectors => {
-            Prepared::Collection(reembedding_write(core, request, sent)?, Shape::Update)
-        }
-        other => return Err(Error::Internal(format!("{} is not a write", other.title()))),
-    })
+        | Operation::FillVectors => reembedding_write(core, request, sent),
+        other => Err(Error::Internal(format!("{} is not a write", other.title()))),
+    }
 }
 
 /// A request of one update of points.
