@@ -167,14 +167,9 @@ impl NativeEngine {
         caller: Option<String>,
     ) {
         let gives_out_texts = gives_out_texts == Some(true);
-        let packing = packing.unwrap_or_default();
+        let packing = packing_of(packing.unwrap_or_default());
         let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
-        let form = match packing & 5 {
-            0 => BodyForm::Json,
-            1 => BodyForm::Packed,
-            _ => BodyForm::Arrow,
-        };
-        let body = self.body_of(id, gives_out_texts, form == BodyForm::Packed);
+        let body = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed);
         let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
         let ((body, kept), (identity, access)) = match parts {
             Ok(parts) => parts,
@@ -195,7 +190,7 @@ impl NativeEngine {
             collection,
             target,
             wait,
-            packing: Packing { body: form, answer: packing & 2 != 0 },
+            packing,
             strictness: if is_lenient == Some(true) { Strictness::Lenient } else { Strictness::Strict },
             gives_out_texts,
             access,
@@ -480,6 +475,16 @@ impl SlowSearch {
         let json = (self.start.elapsed() >= self.from).then(|| self.profile.json())??;
         Some(String::from_utf8_lossy(&json).into_owned())
     }
+}
+
+/// The form of a body and of the vectors of an answer, as `execute` takes it.
+fn packing_of(flags: u32) -> Packing {
+    let body = match flags & 5 {
+        0 => BodyForm::Json,
+        1 => BodyForm::Packed,
+        _ => BodyForm::Arrow,
+    };
+    Packing { body, answer: flags & 2 != 0 }
 }
 
 /// The identity of a call that has an operation id, and what its caller may reach.
