@@ -72,6 +72,8 @@ export class FakeBody implements IncomingBody {
   }
 }
 
+const NO_REEMBEDDINGS = Buffer.from(JSON.stringify({ time: 0.001, status: 'ok', result: [] }));
+
 /** An engine that answers with what it was asked, so that a test sees what crosses the boundary. */
 export class FakeEngine implements Engine {
   readonly requests: SeenRequest[] = [];
@@ -110,6 +112,8 @@ export class FakeEngine implements Engine {
   }
 
   async execute({ body: incoming, whenAbandoned, profiled, ...rest }: EngineRequest): Promise<Buffer> {
+    // The server asks for these itself, once a second.
+    if (rest.operation === 'list_reembeddings') return NO_REEMBEDDINGS;
     let answered = false;
     whenAbandoned?.(() => {
       if (!answered) this.abandoned++;
