@@ -139,12 +139,11 @@ describe('C5.13 an upsert as an Arrow IPC stream', () => {
       expect([status, String(message).slice(0, why.length)]).toEqual([400, why]);
     }
     for (const [body, why] of [
-      ['{"points": []}', 'body: not an Arrow IPC stream'],
-      [String(streamOf(good).subarray(0, 40)), 'body: '],
-      ['', 'body: expected a schema first'],
+      [Buffer.from('{"points": []}'), 'body: not an Arrow IPC stream'],
+      [streamOf(good).subarray(0, 40), 'body: an Arrow IPC stream that is cut off'],
+      [Buffer.alloc(0), 'body: expected a schema first'],
     ] as const) {
-      const [status, message] = await put(`${path}/points`, Buffer.from(body, 'latin1'));
-      expect([status, String(message).slice(0, why.length)]).toEqual([400, why]);
+      expect(await put(`${path}/points`, body)).toEqual([400, why]);
     }
     const { vector } = good;
     const [status, message] = await put(`${path}/points`, streamOf({ vector }));
