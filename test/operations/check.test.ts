@@ -180,10 +180,10 @@ describe('C11.4 check', () => {
   ])('says that a later release wrote %s, and a backup has it as it is', async (_, name, seal) => {
     const path = files(dataDir).find((path) => name.test(path))!;
     const bytes = Buffer.concat([readFileSync(join(dataDir, path)), Buffer.alloc(1)]);
-    bytes[8] = 9;
+    bytes[8] = 99;
     seal(bytes);
     writeFileSync(join(dataDir, path), bytes);
-    const err = expect.stringMatching(/format version 9.*use the release that wrote it, or a later one/);
+    const err = expect.stringMatching(/format version 99.*use the release that wrote it, or a later one/);
     expect(await kithdb('check', '--data-dir', dataDir)).toEqual({ code: 2, out: '', err });
     expect(await kithdb('repair', '--data-dir', dataDir)).toEqual({ code: 1, out: '', err });
     const backup = await kithdb('backup', '--data-dir', dataDir, '--to', `${dataDir}-backup`);
