@@ -49,6 +49,7 @@ COPY --from=build /image/ /
 WORKDIR /app
 COPY bin bin
 COPY LICENSE README.md THIRD-PARTY-NOTICES ./
+COPY crates/node/THIRD-PARTY-NOTICES native/
 # The user has no entry in /etc/passwd: nothing asks for its name, and Kubernetes' runAsNonRoot needs its number.
 USER 1000:1000
 # An image listens on every address, so it starts with authentication enabled. Without an access token

@@ -1,14 +1,13 @@
 /**
- * THIRD-PARTY-NOTICES: the crates that are linked into the engine, and the npm packages that the product loads, with the
- * texts of their licences. The same on every machine: it depends on the lock files alone.
+ * THIRD-PARTY-NOTICES: what others wrote of what the product contains or loads, with the texts of their licences. One file
+ * for each package: `kithdb` has that of the npm packages, an engine that of the crates that are linked into it. The same on
+ * every machine: they depend on the lock files alone.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { BuildError, output } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { platforms } from './platforms.mjs';
-
-export const NOTICES = join(root, 'THIRD-PARTY-NOTICES');
 
 /** The crates of this workspace that users get compiled: the addon, and the health check of the image. */
 const PROGRAMS = ['kithdb-node', 'kithdb-health'];
@@ -23,33 +22,49 @@ const RULE = '='.repeat(80);
  * @property {string} [folder] where its licence is; none where it brings none
  */
 
-const INTRODUCTION = `KithDB contains or loads the following software of others, under the licences below. KithDB itself is under the
-Apache License 2.0, see LICENSE. This file is made from the lock files by \`npm run notices\`. The source code of each crate is
-at https://crates.io/crates/NAME/VERSION, that of each package at https://www.npmjs.com/package/NAME/v/VERSION.`;
-
 /** Packages of development whose code the build puts into the console. What they need is there too. */
 const BUNDLED = ['preact', '@preact/signals', 'uplot'];
 
-const SECTIONS = [
-  ['Linked into the engine (Rust crates, and the standard library of Rust: MIT OR Apache-2.0)', linkedCrates],
-  ['Loaded by the server (npm packages)', () => packages((name) => !ofSqlite3().has(name))],
-  ['In the files of the web console (npm packages)', bundledPackages],
-  [
-    'With sqlite3, which the container image has and the npm package leaves to its user (npm packages)',
-    () => packages((name) => ofSqlite3().has(name)),
-  ],
+const FILES = [
+  {
+    path: join(root, 'THIRD-PARTY-NOTICES'),
+    introduction: `KithDB contains or loads the following npm packages of others, under the licences below. KithDB itself is under the
+Apache License 2.0, see LICENSE. The engine has a file of its own for the crates that are linked into it: in its package, and
+crates/node/THIRD-PARTY-NOTICES. This file is made from the lock file by \`npm run notices\`. The source code of each package
+is at https://www.npmjs.com/package/NAME/v/VERSION.`,
+    sections: [
+      ['Loaded by the server', () => packages((name) => !ofSqlite3().has(name))],
+      ['In the files of the web console', bundledPackages],
+      [
+        'With sqlite3, which the container image has and the npm package leaves to its user',
+        () => packages((name) => ofSqlite3().has(name)),
+      ],
+    ],
+  },
+  {
+    path: join(root, 'crates', 'node', 'THIRD-PARTY-NOTICES'),
+    introduction: `The engine of KithDB contains the following crates of others, under the licences below. KithDB itself is under the Apache
+License 2.0, see LICENSE. This file is made from the lock file by \`npm run notices\`. The source code of each crate is at
+https://crates.io/crates/NAME/VERSION.`,
+    sections: [
+      ['Linked into the engine, beside the standard library of Rust (MIT OR Apache-2.0)', linkedCrates],
+    ],
+  },
 ];
 
-/** @returns {Promise<string>} what the file must hold now */
+/** @returns {Promise<{path: string, text: string}[]>} the files, and what each must hold now */
 export async function notices() {
-  const lists = [];
-  const all = [];
-  for (const [title, read] of SECTIONS) {
-    const parts = (await read()).sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
-    lists.push(`${title}:\n\n${[...new Set(parts.map(line))].join('\n')}`);
-    all.push(...parts);
+  const files = [];
+  for (const { path, introduction, sections } of FILES) {
+    const [lists, all] = [[], []];
+    for (const [title, read] of sections) {
+      const parts = (await read()).sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
+      lists.push(`${title}:\n\n${[...new Set(parts.map(line))].join('\n')}`);
+      all.push(...parts);
+    }
+    files.push({ path, text: `${[introduction, ...lists, ...texts(all)].join('\n\n')}\n` });
   }
-  return `${[INTRODUCTION, ...lists, ...texts(all)].join(`\n\n`)}\n`;
+  return files;
 }
 
 function compare(a, b) {

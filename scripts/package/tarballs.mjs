@@ -89,7 +89,8 @@ function completeEngine(folder, platform) {
   delete manifest.engines;
   const description = `The engine of kithdb for ${platform.name}`;
   writeJson(path, { ...manifest, description, files: [...manifest.files, 'THIRD-PARTY-NOTICES'] });
-  for (const file of ['LICENSE', 'THIRD-PARTY-NOTICES']) copyFileSync(join(root, file), join(folder, file));
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  copyFileSync(join(root, 'crates', 'node', 'THIRD-PARTY-NOTICES'), join(folder, 'THIRD-PARTY-NOTICES'));
   writeFileSync(
     join(folder, 'README.md'),
     `# ${packageOf(platform)}\n\n${description}. It is installed with kithdb, and is of no use without it.\n`,

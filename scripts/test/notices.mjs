@@ -1,13 +1,17 @@
-/** THIRD-PARTY-NOTICES against the lock files. */
+/** Each THIRD-PARTY-NOTICES against the lock files. */
 import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { BuildError } from '../build/process.mjs';
-import { NOTICES, notices } from '../package/notices.mjs';
+import { root } from '../build/tree.mjs';
+import { notices } from '../package/notices.mjs';
 
 /** @throws {BuildError} when a dependency is not named, or no longer there */
 export async function requireNotices() {
-  const kept = existsSync(NOTICES) ? readFileSync(NOTICES, 'utf8') : '';
-  if (kept !== (await notices()))
-    throw new BuildError(
-      'THIRD-PARTY-NOTICES is not what the lock files say: run `npm run notices` and commit it.',
-    );
+  for (const { path, text } of await notices()) {
+    const kept = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    if (kept !== text)
+      throw new BuildError(
+        `${relative(root, path)} is not what the lock files say: run \`npm run notices\` and commit it.`,
+      );
+  }
 }
