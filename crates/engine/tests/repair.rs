@@ -268,7 +268,7 @@ fn a_repair_of_a_disk_that_refuses_a_read_changes_nothing_and_says_why() {
 fn what_another_release_wrote_is_neither_repaired_nor_called_damaged() {
     let (disk, _) = settled();
     let later = |bytes: &mut Vec<u8>| {
-        bytes[8] = 9;
+        bytes[8] = 99;
         bytes.push(0);
         let crc = crc32c::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
@@ -283,7 +283,7 @@ fn what_another_release_wrote_is_neither_repaired_nor_called_damaged() {
     assert!(refusal.starts_with(manifest) && refusal.contains("use the release that wrote it"), "{refusal}");
     // A changed version number alone is damage.
     let (disk, expected) = settled();
-    disk.decay(manifest, |bytes| bytes[8] = 9).expect("the file is there");
+    disk.decay(manifest, |bytes| bytes[8] = 99).expect("the file is there");
     let report = run_repair(&disk, false).expect("it can be repaired");
     assert!(report.repaired[0].losses.is_empty(), "{report:?}");
     assert_eq!(points(&open(&disk).expect("it opens"), "flat"), expected["flat"]);
