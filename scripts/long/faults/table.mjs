@@ -160,10 +160,10 @@ export const DETECTED_BY = {
     'engine::pool::tests::a_job_that_becomes_heavy_leaves_its_place_to_another_until_its_lane_is_full',
   ),
   TurnsNotLimited: unit(
-    'scheduling::turnstile::tests::one_that_is_given_up_waits_no_longer_and_takes_no_turn',
+    'scheduling::run_queue::tests::one_that_is_given_up_waits_no_longer_and_takes_no_turn',
   ),
   SlicesNotEnded: unit(
-    'scheduling::turnstile::tests::a_pause_is_due_at_the_end_of_a_slice_and_when_processors_are_wanted',
+    'scheduling::run_queue::tests::a_pause_is_due_at_the_end_of_a_slice_and_when_processors_are_wanted',
   ),
   ReadsNotYieldedTo: unit('scheduling::tests::background_threads_pause_while_reads_want_processors'),
   EveryWriteIsLight: heavyWrites('writes_are_classed_by_what_their_filters_may_cost'),
