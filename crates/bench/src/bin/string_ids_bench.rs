@@ -8,15 +8,15 @@
 //! `npm run bench:string-ids` runs it and adds the machine. Memory first: a collection of integers and one of strings of
 //! `length` bytes, of which all have the first `shared` in common, are filled one after the other, and measured by what the engine counts as points and by the anonymous memory
 //! of the process. Then a collection of UUIDs and one of strings are filled in turns, batch by batch, and `batch` random points
-//! are retrieved from each in turns: the ratio of a pair is the time of the strings by that of the UUIDs, and the median of all
-//! pairs counts. Times are from the bytes of a request to those of the answer.
+//! are retrieved from each in turns, in every other pair the strings first: the ratio of a pair is the time of the strings by
+//! that of the UUIDs, and the median of all pairs counts. Times are from the bytes of a request to those of the answer.
 
 use kithdb_bench::flags::Flags;
 use kithdb_bench::requests::{ask, send};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::storage::RealDisk;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,12 +83,12 @@ fn main() -> Fallible<()> {
     let [counted, held] = [0, 1].map(|at| texts[at] - integers[at]);
     println!("memory of a string beside an integer: {counted:.1} bytes counted, {held:.1} held");
     let (upserts, retrieves) = times(&folder, plan, [Kind::Uuids, strings])?;
-    println!("strings by UUIDs: upsert {upserts:.3}, retrieve {retrieves:.3}");
+    println!("strings by UUIDs: upsert {upserts}, retrieve {retrieves}");
     std::fs::remove_dir_all(&folder)?;
     if let Some(path) = json {
         let report = json!({
             "points": points, "length": length, "shared": shared, "dim": dim, "batch": batch, "rounds": plan.rounds,
-            "bytes_counted": counted, "bytes_held": held, "upsert_ratio": upserts, "retrieve_ratio": retrieves,
+            "bytes_counted": counted, "bytes_held": held, "upsert": upserts.json(), "retrieve": retrieves.json(),
         });
         std::fs::write(path, format!("{report:#}\n"))?;
     }
@@ -159,29 +159,60 @@ fn anonymous_bytes() -> Fallible<f64> {
     Ok(kibibytes * 1024.0)
 }
 
-/// The medians of the ratios of upserts and of retrieves: the second kind by the first.
-fn times(folder: &Path, plan: Plan, kinds: [Kind; 2]) -> Fallible<(f64, f64)> {
-    let [first, second] = [0, 1].map(|at| Filled::new(&folder.join(format!("times-{at}")), plan, kinds[at]));
-    let (first, second) = (first?, second?);
-    let mut upserts = Vec::new();
+/// Times of pairs, in milliseconds: of UUIDs and of strings.
+#[derive(Default)]
+struct Pairs(Vec<[f64; 2]>);
+
+impl Pairs {
+    /// Times one after the other what `timed` does for the UUIDs and for the strings, in another order each time.
+    fn add(&mut self, mut timed: impl FnMut(usize) -> Fallible<f64>) -> Fallible<()> {
+        let mut pair = [0.0; 2];
+        let first = self.0.len() % 2;
+        for at in [first, 1 - first] {
+            pair[at] = timed(at)?;
+        }
+        self.0.push(pair);
+        Ok(())
+    }
+
+    fn median(&self, of: impl Fn(&[f64; 2]) -> f64) -> f64 {
+        let mut all: Vec<f64> = self.0.iter().map(of).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all[all.len() / 2]
+    }
+
+    fn medians(&self) -> [f64; 3] {
+        [self.median(|[uuids, _]| *uuids), self.median(|[_, strings]| *strings), self.median(|[a, b]| b / a)]
+    }
+
+    fn json(&self) -> Value {
+        let [uuids, strings, ratio] = self.medians();
+        json!({"uuids_ms": uuids, "strings_ms": strings, "ratio": ratio})
+    }
+}
+
+impl std::fmt::Display for Pairs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [uuids, strings, ratio] = self.medians();
+        write!(f, "{strings:.3} / {uuids:.3} ms, {ratio:.3} of a pair")
+    }
+}
+
+/// Times of upserts and of retrieves.
+fn times(folder: &Path, plan: Plan, kinds: [Kind; 2]) -> Fallible<(Pairs, Pairs)> {
+    let filled = [0, 1].map(|at| Filled::new(&folder.join(format!("times-{at}")), plan, kinds[at]));
+    let [uuids, strings] = filled;
+    let filled = [uuids?, strings?];
+    let (mut upserts, mut retrieves) = (Pairs::default(), Pairs::default());
     for from in (0..plan.points).step_by(plan.batch as usize) {
         let points = from..plan.points.min(from + plan.batch);
-        let base = first.upsert(plan, points.clone())?;
-        upserts.push(second.upsert(plan, points)? / base);
+        upserts.add(|at| filled[at].upsert(plan, points.clone()))?;
     }
-    let mut retrieves = Vec::new();
     for round in 0..plan.rounds {
         let asked: Vec<u64> =
             (0..plan.batch).map(|at| scatter(round * plan.batch + at) % plan.points).collect();
-        let base = first.retrieve(&asked)?;
-        retrieves.push(second.retrieve(&asked)? / base);
+        retrieves.add(|at| filled[at].retrieve(&asked))?;
     }
-    first.engine.close();
-    second.engine.close();
-    Ok((median(upserts), median(retrieves)))
-}
-
-fn median(mut ratios: Vec<f64>) -> f64 {
-    ratios.sort_unstable_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    filled.iter().for_each(|one| one.engine.close());
+    Ok((upserts, retrieves))
 }

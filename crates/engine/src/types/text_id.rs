@@ -3,6 +3,7 @@
 use crate::allocator;
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The most bytes of a string that is an id.
@@ -14,10 +15,10 @@ const SHORT_LEN: usize = 30;
 ///
 /// Both forms fill the room that a [`PointId`](super::PointId) has anyway, so a string of up to 30 bytes takes no memory, and a
 /// longer one at most 24 bytes more than its length. Clones share what is not in place.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TextId(Form);
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 enum Form {
     /// At most [`SHORT_LEN`] bytes, and zeros behind them.
     Short { len: u8, bytes: [u8; SHORT_LEN] },
@@ -95,6 +96,16 @@ impl Ord for TextId {
     fn cmp(&self, other: &Self) -> Ordering {
         // The map from ids to points compares twenty times for each point: mostly one number.
         self.start().cmp(&other.start()).then_with(|| self.parts().cmp(&other.parts()))
+    }
+}
+
+impl Hash for TextId {
+    /// Of numbers rather than bytes, as far as it has them.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(self.start());
+        let (_, rest) = self.parts();
+        state.write(rest);
+        state.write_usize(rest.len());
     }
 }
 

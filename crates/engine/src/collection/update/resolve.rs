@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::state::{Point, State};
 use crate::types::{OpNumber, PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Resolves one update: names become fields, filters become ids, vectors are rounded and normalised.
 ///
@@ -199,15 +199,13 @@ fn upsert(
         place,
     )?;
     // The last of a repeated id wins; every point is checked all the same.
-    let mut last: HashMap<PointId, usize> = HashMap::with_capacity(points.len());
-    for (at, point) in points.iter().enumerate() {
-        last.insert(point.id.clone(), at);
-    }
-    let mut changes = Vec::with_capacity(last.len());
+    let last = last_of_their_ids(&points);
+    let mut changes = Vec::with_capacity(points.len());
     let mut skipped = Skipped::default();
-    for (at, PointInput { id, vectors, payload, .. }) in points.into_iter().enumerate() {
+    for ((at, point), is_last) in points.into_iter().enumerate().zip(last) {
+        let PointInput { id, vectors, payload, .. } = point;
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
-        if last[&id] != at {
+        if !is_last {
             continue;
         }
         let is_skipped = match state.point(&id) {
@@ -222,6 +220,14 @@ fn upsert(
         }
     }
     Ok(Resolved::new(changes, skipped))
+}
+
+/// For each point whether no later one has its id.
+fn last_of_their_ids(points: &[PointInput]) -> Vec<bool> {
+    let mut seen = HashSet::with_capacity(points.len());
+    let mut last: Vec<bool> = points.iter().rev().map(|point| seen.insert(&point.id)).collect();
+    last.reverse();
+    last
 }
 
 fn update_vectors(
