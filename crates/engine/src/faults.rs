@@ -356,8 +356,8 @@ planted_faults! {
     MissingNotLookedFor,
     /// The field has no model after the commit of a re-embedding.
     CommitForgetsModel,
-    /// The field of the new vectors stays when a re-embedding ends.
-    ShadowStays,
+    /// A re-embedding that is given up goes on.
+    AbortIgnored,
     // String ids.
     /// A string of digits is the id of the integer.
     DigitsAreIntegers,

@@ -338,7 +338,7 @@ export const DETECTED_BY = {
   CommitForgetsModel: reembedding(
     'a_field_is_embedded_anew_beside_its_old_vectors_and_a_commit_puts_the_new_ones_in_place_c19',
   ),
-  ShadowStays: reembedding('an_abort_leaves_nothing_that_a_client_sees_c19'),
+  AbortIgnored: reembedding('an_abort_leaves_nothing_that_a_client_sees_c19'),
   DigitsAreIntegers: stringIds(
     'rules::the_same_digits_are_another_point_as_a_string_and_a_uuid_is_answered_as_given_c21',
   ),

@@ -240,9 +240,7 @@ impl CollectionConfig {
     /// Takes out the re-embedding of a field, if there is one.
     pub(super) fn drop_reembedding(&mut self, name: &str) {
         if let Some(at) = self.reembeddings.iter().position(|one| *one.field == *name) {
-            if !PlantedFault::ShadowStays.is_on() {
-                self.vectors.remove(self.declared() + at);
-            }
+            self.vectors.remove(self.declared() + at);
             self.reembeddings.remove(at);
         }
     }

@@ -168,6 +168,7 @@ fn apply_reembedding(head: &mut Head, op: OpNumber, write: Write) -> Result<Vec<
         },
         Write::EndReembedding { name, ending } => {
             let config = match ending {
+                Ending::Abort if PlantedFault::AbortIgnored.is_on() => (*head.state.config).clone(),
                 Ending::Abort => head.state.config.without_reembedding(op, &name)?,
                 Ending::Commit { allow_missing } => {
                     if !allow_missing && !PlantedFault::MissingNotLookedFor.is_on() {
