@@ -88,7 +88,7 @@ impl ChunkPoint {
             }
         }
         if live {
-            if head.state.ids.insert(id.clone(), offset).is_some() {
+            if head.state.ids.insert(&id, offset, &head.state.points).is_some() {
                 // Deleting the id would leave the other point.
                 return Err(Undecodable);
             }

@@ -1,11 +1,10 @@
 //! What a collection holds in memory, by component.
 
 use super::Collection;
-use crate::payload::{FieldIndex, ordered_map_bytes};
+use crate::payload::FieldIndex;
 use crate::state::{AutoIndex, DeclaredIndex, Expiry, Point};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::types::{PointId, PointOffset};
 use std::time::{Duration, Instant};
 
 /// Bytes of a collection by component. Maps are not memory: the system keeps of them what it has room for.
@@ -136,7 +135,7 @@ impl Collection {
         }
         let points = view.state.points.len() as u64;
         report.points += points * size_of::<Point>() as u64;
-        report.points += ordered_map_bytes(view.state.ids.len(), size_of::<(PointId, PointOffset)>());
+        report.points += view.state.ids.memory_bytes();
         report.points += view.state.id_bytes;
         report.points += view.state.live.memory_bytes() + view.state.operations.memory_bytes();
         report.points += view.state.expiry.as_ref().map_or(0, Expiry::memory_bytes);

@@ -71,7 +71,7 @@ impl Writer {
             (None, None) => return,
             (None, Some(_)) => {
                 let blank = Point { payload: Payload::Empty, ..point.clone() };
-                self.state.add(PointId::Num(id), blank)
+                self.state.add(blank)
             }
             (Some(offset), None) => {
                 self.state.remove(&PointId::Num(id), offset);

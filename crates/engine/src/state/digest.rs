@@ -36,9 +36,9 @@ impl View {
                 ids.iter().for_each(|id| digest.add(id.to_string().as_bytes()));
             }
         }
-        for (id, &offset) in &self.state.ids {
+        for offset in self.state.taken_from(&PointId::Num(0)) {
             let point = self.state.at(offset);
-            match id {
+            match &point.id {
                 PointId::Num(number) => digest.add(&number.to_le_bytes()),
                 PointId::Uuid(uuid) => digest.add(&uuid.to_le_bytes()),
                 PointId::Text(text) => {

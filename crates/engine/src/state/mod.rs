@@ -11,6 +11,7 @@ mod edited_payloads;
 mod editing;
 mod expiry;
 mod head;
+mod ids;
 mod last_changes;
 mod point;
 mod scan_costs;
@@ -22,6 +23,7 @@ pub use declared_index::{DeclaredIndex, IndexDraft};
 pub use edited_payloads::EditedPayloads;
 pub use expiry::Expiry;
 pub use head::{Head, MOVED_BYTES};
+pub use ids::IdIndex;
 pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 pub use scan_costs::{ScanCosts, ScanMeter};
 pub use view::View;
@@ -34,7 +36,7 @@ use crate::point_set::PointSet;
 use crate::recent_operations::RecentOperations;
 use crate::scheduling::yield_to_reads;
 use crate::types::{OpNumber, PointId, PointOffset};
-use imbl::{OrdMap, Vector};
+use imbl::Vector;
 use last_changes::LastChanges;
 use std::sync::Arc;
 
@@ -45,7 +47,7 @@ pub struct State {
     /// Configuration in force.
     pub config: Arc<CollectionConfig>,
     /// Offset of each live id, in the order of scrolling.
-    pub ids: OrdMap<PointId, PointOffset>,
+    pub ids: IdIndex,
     /// Points by offset, tombstones included.
     pub points: Vector<Point>,
     /// Offsets of the live points.
@@ -84,7 +86,7 @@ impl State {
         let expiry = config.expire_at_key.clone().map(Expiry::new);
         State {
             config,
-            ids: OrdMap::new(),
+            ids: IdIndex::default(),
             points: Vector::new(),
             live: PointSet::new(),
             vacant: PointSet::new(),
@@ -109,8 +111,18 @@ impl State {
 
     /// The offset of the live point of that id.
     pub fn offset(&self, id: &PointId) -> Option<PointOffset> {
-        let offset = *self.ids.get(id)?;
+        let offset = self.taken(id)?;
         (!self.hides_points || self.live.contains(offset)).then_some(offset)
+    }
+
+    /// The offset of an id, also of a point that nobody finds ([`State::without`]).
+    pub fn taken(&self, id: &PointId) -> Option<PointOffset> {
+        self.ids.get(id, &self.points)
+    }
+
+    /// The offsets of the ids from one on, in the order of the ids.
+    pub fn taken_from(&self, id: &PointId) -> impl Iterator<Item = PointOffset> + '_ {
+        self.ids.from(id, &self.points)
     }
 
     /// The same state in which some points are not live, for reading only: nobody finds them, and their ids stay taken.
@@ -176,27 +188,21 @@ impl State {
 
     /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
     /// there.
-    pub fn add(&mut self, id: PointId, blank: Point) -> PointOffset {
-        let offset = match self.vacant.min() {
-            Some(offset) => {
-                self.vacant.remove(offset);
-                offset
-            }
-            None => {
-                let number = u32::try_from(self.points.len()).expect("fewer than 2^32 points");
-                self.id_bytes += blank.id.heap_bytes();
-                self.points.push_back(blank);
-                PointOffset::new(number)
-            }
-        };
-        self.ids.insert(id, offset);
+    pub fn add(&mut self, blank: Point) -> PointOffset {
+        let behind = || PointOffset::new(u32::try_from(self.points.len()).expect("fewer than 2^32 points"));
+        let offset = self.vacant.min().unwrap_or_else(behind);
+        self.ids.insert(&blank.id, offset, &self.points);
+        if !self.vacant.remove(offset) {
+            self.id_bytes += blank.id.heap_bytes();
+            self.points.push_back(blank);
+        }
         self.live.insert(offset);
         offset
     }
 
     /// Takes a point out. [`State::set`] is to leave a tombstone in its place. Readers of older views still have the point.
     pub fn remove(&mut self, id: &PointId, offset: PointOffset) {
-        self.ids.remove(id);
+        self.ids.remove(id, &self.points);
         self.live.remove(offset);
         self.vacant.insert(offset);
     }

@@ -10,8 +10,6 @@ use std::sync::Arc;
 const MAX_LEN: usize = 256;
 /// Bytes of a string that is kept in place.
 const SHORT_LEN: usize = 30;
-/// Bytes of a longer string that are kept in place.
-const START_LEN: usize = 15;
 
 /// A string that is the id of a point: 1 to 256 bytes of UTF-8, in byte order.
 ///
@@ -25,10 +23,13 @@ enum Form {
     /// At most [`SHORT_LEN`] bytes, and zeros behind them.
     Short { len: u8, bytes: [u8; SHORT_LEN] },
     /// More than that.
-    Long { start: [u8; START_LEN], rest: Arc<[u8]> },
+    Long { start: [u8; TextId::START_LEN], rest: Arc<[u8]> },
 }
 
 impl TextId {
+    /// Bytes of a longer string that are kept in place.
+    pub const START_LEN: usize = 15;
+
     /// The id of a string; `None` where it is empty or too long.
     pub fn new(text: &str) -> Option<TextId> {
         let text = text.as_bytes();
@@ -50,21 +51,21 @@ impl TextId {
         let bytes = match &self.0 {
             Form::Short { len, bytes } => &bytes[..usize::from(*len)],
             Form::Long { start, rest } => {
-                let len = START_LEN + rest.len();
-                buffer[..START_LEN].copy_from_slice(start);
-                buffer[START_LEN..len].copy_from_slice(rest);
+                let len = Self::START_LEN + rest.len();
+                buffer[..Self::START_LEN].copy_from_slice(start);
+                buffer[Self::START_LEN..len].copy_from_slice(rest);
                 &buffer[..len]
             }
         };
         read(std::str::from_utf8(bytes).expect("it was made of a string"))
     }
 
-    /// Its bytes, in two parts: the second is empty unless the first has [`START_LEN`] bytes.
+    /// Its bytes, in two parts: the second is empty unless the first has [`TextId::START_LEN`] bytes.
     pub fn parts(&self) -> (&[u8], &[u8]) {
         match &self.0 {
             Form::Short { len, bytes } => {
                 let bytes = &bytes[..usize::from(*len)];
-                bytes.split_at(bytes.len().min(START_LEN))
+                bytes.split_at(bytes.len().min(Self::START_LEN))
             }
             Form::Long { start, rest } => (start, rest),
         }
@@ -77,7 +78,7 @@ impl TextId {
             Form::Long { start, .. } => start,
         };
         let mut number = [0; 16];
-        number[..START_LEN].copy_from_slice(start);
+        number[..Self::START_LEN].copy_from_slice(start);
         u128::from_be_bytes(number)
     }
 

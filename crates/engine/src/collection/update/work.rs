@@ -27,7 +27,7 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
             }
             Some(ids) => {
                 let of_point =
-                    |id: &PointId| state.ids.get(id).map_or(0, |offset| look_work(state, *offset, work));
+                    |id: &PointId| state.taken(id).map_or(0, |offset| look_work(state, offset, work));
                 named += ids.into_iter().map(of_point).sum::<u64>();
             }
         }

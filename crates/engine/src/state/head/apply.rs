@@ -103,7 +103,7 @@ impl Head {
             None => {
                 let rows = Rows::none(usize::from(self.positions()));
                 let point = Point { id: id.clone(), version: op, live: true, payload: Payload::Empty, rows };
-                let offset = self.state.add(id.clone(), point.clone());
+                let offset = self.state.add(point.clone());
                 self.reindex(offset, None, Some(payload));
                 (offset, point)
             }

@@ -1,0 +1,229 @@
+//! Where the point of an id is: the offsets of all ids, in the order of scrolling.
+//!
+//! Integers and UUIDs are keys of ordered maps of fixed size. Strings are in the points alone; [`strings`] says how they are
+//! found. Nothing here is counted by reference for each id, so that a copy of a node, which is made for the first write into
+//! it after every view, copies bytes.
+
+mod strings;
+
+use super::Point;
+use crate::payload::ordered_map_bytes;
+use crate::types::{PointId, PointOffset};
+use imbl::ordmap::RangedIter;
+use imbl::shared_ptr::DefaultSharedPtr;
+use imbl::{OrdMap, Vector};
+use strings::Strings;
+
+/// An entry of a map in order.
+type Range<'a, K, V> = RangedIter<'a, K, V, DefaultSharedPtr>;
+
+/// The key of an integer. Packed: an entry with its offset takes 12 bytes, not 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(packed(4))]
+struct Integer(u64);
+
+/// The key of a UUID. Packed: an entry with its offset takes 20 bytes, not 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(packed(4))]
+struct Uuid(u128);
+
+/// The offsets of ids. A clone costs a few reference counts and never changes.
+///
+/// `points` is the table of points by offset. For each string that is entered it has the point.
+#[derive(Clone, Default)]
+pub struct IdIndex {
+    integers: OrdMap<Integer, PointOffset>,
+    uuids: OrdMap<Uuid, PointOffset>,
+    strings: Strings,
+}
+
+impl IdIndex {
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        self.integers.len() + self.uuids.len() + self.strings.len()
+    }
+
+    /// The offset of an id.
+    pub fn get(&self, id: &PointId, points: &Vector<Point>) -> Option<PointOffset> {
+        match id {
+            PointId::Num(number) => self.integers.get(&Integer(*number)).copied(),
+            PointId::Uuid(uuid) => self.uuids.get(&Uuid(*uuid)).copied(),
+            PointId::Text(text) => self.strings.get(text, points),
+        }
+    }
+
+    /// Enters an id. The table of points may have its point later. Returns the offset that it had before.
+    pub fn insert(
+        &mut self,
+        id: &PointId,
+        offset: PointOffset,
+        points: &Vector<Point>,
+    ) -> Option<PointOffset> {
+        match id {
+            PointId::Num(number) => self.integers.insert(Integer(*number), offset),
+            PointId::Uuid(uuid) => self.uuids.insert(Uuid(*uuid), offset),
+            PointId::Text(text) => self.strings.insert(text, offset, points),
+        }
+    }
+
+    /// Takes an id out. The table of points still has its point. Returns its offset.
+    pub fn remove(&mut self, id: &PointId, points: &Vector<Point>) -> Option<PointOffset> {
+        match id {
+            PointId::Num(number) => self.integers.remove(&Integer(*number)),
+            PointId::Uuid(uuid) => self.uuids.remove(&Uuid(*uuid)),
+            PointId::Text(text) => self.strings.remove(text, points),
+        }
+    }
+
+    /// The offsets of the ids from one on, in the order of the ids.
+    pub fn from<'a>(
+        &'a self,
+        id: &PointId,
+        points: &'a Vector<Point>,
+    ) -> impl Iterator<Item = PointOffset> + 'a {
+        let (integers, uuids, strings) = match id {
+            PointId::Num(number) => (
+                Some(self.integers.range(Integer(*number)..)),
+                Some(self.uuids.range(Uuid(0)..)),
+                self.strings.iter(),
+            ),
+            PointId::Uuid(uuid) => (None, Some(self.uuids.range(Uuid(*uuid)..)), self.strings.iter()),
+            PointId::Text(text) => (None, None, self.strings.from(text, points)),
+        };
+        let integers = integers.into_iter().flatten().map(|(_, offset)| *offset);
+        integers.chain(uuids.into_iter().flatten().map(|(_, offset)| *offset)).chain(strings)
+    }
+
+    /// Estimated bytes. Memory that views share counts in each.
+    pub fn memory_bytes(&self) -> u64 {
+        ordered_map_bytes(self.integers.len(), size_of::<(Integer, PointOffset)>())
+            + ordered_map_bytes(self.uuids.len(), size_of::<(Uuid, PointOffset)>())
+            + self.strings.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NO_ROW, Payload, Rows};
+    use super::*;
+    use crate::types::{IdKind, OpNumber};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// A table of points and its index, and the model of it.
+    #[derive(Clone, Default)]
+    struct Tables {
+        points: Vector<Point>,
+        index: IdIndex,
+        model: BTreeMap<PointId, PointOffset>,
+        vacant: Vec<PointOffset>,
+    }
+
+    impl Tables {
+        fn put(&mut self, id: PointId) {
+            if self.model.contains_key(&id) {
+                return;
+            }
+            let point = Point {
+                id: id.clone(),
+                version: OpNumber::new(1),
+                live: true,
+                payload: Payload::Empty,
+                rows: Rows::One(NO_ROW),
+            };
+            // As the state does: the id first, then the point in the place of a tombstone or behind all others.
+            let offset = self.vacant.pop().unwrap_or(PointOffset::new(self.points.len() as u32));
+            assert_eq!(self.index.insert(&id, offset, &self.points), None);
+            if offset.index() == self.points.len() {
+                self.points.push_back(point);
+            } else {
+                self.points.set(offset.index(), point);
+            }
+            self.model.insert(id, offset);
+        }
+
+        fn delete(&mut self, id: &PointId) {
+            let removed = self.index.remove(id, &self.points);
+            assert_eq!(removed, self.model.remove(id));
+            self.vacant.extend(removed);
+        }
+
+        fn check(&self, asked: &[PointId]) {
+            assert_eq!(self.index.len(), self.model.len());
+            for id in asked {
+                assert_eq!(self.index.get(id, &self.points), self.model.get(id).copied(), "{id}");
+                let from: Vec<_> = self.index.from(id, &self.points).collect();
+                let expected: Vec<_> = self.model.range(id..).map(|(_, offset)| *offset).collect();
+                assert_eq!(from, expected, "from {id}");
+            }
+            let all: Vec<_> = self.index.from(&PointId::Num(0), &self.points).collect();
+            assert_eq!(all, self.model.values().copied().collect::<Vec<_>>());
+        }
+    }
+
+    fn text(text: &str) -> PointId {
+        PointId::of_string(text, IdKind::String).unwrap()
+    }
+
+    /// Ids of all kinds; strings that begin alike for a part of their length, with bytes that are in the padding too.
+    fn ids() -> impl Strategy<Value = PointId> {
+        let strings = (0usize..50, "[a\u{0}]{1,3}", 0usize..40).prop_map(|(alike, middle, behind)| {
+            text(&format!("{}{middle}{}", "p".repeat(alike), "s".repeat(behind)))
+        });
+        prop_oneof![
+            1 => (0u64..40).prop_map(PointId::Num),
+            1 => (0u128..40).prop_map(|low| PointId::Uuid((low << 64) | low)),
+            8 => strings,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map_in_the_order_of_ids_c21(
+            steps in proptest::collection::vec((ids(), proptest::bool::weighted(0.7)), 1..400),
+        ) {
+            let mut tables = Tables::default();
+            let mut before = None;
+            for (at, (id, puts)) in steps.iter().enumerate() {
+                if at == steps.len() / 2 {
+                    before = Some(tables.clone());
+                }
+                if *puts {
+                    tables.put(id.clone());
+                } else {
+                    tables.delete(id);
+                }
+            }
+            let asked: Vec<PointId> = steps.into_iter().map(|(id, _)| id).collect();
+            tables.check(&asked);
+            if let Some(before) = before {
+                before.check(&asked);
+            }
+        }
+    }
+
+    #[test]
+    fn many_strings_that_differ_late_are_found_and_leave_nothing_c21() {
+        for alike in [0, 14, 15, 16, 29, 30, 31, 45, 240] {
+            let mut tables = Tables::default();
+            let ids: Vec<PointId> =
+                (0..2_000).map(|number| text(&format!("{}{number:05}", "p".repeat(alike)))).collect();
+            for id in &ids {
+                tables.put(id.clone());
+            }
+            tables.check(&ids[..50]);
+            for id in &ids[1..] {
+                tables.delete(id);
+            }
+            tables.check(&ids[..50]);
+            tables.delete(&ids[0]);
+            assert_eq!((tables.index.len(), tables.index.memory_bytes()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn entries_have_no_padding() {
+        assert_eq!(size_of::<(Integer, PointOffset)>(), 12);
+        assert_eq!(size_of::<(Uuid, PointOffset)>(), 20);
+    }
+}

@@ -1,0 +1,294 @@
+//! Strings that are ids (C21), by parts of fifteen bytes.
+//!
+//! A layer is an ordered map whose keys are one part of strings, so a comparison is one of two numbers. Most strings differ in
+//! their first part, and their entry has the offset of the point, which has the string. Where several strings have a part in
+//! common and go on behind it, the entry leads to a group: a list of them in their order while they are few, then a layer by
+//! their next parts. This is the trie of Masstree (Mao, Kohler, Morris: "Cache craftiness for fast multicore key-value storage",
+//! EuroSys 2012) with lists at its ends, because a layer of two strings would take a node of a map.
+
+use super::super::Point;
+use super::Range;
+use crate::payload::ordered_map_bytes;
+use crate::types::{PointId, PointOffset, TextId};
+use imbl::{OrdMap, Vector};
+use std::iter::Peekable;
+use std::ops::Bound;
+use std::slice;
+use std::sync::Arc;
+
+/// More strings of a group than this are in a layer. Strings of a list are compared as a whole, each at another place.
+const MOST_LISTED: usize = 32;
+
+/// Fifteen bytes of strings, zeros behind them where a string ends, and how many they are.
+///
+/// Packed: an entry with its offset takes 20 bytes, not 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(packed(4))]
+struct Part(u128);
+
+impl Part {
+    /// In place of the number of bytes, where the string goes on behind them. So it comes after all strings that end here.
+    const GOES_ON: u8 = TextId::START_LEN as u8 + 1;
+
+    /// That of a string in a layer, 0 for the first.
+    fn new(text: &TextId, layer: usize) -> Part {
+        let (start, rest) = text.parts();
+        let (bytes, behind) = match layer.checked_sub(1) {
+            None => (start, rest),
+            Some(at) => {
+                let left = rest.get(at * TextId::START_LEN..).unwrap_or_default();
+                left.split_at(left.len().min(TextId::START_LEN))
+            }
+        };
+        let mut number = [0; 16];
+        number[..bytes.len()].copy_from_slice(bytes);
+        number[TextId::START_LEN] = if behind.is_empty() { bytes.len() as u8 } else { Part::GOES_ON };
+        Part(u128::from_be_bytes(number))
+    }
+
+    fn goes_on(self) -> bool {
+        self.0 as u8 == Part::GOES_ON
+    }
+}
+
+/// The offsets of strings.
+#[derive(Clone, Default)]
+pub(super) struct Strings {
+    first: Layer,
+    len: usize,
+}
+
+/// Strings that are alike in the parts of the layers before.
+#[derive(Clone, Default)]
+struct Layer {
+    /// By their part, where no other string has it and goes on.
+    single: OrdMap<Part, PointOffset>,
+    /// At least two strings that go on behind a part.
+    groups: OrdMap<Part, Arc<Group>>,
+}
+
+#[derive(Clone)]
+enum Group {
+    /// In the order of the strings.
+    List(Vec<PointOffset>),
+    Layer(Layer),
+}
+
+/// The string of an offset that is entered.
+fn text_at(points: &Vector<Point>, offset: PointOffset) -> &TextId {
+    match &points[offset.index()].id {
+        PointId::Text(text) => text,
+        PointId::Num(_) | PointId::Uuid(_) => unreachable!("its point has the string that was entered"),
+    }
+}
+
+impl Strings {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, text: &TextId, points: &Vector<Point>) -> Option<PointOffset> {
+        let (mut layer, mut at) = (&self.first, 0);
+        loop {
+            let part = Part::new(text, at);
+            if let Some(&offset) = layer.single.get(&part) {
+                return (!part.goes_on() || text_at(points, offset) == text).then_some(offset);
+            }
+            match &**layer.groups.get(&part)? {
+                Group::List(list) => return found_in(list, text, points).ok().map(|at| list[at]),
+                Group::Layer(next) => (layer, at) = (next, at + 1),
+            }
+        }
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        text: &TextId,
+        offset: PointOffset,
+        points: &Vector<Point>,
+    ) -> Option<PointOffset> {
+        let before = self.first.insert((text, offset), 0, points);
+        self.len += usize::from(before.is_none());
+        before
+    }
+
+    pub(super) fn remove(&mut self, text: &TextId, points: &Vector<Point>) -> Option<PointOffset> {
+        let removed = self.first.remove(text, 0, points);
+        self.len -= usize::from(removed.is_some());
+        removed
+    }
+
+    /// All of them, in their order.
+    pub(super) fn iter(&self) -> Iter<'_> {
+        Iter { steps: vec![self.first.range(Bound::Unbounded)] }
+    }
+
+    /// Those from a string on, in their order.
+    pub(super) fn from<'a>(&'a self, text: &TextId, points: &'a Vector<Point>) -> Iter<'a> {
+        let mut steps = Vec::new();
+        let (mut layer, mut at) = (&self.first, 0);
+        loop {
+            let part = Part::new(text, at);
+            let Some(group) = layer.groups.get(&part) else {
+                let is_before = |offset: &PointOffset| text_at(points, *offset) < text;
+                let excludes = part.goes_on() && layer.single.get(&part).is_some_and(is_before);
+                let start = if excludes { Bound::Excluded(part) } else { Bound::Included(part) };
+                steps.push(layer.range(start));
+                return Iter { steps };
+            };
+            steps.push(layer.range(Bound::Excluded(part)));
+            match &**group {
+                Group::List(list) => {
+                    let start = found_in(list, text, points).unwrap_or_else(|place| place);
+                    steps.push(Step::List(list[start..].iter()));
+                    return Iter { steps };
+                }
+                Group::Layer(next) => (layer, at) = (next, at + 1),
+            }
+        }
+    }
+
+    /// Estimated bytes: as if each had an entry of its own. An entry and a short list of a group take about as much, a long
+    /// list less.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        ordered_map_bytes(self.len, size_of::<(Part, PointOffset)>())
+    }
+}
+
+impl Layer {
+    fn insert(
+        &mut self,
+        (text, offset): (&TextId, PointOffset),
+        at: usize,
+        points: &Vector<Point>,
+    ) -> Option<PointOffset> {
+        let part = Part::new(text, at);
+        if let Some(group) = self.groups.get_mut(&part) {
+            return Arc::make_mut(group).insert((text, offset), at + 1, points);
+        }
+        let before = self.single.insert(part, offset)?;
+        if !part.goes_on() || text_at(points, before) == text {
+            return Some(before);
+        }
+        self.single.remove(&part);
+        let pair = if text_at(points, before) < text { [before, offset] } else { [offset, before] };
+        self.groups.insert(part, Arc::new(Group::List(pair.into())));
+        None
+    }
+
+    fn remove(&mut self, text: &TextId, at: usize, points: &Vector<Point>) -> Option<PointOffset> {
+        let part = Part::new(text, at);
+        if let Some(&offset) = self.single.get(&part) {
+            let is_it = !part.goes_on() || text_at(points, offset) == text;
+            return if is_it { self.single.remove(&part) } else { None };
+        }
+        let group = Arc::make_mut(self.groups.get_mut(&part)?);
+        let removed = group.remove(text, at + 1, points)?;
+        if let Some(last) = group.last() {
+            self.groups.remove(&part);
+            self.single.insert(part, last);
+        }
+        Some(removed)
+    }
+
+    fn range(&self, start: Bound<Part>) -> Step<'_> {
+        let range = (start, Bound::Unbounded);
+        Step::Layer {
+            single: self.single.range(range).peekable(),
+            groups: self.groups.range(range).peekable(),
+        }
+    }
+}
+
+impl Group {
+    fn insert(
+        &mut self,
+        (text, offset): (&TextId, PointOffset),
+        at: usize,
+        points: &Vector<Point>,
+    ) -> Option<PointOffset> {
+        let listed = match self {
+            Group::Layer(layer) => return layer.insert((text, offset), at, points),
+            Group::List(list) => match found_in(list, text, points) {
+                Ok(place) => return Some(std::mem::replace(&mut list[place], offset)),
+                Err(place) if list.len() < MOST_LISTED => {
+                    list.insert(place, offset);
+                    return None;
+                }
+                Err(_) => std::mem::take(list),
+            },
+        };
+        let mut layer = Layer::default();
+        for listed in listed {
+            layer.insert((text_at(points, listed), listed), at, points);
+        }
+        layer.insert((text, offset), at, points);
+        *self = Group::Layer(layer);
+        None
+    }
+
+    fn remove(&mut self, text: &TextId, at: usize, points: &Vector<Point>) -> Option<PointOffset> {
+        match self {
+            Group::List(list) => found_in(list, text, points).ok().map(|place| list.remove(place)),
+            Group::Layer(layer) => layer.remove(text, at, points),
+        }
+    }
+
+    /// The only string that is left.
+    fn last(&self) -> Option<PointOffset> {
+        match self {
+            Group::List(list) if list.len() == 1 => list.first().copied(),
+            Group::Layer(layer) if layer.groups.is_empty() && layer.single.len() == 1 => {
+                layer.single.get_min().map(|(_, offset)| *offset)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The place of a string in a list, or the one where it belongs.
+fn found_in(list: &[PointOffset], text: &TextId, points: &Vector<Point>) -> Result<usize, usize> {
+    list.binary_search_by(|offset| text_at(points, *offset).cmp(text))
+}
+
+/// Offsets in the order of their strings.
+pub(super) struct Iter<'a> {
+    /// The layer that it is in, behind those that it goes back to.
+    steps: Vec<Step<'a>>,
+}
+
+enum Step<'a> {
+    Layer { single: Peekable<Range<'a, Part, PointOffset>>, groups: Peekable<Range<'a, Part, Arc<Group>>> },
+    List(slice::Iter<'a, PointOffset>),
+}
+
+impl Iterator for Iter<'_> {
+    type Item = PointOffset;
+
+    fn next(&mut self) -> Option<PointOffset> {
+        loop {
+            let inner = match self.steps.last_mut()? {
+                Step::List(list) => match list.next() {
+                    Some(offset) => return Some(*offset),
+                    None => None,
+                },
+                Step::Layer { single, groups } => {
+                    let group = groups.peek().map(|(part, _)| **part);
+                    if let Some((_, offset)) =
+                        single.next_if(|(part, _)| group.is_none_or(|group| **part < group))
+                    {
+                        return Some(*offset);
+                    }
+                    groups.next().map(|(_, group)| match &**group {
+                        Group::List(list) => Step::List(list.iter()),
+                        Group::Layer(layer) => layer.range(Bound::Unbounded),
+                    })
+                }
+            };
+            match inner {
+                Some(step) => self.steps.push(step),
+                None => drop(self.steps.pop()),
+            }
+        }
+    }
+}
