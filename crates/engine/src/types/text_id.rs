@@ -1,7 +1,6 @@
 //! Strings that are ids of points (C21).
 
 use crate::allocator;
-use crate::faults::PlantedFault;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -95,9 +94,7 @@ impl Ord for TextId {
     /// By bytes.
     fn cmp(&self, other: &Self) -> Ordering {
         // The map from ids to points compares twenty times for each point: mostly one number.
-        let ends_at_start = PlantedFault::EqualStartsAreEqual.is_on();
-        let by_rest = || if ends_at_start { Ordering::Equal } else { self.parts().cmp(&other.parts()) };
-        self.start().cmp(&other.start()).then_with(by_rest)
+        self.start().cmp(&other.start()).then_with(|| self.parts().cmp(&other.parts()))
     }
 }
 
