@@ -1,7 +1,7 @@
 /** The faults that `npm run test:long -- faults` plants: code, table and page agree, and the product has none. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { BuildError } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { recordedFaults } from '../long/faults/page.mjs';
@@ -55,14 +55,31 @@ function withoutPlace() {
 }
 
 function withoutTest() {
-  const exists = (test) => {
-    if (test.kind === 'jest') return readFileSync(join(root, test.file), 'utf8').includes(test.name);
-    const folder = test.program === 'lib' ? join(engine, 'src') : join(engine, 'tests');
-    const path = test.name.split('::');
-    return textsIn(folder, '.rs').some((text) => text.includes(`fn ${path.at(-1)}(`));
-  };
+  const modules = [...modulesIn('src', ['lib']), ...modulesIn('tests', [])];
+  const exists = (test) =>
+    test.kind === 'jest'
+      ? readFileSync(join(root, test.file), 'utf8').includes(test.name)
+      : modules.some((module) => hasTest(module, [test.program, ...test.name.split('::')]));
   const missing = Object.entries(DETECTED_BY).filter(([, test]) => !exists(test));
   return missing.map(([fault, { name }]) => `${fault}: there is no test '${name}'`);
+}
+
+/** The Rust files of a folder of the engine: which module each is, below `top`, and its text. */
+function modulesIn(folder, top) {
+  return sourcesIn(join(engine, folder), '.rs').map(({ name, text }) => {
+    const path = name.replace(/\.rs$/, '').split(sep);
+    return { path: [...top, ...path.filter((part) => !['lib', 'main', 'mod'].includes(part))], text };
+  });
+}
+
+/** Whether a file has the test of that path: it is the module, or has the rest of the modules in it. */
+function hasTest({ path, text }, test) {
+  const inFile = test.slice(path.length, -1);
+  return (
+    path.every((part, at) => test[at] === part) &&
+    inFile.every((part) => text.includes(`mod ${part} {`)) &&
+    text.includes(`fn ${test.at(-1)}(`)
+  );
 }
 
 /** The variable that plants them is in the addon of the tests, and in nothing that is shipped. */
@@ -81,8 +98,11 @@ function inProduct() {
   ];
 }
 
+/** The contents of the files below a folder whose names end so. */
+const textsIn = (folder, suffix) => sourcesIn(folder, suffix).map(({ text }) => text);
+
 /** The files below a folder whose names end so. */
-function textsIn(folder, suffix) {
+function sourcesIn(folder, suffix) {
   const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(suffix));
-  return names.map((name) => readFileSync(join(folder, name), 'latin1'));
+  return names.map((name) => ({ name, text: readFileSync(join(folder, name), 'latin1') }));
 }

@@ -209,6 +209,18 @@ const TYPESCRIPT_FAULTS = {
     find: 'services.audit?.(',
     replace: 'void (',
   },
+  BatchesNotHalved: {
+    what: 'After a failure of the model as many texts are sent again as before.',
+    file: 'src/models/reembedder.ts',
+    find: 'Math.max(1, most >> 1)',
+    replace: 'most',
+  },
+  RateNotKept: {
+    what: 'A re-embedding does not wait for what its rate says.',
+    file: 'src/models/reembedder.ts',
+    find: 'if (next.rate !== undefined) {',
+    replace: 'if (next.rate === 0) {',
+  },
 };
 
 const planted = TYPESCRIPT_FAULTS[process.env.PLANTED_FAULT ?? ''];

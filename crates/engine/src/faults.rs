@@ -343,6 +343,41 @@ planted_faults! {
     WriteLeavesToken,
     /// The info of a collection counts points for a token with a filter.
     InfoCountsOutsideToken,
+    // Re-embeddings.
+    /// A new vector stays with its point when the text of that becomes another.
+    NewVectorOfOldText,
+    /// The new vector of a text is taken although the text of its point is another one by now.
+    StaleVectorsTaken,
+    /// New vectors are taken that belong to an earlier re-embedding of the field.
+    BegunNotCompared,
+    /// New vectors are not in the log.
+    NewVectorsNotLogged,
+    /// A re-embedding is committed although points have no new vector.
+    MissingNotLookedFor,
+    /// The field has no model after the commit of a re-embedding.
+    CommitForgetsModel,
+    /// A re-embedding that is given up goes on.
+    AbortIgnored,
+    // String ids.
+    /// A string of digits is the id of the integer.
+    DigitsAreIntegers,
+    /// Strings whose first 15 bytes are the same are one id.
+    EqualStartsAreEqual,
+    /// The log and checkpoints have the first 15 bytes of a string id alone.
+    LongIdsCut,
+    /// A UUID in the filter of a token is no id of collections without string ids.
+    TokenNamesStringsOnly,
+    /// The manifest of a collection with string ids has the version that earlier releases read.
+    StringIdsUnannounced,
+    // Arrow streams.
+    /// A null among the ids is the id 0.
+    NullIdIsZero,
+    /// There is no limit to the points of an Arrow stream.
+    ArrowPointsNotLimited,
+    /// There is no limit to the bytes that the points of an Arrow stream take.
+    ArrowBytesNotLimited,
+    /// The points of an Arrow stream are those of its first batch.
+    LaterBatchesLeftOut,
 }
 
 impl PlantedFault {

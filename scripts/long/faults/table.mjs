@@ -33,6 +33,8 @@ const [graphs, supervision, engine, clones, names, expiry, cursors, token] = [
   'token_limits',
 ].map(program);
 const heavyWrites = program('heavy_writes');
+const [reembedding, stringIds] = ['reembedding', 'string_ids'].map(program);
+const arrow = (name) => unit(`api::tests::arrow::${name}`);
 const query = (name) => unit(`query::tests::${name}`);
 const order = jest('disk/order');
 const [storeChange, storeDamage, catalog, tokens, admin] = [
@@ -324,6 +326,36 @@ export const DETECTED_BY = {
   ),
   MisspeltLimitTaken: tokens('C15 refuses a limit that is misspelt, and makes no token without it'),
   OrdersNotAudited: jest('http/audit-log')('has what commands on the machine asked the control socket for'),
+  NewVectorOfOldText: reembedding(
+    'vectors_of_a_text_that_was_written_over_are_dropped_and_versions_stay_c19',
+  ),
+  StaleVectorsTaken: reembedding('vectors_of_a_text_that_was_written_over_are_dropped_and_versions_stay_c19'),
+  BegunNotCompared: reembedding('vectors_of_an_earlier_re_embedding_are_refused_by_the_next_one_c19'),
+  NewVectorsNotLogged: reembedding('new_vectors_are_there_after_a_power_cut_without_a_checkpoint_c19'),
+  MissingNotLookedFor: reembedding(
+    'points_without_a_text_keep_a_commit_from_happening_unless_that_is_allowed_c19',
+  ),
+  CommitForgetsModel: reembedding(
+    'a_field_is_embedded_anew_beside_its_old_vectors_and_a_commit_puts_the_new_ones_in_place_c19',
+  ),
+  AbortIgnored: reembedding('an_abort_leaves_nothing_that_a_client_sees_c19'),
+  DigitsAreIntegers: stringIds(
+    'rules::the_same_digits_are_another_point_as_a_string_and_a_uuid_is_answered_as_given_c21',
+  ),
+  EqualStartsAreEqual: stringIds('random::random_operations_leave_what_a_simple_model_has_c21'),
+  LongIdsCut: stringIds('files::a_snapshot_and_a_release_of_the_files_keep_the_ids_c21'),
+  TokenNamesStringsOnly: stringIds('rules::the_filter_of_a_token_names_ids_of_any_collection_c21'),
+  StringIdsUnannounced: stringIds(
+    'files::only_files_with_string_ids_have_the_version_that_earlier_releases_refuse_c21',
+  ),
+  NullIdIsZero: arrow('ids_are_integers_texts_or_bytes_c2_1_c5_13'),
+  ArrowPointsNotLimited: arrow('limits_hold_for_streams_c2_7_c5_13'),
+  ArrowBytesNotLimited: arrow('what_a_stream_becomes_is_bounded_and_charged_c2_7_c5_13'),
+  LaterBatchesLeftOut: arrow('a_row_is_a_point_c5_13'),
+  BatchesNotHalved: jest('models/reembedder')(
+    'C19 one text that the model refuses is found by halves, and the others are embedded',
+  ),
+  RateNotKept: jest('models/reembedder')('C19 a field with a rate waits while another one goes on'),
 };
 
 const HARNESS = { NotHurried: 'The servers of the kill tests work in the background as those of users do.' };

@@ -2,6 +2,7 @@
 
 use super::{Change, FieldVector, PayloadEdit, Skipped};
 use crate::allocator::make_room;
+use crate::faults::PlantedFault;
 use crate::payload::JsonPath;
 use crate::types::{OpNumber, PointId};
 use crate::vectors::{MultiVector, SparseVector, VectorValue};
@@ -137,6 +138,7 @@ pub(crate) fn put_id(out: &mut Vec<u8>, id: &PointId) {
         }
         PointId::Text(text) => {
             let (start, rest) = text.parts();
+            let rest = PlantedFault::LongIdsCut.forgets(rest);
             out.push(2);
             out.extend_from_slice(&((start.len() + rest.len()) as u16).to_le_bytes());
             out.extend_from_slice(start);

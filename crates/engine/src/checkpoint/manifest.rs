@@ -97,7 +97,9 @@ impl Manifest {
         match self.collection {
             None => WITHOUT_COLLECTION,
             Some(_) if self.has_reembeddings() => VERSION,
-            Some(_) if self.has_string_ids() => WITH_STRING_IDS,
+            Some(_) if self.has_string_ids() && !PlantedFault::StringIdsUnannounced.is_on() => {
+                WITH_STRING_IDS
+            }
             Some(_) if self.has_other_fields() => WITH_OTHER_FIELDS,
             Some(_) if self.has_skipped() => WITH_SKIPPED,
             Some(_) if !self.writers.is_empty() => FILES_OF_OTHERS,

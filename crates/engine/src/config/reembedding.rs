@@ -8,6 +8,7 @@ use super::fields::ObjectWriter;
 use super::{CollectionConfig, FieldModel, VectorParams, fields, write_path};
 use crate::embedding::MAX_TEXT_BYTES;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::json::{Kind, Reader, write_string, write_u64};
 use crate::payload::{Document, JsonPath, JsonStr, Value};
 use crate::types::OpNumber;
@@ -217,7 +218,8 @@ impl CollectionConfig {
         let (_, params) = &self.vectors[self.shadow_of(ended)];
         let mut config = self.without_reembedding(op, name)?;
         if let Some(at) = config.field_index(name) {
-            config.vectors[at].1 = params.clone();
+            let model = PlantedFault::CommitForgetsModel.forgets(params.model.clone());
+            config.vectors[at].1 = VectorParams { model, ..params.clone() };
         }
         config.layout.add(name, ended.begun);
         Ok(config)

@@ -4,6 +4,7 @@ use super::Clause;
 use super::matching::{Keyword, KeywordList, Match};
 use super::text::TextQuery;
 use crate::error::Error;
+use crate::faults::PlantedFault;
 use crate::json::{Kind, Reader};
 use crate::payload::{GeoPoint, GeoShape, Interval, JsonPath, TextMatch, parse_datetime};
 use crate::types::{IdKind, PointId};
@@ -31,7 +32,7 @@ pub(super) fn point_id(r: &mut Reader<'_>, ids: &mut Vec<PointId>) -> Result<()>
         Kind::String => {
             let text = r.string()?;
             ids.extend(PointId::of_string(&text, kind));
-            if r.ids.are_of_any {
+            if r.ids.are_of_any && !PlantedFault::TokenNamesStringsOnly.is_on() {
                 ids.extend(PointId::of_string(&text, IdKind::Default));
             }
             text

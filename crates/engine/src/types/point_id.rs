@@ -1,6 +1,7 @@
 //! Ids of points.
 
 use super::TextId;
+use crate::faults::PlantedFault;
 use std::fmt;
 
 /// Which ids the points of a collection have: its `ids` (C21).
@@ -75,6 +76,9 @@ impl PointId {
     pub fn of_string(text: &str, kind: IdKind) -> Option<PointId> {
         match kind {
             IdKind::Default => Self::parse_uuid(text).map(PointId::Uuid),
+            IdKind::String if PlantedFault::DigitsAreIntegers.is_on() && text.parse::<u64>().is_ok() => {
+                text.parse().ok().map(PointId::Num)
+            }
             IdKind::String => TextId::new(text).map(PointId::Text),
         }
     }

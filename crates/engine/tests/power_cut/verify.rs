@@ -125,7 +125,11 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
         PointId::Uuid(uuid) => (uuid & 0xffff_ffff_ffff) as u64,
         PointId::Text(text) => text.with_str(|text| read_id(&json!(text))),
     };
-    for id in view.state.ids.keys() {
+    let ids = || {
+        let offsets = view.state.taken_from(&PointId::Num(0));
+        offsets.map(|offset| (&view.state.at(offset).id, offset))
+    };
+    for (id, _) in ids() {
         match id {
             PointId::Num(_) => {}
             PointId::Uuid(uuid) => assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent"),
@@ -135,8 +139,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
             }
         }
     }
-    let found: BTreeMap<u64, PointOffset> =
-        view.state.ids.iter().map(|(id, offset)| (model_id(id), *offset)).collect();
+    let found: BTreeMap<u64, PointOffset> = ids().map(|(id, offset)| (model_id(id), offset)).collect();
     // What has come to its end is there until it is removed.
     let wanted = |id: &u64| expected.points.get(id).or_else(|| expected.expired.get(id));
     let missing: Vec<_> = expected.points.keys().filter(|id| !found.contains_key(id)).collect();

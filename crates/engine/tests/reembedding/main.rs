@@ -177,6 +177,30 @@ fn vectors_of_a_text_that_was_written_over_are_dropped_and_versions_stay_c19() {
 }
 
 #[test]
+fn vectors_of_an_earlier_re_embedding_are_refused_by_the_next_one_c19() {
+    let engine = engine(6);
+    filled(&engine, 3);
+    begin(&engine, UNNAMED);
+    let batch = next(&engine, UNNAMED, 64).expect("texts");
+    abort(&engine, UNNAMED).expect("it ends");
+    begin(&engine, UNNAMED);
+    let late = fill(&engine, UNNAMED, batch).map_err(|error| error.code());
+    assert_eq!((late, &report(&engine, UNNAMED)["done"]), (Err("reembedding_not_found"), &json!(0)));
+}
+
+#[test]
+fn new_vectors_are_there_after_a_power_cut_without_a_checkpoint_c19() {
+    let mut engine = engine(7);
+    filled(&engine, 12);
+    begin(&engine, UNNAMED);
+    let batch = next(&engine, UNNAMED, 5).expect("texts");
+    fill(&engine, UNNAMED, batch).expect("they are taken");
+    engine.power_cut(1);
+    assert_eq!(report(&engine, UNNAMED)["done"], 5);
+    assert_eq!(embed_all(&engine, UNNAMED, 64), 7, "what was done is not embedded again");
+}
+
+#[test]
 fn points_without_a_text_keep_a_commit_from_happening_unless_that_is_allowed_c19() {
     let engine = engine(3);
     filled(&engine, 5);

@@ -63,7 +63,8 @@ fn same(stream: &[u8], json: &str) {
 /// Asserts that a stream is refused with that message.
 #[track_caller]
 fn refused(stream: &[u8], expected: &str) {
-    let error = parse_within(stream, &Limits::default()).expect_err(expected);
+    // Points are not in the message: they may be long.
+    let error = parse_within(stream, &Limits::default()).map(|_| ()).expect_err(expected);
     assert!(matches!(error, Error::BadRequest(_) | Error::MissingField(_)), "{error}");
     assert!(message(&error).contains(expected), "{error}\n  lacks {expected:?}");
 }

@@ -160,14 +160,18 @@ fn apply_reembedding(head: &mut Head, op: OpNumber, write: Write) -> Result<Vec<
             set_fields(head, op, Some(config))
         }
         Write::FillVectors(filling) => match filled(&head.state, filling)? {
-            Some(change) => apply_one(head, op, change),
+            Some(change) => {
+                let changes = apply_one(head, op, change)?;
+                Ok(if PlantedFault::NewVectorsNotLogged.is_on() { Vec::new() } else { changes })
+            }
             None => Ok(Vec::new()),
         },
         Write::EndReembedding { name, ending } => {
             let config = match ending {
+                Ending::Abort if PlantedFault::AbortIgnored.is_on() => (*head.state.config).clone(),
                 Ending::Abort => head.state.config.without_reembedding(op, &name)?,
                 Ending::Commit { allow_missing } => {
-                    if !allow_missing {
+                    if !allow_missing && !PlantedFault::MissingNotLookedFor.is_on() {
                         check_complete(&head.state, &name)?;
                     }
                     head.state.config.with_new_vectors(op, &name)?

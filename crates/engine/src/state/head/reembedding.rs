@@ -3,6 +3,7 @@
 //! A point has a vector in a shadow only where it has one in the field, and only of the text that it has now.
 
 use super::Head;
+use crate::faults::PlantedFault;
 use crate::state::point::Point;
 use crate::types::{OpNumber, PointId, PointOffset};
 use crate::vectors::VectorValue;
@@ -51,6 +52,7 @@ impl Head {
             let field = config.field_index(&reembedding.field);
             let has_vector = field.is_some_and(|field| point.rows.row(field).is_some());
             let stays = has_vector && reembedding.is_same_text(point.payload.bytes(), payload);
+            let stays = stays || PlantedFault::NewVectorOfOldText.is_on();
             if !stays && point.rows.row(shadow).is_some() {
                 self.set_row(op, offset, point, shadow as u16, None);
             }

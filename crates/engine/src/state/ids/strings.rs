@@ -8,6 +8,7 @@
 
 use super::super::Point;
 use super::Range;
+use crate::faults::PlantedFault;
 use crate::payload::ordered_map_bytes;
 use crate::types::{PointId, PointOffset, TextId};
 use imbl::{OrdMap, Vector};
@@ -92,7 +93,8 @@ impl Strings {
         loop {
             let part = Part::new(text, at);
             if let Some(&offset) = layer.single.get(&part) {
-                return (!part.goes_on() || text_at(points, offset) == text).then_some(offset);
+                let is_whole = !part.goes_on() || PlantedFault::EqualStartsAreEqual.is_on();
+                return (is_whole || text_at(points, offset) == text).then_some(offset);
             }
             match &**layer.groups.get(&part)? {
                 Group::List(list) => return found_in(list, text, points).ok().map(|at| list[at]),
