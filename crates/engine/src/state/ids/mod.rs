@@ -19,12 +19,12 @@ type Range<'a, K, V> = RangedIter<'a, K, V, DefaultSharedPtr>;
 
 /// The key of an integer. Packed: an entry with its offset takes 12 bytes, not 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 struct Integer(u64);
 
 /// The key of a UUID. Packed: an entry with its offset takes 20 bytes, not 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 struct Uuid(u128);
 
 /// The offsets of ids. A clone costs a few reference counts and never changes.
@@ -41,6 +41,11 @@ impl IdIndex {
     /// How many ids there are.
     pub fn len(&self) -> usize {
         self.integers.len() + self.uuids.len() + self.strings.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The offset of an id.

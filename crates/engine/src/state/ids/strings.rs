@@ -24,7 +24,7 @@ const MOST_LISTED: usize = 32;
 ///
 /// Packed: an entry with its offset takes 20 bytes, not 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 struct Part(u128);
 
 impl Part {
@@ -195,10 +195,8 @@ impl Layer {
 
     fn range(&self, start: Bound<Part>) -> Step<'_> {
         let range = (start, Bound::Unbounded);
-        Step::Layer {
-            single: self.single.range(range).peekable(),
-            groups: self.groups.range(range).peekable(),
-        }
+        let single = self.single.range(range).peekable();
+        Step::Layer(Box::new(Entries { single, groups: self.groups.range(range).peekable() }))
     }
 }
 
@@ -260,8 +258,14 @@ pub(super) struct Iter<'a> {
 }
 
 enum Step<'a> {
-    Layer { single: Peekable<Range<'a, Part, PointOffset>>, groups: Peekable<Range<'a, Part, Arc<Group>>> },
+    Layer(Box<Entries<'a>>),
     List(slice::Iter<'a, PointOffset>),
+}
+
+/// Entries of a layer that are left.
+struct Entries<'a> {
+    single: Peekable<Range<'a, Part, PointOffset>>,
+    groups: Peekable<Range<'a, Part, Arc<Group>>>,
 }
 
 impl Iterator for Iter<'_> {
@@ -274,14 +278,13 @@ impl Iterator for Iter<'_> {
                     Some(offset) => return Some(*offset),
                     None => None,
                 },
-                Step::Layer { single, groups } => {
-                    let group = groups.peek().map(|(part, _)| **part);
-                    if let Some((_, offset)) =
-                        single.next_if(|(part, _)| group.is_none_or(|group| **part < group))
-                    {
+                Step::Layer(entries) => {
+                    let group = entries.groups.peek().map(|(part, _)| **part);
+                    let is_first = |(part, _): &(&Part, _)| group.is_none_or(|group| **part < group);
+                    if let Some((_, offset)) = entries.single.next_if(is_first) {
                         return Some(*offset);
                     }
-                    groups.next().map(|(_, group)| match &**group {
+                    entries.groups.next().map(|(_, group)| match &**group {
                         Group::List(list) => Step::List(list.iter()),
                         Group::Layer(layer) => layer.range(Bound::Unbounded),
                     })
