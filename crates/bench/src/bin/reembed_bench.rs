@@ -43,24 +43,30 @@ fn main() -> Fallible<()> {
     std::fs::create_dir_all(&folder)?;
     let engine = Arc::new(Engine::open(Arc::new(RealDisk::open(&folder)?), Options::default())?);
     fill(&engine, Model::Old, points, dim)?;
-    let idle =
-        p99(searched(&engine, dim, &|start: Instant| start.elapsed() >= Duration::from_secs(seconds))?);
+    let idle = searched(&engine, dim, &|start: Instant| start.elapsed() >= Duration::from_secs(seconds))?;
     let (meanwhile, took) = reembedded(&engine, dim)?;
-    let meanwhile = p99(meanwhile);
+    let [idle, meanwhile] = [idle, meanwhile].map(quantiles);
     call(&engine, "commit_reembedding", Some(UNNAMED), Vec::new())?;
     wait_until_indexed(&engine)?;
     let after = recall(&engine, dim, points, queries)?;
     ask(&engine, "delete_collection", &Value::Null)?;
     fill(&engine, Model::New, points, dim)?;
     let fresh = recall(&engine, dim, points, queries)?;
-    println!("p99 idle {idle:.2} ms, meanwhile {meanwhile:.2} ms: {:.2}", meanwhile / idle);
+    for (name, idle, meanwhile) in
+        QUANTILES.iter().zip(idle).zip(meanwhile).map(|(((name, _), a), b)| (name, a, b))
+    {
+        println!("{name} idle {idle:.2} ms, meanwhile {meanwhile:.2} ms: {:.2}", meanwhile / idle);
+    }
     println!("recall after the commit {after:.4}, of a fresh build {fresh:.4}; {took:.1} s");
     engine.close();
     std::fs::remove_dir_all(&folder)?;
     if let Some(path) = json {
+        let entry = |at: usize| json!({"idle_ms": idle[at], "meanwhile_ms": meanwhile[at], "ratio": meanwhile[at] / idle[at]});
+        let latencies: serde_json::Map<String, Value> =
+            QUANTILES.iter().enumerate().map(|(at, (name, _))| ((*name).to_string(), entry(at))).collect();
         let report = json!({
             "points": points, "dim": dim, "seconds": took, "texts_a_second": points as f64 / took,
-            "p99_ms": {"idle": idle, "meanwhile": meanwhile, "ratio": meanwhile / idle},
+            "latencies": latencies,
             "recall": {"after_commit": after, "fresh_build": fresh},
         });
         std::fs::write(path, format!("{report:#}\n"))?;
@@ -188,7 +194,11 @@ fn recall(engine: &Engine, dim: usize, points: u64, queries: u64) -> Fallible<f6
     Ok(found as f64 / (10 * queries) as f64)
 }
 
-fn p99(mut times: Vec<f64>) -> f64 {
+/// Of the latencies of searches.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+fn quantiles(mut times: Vec<f64>) -> [f64; 4] {
     times.sort_unstable_by(f64::total_cmp);
-    times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN)
+    QUANTILES
+        .map(|(_, quantile)| times.get((times.len() as f64 * quantile) as usize).copied().unwrap_or(f64::NAN))
 }

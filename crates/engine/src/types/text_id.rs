@@ -94,7 +94,7 @@ impl TextId {
 impl Ord for TextId {
     /// By bytes.
     fn cmp(&self, other: &Self) -> Ordering {
-        // The map from ids to points compares twenty times for each point: mostly one number.
+        // Where many ids are put in order, most comparisons end here.
         self.start().cmp(&other.start()).then_with(|| self.parts().cmp(&other.parts()))
     }
 }
