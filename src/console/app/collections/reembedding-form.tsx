@@ -89,7 +89,6 @@ interface FieldsProps {
 }
 
 function DraftFields({ draft, present, change }: FieldsProps) {
-  const presentKey = present?.text_key;
   return (
     <>
       <TextField
@@ -105,25 +104,7 @@ function DraftFields({ draft, present, change }: FieldsProps) {
           change({ model });
         }}
       />
-      <TextField
-        label="Payload key of the texts"
-        value={draft.key}
-        mono
-        required={presentKey === undefined}
-        placeholder={presentKey ?? 'text'}
-        hint={
-          presentKey === undefined ? (
-            'Where each payload has its text.'
-          ) : (
-            <>
-              Empty for <code>{presentKey}</code>, as now.
-            </>
-          )
-        }
-        change={(key) => {
-          change({ key });
-        }}
-      />
+      <KeyField draft={draft} present={present} change={change} />
       <TextField
         label="Expected size"
         type="number"
@@ -148,5 +129,30 @@ function DraftFields({ draft, present, change }: FieldsProps) {
         }}
       />
     </>
+  );
+}
+
+function KeyField({ draft, present, change }: FieldsProps) {
+  const presentKey = present?.text_key;
+  return (
+    <TextField
+      label="Payload key of the texts"
+      value={draft.key}
+      mono
+      required={presentKey === undefined}
+      placeholder={presentKey ?? 'text'}
+      hint={
+        presentKey === undefined ? (
+          'Where each payload has its text.'
+        ) : (
+          <>
+            Empty for <code>{presentKey}</code>, as now.
+          </>
+        )
+      }
+      change={(key) => {
+        change({ key });
+      }}
+    />
   );
 }
