@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
+import { embeddings, FakeEndpoint, sendJson } from '../models/fake-endpoint';
 import { until } from '../until';
 import { coloursOf, goTo, openPage, startBrowser } from './browser';
 import { adminToken, ask, expectGood, PASSWORD, signIn } from './session';
@@ -54,6 +55,22 @@ const OPEN: readonly Step[] = [
     },
   ],
   ['collection', '#/collections/shop', (page) => page.getByText('Add a field index').click()],
+  [
+    'reembedding',
+    '#/collections/birds',
+    async (page) => {
+      await page.getByText('Ready. Searches use the old vectors').waitFor();
+      await page.getByText('The model fails.').waitFor();
+      await page.getByText("Model 'flaky' failed").waitFor();
+      await page.getByRole('button', { name: 'Commit the new vectors of title' }).click();
+      await page.getByText('Change the model of a vector').click();
+      const form = page.getByRole('form', { name: 'Change the model of a vector' });
+      await form.getByLabel('New model').fill('nobody');
+      await form.getByLabel('Payload key of the texts').fill('text');
+      await form.getByRole('button', { name: 'Begin' }).click();
+      await page.getByText("unknown model 'nobody'").waitFor();
+    },
+  ],
   [
     'points',
     '#/collections/shop/points',
@@ -149,16 +166,39 @@ const OPEN: readonly Step[] = [
   ['server-off', '#/server', (page) => page.locator('.plot canvas').first().waitFor()],
 ];
 
+/** A collection with a re-embedding that is ready, but for points without a text, and one whose model fails. */
+async function beginReembeddings(url: string, endpoint: FakeEndpoint): Promise<void> {
+  endpoint.answer = (response, { model, input }) => {
+    // The text of the trial is embedded.
+    if (model === 'steady' || input[0] === 'text') sendJson(response, 200, embeddings(input));
+    else sendJson(response, 400, { error: { message: 'Input is too long' } });
+  };
+  const dense = { size: 2, distance: 'Cosine', model: { name: 'old', text_key: 'text' } };
+  const picture = { size: 2, distance: 'Dot' };
+  await ask(url, 'PUT', '/collections/birds', '', { vectors: { title: dense, body: dense, picture } });
+  const points = Array.from({ length: 40 }, (_, id) => ({
+    ...{ id, vector: { title: [1, id], body: [id, 1], picture: [1, 1] } },
+    payload: id < 3 ? {} : { text: `Owl ${id}` },
+  }));
+  await ask(url, 'PUT', '/collections/birds/points?wait=true', '', { points });
+  await ask(url, 'POST', '/collections/birds/vectors/title/reembed', '', { model: 'steady' });
+  await ask(url, 'POST', '/collections/birds/vectors/body/reembed', '', { model: 'flaky' });
+}
+
 /** Without authentication, in the dialect that has most pages. */
 export function walkEveryPage(): void {
   let browser: Browser;
   let server: TemporaryServer;
+  let endpoint: FakeEndpoint;
 
   beforeAll(async () => {
+    endpoint = await FakeEndpoint.start();
+    const models = ['steady', 'flaky'].map((name) => ({ name, url: endpoint.url, model: name }));
     [browser, server] = await Promise.all([
       startBrowser(),
-      startServer({ settings: { KITHDB_DIALECT: 'qdrant' } }),
+      startServer({ settings: { KITHDB_DIALECT: 'qdrant', KITHDB_MODELS: JSON.stringify(models) } }),
     ]);
+    await beginReembeddings(server.url, endpoint);
     await ask(server.url, 'PUT', '/collections/shop', '', {
       vectors: { size: 4, distance: 'Cosine' },
       sparse_vectors: { text: { modifier: 'idf' } },
@@ -177,6 +217,7 @@ export function walkEveryPage(): void {
   afterAll(async () => {
     await browser.close();
     await server.stop();
+    await endpoint.stop();
   });
 
   it.each(LOOKS)('is in order and accessible: $colorScheme, $width wide', (look) =>

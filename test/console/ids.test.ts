@@ -1,4 +1,5 @@
 import { bodyOf, newCollection } from '../../src/console/app/collections/draft';
+import { listParts } from '../../src/console/app/points/comma-list';
 import { idText, parseId } from '../../src/console/app/service/types';
 
 describe('ids in the console', () => {
@@ -10,6 +11,7 @@ describe('ids in the console', () => {
       'doc 1',
       ' doc',
       'doc\n',
+      'two\nlines',
       '"',
       '"7"',
       'é',
@@ -18,6 +20,19 @@ describe('ids in the console', () => {
     }
     expect([idText(7), idText('7'), idText('doc')]).toEqual(['7', '"7"', 'doc']);
     for (const none of ['', ' ', '"7', '"7"x']) expect(parseId(none)).toBeUndefined();
+  });
+
+  it('C21 are parted by commas in a list, but not by those in quotes', () => {
+    const idsOf = (text: string) => listParts(text).map(parseId);
+    const all = [7, '7', 'a, b', 'a/b c?d#e"f', '"', 'two\nlines'];
+    const textOf = (id: number | string): string => (id === 'a, b' ? '"a, b"' : idText(id));
+    for (const between of [',', ' , ', ',,']) {
+      expect(idsOf(`,${all.map(textOf).join(between)},`)).toEqual(all);
+    }
+    expect(idsOf('a, b')).toEqual(['a', 'b']);
+    // Quotes that do not end.
+    expect(listParts('"7, 8')).toEqual(['"7', '8']);
+    expect(listParts(' ')).toEqual([]);
   });
 
   it('C21 are strings where a new collection says so', () => {

@@ -1,143 +1,209 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ConfirmButton } from '../parts/confirm';
-import { Form, SelectField, TextField } from '../parts/form';
-import { Failure } from '../parts/notice';
-import { RequestView } from '../parts/request-view';
-import { count, duration } from '../service/format';
-import { useAction, useInterval, useLoading } from '../service/loading';
-import { path, result } from '../service/request';
+import { Failure, Notice } from '../parts/notice';
+import { count, duration, plural } from '../service/format';
+import { useInterval, useLoading } from '../service/loading';
+import { RequestError, result } from '../service/request';
 import { vectorFields } from '../service/types';
 import type { CollectionPart } from './collection';
+import { labelOf, placeOf, type Report } from './reembedding';
+import { ReembeddingForm } from './reembedding-form';
 
 /** How often the state is asked for. */
 const POLL_MS = 1000;
 
-/** How far a re-embedding is, as the server says it. */
-interface Report {
-  readonly model: { readonly name: string };
-  readonly state: 'waiting' | 'running' | 'retrying' | 'ready';
-  readonly done: number;
-  readonly total: number;
-  readonly missing_texts: number;
-  readonly eta_seconds: number | null;
-  readonly error?: string;
-}
-
 /** The vectors that are embedded anew by another model (C19), and the form that begins it. */
 export function Reembeddings({ name, info, reload }: CollectionPart) {
+  const [begun, setBegun] = useState<string>();
+  const [outcome, setOutcome] = useState<{ readonly vector: string; readonly text: string }>();
   const underWay = Object.keys(info.reembeddings ?? {});
-  const others = vectorFields(info).filter(
-    (field) => field.kind === 'dense' && !underWay.includes(field.name),
-  );
+  const others = vectorFields(info)
+    .filter((field) => field.kind === 'dense' && !underWay.includes(field.name))
+    .map((field) => field.name);
   return (
     <>
+      {outcome !== undefined && !underWay.includes(outcome.vector) && <Outcome text={outcome.text} />}
       {underWay.map((vector) => (
-        <UnderWay key={vector} name={name} vector={vector} reload={reload} />
+        <UnderWay
+          key={vector}
+          name={name}
+          vector={vector}
+          isBegun={vector === begun}
+          ended={(text) => {
+            setOutcome({ vector, text });
+            reload();
+          }}
+        />
       ))}
-      {others.length > 0 && <Begin name={name} vectors={others.map((field) => field.name)} reload={reload} />}
+      {others.length > 0 && (
+        <ReembeddingForm
+          name={name}
+          vectors={others}
+          models={info.vector_models ?? {}}
+          begun={(vector) => {
+            setBegun(vector);
+            reload();
+          }}
+        />
+      )}
     </>
   );
 }
 
-/** Where the re-embedding of a vector is; the unnamed one has two quotes. */
-function placeOf(collection: string, vector: string, ...rest: readonly string[]): string {
-  return path('collections', collection, 'vectors', vector === '' ? '""' : vector, 'reembed', ...rest);
+/** What an end did. It takes the focus of the button that was pressed, which is gone. */
+function Outcome({ text }: { text: string }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (document.activeElement === document.body) element.current?.focus({ preventScroll: true });
+  }, [text]);
+  return (
+    <div ref={element} tabIndex={-1}>
+      <Notice kind="good">{text}</Notice>
+    </div>
+  );
 }
 
-function UnderWay({ name, vector, reload }: { name: string; vector: string; reload: () => void }) {
-  const report = useLoading<Report>(
+/** The latest report, also while the server does not answer; `gone` is called when there is none any more. */
+function useReport(name: string, vector: string, gone: () => void) {
+  const { value, error, reload } = useLoading<Report>(
     (signal) => result('GET', placeOf(name, vector), undefined, { signal }),
     [name, vector],
   );
-  useInterval(report.reload, POLL_MS);
-  const { value } = report;
-  if (value === undefined) return <Failure error={report.error} />;
-  const { done, total, missing_texts: missing, error } = value;
-  const end = (rest: string, body?: { allow_missing: boolean }) => async (): Promise<void> => {
-    await result('POST', placeOf(name, vector, rest), body);
-    reload();
+  useInterval(reload, POLL_MS);
+  const latest = useRef<Report | undefined>(undefined);
+  if (value !== undefined) latest.current = value;
+  const isGone = error instanceof RequestError && error.status === 404;
+  useEffect(() => {
+    if (isGone) gone();
+  }, [isGone]);
+  return { report: latest.current, error: isGone ? undefined : error };
+}
+
+interface UnderWayProps {
+  readonly name: string;
+  readonly vector: string;
+  /** It was begun here: its heading takes the focus from the form. */
+  readonly isBegun: boolean;
+  /** It has ended; the text says how. */
+  readonly ended: (text: string) => void;
+}
+
+function UnderWay({ name, vector, isBegun, ended }: UnderWayProps) {
+  const label = labelOf(vector);
+  // The page shows it until the info of the collection is there again.
+  const isEnded = useRef(false);
+  const end = (text: string): void => {
+    if (!isEnded.current) ended(text);
+    isEnded.current = true;
   };
+  const { report, error } = useReport(name, vector, () => {
+    end(`The re-embedding of ${label} was ended elsewhere.`);
+  });
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isThere = report !== undefined;
+  useEffect(() => {
+    if (isBegun && isThere) heading.current?.focus();
+  }, [isThere]);
+  if (report === undefined) return <Failure error={error} />;
   return (
     <section>
-      <h3>
-        {vector === '' ? 'The unnamed vector' : vector} with {value.model.name}
+      <h3 ref={heading} tabIndex={-1}>
+        Re-embedding of {label} by {report.model.name}
       </h3>
-      <progress value={done} max={Math.max(total, 1)} aria-label={`Embedded texts of ${vector}`} />
-      <p>
-        {count(done)} of {count(total)} embedded{restOf(value)}
-        {missing > 0 && `; ${count(missing)} without a text`}
-      </p>
-      {error !== undefined && <p class="hint">{error}. It is tried again.</p>}
-      <p class="actions">
-        {value.state === 'ready' && (
-          <ConfirmButton
-            label="Commit"
-            full={`Commit the new vectors of ${vector}`}
-            confirm={missing === 0 ? 'Replace the old vectors' : `Replace them, ${count(missing)} by none`}
-            work={end('commit', { allow_missing: missing > 0 })}
-            look="primary"
-          />
-        )}
+      <Progress label={label} report={report} />
+      <Failure error={error} />
+      <div class="row">
+        {report.state === 'ready' && <Commit {...{ name, vector, report, end }} />}
         <ConfirmButton
           label="Abort"
-          full={`Abort the re-embedding of ${vector}`}
+          full={`Abort the re-embedding of ${label}`}
           confirm="Drop the new vectors"
           keep="Go on"
-          work={end('abort')}
+          work={async () => {
+            await result('POST', placeOf(name, vector, 'abort'));
+            end(`The re-embedding of ${label} is aborted. Its vectors are the old ones.`);
+          }}
         />
-      </p>
+      </div>
     </section>
   );
 }
 
-function restOf({ state, eta_seconds: eta }: Report): string {
-  if (state === 'waiting') return ', and waiting for a process that embeds';
-  if (state === 'ready' || eta === null) return '';
-  return `, about ${duration(eta)} left`;
+/** What a state means. It is said to a screen reader when it changes, unlike the counts. */
+const STATES: Readonly<Record<Report['state'], string>> = {
+  waiting: 'Waiting for the server to take it up.',
+  running:
+    'Texts are embedded in the background. Searches use the old vectors until you commit the new ones.',
+  retrying: 'The model fails. It is asked again, at least once a minute, until it answers.',
+  ready: 'Ready. Searches use the old vectors until you commit the new ones.',
+};
+
+function Progress({ label, report }: { label: string; report: Report }) {
+  const { state, done, total, missing_texts: missing, eta_seconds: eta, rate, error, model } = report;
+  const isReady = state === 'ready';
+  return (
+    <>
+      <progress
+        value={isReady ? 1 : done}
+        max={isReady ? 1 : Math.max(total - missing, 1)}
+        aria-label={`Embedded texts of ${label}`}
+      />
+      <p>
+        {count(done)} of {plural(total, 'point')} embedded
+        {state === 'running' && eta !== null && `, about ${duration(Math.max(eta, 1))} left`}
+        {!isReady && rate !== undefined && `, at most ${plural(rate, 'text')} a second`}
+      </p>
+      <p class="hint" role="status">
+        {STATES[state]}
+      </p>
+      {error !== undefined && (
+        <div class="notice warn">
+          <p>{error}</p>
+        </div>
+      )}
+      {missing > 0 && (
+        <div class="notice warn">
+          <p>
+            {missing === 1 ? '1 point has' : `${count(missing)} points have`} no text
+            {model.text_key !== undefined && (
+              <>
+                {' '}
+                at <code>{model.text_key}</code>
+              </>
+            )}
+            , and will have no vector in {label} after the commit. On the page Points, a filter “is absent or
+            empty” finds {missing === 1 ? 'it' : 'them'}. A text that is written now is embedded.
+          </p>
+        </div>
+      )}
+    </>
+  );
 }
 
-function Begin({ name, vectors, reload }: { name: string; vectors: readonly string[]; reload: () => void }) {
-  const [chosen, setVector] = useState(vectors[0] ?? '');
-  const vector = vectors.includes(chosen) ? chosen : (vectors[0] ?? '');
-  const [model, setModel] = useState('');
-  const [key, setKey] = useState('');
-  const request = {
-    method: 'POST',
-    path: placeOf(name, vector),
-    body: { model: key === '' ? model : { name: model, text_key: key } },
-  } as const;
-  const beginning = useAction(async () => {
-    await result('POST', request.path, request.body);
-    reload();
-  });
+interface CommitProps {
+  readonly name: string;
+  readonly vector: string;
+  readonly report: Report;
+  readonly end: (text: string) => void;
+}
+
+function Commit({ name, vector, report, end }: CommitProps) {
+  const { missing_texts: missing, model } = report;
+  const label = labelOf(vector);
   return (
-    <details class="more">
-      <summary>Change the model of a vector</summary>
-      <Form submit={beginning.run} label="Change the model of a vector">
-        <p class="hint">
-          The texts of the payloads are embedded in the background. Searches go on with the old vectors until
-          the commit.
-        </p>
-        <SelectField
-          label="Vector"
-          value={vector}
-          choices={vectors.map((one) => ({ value: one, label: one === '' ? 'unnamed' : one }))}
-          change={setVector}
-        />
-        <TextField label="Model" value={model} change={setModel} hint="One of the models of the server." />
-        <TextField
-          label="Key of the texts"
-          value={key}
-          change={setKey}
-          hint="Empty for where the present model of the vector has them."
-          mono
-        />
-        <Failure error={beginning.error} />
-        <button type="submit" class="primary" disabled={model === '' || beginning.isRunning}>
-          Begin
-        </button>
-        {model !== '' && <RequestView request={request} />}
-      </Form>
-    </details>
+    <ConfirmButton
+      label="Commit"
+      full={`Commit the new vectors of ${label}`}
+      confirm={
+        missing === 0
+          ? 'Replace the old vectors'
+          : `Commit: ${plural(missing, 'point')} ${missing === 1 ? 'loses its' : 'lose their'} vector`
+      }
+      work={async () => {
+        await result('POST', placeOf(name, vector, 'commit'), { allow_missing: missing > 0 });
+        end(`The vectors of ${label} are those of ${model.name} now. Queries must use this model too.`);
+      }}
+      look="primary"
+    />
   );
 }

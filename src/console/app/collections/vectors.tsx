@@ -16,6 +16,7 @@ import { VectorFields } from './vector-fields';
 /** The vectors of a collection: listed, added and removed. */
 export function Vectors({ name, info, reload }: CollectionPart) {
   const fields = vectorFields(info);
+  const hasModels = info.vector_models !== undefined;
   return (
     <section>
       <h2>Vectors</h2>
@@ -31,6 +32,7 @@ export function Vectors({ name, info, reload }: CollectionPart) {
               <th scope="col">Distance</th>
               <th scope="col">Stored as</th>
               <th scope="col">Quantization</th>
+              {hasModels && <th scope="col">Model</th>}
               <th scope="col">
                 <span class="unseen">Actions</span>
               </th>
@@ -65,6 +67,7 @@ function Row({ name, field, info, reload }: CollectionPart & { field: VectorFiel
       <td>{params?.distance ?? (modifier === undefined ? 'Dot' : `Dot, ${modifier}`)}</td>
       <td>{params?.datatype ?? 'float32'}</td>
       <td>{kind === 'sparse' ? '' : quantizationText(info, field)}</td>
+      {info.vector_models !== undefined && <td>{info.vector_models[vector]?.name ?? ''}</td>}
       <td class="actions">
         {vector !== '' && (
           <ConfirmButton

@@ -9,6 +9,7 @@ import { count, plural } from '../service/format';
 import { useAction, useLoading } from '../service/loading';
 import { pointsPath, result } from '../service/request';
 import {
+  idExamples,
   idText,
   parseId,
   type CollectionInfo,
@@ -75,7 +76,7 @@ export function Drawn(props: Props) {
           ]}
           change={setColourBy}
         />
-        <ChooseById choose={choose} />
+        <ChooseById choose={choose} examples={idExamples(info)} />
       </div>
       <Plot
         places={places}
@@ -278,7 +279,7 @@ function Marked({ name, marking, isScored }: { name: string; marking: Marking; i
 }
 
 /** For the keyboard, and for points that are not on the map. */
-function ChooseById({ choose }: { choose: (id: PointId) => void }) {
+function ChooseById({ choose, examples }: { choose: (id: PointId) => void; examples: string }) {
   const [text, setText] = useState('');
   return (
     <Form
@@ -289,7 +290,7 @@ function ChooseById({ choose }: { choose: (id: PointId) => void }) {
       }}
     >
       <div class="inline-field">
-        <TextField label="Id" mono value={text} placeholder="7, a UUID or a string" change={setText} />
+        <TextField label="Id" mono value={text} placeholder={examples} change={setText} />
         <button type="submit" disabled={text === ''}>
           Find neighbours
         </button>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useAction } from '../service/loading';
 import { Failure } from './notice';
 
@@ -13,7 +13,10 @@ interface Props {
   readonly look?: string;
 }
 
-/** A button whose first press asks, and whose second acts. */
+/**
+ * A button whose first press asks, and whose second acts. The focus goes with it. A double click and a key that is held down
+ * are one press.
+ */
 export function ConfirmButton({ label, full, confirm, keep = 'Cancel', work, look = 'quiet danger' }: Props) {
   const [isAsked, setAsked] = useState(false);
   const acting = useAction(async () => {
@@ -24,9 +27,10 @@ export function ConfirmButton({ label, full, confirm, keep = 'Cancel', work, loo
     acting.forget();
     setAsked(value);
   };
+  const [asking, acts] = useFocus(isAsked);
   if (!isAsked) {
     return (
-      <button type="button" class={look} aria-label={full} onClick={ask(true)}>
+      <button ref={asking} type="button" class={look} aria-label={full} onClick={ask(true)}>
         {label}
       </button>
     );
@@ -34,14 +38,38 @@ export function ConfirmButton({ label, full, confirm, keep = 'Cancel', work, loo
   return (
     <>
       <span class="confirm">
-        <button type="button" class="danger" disabled={acting.isRunning} onClick={acting.run}>
+        <button
+          ref={acts}
+          type="button"
+          class="danger"
+          disabled={acting.isRunning}
+          onKeyDown={(event) => {
+            if (event.repeat && event.key !== 'Tab') event.preventDefault();
+          }}
+          onClick={(event) => {
+            if (event.detail < 2) acting.run();
+          }}
+        >
           {confirm}
         </button>
-        <button type="button" onClick={ask(false)}>
+        <button type="button" disabled={acting.isRunning} onClick={ask(false)}>
           {keep}
         </button>
       </span>
       <Failure error={acting.error} />
     </>
   );
+}
+
+/** The button that asks and the one that acts: whichever comes in the place of the other takes its focus, which is lost. */
+function useFocus(isAsked: boolean) {
+  const asking = useRef<HTMLButtonElement>(null);
+  const acts = useRef<HTMLButtonElement>(null);
+  const wasAsked = useRef(false);
+  useEffect(() => {
+    const isOther = isAsked !== wasAsked.current;
+    wasAsked.current = isAsked;
+    if (isOther && document.activeElement === document.body) (isAsked ? acts : asking).current?.focus();
+  }, [isAsked]);
+  return [asking, acts] as const;
 }

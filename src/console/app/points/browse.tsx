@@ -9,7 +9,7 @@ import { useLoading, type Loading } from '../service/loading';
 import { linkTo } from '../service/location';
 import { pointsPath, result, type RequestLine } from '../service/request';
 import { compact, type JsonObject } from '../service/exact-json';
-import { parseId, type Page, type PointId } from '../service/types';
+import { idExamples, parseId, type Page, type PointId } from '../service/types';
 import { NO_FILTER, readFilter } from './filter';
 import { FilterBuilder } from './filter-builder';
 import { knownFields } from './fields';
@@ -126,7 +126,7 @@ export function PointsPage(part: CollectionPart) {
             <button type="submit" class={isApplied ? '' : 'primary'} disabled={read.problem !== undefined}>
               {isApplied ? 'Read again' : 'Apply the filter'}
             </button>
-            <OpenById open={setSelected} />
+            <OpenById open={setSelected} examples={idExamples(info)} />
           </div>
           <p class="hint" aria-live="polite">
             {counted !== undefined
@@ -202,12 +202,12 @@ function Listing({ scroll, size, setSize, selected, select }: ListingProps) {
 }
 
 /** Not a form: it is inside of one. */
-function OpenById({ open }: { open: (id: PointId) => void }) {
+function OpenById({ open, examples }: { open: (id: PointId) => void; examples: string }) {
   const [text, setText] = useState('');
   const id = parseId(text);
   return (
     <div class="inline-field">
-      <TextField label="Id" mono value={text} placeholder="7, a UUID or a string" change={setText} />
+      <TextField label="Id" mono value={text} placeholder={examples} change={setText} />
       <button
         type="button"
         disabled={id === undefined}

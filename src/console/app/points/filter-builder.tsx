@@ -121,7 +121,11 @@ interface LineProps {
 function Line({ line, position, list, change, remove }: LineProps) {
   const { isFieldless, placeholder } = operatorOf(line.operator);
   return (
-    <div class="condition" role="group" aria-label={`Condition ${position}`}>
+    <div
+      class={isFieldless === true ? 'condition fieldless' : 'condition'}
+      role="group"
+      aria-label={`Condition ${position}`}
+    >
       <Select
         label="Clause"
         value={line.clause}

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../service/exact-json';
 import { readJson } from '../parts/json-field';
 import { parseId } from '../service/types';
+import { listParts } from './comma-list';
 
 /** One line of the builder. */
 export interface ConditionDraft {
@@ -64,9 +65,9 @@ export const OPERATORS: readonly Operator[] = [
   {
     value: 'has_id',
     label: 'id is one of',
-    placeholder: '1, 2, 3',
+    placeholder: '7, doc 1, "a, b"',
     isFieldless: true,
-    make: (_, value) => ({ has_id: parts(value).map((part) => (parseId(part) ?? part) as JsonValue) }),
+    make: (_, value) => ({ has_id: listParts(value).map((part) => (parseId(part) ?? part) as JsonValue) }),
   },
   {
     value: 'has_vector',
@@ -99,15 +100,8 @@ function rangeBound(text: string): JsonValue {
   return typeof value === 'boolean' ? text : value;
 }
 
-function parts(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
 function listOf(text: string): JsonValue[] {
-  return parts(text).map(scalar);
+  return listParts(text).map(scalar);
 }
 
 let nextKey = 0;

@@ -108,7 +108,7 @@ function Switches({ draft, change }: QueryPart) {
           label="Why are these missing?"
           mono
           value={draft.why}
-          placeholder="7, 12"
+          placeholder={'7, doc 1, "a, b"'}
           hint="Ids of up to 100 points. It takes an exact search more."
           change={(why) => {
             change({ why });

@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from '../service/exact-json';
 import { isObject } from '../service/exact-json';
 import { readJson } from '../parts/json-field';
+import { listParts } from '../points/comma-list';
 import { NO_FILTER, readFilter, type FilterDraft } from '../points/filter';
 import { parseId, type VectorField } from '../service/types';
 import { TEXT_MODEL } from '../upload/mapping';
@@ -111,7 +112,7 @@ function paramsOf(draft: SearchDraft): JsonObject {
     ...(!draft.rescore && { rescore: false }),
     ...(draft.oversampling !== '' && { oversampling: Number(draft.oversampling) }),
   };
-  const why = draft.why.split(',').flatMap((text) => (parseId(text) ?? []) as JsonValue | []);
+  const why = listParts(draft.why).flatMap((text) => (parseId(text) ?? []) as JsonValue | []);
   return {
     ...(draft.ef !== '' && draft.targetRecall === '' && { hnsw_ef: Number(draft.ef) }),
     ...(draft.targetRecall !== '' && { target_recall: Number(draft.targetRecall) }),

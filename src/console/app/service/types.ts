@@ -39,6 +39,13 @@ export interface RecallEstimate {
   readonly at: number;
 }
 
+/** The model that a vector field is of (C19). */
+export interface FieldModel {
+  readonly name: string;
+  /** Where payloads have the texts. */
+  readonly text_key?: string;
+}
+
 export interface CollectionInfo {
   readonly status: 'green' | 'yellow' | 'grey' | 'red';
   readonly optimizer_status: 'ok' | { readonly error: string };
@@ -52,6 +59,8 @@ export interface CollectionInfo {
   readonly expire_at_key?: string;
   /** Only where ids are strings (C21). */
   readonly ids?: 'string';
+  /** The declared models by vector; absent where there is none (C19). */
+  readonly vector_models?: Readonly<Record<string, FieldModel>>;
   /** The vectors that are being embedded anew, with the points that are done and all; absent where there is none (C19). */
   readonly reembeddings?: Readonly<Record<string, { readonly done: number; readonly total: number }>>;
   readonly config: {
@@ -141,11 +150,16 @@ export function fieldLabel({ name, kind, params }: VectorField): string {
   return `${name === '' ? 'unnamed' : name} (${kind === 'multi' ? 'multi, ' : ''}${shape})`;
 }
 
-/** An id as text, and as a key: a string is in JSON quotes where it could be taken for another id (C21). */
+/** An id as text, and as a key: a string is in JSON quotes where it could be taken for another id, or has a control character, which a field would drop (C21). */
 export function idText(id: PointId): string {
   if (typeof id === 'object') return id.rawJSON;
   if (typeof id === 'number') return String(id);
-  return /^(?:\d+|".*|\s.*|.*\s|)$/s.test(id) ? JSON.stringify(id) : id;
+  return /^(?:\d+|".*|\s.*|.*\s|.*\p{Cc}.*|)$/su.test(id) ? JSON.stringify(id) : id;
+}
+
+/** Ids that a collection takes, as they are typed. */
+export function idExamples({ ids }: CollectionInfo): string {
+  return ids === 'string' ? '7, "7" or doc 1' : '7 or a UUID';
 }
 
 /** The id that a text stands for; undefined where it is none. */
