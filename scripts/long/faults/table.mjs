@@ -151,7 +151,7 @@ export const DETECTED_BY = {
   ChecksumsNotCompared: program('scrub')('damaged_data_quarantine_their_collection_and_say_what_to_do'),
   EverySearchScans: engine('a_graph_and_a_scan_agree_and_survive_a_restart'),
   TailNotScanned: program('concurrency')('every_point_is_found_while_it_is_being_indexed'),
-  DeadRowsFound: programs,
+  DeadRowsFound: query('plans::plans_differ_in_what_they_cost_and_not_in_what_they_answer'),
   OriginalsNotRead: graphs('what_codes_estimate_is_answered_only_where_codes_were_asked_for_c6_2'),
   SampleNotShuffled: unit('query::tests::trees::a_sample_of_all_points_has_each_of_their_orders_c6_3'),
   NothingGivenUp: unit('deadline::tests::a_request_is_given_up_when_its_client_has_disconnected'),
