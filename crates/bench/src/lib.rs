@@ -3,6 +3,7 @@
 pub mod data_set;
 pub mod empty_catalog;
 pub mod flags;
+pub mod quantile;
 pub mod requests;
 pub mod scatter;
 pub mod texts;

@@ -15,6 +15,7 @@
 //! indexes there were at its end.
 
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_bench::requests::{ask, call, send};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
@@ -149,12 +150,6 @@ fn rate(engine: &Engine, points: u64) -> Fallible<f64> {
 fn auto_indexes(engine: &Engine) -> Fallible<usize> {
     let info = ask(engine, "collection_info", &Value::Null)?;
     Ok(info["auto_indexes"].as_object().map_or(0, serde_json::Map::len))
-}
-
-fn median(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_unstable_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn fill(engine: &Engine, points: u64) -> Fallible<()> {

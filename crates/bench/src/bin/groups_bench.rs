@@ -20,6 +20,7 @@
 
 use kithdb_bench::data_set::{DataSet, read};
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_bench::requests::{ask, send, wait_until_indexed};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
@@ -253,7 +254,6 @@ fn measure<const KINDS: usize>(
     }
     Ok(best.map(|mut times| {
         times.retain(|time| time.is_finite());
-        times.sort_unstable_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+        median(&times)
     }))
 }

@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_engine::arena::{RowArena, RowTable};
 use kithdb_engine::index::fetch::FetchTable;
 use kithdb_engine::index::tuning::Measurement;
@@ -352,10 +353,8 @@ fn compare_fetching(index: &Index, options: &Options) {
             }
             busy_seconds() - start
         };
-        let mut ratios: Vec<f64> =
-            (0..9).map(|_| seconds(&FetchTable::default()) / seconds(&tuned)).collect();
-        ratios.sort_unstable_by(f64::total_cmp);
-        println!("ef {ef}: tuned is {:.3} times as fast as usual", ratios[ratios.len() / 2]);
+        let ratios: Vec<f64> = (0..9).map(|_| seconds(&FetchTable::default()) / seconds(&tuned)).collect();
+        println!("ef {ef}: tuned is {:.3} times as fast as usual", median(&ratios));
     }
     FetchTable::default().install();
 }

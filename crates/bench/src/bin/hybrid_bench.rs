@@ -18,6 +18,7 @@
 use kithdb_bench::data_set::DataSet;
 use kithdb_bench::empty_catalog::EmptyCatalog;
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_bench::requests::{COLLECTION, ask, send, wait_until_indexed};
 use kithdb_bench::texts::Texts;
 use kithdb_engine::api;
@@ -131,11 +132,7 @@ fn measure(
             }
         }
     }
-    let median = |mut times: Vec<f64>| {
-        times.sort_unstable_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-    };
-    Ok(best.into_iter().map(median).collect())
+    Ok(best.iter().map(|times| median(times)).collect())
 }
 
 /// The microseconds that a request takes on this thread.

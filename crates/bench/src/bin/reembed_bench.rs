@@ -12,6 +12,7 @@
 //! the same new vectors, and measured likewise.
 
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::quantile;
 use kithdb_bench::requests::{COLLECTION, ask, call, wait_until_indexed};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
@@ -30,6 +31,8 @@ const TEXTS: usize = 64;
 /// Groups of points whose vectors are near each other.
 const GROUPS: u64 = 1_000;
 const UNNAMED: &str = "\"\"";
+/// Of the latencies of searches.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -45,25 +48,28 @@ fn main() -> Fallible<()> {
     fill(&engine, Model::Old, points, dim)?;
     let idle = searched(&engine, dim, &|start: Instant| start.elapsed() >= Duration::from_secs(seconds))?;
     let (meanwhile, took) = reembedded(&engine, dim)?;
-    let [idle, meanwhile] = [idle, meanwhile].map(quantiles);
+    let latencies =
+        QUANTILES.map(|(name, share)| (name, quantile(&idle, share), quantile(&meanwhile, share)));
     call(&engine, "commit_reembedding", Some(UNNAMED), Vec::new())?;
     wait_until_indexed(&engine)?;
     let after = recall(&engine, dim, points, queries)?;
     ask(&engine, "delete_collection", &Value::Null)?;
     fill(&engine, Model::New, points, dim)?;
     let fresh = recall(&engine, dim, points, queries)?;
-    for (name, idle, meanwhile) in
-        QUANTILES.iter().zip(idle).zip(meanwhile).map(|(((name, _), a), b)| (name, a, b))
-    {
+    for (name, idle, meanwhile) in latencies {
         println!("{name} idle {idle:.2} ms, meanwhile {meanwhile:.2} ms: {:.2}", meanwhile / idle);
     }
     println!("recall after the commit {after:.4}, of a fresh build {fresh:.4}; {took:.1} s");
     engine.close();
     std::fs::remove_dir_all(&folder)?;
     if let Some(path) = json {
-        let entry = |at: usize| json!({"idle_ms": idle[at], "meanwhile_ms": meanwhile[at], "ratio": meanwhile[at] / idle[at]});
-        let latencies: serde_json::Map<String, Value> =
-            QUANTILES.iter().enumerate().map(|(at, (name, _))| ((*name).to_string(), entry(at))).collect();
+        let latencies: serde_json::Map<String, Value> = latencies
+            .into_iter()
+            .map(|(name, idle, meanwhile)| {
+                let ratio = meanwhile / idle;
+                (name.to_string(), json!({"idle_ms": idle, "meanwhile_ms": meanwhile, "ratio": ratio}))
+            })
+            .collect();
         let report = json!({
             "points": points, "dim": dim, "seconds": took, "texts_a_second": points as f64 / took,
             "latencies": latencies,
@@ -192,13 +198,4 @@ fn recall(engine: &Engine, dim: usize, points: u64, queries: u64) -> Fallible<f6
         found += ids(false)?.iter().filter(|id| nearest.contains(id)).count();
     }
     Ok(found as f64 / (10 * queries) as f64)
-}
-
-/// Of the latencies of searches.
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
-
-fn quantiles(mut times: Vec<f64>) -> [f64; 4] {
-    times.sort_unstable_by(f64::total_cmp);
-    QUANTILES
-        .map(|(_, quantile)| times.get((times.len() as f64 * quantile) as usize).copied().unwrap_or(f64::NAN))
 }

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! `npm run bench:string-ids` runs it and adds the machine. Memory first: a collection of integers and one of strings of
-//! `length` bytes, of which all have the first `shared` in common, are filled one after the other, and measured by what the engine counts as points and by the anonymous memory
-//! of the process. Then a collection of UUIDs and one of strings are filled in turns, batch by batch, and `batch` random points
-//! are retrieved from each in turns, in every other pair the strings first: the ratio of a pair is the time of the strings by
-//! that of the UUIDs, and the median of all pairs counts. Times are from the bytes of a request to those of the answer.
+//! `length` bytes, of which all have the first `shared` in common, are filled one after the other, and measured by what the
+//! engine counts as points and by the anonymous memory of the process. Then a collection of UUIDs and one of strings are
+//! filled in turns, batch by batch, and `batch` random points are retrieved from each in turns, in every other pair the
+//! strings first: the ratio of a pair is the time of the strings by that of the UUIDs, and the median of all pairs counts.
+//! Times are from the bytes of a request to those of the answer.
 
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_bench::requests::{ask, send};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::engine::{Engine, Options};
@@ -175,14 +177,14 @@ impl Pairs {
         Ok(())
     }
 
-    fn median(&self, of: impl Fn(&[f64; 2]) -> f64) -> f64 {
-        let mut all: Vec<f64> = self.0.iter().map(of).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        all[all.len() / 2]
-    }
-
+    /// Of the UUIDs, of the strings, and of the ratios of the pairs.
     fn medians(&self) -> [f64; 3] {
-        [self.median(|[uuids, _]| *uuids), self.median(|[_, strings]| *strings), self.median(|[a, b]| b / a)]
+        let median_of = |of: fn(&[f64; 2]) -> f64| median(&self.0.iter().map(of).collect::<Vec<f64>>());
+        [
+            median_of(|[uuids, _]| *uuids),
+            median_of(|[_, strings]| *strings),
+            median_of(|[uuids, strings]| strings / uuids),
+        ]
     }
 
     fn json(&self) -> Value {
@@ -200,9 +202,8 @@ impl std::fmt::Display for Pairs {
 
 /// Times of upserts and of retrieves.
 fn times(folder: &Path, plan: Plan, kinds: [Kind; 2]) -> Fallible<(Pairs, Pairs)> {
-    let filled = [0, 1].map(|at| Filled::new(&folder.join(format!("times-{at}")), plan, kinds[at]));
-    let [uuids, strings] = filled;
-    let filled = [uuids?, strings?];
+    let new = |at: usize| Filled::new(&folder.join(format!("times-{at}")), plan, kinds[at]);
+    let filled = [new(0)?, new(1)?];
     let (mut upserts, mut retrieves) = (Pairs::default(), Pairs::default());
     for from in (0..plan.points).step_by(plan.batch as usize) {
         let points = from..plan.points.min(from + plan.batch);

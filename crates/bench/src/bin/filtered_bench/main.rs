@@ -18,6 +18,7 @@ use data::{Cells, SHARES};
 use kithdb_bench::data_set::DataSet;
 use kithdb_bench::empty_catalog::EmptyCatalog;
 use kithdb_bench::flags::Flags;
+use kithdb_bench::quantile::median;
 use kithdb_bench::requests::{COLLECTION, ask, wait_until_indexed};
 use kithdb_bench::scatter::scatter;
 use kithdb_engine::collection::Snapshot;
@@ -206,8 +207,8 @@ fn measure_filter(snapshot: &Snapshot, queries: &[Vec<f32>], filters: &[Value], 
     let each = |sum: u64| sum as f64 / queries.len() as f64;
     Ok(Row {
         recall,
-        filtered_us: median(filtered),
-        plain_us: median(plain),
+        filtered_us: median(&filtered),
+        plain_us: median(&plain),
         distances: each(distances),
         scanned: each(scanned),
         fallbacks: each(fallbacks),
@@ -220,9 +221,4 @@ fn run(snapshot: &Snapshot, request: &QueryRequest) -> Fallible<(Vec<Hit>, f64)>
     let deadline = Deadline::new(start, Duration::from_secs(60), "Search");
     let hits = query::query(snapshot, request, &EmptyCatalog, &deadline)?;
     Ok((hits, start.elapsed().as_secs_f64() * 1e6))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
