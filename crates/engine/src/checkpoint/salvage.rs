@@ -235,7 +235,7 @@ fn load_chunk(
         let has_row =
             |position| point.rows.row(position).is_none_or(|row| head.holds_loaded(position, row, offset));
         let has_rows = (0..positions).all(has_row);
-        let is_taken = point.live && head.state.taken(&point.id).is_some();
+        let is_taken = point.live && head.state.indexed_offset(&point.id).is_some();
         let (id, version, live) = (point.id.clone(), point.version, point.live);
         if !(has_payload && has_rows) || is_taken || point.load(head, maps).is_err() {
             if live {

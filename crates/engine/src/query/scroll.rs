@@ -68,7 +68,7 @@ fn in_order(
     }
     let mut found = Vec::with_capacity(limit.min(1024));
     let mut pace = matching.pace(deadline);
-    for (step, offset) in (0u64..).zip(state.taken_from(from)) {
+    for (step, offset) in (0u64..).zip(state.indexed_offsets_from(from)) {
         if step == steps {
             return Ok(None);
         }

@@ -36,7 +36,7 @@ impl View {
                 ids.iter().for_each(|id| digest.add(id.to_string().as_bytes()));
             }
         }
-        for offset in self.state.taken_from(&PointId::Num(0)) {
+        for offset in self.state.indexed_offsets_from(&PointId::Num(0)) {
             let point = self.state.at(offset);
             match &point.id {
                 PointId::Num(number) => digest.add(&number.to_le_bytes()),

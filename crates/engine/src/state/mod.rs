@@ -111,17 +111,17 @@ impl State {
 
     /// The offset of the live point of that id.
     pub fn offset(&self, id: &PointId) -> Option<PointOffset> {
-        let offset = self.taken(id)?;
+        let offset = self.indexed_offset(id)?;
         (!self.hides_points || self.live.contains(offset)).then_some(offset)
     }
 
-    /// The offset of an id, also of a point that nobody finds ([`State::without`]).
-    pub fn taken(&self, id: &PointId) -> Option<PointOffset> {
+    /// The offset that the index has for an id, also of a point that nobody finds ([`State::without`]).
+    pub fn indexed_offset(&self, id: &PointId) -> Option<PointOffset> {
         self.ids.get(id, &self.points)
     }
 
-    /// The offsets of the ids from one on, in the order of the ids.
-    pub fn taken_from(&self, id: &PointId) -> impl Iterator<Item = PointOffset> + '_ {
+    /// The offsets that the index has for the ids from one on, in the order of the ids.
+    pub fn indexed_offsets_from(&self, id: &PointId) -> impl Iterator<Item = PointOffset> + '_ {
         self.ids.from(id, &self.points)
     }
 

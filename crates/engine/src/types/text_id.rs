@@ -3,7 +3,6 @@
 use crate::allocator;
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The most bytes of a string that is an id.
@@ -15,10 +14,10 @@ const SHORT_LEN: usize = 30;
 ///
 /// Both forms fill the room that a [`PointId`](super::PointId) has anyway, so a string of up to 30 bytes takes no memory, and a
 /// longer one at most 24 bytes more than its length. Clones share what is not in place.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TextId(Form);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Form {
     /// At most [`SHORT_LEN`] bytes, and zeros behind them.
     Short { len: u8, bytes: [u8; SHORT_LEN] },
@@ -71,17 +70,6 @@ impl TextId {
         }
     }
 
-    /// Its first bytes as a number, with zeros where it is shorter: where these differ they are in the order of the strings.
-    fn start(&self) -> u128 {
-        let start = match &self.0 {
-            Form::Short { bytes, .. } => bytes.first_chunk().expect("a start is shorter"),
-            Form::Long { start, .. } => start,
-        };
-        let mut number = [0; 16];
-        number[..Self::START_LEN].copy_from_slice(start);
-        u128::from_be_bytes(number)
-    }
-
     /// Bytes that it takes of the heap.
     pub fn heap_bytes(&self) -> u64 {
         match &self.0 {
@@ -94,18 +82,7 @@ impl TextId {
 impl Ord for TextId {
     /// By bytes.
     fn cmp(&self, other: &Self) -> Ordering {
-        // Where many ids are put in order, most comparisons end here.
-        self.start().cmp(&other.start()).then_with(|| self.parts().cmp(&other.parts()))
-    }
-}
-
-impl Hash for TextId {
-    /// Of numbers rather than bytes, as far as it has them.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u128(self.start());
-        let (_, rest) = self.parts();
-        state.write(rest);
-        state.write_usize(rest.len());
+        self.parts().cmp(&other.parts())
     }
 }
 

@@ -126,7 +126,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
         PointId::Text(text) => text.with_str(|text| read_id(&json!(text))),
     };
     let ids = || {
-        let offsets = view.state.taken_from(&PointId::Num(0));
+        let offsets = view.state.indexed_offsets_from(&PointId::Num(0));
         offsets.map(|offset| (&view.state.at(offset).id, offset))
     };
     for (id, _) in ids() {

@@ -52,7 +52,7 @@ impl Matched {
     }
 
     fn contains(&self, base: &State, id: &PointId) -> bool {
-        base.taken(id).is_some_and(|offset| self.present.contains(offset)) || self.added.contains(id)
+        base.indexed_offset(id).is_some_and(|offset| self.present.contains(offset)) || self.added.contains(id)
     }
 }
 

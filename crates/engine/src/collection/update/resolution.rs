@@ -253,7 +253,7 @@ impl Search {
     /// The points that a filter has to decide, of those that were changed or of all.
     fn new(state: &State, update: &Update, filter: &Filter, changed: Option<&Changed>) -> Search {
         let offsets = |ids: &mut dyn Iterator<Item = &PointId>| {
-            let mut offsets: Vec<PointOffset> = ids.filter_map(|id| state.taken(id)).collect();
+            let mut offsets: Vec<PointOffset> = ids.filter_map(|id| state.indexed_offset(id)).collect();
             offsets.sort_unstable();
             offsets.dedup();
             PointSet::from_sorted(&offsets)

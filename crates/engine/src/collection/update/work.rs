@@ -26,8 +26,9 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
                 conditions += work;
             }
             Some(ids) => {
-                let of_point =
-                    |id: &PointId| state.taken(id).map_or(0, |offset| look_work(state, offset, work));
+                let of_point = |id: &PointId| {
+                    state.indexed_offset(id).map_or(0, |offset| look_work(state, offset, work))
+                };
                 named += ids.into_iter().map(of_point).sum::<u64>();
             }
         }

@@ -14,7 +14,7 @@ use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{OrdMap, Vector};
 use strings::Strings;
 
-/// An entry of a map in order.
+/// Entries of a map, in their order.
 type Range<'a, K, V> = RangedIter<'a, K, V, DefaultSharedPtr>;
 
 /// The key of an integer. Packed: an entry with its offset takes 12 bytes, not 16.

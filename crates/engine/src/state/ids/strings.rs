@@ -83,6 +83,11 @@ fn text_at(points: &Vector<Point>, offset: PointOffset) -> &TextId {
     }
 }
 
+/// Whether a string is that of an offset which has the same part: where the string ends in it, nothing is left to compare.
+fn is_at(offset: PointOffset, text: &TextId, part: Part, points: &Vector<Point>) -> bool {
+    !part.goes_on() || text_at(points, offset) == text
+}
+
 impl Strings {
     pub(super) fn len(&self) -> usize {
         self.len
@@ -93,8 +98,8 @@ impl Strings {
         loop {
             let part = Part::new(text, at);
             if let Some(&offset) = layer.single.get(&part) {
-                let is_whole = !part.goes_on() || PlantedFault::EqualStartsAreEqual.is_on();
-                return (is_whole || text_at(points, offset) == text).then_some(offset);
+                let is_it = is_at(offset, text, part, points) || PlantedFault::EqualStartsAreEqual.is_on();
+                return is_it.then_some(offset);
             }
             match &**layer.groups.get(&part)? {
                 Group::List(list) => return found_in(list, text, points).ok().map(|at| list[at]),
@@ -169,7 +174,7 @@ impl Layer {
             return Arc::make_mut(group).insert((text, offset), at + 1, points);
         }
         let before = self.single.insert(part, offset)?;
-        if !part.goes_on() || text_at(points, before) == text {
+        if is_at(before, text, part, points) {
             return Some(before);
         }
         self.single.remove(&part);
@@ -181,8 +186,7 @@ impl Layer {
     fn remove(&mut self, text: &TextId, at: usize, points: &Vector<Point>) -> Option<PointOffset> {
         let part = Part::new(text, at);
         if let Some(&offset) = self.single.get(&part) {
-            let is_it = !part.goes_on() || text_at(points, offset) == text;
-            return if is_it { self.single.remove(&part) } else { None };
+            return if is_at(offset, text, part, points) { self.single.remove(&part) } else { None };
         }
         let group = Arc::make_mut(self.groups.get_mut(&part)?);
         let removed = group.remove(text, at + 1, points)?;
