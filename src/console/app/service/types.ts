@@ -150,7 +150,10 @@ export function fieldLabel({ name, kind, params }: VectorField): string {
   return `${name === '' ? 'unnamed' : name} (${kind === 'multi' ? 'multi, ' : ''}${shape})`;
 }
 
-/** An id as text, and as a key: a string is in JSON quotes where it could be taken for another id, or has a control character, which a field would drop (C21). */
+/**
+ * An id as text, and as a key: a string is in JSON quotes where it could be taken for another id, or has a control character,
+ * which a field would drop (C21).
+ */
 export function idText(id: PointId): string {
   if (typeof id === 'object') return id.rawJSON;
   if (typeof id === 'number') return String(id);
