@@ -290,12 +290,29 @@ impl Catalog {
 
     /// LSN of the oldest record that only the log holds.
     pub fn pinned_lsn(&self) -> Option<Lsn> {
-        let own = {
-            let ledger = self.ledger.lock();
-            (ledger.last_lsn > ledger.saved_lsn).then(|| ledger.saved_lsn.next())
-        };
-        let entries = self.entries.load();
-        entries.values().filter_map(|entry| entry.pinned_lsn()).chain(own).min()
+        let own = self.own_pinned_lsn();
+        own.into_iter().chain(self.pinned_lsn_of_collections()).min()
+    }
+
+    /// LSN of the oldest record of the catalog that its file does not have.
+    fn own_pinned_lsn(&self) -> Option<Lsn> {
+        let ledger = self.ledger.lock();
+        (ledger.last_lsn > ledger.saved_lsn).then(|| ledger.saved_lsn.next())
+    }
+
+    fn pinned_lsn_of_collections(&self) -> Option<Lsn> {
+        self.entries.load().values().filter_map(|entry| entry.pinned_lsn()).min()
+    }
+
+    /// Writes the catalog's file where only records of the catalog keep finished segments of the log.
+    pub fn release_segments(&self) {
+        let Some(own) = self.own_pinned_lsn() else { return };
+        if self.shared.log.has_finished_segments()
+            && self.pinned_lsn_of_collections().is_none_or(|other| own < other)
+        {
+            // Without the file the log still has everything, and the next round tries again.
+            let _ = self.checkpoint();
+        }
     }
 
     /// Cuts the log below the oldest record that no checkpoint has, unless the whole log is needed. A log that cannot

@@ -1,7 +1,8 @@
 //! The background threads of an engine: indexers, the keeper of files and log, and the one that answers late writes.
 
 use super::heap_trim::HeapTrim;
-use super::housekeeping::run_housekeeping;
+use super::housekeeping::{run_housekeeping, shorten_idle_log};
+use super::idle_log::IdleLog;
 use super::memory_watch;
 use super::pool::Priority;
 use crate::allocator;
@@ -91,12 +92,16 @@ impl Background {
 fn keep_until_stopped(catalog: &Catalog, stop: &Stop, interval: Duration, heap_trim: &mut HeapTrim) {
     Priority::Low.take();
     let supervisor = &catalog.shared().supervisor;
+    let mut idle_log = IdleLog::default();
     loop {
         stop.wait(interval);
         if stop.is_requested() {
             return;
         }
         run_housekeeping(catalog);
+        if idle_log.is_due(catalog.shared().log.next_lsn(), Instant::now()) {
+            supervisor.step(Task::LogMaintenance, || shorten_idle_log(catalog));
+        }
         supervisor.step(Task::HeapTrim, || {
             let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
             if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {

@@ -152,6 +152,7 @@ fn shorten_replay(catalog: &Catalog, budget: u64) {
 fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
     let shared = catalog.shared();
     let log = &shared.log;
+    catalog.release_segments();
     catalog.cut_log();
     let started = Instant::now();
     while log.size_bytes() > budget_bytes && started.elapsed() < ROUND && !shared.indexer.is_closed() {
@@ -177,6 +178,15 @@ fn shrink_log(catalog: &Catalog, budget_bytes: u64) {
             break;
         }
     }
+}
+
+/// Checkpoints what waits in the log of a server that is not written to, cuts the log, and shortens the reserve. The time of
+/// one round is bounded; the next one goes on.
+pub fn shorten_idle_log(catalog: &Catalog) {
+    let shared = catalog.shared();
+    shrink_log(catalog, LEAST_LOG_BYTES.min(shared.thresholds.log_budget_bytes));
+    // A disk that fails keeps a longer reserve than it needs.
+    let _ = shared.reserve.shorten(shared.log.size_bytes());
 }
 
 /// Checkpoints every collection that needs the log up to an LSN, and cuts it.

@@ -26,6 +26,12 @@ const MIN_LOG_BYTES: u64 = 64 << 10;
 const LITTLE_FREE: u64 = 1 << 30;
 /// A log of this length holds data.
 const DATA_BYTES: u64 = 4 << 10;
+/// Least length of a file that is shortened: with it a deletion and its checkpoint fit on a full disk. Where little is free
+/// the file is lengthened again.
+const SHORTENED_BYTES: u64 = 4 << 20;
+/// Files are shortened where they are this many times as long as they have to be, so that a log that grows and shrinks does
+/// not write them each time.
+const SHORTENED_DIVISOR: u64 = 4;
 /// The file for a start has the length of the other one divided by this.
 const START_DIVISOR: u64 = 4;
 /// At most the free space divided by this is taken.
@@ -196,7 +202,8 @@ impl Reserve {
         }
         let mut held = self.held.lock();
         let free = self.storage.free_bytes().unwrap_or(u64::MAX);
-        let enough = if free < LITTLE_FREE && log_bytes >= DATA_BYTES { MAX_BYTES } else { log_bytes };
+        let has_data = log_bytes >= DATA_BYTES || held.usual > 0;
+        let enough = if free < LITTLE_FREE && has_data { MAX_BYTES } else { log_bytes };
         let wanted = enough.min(MAX_BYTES).min(free.saturating_add(held.usual) / FREE_DIVISOR);
         // Not shorter than before, however little else is free: a disk that fills repeatedly must not shrink it each
         // time.
@@ -206,6 +213,24 @@ impl Reserve {
             self.lengthen(PATH, &mut held.usual, wanted)?;
         }
         self.spent.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Shortens the files where they are far longer than a log of this length needs, and enough of the disk is free.
+    ///
+    /// # Errors
+    /// The error of the disk. Nothing depends on it: any length is valid, and the next call tries again.
+    pub fn shorten(&self, log_bytes: u64) -> Result<()> {
+        let has_room = self.storage.free_bytes().is_some_and(|free| free >= LITTLE_FREE);
+        let mut held = self.held.lock();
+        let wanted = log_bytes.max(SHORTENED_BYTES);
+        if self.is_tight() || !has_room || held.usual < SHORTENED_DIVISOR * wanted {
+            return Ok(());
+        }
+        self.storage.truncate(PATH, wanted)?;
+        held.usual = wanted;
+        self.storage.truncate(START_PATH, wanted / START_DIVISOR)?;
+        held.start = wanted / START_DIVISOR;
         Ok(())
     }
 
@@ -310,6 +335,25 @@ mod tests {
                 assert!(again.release() && held(&disk) == 0);
             }
         }
+    }
+
+    #[test]
+    fn it_is_shortened_where_the_log_got_far_shorter_and_lengthened_again_where_little_is_free() {
+        let disk = disk(1 << 34);
+        let reserve = Reserve::open(Arc::new(disk.clone()));
+        reserve.keep(64 << 20).expect("there is room");
+        reserve.shorten(17 << 20).expect("a sound disk");
+        assert_eq!(held(&disk), 64 << 20, "not for less than a quarter");
+        reserve.shorten(52).expect("a sound disk");
+        assert_eq!(held(&disk), SHORTENED_BYTES as usize);
+        assert_eq!(disk.read(START_PATH).map_or(0, |bytes| bytes.len()), held(&disk) / 4);
+        let again = Reserve::open(Arc::new(disk.clone()));
+        disk.set_capacity(Some(900 << 20));
+        again.shorten(52).expect("nothing is done");
+        again.keep(52).expect("there is room");
+        assert_eq!(held(&disk), 64 << 20, "it holds data, so it is made for a disk that may be full soon");
+        again.shorten(52).expect("nothing is done");
+        assert_eq!(held(&disk), 64 << 20);
     }
 
     #[test]

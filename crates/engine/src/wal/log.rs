@@ -257,6 +257,11 @@ impl Log {
         self.segments.iter().map(|segment| (segment::path(segment.first), segment.bytes)).collect()
     }
 
+    /// Whether there is a segment besides the one that grows.
+    pub fn has_finished_segments(&self) -> bool {
+        self.segments.len() > 1
+    }
+
     /// Bytes of all segments on disk.
     pub fn size_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()

@@ -3,9 +3,9 @@
 use crate::common::{Random, TestEngine};
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::engine::{Engine, Options, run_housekeeping, shorten_idle_log};
 use kithdb_engine::limits::{Limits, Thresholds};
-use kithdb_engine::storage::SimDisk;
+use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
@@ -72,6 +72,44 @@ fn after_each_background_round_replay_and_log_are_within_their_budgets() {
         }
         assert_eq!(engine.ok("count", "idle", json!({})), json!({"count": 1}));
     }
+}
+
+/// Regression: the record of the creation kept the whole log, up to its budget, after the points were in a checkpoint.
+#[test]
+fn segments_are_cut_as_soon_as_a_checkpoint_has_their_points() {
+    let thresholds = Thresholds { log_budget_bytes: 1 << 30, ..THRESHOLDS };
+    let engine = TestEngine::with(SimDisk::new(), 1, thresholds).expect("an empty disk opens");
+    create(&engine, "c");
+    (0..40).for_each(|at| drop(engine.ok("upsert_points", "c", points(at * 10, 10))));
+    let catalog = engine.engine().catalog();
+    assert!(backlog(&engine).1 > 3 * thresholds.log_segment_bytes, "the log has finished segments");
+    catalog.collections()[0].checkpoint(GraphPolicy::WhenGrown).expect("a sound disk");
+    run_housekeeping(catalog);
+    let (_, log) = backlog(&engine);
+    assert!(log <= thresholds.log_segment_bytes, "{log} bytes are left");
+}
+
+#[test]
+fn when_writes_have_ended_the_log_begins_anew_and_the_reserve_gets_short() {
+    let mut engine = TestEngine::with(SimDisk::new(), 1, Thresholds::default()).expect("an empty disk opens");
+    engine.disk.set_capacity(Some(1 << 34));
+    let names = ["a", "b", "c"];
+    names.iter().for_each(|name| create(&engine, name));
+    for at in 0..2_000 {
+        engine.ok("upsert_points", names[at % 3], points(at as u64 % 50 * 100, 100));
+    }
+    run_housekeeping(engine.engine().catalog());
+    let reserve = |engine: &TestEngine| engine.disk.read("reserve").map_or(0, |file| file.len());
+    let (work, log) = backlog(&engine);
+    assert!(work > 0 && log > 16 << 20, "{work} bytes wait in a log of {log}");
+    assert!(reserve(&engine) as u64 >= log / 2);
+    // Each call has a bounded time.
+    (0..100).for_each(|_| shorten_idle_log(engine.engine().catalog()));
+    let (work, log) = backlog(&engine);
+    assert!(work == 0 && log < 4096, "{work} bytes wait in a log of {log}");
+    assert_eq!(reserve(&engine), 4 << 20);
+    engine.restart();
+    assert_eq!(engine.ok("count", "b", json!({})), json!({"count": 5_000}));
 }
 
 #[test]

@@ -89,7 +89,8 @@ impl Run {
     fn act_without_faults(&mut self) {
         let work = match self.below(100) {
             0..5 => Work::Index,
-            5..12 => Work::Housekeeping,
+            5..10 => Work::Housekeeping,
+            10..12 => Work::IdleLog,
             12..15 => Work::Checkpoint,
             15..18 => Work::Rows,
             _ => {

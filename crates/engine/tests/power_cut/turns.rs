@@ -8,7 +8,7 @@ use crate::common::{Client, TestEngine};
 use crate::expiry;
 use crate::session::Session;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping};
+use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping, shorten_idle_log};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +22,8 @@ pub enum Work {
     Index,
     /// Vacuum, checkpoints that are due, cutting the log.
     Housekeeping,
+    /// What is done once writes have ended: all is checkpointed, and the log begins anew.
+    IdleLog,
     /// Checkpoints of everything, graphs included.
     Checkpoint,
     /// A little of one collection's graphs.
@@ -35,6 +37,7 @@ impl Work {
         match self {
             Work::Index => index_everything(catalog, &mut IndexScratch::default()),
             Work::Housekeeping => run_housekeeping(catalog),
+            Work::IdleLog => shorten_idle_log(catalog),
             Work::Checkpoint => checkpoint_everything(catalog),
             Work::Rows => {
                 for collection in catalog.collections() {
@@ -49,8 +52,8 @@ impl Work {
         let other = session.random.below(3);
         match (self, other) {
             // Two checkpoints of one collection would wait for each other.
-            (Work::Housekeeping | Work::Checkpoint, 0) => Work::Rows.run(client),
-            (Work::Housekeeping | Work::Checkpoint, _) => Work::Index.run(client),
+            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint, 0) => Work::Rows.run(client),
+            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint, _) => Work::Index.run(client),
             (_, 0) => Work::Housekeeping.run(client),
             (_, 1) => Work::Checkpoint.run(client),
             (_, _) => {

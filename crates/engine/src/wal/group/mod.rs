@@ -215,6 +215,11 @@ impl GroupCommit {
         &self.figures
     }
 
+    /// See [`Log::has_finished_segments`]; waits for a running sync.
+    pub fn has_finished_segments(&self) -> bool {
+        self.shared.log.lock().has_finished_segments()
+    }
+
     /// See [`Log::size_bytes`]; waits for a running sync.
     pub fn size_bytes(&self) -> u64 {
         self.shared.log.lock().size_bytes()

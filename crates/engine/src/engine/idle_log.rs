@@ -1,0 +1,42 @@
+//! When the log of a server that is not written to is shortened.
+//!
+//! While writes come, a log is cut as checkpoints become due, and may keep up to its budget: a checkpoint costs more than the
+//! part of the log that it replaces. Once they have ended it only takes room on the disk, and time at the next start.
+
+use crate::types::Lsn;
+use std::time::{Duration, Instant};
+
+/// Time without a record after which the server counts as not written to.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Decides when the log is shortened.
+#[derive(Default)]
+pub struct IdleLog {
+    last: Option<(Lsn, Instant)>,
+}
+
+impl IdleLog {
+    /// Notes the LSN of the next record. Returns whether none has come for a minute.
+    pub fn is_due(&mut self, next: Lsn, now: Instant) -> bool {
+        match self.last {
+            Some((last, since)) if last == next => now.duration_since(since) >= IDLE,
+            _ => {
+                self.last = Some((next, now));
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_idle_a_minute_after_its_last_record() {
+        let (mut log, start) = (IdleLog::default(), Instant::now());
+        let mut see = |lsn: u64, seconds: u64| log.is_due(Lsn::new(lsn), start + Duration::from_secs(seconds));
+        assert!(!see(1, 0) && !see(1, 59) && see(1, 60) && see(1, 61));
+        assert!(!see(2, 62) && !see(2, 121) && see(2, 122));
+    }
+}
