@@ -5,6 +5,7 @@ import type { CollectionBody, PayloadIndex } from './source';
 
 /** Settings without which a collection would be another one: where one of them is refused, the collection is. */
 const ESSENTIAL: ReadonlySet<string> = new Set([
+  'ids',
   'vectors',
   'sparse_vectors',
   'size',

@@ -1,9 +1,14 @@
 import type { CollectionBody, PayloadIndex } from './source';
 
-/** What Qdrant says of a collection, as far as it is read. */
+/** What a server says of a collection, as far as it is read. */
 export interface QdrantInfo {
   readonly config: QdrantConfig;
   readonly payload_schema?: Readonly<Record<string, FieldInfo>> | null;
+  /** What KithDB has beside the configuration. */
+  readonly ids?: unknown;
+  readonly expire_at_key?: unknown;
+  readonly field_indexes?: unknown;
+  readonly vector_models?: Readonly<Record<string, unknown>> | null;
 }
 
 interface FieldInfo {
@@ -15,6 +20,8 @@ interface FieldInfo {
 interface Settings {
   readonly [name: string]: unknown;
   readonly vectors?: unknown;
+  readonly sparse_vectors?: unknown;
+  readonly size?: unknown;
   readonly sharding_method?: unknown;
 }
 
@@ -41,14 +48,18 @@ const CLUSTER: Readonly<Record<string, readonly unknown[]>> = {
   read_fan_out_delay_ms: [0],
 };
 
+/** Settings that KithDB has beside the configuration, with the names that a creation has for them. */
+const OWN = ['ids', 'expire_at_key', 'field_indexes'] as const;
+
 /**
  * The body that creates a collection as this one is configured. It may hold settings that KithDB does not have: the
  * creation finds and names them.
  */
-export function bodyOfConfig(config: QdrantConfig): {
+export function bodyOfInfo(info: QdrantInfo): {
   readonly body: CollectionBody;
   readonly remarks: readonly string[];
 } {
+  const { config } = info;
   const { params } = config;
   const remarks = Object.entries(CLUSTER)
     .filter(([name, ofOneNode]) => isGiven(params[name]) && !ofOneNode.includes(params[name]))
@@ -59,16 +70,44 @@ export function bodyOfConfig(config: QdrantConfig): {
   const others = Object.keys(params).filter((name) => !VECTOR_PARAMS.includes(name) && !(name in CLUSTER));
   const body = withoutNulls({
     ...pick(params, [...VECTOR_PARAMS, ...others]),
-    vectors: params.vectors ?? {},
+    ...withModels(params, info.vector_models ?? {}),
     hnsw_config: config.hnsw_config,
     optimizers_config: config.optimizer_config,
     wal_config: config.wal_config,
     quantization_config: config.quantization_config,
     strict_mode_config: config.strict_mode_config,
+    ...Object.fromEntries(OWN.map((name) => [name, info[name]])),
   });
   // The metadata is the user's own, nulls included.
   const own = isGiven(config.metadata) ? { metadata: config.metadata } : {};
   return { body: { ...(body as CollectionBody), ...own }, remarks };
+}
+
+/** The vector fields, each with its model (C19); the unnamed vector has the empty name. */
+function withModels(
+  { vectors = {}, sparse_vectors: sparse }: Settings,
+  models: Readonly<Record<string, unknown>>,
+): Settings {
+  const isUnnamed = isSettings(vectors) && isGiven(vectors.size);
+  return {
+    vectors: isUnnamed ? withModel(vectors, models['']) : withEachModel(vectors, models),
+    ...(isGiven(sparse) && { sparse_vectors: withEachModel(sparse, models) }),
+  };
+}
+
+function withEachModel(fields: unknown, models: Readonly<Record<string, unknown>>): unknown {
+  if (!isSettings(fields)) return fields;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, withModel(field, models[name])]),
+  );
+}
+
+function withModel(field: unknown, model: unknown): unknown {
+  return isSettings(field) && isGiven(model) ? { ...field, model } : field;
+}
+
+function isSettings(value: unknown): value is Settings {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether the points say in which shard they are. */
@@ -94,7 +133,7 @@ function pick(from: Settings, names: readonly string[]): Settings {
 
 /** Settings that are null are not set. */
 function withoutNulls(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isSettings(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, field]) => isGiven(field))

@@ -4,7 +4,7 @@ import { splitPage } from '../transfer/page';
 import { SourceError } from '../transfer/row';
 import type { Alias } from './aliases';
 import { PageSize } from './page-size';
-import { bodyOfConfig, indexesOf, usesShardKeys, type QdrantInfo } from './qdrant-config';
+import { bodyOfInfo, indexesOf, usesShardKeys, type QdrantInfo } from './qdrant-config';
 import type {
   CollectionBody,
   MigrationSource,
@@ -103,7 +103,7 @@ class QdrantCollection implements SourceCollection {
     info: QdrantInfo,
     readonly points: number,
   ) {
-    const { body, remarks } = bodyOfConfig(info.config);
+    const { body, remarks } = bodyOfInfo(info);
     this.config = body;
     this.remarks = remarks;
     this.indexes = indexesOf(info);

@@ -115,6 +115,57 @@ describe('kithdb migrate qdrant', () => {
       }
     });
 
+    it('C17, C19, C21, C23 string ids, expiry, models and the choice of field indexes arrive too', async () => {
+      const created = await server.call('PUT', '/collections/own', {
+        vectors: { title: { size: 2, distance: 'Dot', model: { name: 'small', text_key: 'text' } } },
+        sparse_vectors: { words: { model: { name: 'qdrant/bm25', required: true } } },
+        ids: 'string',
+        expire_at_key: 'until',
+        field_indexes: 'manual',
+      });
+      expect(created.status).toBe(200);
+      const points = ['doc-1', '7', 7, 'ä/b'].map((id) => ({
+        id,
+        vector: { title: [1, 2] },
+        payload: { id },
+      }));
+      await server.call('PUT', '/collections/own/points', { points });
+      try {
+        const { code, out, err } = await migrate(from(), '--collections', 'own', '--json');
+        expect([code, err]).toEqual([0, '']);
+        expect(JSON.parse(out).collections).toEqual([
+          expect.objectContaining({
+            stored: 4,
+            remarks: [],
+            compared: { source: 4, target: 4, sampled: 4, different: [] },
+          }),
+        ]);
+        const there = (await server.call('GET', '/collections/own')).body.result;
+        const db = await open(dataDir());
+        try {
+          const here = (await db.getCollection('own')) as Json;
+          for (const field of ['config', 'ids', 'expire_at_key', 'field_indexes', 'vector_models'])
+            expect([field, here[field]]).toEqual([field, there[field]]);
+          expect(there).toMatchObject({
+            ids: 'string',
+            expire_at_key: 'until',
+            field_indexes: 'manual',
+            vector_models: {
+              title: { name: 'small', text_key: 'text' },
+              words: { name: 'qdrant/bm25', required: true },
+            },
+          });
+          const page = { limit: 10, with_vector: true };
+          const scrolled = (await server.call('POST', '/collections/own/points/scroll', page)).body.result;
+          expect(await db.scroll('own', page)).toEqual(scrolled);
+        } finally {
+          await db.close();
+        }
+      } finally {
+        await server.call('DELETE', '/collections/own');
+      }
+    });
+
     it('a dry run names what would be, and stores nothing', async () => {
       const { code, out } = await migrate(from(), '--dry-run');
       expect(code).toBe(0);
