@@ -77,7 +77,7 @@ function engineOptions(
     ...(searchThreads !== undefined && { searchThreads }),
     memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
     ...(calibrationPercent !== undefined && { calibrationShare: calibrationPercent / 100 }),
-    sharing: { exclusive, readOnly, patienceMs: timeoutMs },
+    sharing: { exclusive, readOnly, timeoutMs },
     ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
     ...(models !== undefined && { models }),
   };

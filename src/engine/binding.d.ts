@@ -500,7 +500,7 @@ export interface NativeSharing {
   /** It is never the owner, and writes nothing. */
   readOnly: boolean
   /** How long opening may wait for another process. */
-  patienceMs: number
+  timeoutMs: number
 }
 
 /** What an engine serves. */

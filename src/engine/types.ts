@@ -467,7 +467,7 @@ export interface Sharing {
   /** It is never the owner, and writes nothing. */
   readonly readOnly: boolean;
   /** How long opening may wait for another process. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 /** The limits of C2.7. */

@@ -169,6 +169,23 @@ describe('C1.8 what goes in comes out', () => {
     );
     expect(records.points).toEqual([{ id: 1, vector: [1, 2], payload: { a: 3, b: 2 } }]);
   });
+
+  it('C1.8 of a repeated key the last value counts, also where the first is not valid', async () => {
+    const path = await server.collection('invalid-repeats');
+    const point = '{"id":-1,"id":1,"vector":[1,"x"],"vector":[1,2],"color":3,"color":null}';
+    await server.ok('PUT', `${path}/points`, `{"points":[{"id":true}],"points":[${point}]}`);
+    const page = await server.ok(
+      'POST',
+      `${path}/points/scroll`,
+      '{"limit":0,"limit":"x","limit":1,"filter":{"must":[{"key":7}]},"filter":{},"nosuch":3,"nosuch":null}',
+    );
+    expect(page.points).toHaveLength(1);
+    const refused = await server.call('POST', `${path}/points/scroll`, '{"limit":1,"limit":0}');
+    expect([refused.status, refused.body.status.error ?? refused.body.status]).toEqual([
+      400,
+      expect.stringContaining('limit: value 0 invalid'),
+    ]);
+  });
 });
 
 describe('C1.8 changes of payload', () => {

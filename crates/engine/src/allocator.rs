@@ -99,15 +99,15 @@ const SMALL_BYTES: usize = 32 << 10;
 /// Makes room for that many bytes more in a buffer that may become long, and for a few behind them. Without memory it unwinds
 /// to the next [`catch`]. Who appends to such a buffer calls this before, so that a long one never grows by itself.
 #[inline]
-pub fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
+pub fn reserve_or_unwind(buffer: &mut Vec<u8>, bytes: usize) {
     let needed = buffer.len().saturating_add(bytes).saturating_add(SLACK_BYTES);
     if needed > buffer.capacity() {
-        make_more_room(buffer, bytes, needed);
+        grow_or_unwind(buffer, bytes, needed);
     }
 }
 
 #[cold]
-fn make_more_room(buffer: &mut Vec<u8>, bytes: usize, needed: usize) {
+fn grow_or_unwind(buffer: &mut Vec<u8>, bytes: usize, needed: usize) {
     if needed <= SMALL_BYTES {
         return buffer.reserve(bytes);
     }
@@ -116,19 +116,19 @@ fn make_more_room(buffer: &mut Vec<u8>, bytes: usize, needed: usize) {
     }
 }
 
-/// As [`make_room`], where an error can be returned.
+/// As [`reserve_or_unwind`], where an error can be returned.
 ///
 /// # Errors
 /// The allocation that was refused.
-pub fn try_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
+pub fn try_reserve_in(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
     if buffer.capacity() - buffer.len() >= bytes { Ok(()) } else { grow(buffer, bytes) }
 }
 
-/// As [`try_room`], and no more than that.
+/// As [`try_reserve_in`], and no more than that.
 ///
 /// # Errors
 /// The allocation that was refused.
-pub fn try_exact_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
+pub fn try_reserve_exact_in(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused> {
     let needed = buffer.len().saturating_add(bytes);
     if needed <= buffer.capacity() || !is_refused(needed) && buffer.try_reserve_exact(bytes).is_ok() {
         Ok(())
@@ -143,7 +143,7 @@ pub fn try_exact_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), Refused>
 /// The allocation that was refused.
 pub fn try_copy(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
     let mut copy = Vec::new();
-    try_room(&mut copy, bytes.len())?;
+    try_reserve_in(&mut copy, bytes.len())?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(catch(|| buffer(usize::MAX / 4).len()), Err(Refused { bytes: usize::MAX / 4 }));
         assert_eq!(catch(|| buffer(1 << 20).capacity()), Ok(1 << 20));
         let mut long = b"begun".to_vec();
-        assert!(catch(|| make_room(&mut long, usize::MAX / 4)).is_err());
-        assert!(try_room(&mut long, usize::MAX / 4).is_err());
-        make_room(&mut long, 1 << 20);
+        assert!(catch(|| reserve_or_unwind(&mut long, usize::MAX / 4)).is_err());
+        assert!(try_reserve_in(&mut long, usize::MAX / 4).is_err());
+        reserve_or_unwind(&mut long, 1 << 20);
         assert!(long == b"begun" && long.capacity() > 1 << 20);
         assert_eq!(try_copy(&long).as_deref(), Ok(&b"begun"[..]));
         let other = catch_unwind(|| catch(|| panic!("another")));

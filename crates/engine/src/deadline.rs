@@ -16,23 +16,23 @@ pub struct Deadline {
     what: &'static str,
     closing: Option<Closing>,
     cancellation: Option<Cancellation>,
-    gone: Option<Gone>,
+    gone: Option<DeletionFlag>,
 }
 
 /// Whether a collection is deleted. Clones share the state.
 #[derive(Clone, Debug)]
-pub struct Gone(Arc<GoneState>);
+pub struct DeletionFlag(Arc<DeletionState>);
 
 #[derive(Debug)]
-struct GoneState {
+struct DeletionState {
     name: String,
     has_begun: AtomicBool,
 }
 
-impl Gone {
+impl DeletionFlag {
     /// Of the collection of that name, which is there.
-    pub fn new(name: &str) -> Gone {
-        Gone(Arc::new(GoneState { name: name.to_string(), has_begun: AtomicBool::new(false) }))
+    pub fn new(name: &str) -> DeletionFlag {
+        DeletionFlag(Arc::new(DeletionState { name: name.to_string(), has_begun: AtomicBool::new(false) }))
     }
 
     /// The collection is deleted. Its requests are given up at their next check, unless they are logged already.
@@ -96,7 +96,7 @@ impl Deadline {
 
     /// The same deadline, which also passes when the collection of the request is deleted.
     #[must_use]
-    pub fn or_gone(self, gone: Option<Gone>) -> Deadline {
+    pub fn or_gone(self, gone: Option<DeletionFlag>) -> Deadline {
         Deadline { gone, ..self }
     }
 
@@ -121,7 +121,7 @@ impl Deadline {
         }
         self.is_closing()
             || self.is_cancelled()
-            || self.gone.as_ref().is_some_and(Gone::has_begun)
+            || self.gone.as_ref().is_some_and(DeletionFlag::has_begun)
             || now >= self.at
     }
 
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_as_without_its_collection_when_that_is_deleted_c4_5() {
-        let gone = Gone::new("c");
+        let gone = DeletionFlag::new("c");
         let hour = Duration::from_secs(3600);
         let deadline = Deadline::new(Instant::now(), hour, "Count").or_gone(Some(gone.clone()));
         assert_eq!(deadline.check(), Ok(()));

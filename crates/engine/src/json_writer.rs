@@ -1,11 +1,11 @@
 //! Appending JSON to a byte buffer.
 
-use crate::allocator::make_room;
+use crate::allocator::reserve_or_unwind;
 
 /// Appends a JSON string, escaping only what JSON requires.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
-    make_room(out, bytes.len());
+    reserve_or_unwind(out, bytes.len());
     out.push(b'"');
     let mut copied = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -18,7 +18,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             0x08 => b"\\b",
             0x0c => b"\\f",
             0..=0x1f => {
-                make_room(out, bytes.len() - copied);
+                reserve_or_unwind(out, bytes.len() - copied);
                 out.extend_from_slice(&bytes[copied..at]);
                 out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
                 copied = at + 1;
@@ -26,7 +26,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             }
             _ => continue,
         };
-        make_room(out, bytes.len() - copied);
+        reserve_or_unwind(out, bytes.len() - copied);
         out.extend_from_slice(&bytes[copied..at]);
         out.extend_from_slice(escape);
         copied = at + 1;

@@ -63,6 +63,8 @@ pub mod projection;
 #[doc(hidden)]
 pub mod query;
 #[doc(hidden)]
+pub mod rates;
+#[doc(hidden)]
 pub mod recent_operations;
 #[doc(hidden)]
 pub mod scheduling;
@@ -82,7 +84,7 @@ pub mod wal;
 
 #[cfg(feature = "testing")]
 pub use allocator::refuse_from;
-pub use allocator::try_exact_room;
+pub use allocator::try_reserve_exact_in;
 pub use api::Strictness;
 pub use attach::{Membership, NotOpened, OpenEngine, PROTOCOL_VERSION, Purpose, SharedFolder};
 pub use catalog::OpenError;

@@ -30,7 +30,7 @@ impl Process {
         let open: OpenEngine =
             Box::new(move |storage, lock, supervisor| Engine::open_held(storage, lock, options, supervisor));
         let membership =
-            Membership { purpose: Purpose::Embedded, exclusive: false, read_only: false, patience: LIMIT };
+            Membership { purpose: Purpose::Embedded, exclusive: false, read_only: false, timeout: LIMIT };
         let folder = SharedFolder::open_watched(path, membership, open, Arc::clone(&supervisor));
         Process { folder: folder.expect("the folder opens"), supervisor }
     }

@@ -81,9 +81,9 @@ fn schema_of(engine: &Engine, field: &str) -> Value {
 }
 
 fn wait_until_green(engine: &Engine) {
-    let patience = Instant::now() + Duration::from_secs(120);
+    let timeout = Instant::now() + Duration::from_secs(120);
     while ok(engine, "collection_info", &json!(null))["status"] != json!("green") {
-        assert!(Instant::now() < patience, "every index is built in the end");
+        assert!(Instant::now() < timeout, "every index is built in the end");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -421,13 +421,17 @@ fn when_row_numbers_are_used_up_only_what_writes_vectors_is_refused() {
     });
     assert!(rounds.is_some_and(|rounds| (5..=11).contains(&rounds)), "{rounds:?}");
     for _ in 0..2 {
-        let upsert = json!({"points": [{"id": 1, "vector": random.vector(SIZE)}]});
-        let (code, details) = engine.refused("upsert_points", "c", upsert);
-        assert_eq!(code, "internal");
-        assert!(
-            details["message"].as_str().is_some_and(|text| text.contains("a new collection")),
-            "{details}"
-        );
+        let points = json!([{"id": 1, "vector": random.vector(SIZE), "payload": {"hash": "new"}}]);
+        let sync = json!({"points": points, "scope": {}, "all": true, "hash_key": "hash"});
+        let writes = [("upsert_points", json!({"points": points})), ("sync_points", sync)];
+        for (operation, body) in writes {
+            let (code, details) = engine.refused(operation, "c", body);
+            assert_eq!(code, "internal");
+            assert!(
+                details["message"].as_str().is_some_and(|text| text.contains("a new collection")),
+                "{operation}: {details}"
+            );
+        }
         engine.ok("set_payload", "c", json!({"payload": {"n": 7}, "points": [2]}));
         engine.ok("search", "c", json!({"vector": random.vector(SIZE), "limit": 3}));
         engine.work(GraphPolicy::WhenGrown);

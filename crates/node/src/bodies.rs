@@ -1,7 +1,7 @@
 //! Request bodies on their way into the engine, in buffers that are reused.
 
 use crate::completions::lock;
-use kithdb_engine::{Error, try_exact_room};
+use kithdb_engine::{Error, try_reserve_exact_in};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ impl Bodies {
                 drop((spare, refused));
             }
         }
-        match try_exact_room(body, capacity - body.len()) {
+        match try_reserve_exact_in(body, capacity - body.len()) {
             Ok(()) => body.extend_from_slice(part),
             Err(_) => drop(arriving.insert(id, None)),
         }

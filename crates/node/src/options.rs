@@ -6,7 +6,7 @@ use napi_derive::napi;
 use std::time::Duration;
 
 /// How long a server that starts waits for a process that is opening the directory, or hands it over.
-const SERVER_PATIENCE: Duration = Duration::from_secs(60);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How to open a data directory.
 #[napi(object, object_to_js = false)]
@@ -41,7 +41,7 @@ pub struct NativeSharing {
     /// It is never the owner, and writes nothing.
     pub read_only: bool,
     /// How long opening may wait for another process.
-    pub patience_ms: f64,
+    pub timeout_ms: f64,
 }
 
 /// How much memory there is.
@@ -94,13 +94,13 @@ impl OpenOptions {
                 purpose: Purpose::Server,
                 exclusive: false,
                 read_only: false,
-                patience: SERVER_PATIENCE,
+                timeout: SERVER_TIMEOUT,
             },
             Some(sharing) => Membership {
                 purpose: Purpose::Embedded,
                 exclusive: sharing.exclusive,
                 read_only: sharing.read_only,
-                patience: milliseconds(sharing.patience_ms),
+                timeout: milliseconds(sharing.timeout_ms),
             },
         }
     }

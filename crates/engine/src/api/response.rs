@@ -1,6 +1,6 @@
 //! Writing results as the bytes of an answer. Keys and their order are those of Qdrant.
 
-use crate::allocator::make_room;
+use crate::allocator::reserve_or_unwind;
 use crate::change::Skipped;
 use crate::collection::update::{SyncPlan, Synced};
 use crate::config::CollectionConfig;
@@ -282,7 +282,7 @@ fn write_vector(
 
 /// Appends bytes that are JSON already.
 fn append(out: &mut Vec<u8>, json: &[u8]) {
-    make_room(out, json.len());
+    reserve_or_unwind(out, json.len());
     out.extend_from_slice(json);
 }
 
@@ -337,7 +337,7 @@ pub fn write_elements<T>(
         if index > 0 {
             out.push(b',');
         }
-        make_room(out, 0);
+        reserve_or_unwind(out, 0);
         write(out, item);
     }
 }

@@ -6,8 +6,9 @@ use super::strictness::RequestBody;
 use super::text_input;
 use super::upsert::object_bytes_by;
 use super::vector::VectorReader;
+use crate::change::Revision;
 use crate::collection::update::{
-    ContentHash, NamedVectors, Revision, SourceSync, SyncContent, SyncEntries, SyncEntry, Texts,
+    ContentHash, NamedVectors, SourceSync, SyncContent, SyncEntries, SyncEntry, Texts,
 };
 use crate::config::{ModelClaims, NamedModels};
 use crate::error::Error;

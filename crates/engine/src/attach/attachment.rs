@@ -56,18 +56,18 @@ impl Drop for Attachment {
 }
 
 impl Attachment {
-    /// Connects and waits at most `patience` for the greeting: an owner that is opening the folder greets when it is open.
+    /// Connects and waits at most `timeout` for the greeting: an owner that is opening the folder greets when it is open.
     ///
     /// # Errors
     /// [`NotConnected`].
     pub fn connect(
         socket: &Path,
         purpose: Purpose,
-        patience: Duration,
+        timeout: Duration,
         supervisor: &Arc<Supervisor>,
     ) -> Result<(Attachment, BufReader<UnixStream>), NotConnected> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
+        stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         let (outgoing, _) = Outgoing::start(&stream, supervisor)?;
         let me = Peer { version: PROTOCOL_VERSION, pid: std::process::id(), purpose };
         outgoing.send(frame::hello(me), None);
@@ -132,7 +132,7 @@ impl Attachment {
         supervisor.spawn_once("kith-receive", Task::Receive, receive, end).map(drop)
     }
 
-    /// The position of the log that the owner told last.
+    /// The position of the log that the owner has sent last.
     pub fn position(&self) -> Lsn {
         Lsn::new(self.position.load(Ordering::Acquire))
     }
@@ -145,14 +145,14 @@ impl Attachment {
 
 /// Hands a frame to `receiver`; false for one that an owner does not send.
 fn hand_over(frame: &[u8], position: &AtomicU64, receiver: &impl Receiver) -> bool {
-    let (call, told, result) = match FromOwner::decode(frame) {
+    let (call, position_then, result) = match FromOwner::decode(frame) {
         Some(FromOwner::Answer { call, position, envelope }) => {
             (call, position, try_copy(envelope).map_err(|_| Error::MemoryLimit))
         }
         Some(FromOwner::Failure { call, position, error }) => (call, position, Err(error)),
         _ => return false,
     };
-    position.fetch_max(told.get(), Ordering::AcqRel);
+    position.fetch_max(position_then.get(), Ordering::AcqRel);
     receiver.answered(call, result);
     true
 }

@@ -6,7 +6,7 @@ use super::calls::{Call, Calls};
 use super::frame::{self, MAX_BODY_BYTES, Purpose};
 use super::membership::{Membership, NotOpened, OpenEngine};
 use super::server::{Running, Server};
-use super::takeover::{Entrance, Got, Owned};
+use super::takeover::{FolderEntry, InFolder, Owned};
 use crate::engine::{Engine, Reply, Request};
 use crate::error::Error;
 use crate::storage::LockGuard;
@@ -37,7 +37,7 @@ pub struct SharedFolder {
 }
 
 struct Inner {
-    entrance: Entrance,
+    entry: FolderEntry,
     state: Mutex<State>,
     /// The state changed: for the thread that goes in, and for the one that looks through calls.
     changed: Condvar,
@@ -91,8 +91,8 @@ impl SharedFolder {
         open: OpenEngine,
         supervisor: Arc<Supervisor>,
     ) -> Result<SharedFolder, NotOpened> {
-        let entrance = Entrance { path: path.to_path_buf(), membership, open, supervisor };
-        let got = entrance.enter(Some(Instant::now() + membership.patience), &|| false)?;
+        let entry = FolderEntry { path: path.to_path_buf(), membership, open, supervisor };
+        let got = entry.enter(Some(Instant::now() + membership.timeout), &|| false)?;
         let state = State {
             role: Role::Between,
             connection: 0,
@@ -101,7 +101,7 @@ impl SharedFolder {
             is_closing: false,
         };
         let inner = Arc::new(Inner {
-            entrance,
+            entry,
             state: Mutex::new(state),
             changed: Condvar::new(),
             waiting: Condvar::new(),
@@ -119,7 +119,7 @@ impl SharedFolder {
     }
 
     fn spawn(&self, name: &str, work: impl FnMut() + Send + 'static) -> io::Result<()> {
-        let supervisor = &self.inner.entrance.supervisor;
+        let supervisor = &self.inner.entry.supervisor;
         self.threads.lock().push(supervisor.spawn(name.into(), Task::Folder, &self.stop, work)?);
         Ok(())
     }
@@ -132,7 +132,7 @@ impl SharedFolder {
             let why = format!("a call of {bytes} bytes, where {MAX_BODY_BYTES} are the most");
             return reply(Err(Error::BadRequest(why)));
         }
-        if inner.entrance.membership.read_only && request.operation.is_write() {
+        if inner.entry.membership.read_only && request.operation.is_write() {
             return reply(Err(Error::BadRequest("the folder is open for reading only (readOnly)".into())));
         }
         if !inner.may_change() {
@@ -216,7 +216,7 @@ impl Owner {
 impl Inner {
     /// Whether another process may become the owner while this one has the folder open.
     fn may_change(&self) -> bool {
-        let Membership { purpose, exclusive, .. } = self.entrance.membership;
+        let Membership { purpose, exclusive, .. } = self.entry.membership;
         purpose == Purpose::Embedded && !exclusive
     }
 
@@ -286,19 +286,19 @@ impl Inner {
     }
 
     /// Takes up what it got, and does or sends what waits.
-    fn become_member(self: &Arc<Self>, got: Got) -> Result<(), NotOpened> {
+    fn become_member(self: &Arc<Self>, got: InFolder) -> Result<(), NotOpened> {
         match got {
-            Got::Attached(attachment, reader) => {
+            InFolder::Attached(attachment, reader) => {
                 let mut state = self.state.lock();
                 state.connection += 1;
                 let receiver = Connection { inner: Arc::downgrade(self), number: state.connection };
-                attachment.receive(reader, receiver, &self.entrance.supervisor)?;
+                attachment.receive(reader, receiver, &self.entry.supervisor)?;
                 if !state.is_closing {
                     state.role = Role::Attached(attachment);
                     state.send_all();
                 }
             }
-            Got::Owned(owned) => {
+            InFolder::Owned(owned) => {
                 let owner = Arc::new(self.serve(owned)?);
                 let calls = {
                     let mut state = self.state.lock();
@@ -330,7 +330,7 @@ impl Inner {
                 inner.changed.notify_all();
             }
         });
-        let purpose = self.entrance.membership.purpose;
+        let purpose = self.entry.membership.purpose;
         let serve = |listening| {
             Server::start(listening, Arc::clone(&engine), purpose, Arc::clone(&running), hand_over)
         };
@@ -344,11 +344,11 @@ impl Inner {
             if let Some(owner) = handed_over {
                 owner.hand_over();
             }
-            let entered = self.entrance.enter(None, &|| self.is_closing());
+            let entered = self.entry.enter(None, &|| self.is_closing());
             if let Err(error) = entered.and_then(|got| self.become_member(got)) {
                 self.failed(&error);
             }
-            self.entrance.supervisor.succeeded(Task::Folder);
+            self.entry.supervisor.succeeded(Task::Folder);
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Membership {
     /// It is never the owner, and writes nothing.
     pub read_only: bool,
     /// How long opening may wait for another process.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Why a process did not get into a folder.

@@ -177,7 +177,7 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
     let connection = Arc::new(Connection {
         shared: Arc::clone(shared),
         outgoing,
-        flight: Mutex::default(),
+        under_way: Mutex::default(),
         answered: Condvar::new(),
     });
     let _ending = Ending(Arc::clone(&connection));
@@ -214,7 +214,7 @@ impl Drop for Ending {
 struct Connection {
     shared: Arc<Shared>,
     outgoing: Arc<Outgoing>,
-    flight: Mutex<Flight>,
+    under_way: Mutex<UnderWay>,
     answered: Condvar,
 }
 
@@ -227,7 +227,7 @@ impl Drop for Connection {
 
 /// What of a connection is under way.
 #[derive(Default)]
-struct Flight {
+struct UnderWay {
     calls: HashMap<u64, Cancellation>,
     bytes: usize,
 }
@@ -258,7 +258,7 @@ impl Connection {
         match ToOwner::decode(frame) {
             Some(ToOwner::Call(call)) => self.run(&call),
             Some(ToOwner::Cancel(call)) => {
-                if let Some(cancellation) = self.flight.lock().calls.get(&call) {
+                if let Some(cancellation) = self.under_way.lock().calls.get(&call) {
                     cancellation.cancel();
                 }
                 true
@@ -284,13 +284,13 @@ impl Connection {
                 return false;
             }
             let unsent = self.outgoing.unsent_bytes();
-            let mut flight = self.flight.lock();
-            let own = flight.bytes + unsent;
-            let has_room = flight.calls.len() < MOST_CALLS && own < MOST_BYTES;
+            let mut under_way = self.under_way.lock();
+            let own = under_way.bytes + unsent;
+            let has_room = under_way.calls.len() < MOST_CALLS && own < MOST_BYTES;
             if has_room && (own == 0 || *self.shared.bytes.lock() < MOST_BYTES_OF_ALL) {
                 return true;
             }
-            self.answered.wait_for(&mut flight, LOOK_AGAIN);
+            self.answered.wait_for(&mut under_way, LOOK_AGAIN);
         }
     }
 
@@ -300,11 +300,11 @@ impl Connection {
         let cancellation = Cancellation::default();
         let body = try_copy(sent.body);
         {
-            let mut flight = self.flight.lock();
-            if flight.calls.insert(call, cancellation.clone()).is_some() {
+            let mut under_way = self.under_way.lock();
+            if under_way.calls.insert(call, cancellation.clone()).is_some() {
                 return false;
             }
-            flight.bytes += bytes;
+            under_way.bytes += bytes;
             *self.shared.bytes.lock() += bytes;
         }
         let running = self.shared.running.begin();
@@ -352,11 +352,11 @@ impl Connection {
         if let Some(frame) = frame {
             self.outgoing.send(frame, None);
         }
-        let mut flight = self.flight.lock();
-        flight.calls.remove(&call);
-        flight.bytes -= bytes;
+        let mut under_way = self.under_way.lock();
+        under_way.calls.remove(&call);
+        under_way.bytes -= bytes;
         *self.shared.bytes.lock() -= bytes;
-        drop(flight);
+        drop(under_way);
         self.answered.notify_one();
     }
 
@@ -364,7 +364,7 @@ impl Connection {
     fn end(&self) {
         if !self.shared.is_closing.load(Ordering::Acquire) {
             self.outgoing.cut();
-            self.flight.lock().calls.values().for_each(Cancellation::cancel);
+            self.under_way.lock().calls.values().for_each(Cancellation::cancel);
         }
     }
 }

@@ -37,13 +37,13 @@ pub struct Owned {
 }
 
 /// What a process got.
-pub enum Got {
+pub enum InFolder {
     Owned(Owned),
     Attached(Attachment, BufReader<UnixStream>),
 }
 
 /// The folder, and how this process is to get in.
-pub struct Entrance {
+pub struct FolderEntry {
     pub path: PathBuf,
     pub membership: Membership,
     pub open: OpenEngine,
@@ -51,12 +51,12 @@ pub struct Entrance {
     pub supervisor: Arc<Supervisor>,
 }
 
-impl Entrance {
+impl FolderEntry {
     /// Gets into the folder, as soon as possible and before `until`.
     ///
     /// # Errors
     /// [`NotOpened`].
-    pub fn enter(&self, until: Option<Instant>, is_closed: &dyn Fn() -> bool) -> Result<Got, NotOpened> {
+    pub fn enter(&self, until: Option<Instant>, is_closed: &dyn Fn() -> bool) -> Result<InFolder, NotOpened> {
         let mut pause = FIRST_PAUSE;
         let mut unreachable_since: Option<Instant> = None;
         loop {
@@ -76,12 +76,12 @@ impl Entrance {
     }
 
     /// One attempt; nothing when another process is about to be ready, or has ended.
-    fn try_to_enter(&self) -> Result<Option<Got>, NotOpened> {
+    fn try_to_enter(&self) -> Result<Option<InFolder>, NotOpened> {
         let Membership { purpose, exclusive, read_only, .. } = self.membership;
         if !exclusive && let Some(Published { socket, .. }) = published(&self.path) {
             match Attachment::connect(&socket, purpose, GREETING, &self.supervisor) {
                 Ok((attachment, reader)) if purpose == Purpose::Embedded => {
-                    return Ok(Some(Got::Attached(attachment, reader)));
+                    return Ok(Some(InFolder::Attached(attachment, reader)));
                 }
                 Ok((attachment, _)) => return self.ask_for_it(&attachment),
                 Err(NotConnected::OtherVersion(why)) => return Err(NotOpened::OtherVersion(why)),
@@ -95,7 +95,7 @@ impl Entrance {
         let disk = self.disk()?;
         match claim_succession(&self.path)? {
             Some(_right) => match claim(&disk) {
-                Ok(lock) => self.own(disk, lock).map(|owned| Some(Got::Owned(owned))),
+                Ok(lock) => self.own(disk, lock).map(|owned| Some(InFolder::Owned(owned))),
                 Err(OpenError::Storage(error)) if error.kind() == ErrorKind::Locked && !exclusive => Ok(None),
                 Err(error) => Err(error.into()),
             },
@@ -128,7 +128,7 @@ impl Entrance {
     }
 
     /// Asks an owner for the folder, which it then releases.
-    fn ask_for_it(&self, attachment: &Attachment) -> Result<Option<Got>, NotOpened> {
+    fn ask_for_it(&self, attachment: &Attachment) -> Result<Option<InFolder>, NotOpened> {
         let owner = attachment.owner;
         let name = described(owner.pid, owner.purpose);
         if owner.purpose == Purpose::Server {
@@ -143,7 +143,7 @@ impl Entrance {
         while Instant::now() < until {
             let disk = self.disk()?;
             match claim(&disk) {
-                Ok(lock) => return self.own(disk, lock).map(|owned| Some(Got::Owned(owned))),
+                Ok(lock) => return self.own(disk, lock).map(|owned| Some(InFolder::Owned(owned))),
                 Err(OpenError::Storage(error)) if error.kind() == ErrorKind::Locked => {
                     thread::sleep(FIRST_PAUSE);
                 }
@@ -181,7 +181,7 @@ impl Entrance {
     }
 
     fn who_is_late(&self) -> String {
-        let seconds = self.membership.patience.as_secs_f64();
+        let seconds = self.membership.timeout.as_secs_f64();
         match published(&self.path) {
             Some(Published { pid, .. }) => {
                 format!("process {pid} has the folder, and did not answer within {seconds} s")

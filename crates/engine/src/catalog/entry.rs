@@ -3,7 +3,7 @@
 use super::Catalog;
 use crate::collection::{Cause, Collection, Unopened};
 use crate::config::CollectionConfig;
-use crate::deadline::{Deadline, Gone};
+use crate::deadline::{Deadline, DeletionFlag};
 use crate::error::Error;
 use crate::types::Lsn;
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ pub struct Entry {
     state: EntryState,
     life: Mutex<Life>,
     /// Whether it was deleted: the requests that use it are cancelled.
-    pub(super) gone: Gone,
+    pub(super) gone: DeletionFlag,
 }
 
 /// Called once, when the name of a deleted collection is free, or the time for that is over.
@@ -79,7 +79,7 @@ struct Life {
 
 impl Entry {
     pub(super) fn new(id: u64, name: String, config: Arc<CollectionConfig>, state: EntryState) -> Entry {
-        let gone = Gone::new(&name);
+        let gone = DeletionFlag::new(&name);
         Entry { id, name, config, state, life: Mutex::default(), gone }
     }
 

@@ -11,9 +11,9 @@ mod entry;
 mod file;
 mod open;
 mod open_error;
-mod rehearsal;
 mod replay;
 mod staging;
+mod start_preview;
 
 pub use crate::wal::CATALOG;
 pub use adoption::AdoptedFolder;
@@ -23,16 +23,16 @@ pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
-pub use rehearsal::{
-    DamagedRecord, Rehearsal, Rehearsed, SavedCatalog, Source, UnlistedCollections, rehearse, rehearse_log,
-    salvage_catalog,
-};
 pub use replay::StartDamage;
 pub use staging::STAGING;
+pub use start_preview::{
+    DamagedRecord, PreviewedCollection, SavedCatalog, Source, StartPreview, UnlistedCollections, preview_log,
+    preview_start, salvage_catalog,
+};
 
 use crate::collection::{Collection, Shared, Unopened};
 use crate::config::CollectionConfig;
-use crate::deadline::Gone;
+use crate::deadline::DeletionFlag;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::recent_operations::{CallIdentity, Known, RecentOperations};
@@ -222,7 +222,7 @@ impl Catalog {
     }
 
     /// Whether the collection of that name or alias goes, for the deadline of a request that uses it.
-    pub fn gone(&self, name: &str) -> Option<Gone> {
+    pub fn gone(&self, name: &str) -> Option<DeletionFlag> {
         self.named(name).map(|entry| entry.gone.clone())
     }
 

@@ -3,7 +3,7 @@
 use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
-use super::rehearsal::DamagedRecord;
+use super::start_preview::DamagedRecord;
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{

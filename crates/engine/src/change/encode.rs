@@ -1,7 +1,7 @@
 //! Changes to the bytes of a log record.
 
 use super::{Change, FieldVector, PayloadEdit, Skipped};
-use crate::allocator::make_room;
+use crate::allocator::reserve_or_unwind;
 use crate::faults::PlantedFault;
 use crate::payload::JsonPath;
 use crate::types::{OpNumber, PointId};
@@ -10,7 +10,7 @@ use crate::vectors::{MultiVector, SparseVector, VectorValue};
 /// Encodes the body of a record: the operation number, then the changes.
 pub fn encode(op: OpNumber, changes: &[Change], out: &mut Vec<u8>) {
     // An upsert of many points is a megabyte: growing step by step would copy it several times.
-    make_room(out, changes.iter().map(usual_len).sum());
+    reserve_or_unwind(out, changes.iter().map(usual_len).sum());
     out.extend_from_slice(&op.get().to_le_bytes());
     put_len(out, changes.len());
     for change in changes {
@@ -118,7 +118,7 @@ fn put_len(out: &mut Vec<u8>, len: usize) {
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_len(out, bytes.len());
-    make_room(out, bytes.len());
+    reserve_or_unwind(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn put_skipped(out: &mut Vec<u8>, skipped: &Skipped) {
 
 fn put_ids(out: &mut Vec<u8>, ids: &[PointId]) {
     put_len(out, ids.len());
-    make_room(out, ids.len() * MAX_ID_LEN);
+    reserve_or_unwind(out, ids.len() * MAX_ID_LEN);
     for id in ids {
         put_id(out, id);
     }
@@ -183,7 +183,7 @@ fn put_vectors(out: &mut Vec<u8>, vectors: &[FieldVector]) {
             VectorValue::Dense(components) => put_components(out, components),
             VectorValue::Sparse(SparseVector { indices, values }) => {
                 put_len(out, indices.len());
-                make_room(out, indices.len() * 8);
+                reserve_or_unwind(out, indices.len() * 8);
                 indices.iter().for_each(|index| out.extend_from_slice(&index.to_le_bytes()));
                 values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
             }
@@ -197,7 +197,7 @@ fn put_vectors(out: &mut Vec<u8>, vectors: &[FieldVector]) {
 
 fn put_components(out: &mut Vec<u8>, components: &[f32]) {
     put_len(out, components.len());
-    make_room(out, components.len() * 4);
+    reserve_or_unwind(out, components.len() * 4);
     for component in components {
         out.extend_from_slice(&component.to_le_bytes());
     }

@@ -6,11 +6,13 @@
 
 mod decode;
 mod encode;
+mod revision;
 
 pub(crate) use decode::Input;
 pub use decode::{Undecodable, decode, operation_of};
 pub use encode::encode;
 pub(crate) use encode::{put_id, put_skipped};
+pub use revision::Revision;
 
 use crate::payload::JsonPath;
 use crate::types::PointId;

@@ -42,7 +42,7 @@ pub(crate) use pass::{MovedPayload, Written, WrittenRows, write_view};
 pub use salvage::Losses;
 pub use staging::link_folder;
 pub use survey::RoomNeeded;
-pub(crate) use survey::{Enough, Survey, has_room_to_move};
+pub(crate) use survey::{LeastFreed, Survey, has_room_to_move};
 pub(crate) use verification::{Unsound, verify_extent};
 
 use crate::storage::Storage;

@@ -34,7 +34,7 @@ struct Fingerprint {
 }
 
 /// What a file has to give back to be copied forward.
-pub(crate) struct Enough {
+pub(crate) struct LeastFreed {
     /// At least this many bytes more than the checkpoint writes for it.
     pub bytes: u64,
     /// More than its length divided by this.
@@ -104,7 +104,7 @@ impl Survey {
 
     /// Files that would give back enough, as many as `room` bytes can take of what is in use in them. Files with the least
     /// in use come first.
-    pub fn files_to_compact(&self, enough: &Enough, room: u64) -> BTreeSet<u32> {
+    pub fn files_to_compact(&self, enough: &LeastFreed, room: u64) -> BTreeSet<u32> {
         let is_due = |file: &&FileUse| {
             let dead = file.len.saturating_sub(file.used);
             // Each checkpoint that is made for room alone leaves more than was free.

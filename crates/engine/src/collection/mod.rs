@@ -17,7 +17,6 @@ mod held_back;
 mod indexing;
 mod log_position;
 mod memory;
-mod rates;
 mod reembedding;
 mod shared;
 mod snapshot;
@@ -41,7 +40,6 @@ pub use expiring::REMOVED_AT_ONCE;
 pub use held_back::HeldBack;
 pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
 pub use memory::MemoryReport;
-pub use rates::{Rate, Rates, Short};
 pub use reembedding::{
     Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint,
 };
@@ -57,6 +55,7 @@ use crate::config::CollectionConfig;
 use crate::deadline::Deadline;
 use crate::group_keys::GroupKeys;
 use crate::payload::JsonPath;
+use crate::rates::Rates;
 use crate::state::ScanCosts;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::types::Lsn;

@@ -21,7 +21,7 @@ const MOST_RUNS: usize = 8;
 
 /// Runs a request. The reply is called exactly once, also after a panic.
 pub fn run(core: &Core, request: Request, reply: Reply) {
-    let once = Once(Some(reply));
+    let once = ReplyGuard(Some(reply));
     let is_deletion = request.operation == Operation::DeleteCollection;
     let task = if is_deletion { Task::Deletion } else { Task::Request };
     // A panic drops the reply, which then answers with an error.
@@ -31,9 +31,9 @@ pub fn run(core: &Core, request: Request, reply: Reply) {
 }
 
 /// A reply that is always called: when it is dropped uncalled, because its holder panicked, it answers with that.
-struct Once(Option<Reply>);
+struct ReplyGuard(Option<Reply>);
 
-impl Once {
+impl ReplyGuard {
     fn send(mut self, result: Result<Vec<u8>, Error>) {
         if let Some(reply) = self.0.take() {
             reply(result);
@@ -41,7 +41,7 @@ impl Once {
     }
 }
 
-impl Drop for Once {
+impl Drop for ReplyGuard {
     fn drop(&mut self) {
         if let Some(reply) = self.0.take() {
             reply(Err(Error::Panic));

@@ -35,7 +35,8 @@ mod tests {
     #[test]
     fn a_log_is_idle_a_minute_after_its_last_record() {
         let (mut log, start) = (IdleLog::default(), Instant::now());
-        let mut see = |lsn: u64, seconds: u64| log.is_due(Lsn::new(lsn), start + Duration::from_secs(seconds));
+        let mut see =
+            |lsn: u64, seconds: u64| log.is_due(Lsn::new(lsn), start + Duration::from_secs(seconds));
         assert!(!see(1, 0) && !see(1, 59) && see(1, 60) && see(1, 61));
         assert!(!see(2, 62) && !see(2, 121) && see(2, 122));
     }

@@ -6,7 +6,7 @@ use super::point_writer::{PointOutput, PointWriter, write_hits};
 use super::profile::{Part, Profile, timed};
 use super::strict::Strict;
 use super::{Core, Operation, Request, info, search};
-use crate::allocator::make_room;
+use crate::allocator::reserve_or_unwind;
 use crate::api::{self, BodyWithWarnings, RequestBody as _, response, summaries};
 use crate::catalog::Use;
 use crate::collection::View;
@@ -53,7 +53,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     .answer()?;
     for (key, value) in [("explain", &mut explanation), ("next_cursor", &mut next_cursor)] {
         if !value.is_empty() {
-            make_room(&mut out, value.len());
+            reserve_or_unwind(&mut out, value.len());
             out.push(b',');
             write_key(&mut out, key);
             out.append(value);

@@ -3,7 +3,7 @@
 use super::read::Read;
 use super::staged_syncs::SyncKey;
 use super::strict::Strict;
-use super::write::{Form, Refusal, Shape, enqueue, enter, writable};
+use super::write::{Form, Refusal, Shape, enter, submit, writable};
 use super::{Core, Reply, Request};
 use crate::api::{self, SyncPart, SyncRequest, response};
 use crate::catalog::Use;
@@ -53,7 +53,7 @@ fn apply(
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
     let write = write_of(&request, sync);
-    enqueue(core, held, request, write, Form::new(Shape::Sync, Vec::new()), deadline, reply)
+    submit(core, held, request, write, Form::new(Shape::Sync, Vec::new()), deadline, reply)
 }
 
 /// Stages a part, and answers how many points are staged.

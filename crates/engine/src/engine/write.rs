@@ -109,7 +109,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
             let queued = match enter(core, &request, ids) {
-                Ok(held) => enqueue(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
+                Ok(held) => submit(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
                 Err(error) => Err(Box::new((reply, error))),
             };
             answer_refused(queued);
@@ -323,7 +323,7 @@ pub(super) fn enter(core: &Core, request: &Request, ids: IdKind) -> Result<Use, 
 }
 
 /// Queues a write and becomes the collection's writer when it has none.
-pub(super) fn enqueue(
+pub(super) fn submit(
     core: &Core,
     held: Use,
     request: Request,

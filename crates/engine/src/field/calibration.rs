@@ -39,13 +39,13 @@ const REPLACING_INTERVAL: u64 = 64;
 
 /// The recall of some measured searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Rung {
+struct MeasuredRecall {
     count: u32,
     sum: f64,
     squares: f64,
 }
 
-impl Rung {
+impl MeasuredRecall {
     fn add(&mut self, recall: f64) {
         self.count += 1;
         self.sum += recall;
@@ -95,7 +95,7 @@ pub struct Calibration {
     /// When the last query was measured, in seconds since 1970.
     pub at: u64,
     samples: u32,
-    rungs: [[[Rung; LADDER.len()]; SHARES.len()]; HITS.len()],
+    rungs: [[[MeasuredRecall; LADDER.len()]; SHARES.len()]; HITS.len()],
 }
 
 impl Calibration {
@@ -218,7 +218,7 @@ impl Calibration {
     fn curve(&self, hits: usize, class: usize) -> Vec<(f64, f64)> {
         let mut best = (0.0_f64, 0.0_f64);
         let rungs = self.rungs[hits][class].iter();
-        let point = |rung: &Rung| {
+        let point = |rung: &MeasuredRecall| {
             let low = rung.mean() - ONE_SIDED * rung.error(HITS[hits]);
             best = (best.0.max(rung.mean()), best.1.max(low));
             best

@@ -47,7 +47,7 @@ pub struct GroupCounts {
 }
 
 /// A group while its rows are compared.
-struct Contender<'g> {
+struct GroupCandidate<'g> {
     rows: &'g mut GroupRows,
     /// Estimates before this one are compared.
     next: usize,
@@ -55,7 +55,7 @@ struct Contender<'g> {
     distances: Vec<f32>,
 }
 
-impl Contender<'_> {
+impl GroupCandidate<'_> {
     /// The distance of its best row as far as is known.
     fn best(&self) -> f32 {
         let estimate = self.rows.estimates.get(self.next).map(|&(estimate, _)| estimate);
@@ -79,7 +79,7 @@ impl Reranking<'_> {
     /// [`Stopped`] once `stop` returns true.
     pub fn by_group(&self, groups: &mut [GroupRows], counts: GroupCounts) -> Result<usize, Stopped> {
         groups.iter_mut().for_each(|group| group.sort(counts.kept));
-        let mut all: Vec<Contender<'_>> =
+        let mut all: Vec<GroupCandidate<'_>> =
             groups.iter_mut().map(|rows| contender(rows, counts.rows)).collect();
         all.sort_by(|a, b| a.best().total_cmp(&b.best()));
         let beyond = FIRST_BEYOND.div_ceil(counts.groups.min(all.len()).max(1));
@@ -108,16 +108,16 @@ impl Reranking<'_> {
     }
 }
 
-fn contender(rows: &mut GroupRows, wanted: usize) -> Contender<'_> {
+fn contender(rows: &mut GroupRows, wanted: usize) -> GroupCandidate<'_> {
     let mut distances: Vec<f32> = rows.exact.iter().map(|&(distance, _)| distance).collect();
     distances.sort_unstable_by(f32::total_cmp);
     distances.truncate(wanted);
-    Contender { rows, next: 0, distances }
+    GroupCandidate { rows, next: 0, distances }
 }
 
 /// The estimates that may belong to one of the best rows of one of the best groups.
 fn next_round(
-    all: &[Contender<'_>],
+    all: &[GroupCandidate<'_>],
     counts: GroupCounts,
     errors: &Errors,
     round: &mut Vec<(usize, f32, Row)>,

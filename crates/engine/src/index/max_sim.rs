@@ -25,14 +25,14 @@ pub struct MaxSim {
     distance: Distance,
     dim: usize,
     query: Vec<f32>,
-    way: Way,
-    /// Least distance of each query row so far; minus the greatest product in the [`Way::Panels`].
+    way: Comparison,
+    /// Least distance of each query row so far; minus the greatest product in the [`Comparison::Panels`].
     least: Vec<f32>,
     work: u64,
 }
 
 /// How rows are compared.
-enum Way {
+enum Comparison {
     /// One query row after the other, with four rows at a time.
     OneByOne,
     /// All query rows at once.
@@ -58,9 +58,9 @@ impl MaxSim {
         // The squared distance does not follow from a product without losing digits, that of Manhattan not at all.
         let is_product = matches!(distance.metric(), Metric::Dot | Metric::Cosine);
         let way = if is_product && queries >= MIN_PANEL_QUERIES {
-            Way::Panels(Panels::new(dim, &query))
+            Comparison::Panels(Panels::new(dim, &query))
         } else {
-            Way::OneByOne
+            Comparison::OneByOne
         };
         MaxSim { distance, dim, query, way, least: vec![0.0; queries], work: 0 }
     }
@@ -79,8 +79,8 @@ impl MaxSim {
         assert!(!run.is_empty(), "a vector without rows");
         self.least.fill(f32::INFINITY);
         let block = match &self.way {
-            Way::OneByOne => 4,
-            Way::Panels(panels) => panels.tile.rows,
+            Comparison::OneByOne => 4,
+            Comparison::Panels(panels) => panels.tile.rows,
         };
         let mut slices: Vec<&[u8]> = Vec::with_capacity(block);
         let run = run.numbers();
@@ -95,8 +95,10 @@ impl MaxSim {
                 }
             }
             match &mut self.way {
-                Way::OneByOne => self.compare_one_by_one(&slices),
-                Way::Panels(panels) => panels.compare(self.distance.format(), &slices, &mut self.least),
+                Comparison::OneByOne => self.compare_one_by_one(&slices),
+                Comparison::Panels(panels) => {
+                    panels.compare(self.distance.format(), &slices, &mut self.least)
+                }
             }
         }
         let sum: f64 = self.least.iter().map(|&least| f64::from(least.clamp(f32::MIN, f32::MAX))).sum();

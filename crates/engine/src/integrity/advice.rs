@@ -1,7 +1,7 @@
 //! The texts of a check: what a fault means for the data, what to do about it, and the names of parts of files.
 
 use super::finding::Severity;
-use crate::catalog::Rehearsal;
+use crate::catalog::StartPreview;
 use crate::collection::{Cause, Part};
 use crate::types::Lsn;
 use crate::wal::Damage;
@@ -35,18 +35,18 @@ pub(super) fn advice(cause: Cause) -> &'static str {
 }
 
 /// What a piece of damage of the log means, and what to do.
-pub(super) fn log_effect(rehearsal: &Rehearsal, damage: &Damage) -> (Severity, String, &'static str) {
+pub(super) fn log_effect(preview: &StartPreview, damage: &Damage) -> (Severity, String, &'static str) {
     if !damage.loses_above(Lsn::NONE) {
         return (Severity::Note, "none: it loses no record".to_string(), NOT_NEEDED);
     }
-    let lost: Vec<&str> = rehearsal
+    let lost: Vec<&str> = preview
         .collections
         .iter()
         .filter(|found| found.outcome.is_err())
         .map(|found| found.name.as_str())
         .collect();
     let effect = match lost.as_slice() {
-        [] if rehearsal.fault.is_none() && damage.lost_to.is_some() => {
+        [] if preview.fault.is_none() && damage.lost_to.is_some() => {
             let effect = "none: every collection's checkpoint, or a later record, holds what was lost";
             return (Severity::Note, effect.to_string(), NOT_NEEDED);
         }

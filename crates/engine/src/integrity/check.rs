@@ -5,7 +5,9 @@ use super::advice::{
 };
 use super::finding::{Finding, Findings, Severity};
 use super::repair::MAX_REPORTED_UNLISTED;
-use crate::catalog::{self, CATALOG, OpenError, Rehearsal, Rehearsed, Source, UnlistedCollections};
+use crate::catalog::{
+    self, CATALOG, OpenError, PreviewedCollection, Source, StartPreview, UnlistedCollections,
+};
 use crate::checkpoint::is_unfinished;
 use crate::collection::{FileFault, Inspection, OpeningOptions, Part, Unopened, directory, inspect};
 use crate::storage::{ErrorKind, OTHER_IS_SOUND, ReadOnly, Storage};
@@ -50,27 +52,27 @@ pub fn check(
 ) -> Result<CheckReport, OpenError> {
     let storage: Arc<dyn Storage> = Arc::new(ReadOnly::new(storage));
     let mut run = Run { storage, row_chunk_bytes: options.row_chunk_bytes, report: CheckReport::default() };
-    let rehearsal = match catalog::rehearse(&run.storage, Source::File, only, options) {
-        Ok(rehearsal) => rehearsal,
+    let preview = match catalog::preview_start(&run.storage, Source::File, only, options) {
+        Ok(preview) => preview,
         Err(OpenError::CatalogLost(what)) => {
             run.without_catalog(&what)?;
             return Ok(run.report);
         }
         Err(error) => return Err(error),
     };
-    if let Some(only) = only.filter(|only| !rehearsal.collections.iter().any(|found| found.name == *only)) {
+    if let Some(only) = only.filter(|only| !preview.collections.iter().any(|found| found.name == *only)) {
         return Err(OpenError::Catalog(format!("there is no collection {only}")));
     }
-    if let Some((file, what)) = &rehearsal.catalog_fault {
+    if let Some((file, what)) = &preview.catalog_fault {
         run.one_of_two(file, what);
     }
-    run.log(&rehearsal)?;
-    for found in &rehearsal.collections {
+    run.log(&preview)?;
+    for found in &preview.collections {
         run.collection(found)?;
     }
     if only.is_none() {
-        let kept = run.unlisted(&rehearsal)?;
-        run.leftovers(&rehearsal, &kept)?;
+        let kept = run.unlisted(&preview)?;
+        run.leftovers(&preview, &kept)?;
     }
     Ok(run.report)
 }
@@ -140,13 +142,13 @@ impl Run {
 
     /// Finds collections that have records in the log or a folder, but no creation that a start would find. Returns the
     /// numbers of those that a repair keeps.
-    fn unlisted(&mut self, rehearsal: &Rehearsal) -> Result<BTreeSet<u64>, OpenError> {
-        let Rehearsal { report, fault, .. } = rehearsal;
+    fn unlisted(&mut self, preview: &StartPreview) -> Result<BTreeSet<u64>, OpenError> {
+        let StartPreview { report, fault, .. } = preview;
         if fault.is_none() && report.damages.is_empty() {
             return Ok(BTreeSet::new());
         }
         let catalog = catalog::salvage_catalog(&*self.storage, Source::File, fault.is_some())?;
-        let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+        let known: BTreeSet<u64> = preview.collections.iter().map(|found| found.id).collect();
         let mut kept = BTreeSet::new();
         for (id, name, _) in catalog.entries().iter().filter(|(id, ..)| !known.contains(id)) {
             if catalog.is_nameless(*id) {
@@ -184,8 +186,8 @@ impl Run {
         Ok(kept)
     }
 
-    fn log(&mut self, rehearsal: &Rehearsal) -> Result<(), OpenError> {
-        let Rehearsal { report, damaged, fault, .. } = rehearsal;
+    fn log(&mut self, preview: &StartPreview) -> Result<(), OpenError> {
+        let StartPreview { report, damaged, fault, .. } = preview;
         for name in self.storage.list("log")? {
             self.report.files += 1;
             self.report.bytes += self.storage.len_of(&format!("log/{name}"))?;
@@ -194,10 +196,10 @@ impl Run {
             self.one_of_two(fault.path, &fault.what);
         }
         for damage in &report.damages {
-            let (severity, effect, advice) = log_effect(rehearsal, damage);
+            let (severity, effect, advice) = log_effect(preview, damage);
             self.find(severity, damage.file(), None, [&damage.to_string(), &effect, advice]);
         }
-        let name_of = |id: u64| rehearsal.collections.iter().find(|found| found.id == id);
+        let name_of = |id: u64| preview.collections.iter().find(|found| found.id == id);
         for record in damaged {
             let (file, what) = record.describe(&*self.storage);
             let collection = record.collection;
@@ -210,7 +212,7 @@ impl Run {
                 _ if collection == CATALOG => {
                     (Severity::Note, "none: the file CATALOG holds what it did", NOT_NEEDED)
                 }
-                Some(Rehearsed { outcome: Err(_), .. }) => {
+                Some(PreviewedCollection { outcome: Err(_), .. }) => {
                     (Severity::Damage, "the collection is quarantined", RESTORE)
                 }
                 Some(_) => {
@@ -233,8 +235,8 @@ impl Run {
         Ok(())
     }
 
-    fn collection(&mut self, found: &Rehearsed) -> Result<(), OpenError> {
-        let Rehearsed { id, name, outcome } = found;
+    fn collection(&mut self, found: &PreviewedCollection) -> Result<(), OpenError> {
+        let PreviewedCollection { id, name, outcome } = found;
         let inspection = self.inspect(*id)?;
         self.faults(name, &inspection.faults);
         let has_data_faults = inspection.faults.iter().any(|fault| !fault.part.is_derived());
@@ -295,8 +297,8 @@ impl Run {
     }
 
     /// Folders without a collection, those `kept` by a repair left out.
-    fn leftovers(&mut self, rehearsal: &Rehearsal, kept: &BTreeSet<u64>) -> Result<(), OpenError> {
-        let known: BTreeSet<u64> = rehearsal.collections.iter().map(|found| found.id).collect();
+    fn leftovers(&mut self, preview: &StartPreview, kept: &BTreeSet<u64>) -> Result<(), OpenError> {
+        let known: BTreeSet<u64> = preview.collections.iter().map(|found| found.id).collect();
         for id in folders(&*self.storage)? {
             if known.contains(&id) || kept.contains(&id) {
                 continue;
@@ -305,15 +307,15 @@ impl Run {
                 let what = "the folder of a clone or a recovery that did not come to its end";
                 let advice = "nothing: the next start removes it";
                 self.find(Severity::Note, directory(id), None, [what, "none", advice]);
-            } else if id < rehearsal.next_id {
+            } else if id < preview.next_id {
                 let what = "the folder of a collection that was deleted";
                 let advice = "nothing: the next start removes it";
                 self.find(Severity::Note, directory(id), None, [what, "none", advice]);
             } else if self.storage.list(&directory(id))?.is_empty() {
-                let what = "an empty folder that the catalog has never heard of";
+                let what = "an empty folder that the catalog does not list";
                 self.find(Severity::Note, directory(id), None, [what, "none", "nothing"]);
             } else {
-                let what = "the folder of a collection that the catalog has never heard of";
+                let what = "the folder of a collection that the catalog does not list";
                 let effect = "the server does not start";
                 let advice = "if somebody has put it there, move it out of the data directory; if not, restore a \
                               backup; or let `kithdb repair` set it aside";

@@ -9,7 +9,7 @@
 use super::advice::part_name;
 use super::check::folders;
 use crate::catalog::{
-    self, CATALOG_COPY, OpenError, Rehearsal, Rehearsed, SavedCatalog, SavedEntry, Source,
+    self, CATALOG_COPY, OpenError, PreviewedCollection, SavedCatalog, SavedEntry, Source, StartPreview,
     UnlistedCollections,
 };
 use crate::collection::{
@@ -118,25 +118,25 @@ struct Run {
 impl Run {
     /// Plans the repair and changes nothing.
     fn planned(reading: Arc<dyn Storage>, options: OpeningOptions) -> Result<(Run, SavedCatalog), OpenError> {
-        let (source, rehearsal) = match catalog::rehearse(&reading, Source::File, None, options) {
+        let (source, preview) = match catalog::preview_start(&reading, Source::File, None, options) {
             Err(OpenError::CatalogLost(_)) => {
-                (Source::Folders, catalog::rehearse(&reading, Source::Folders, None, options)?)
+                (Source::Folders, catalog::preview_start(&reading, Source::Folders, None, options)?)
             }
-            rehearsal => (Source::File, rehearsal?),
+            preview => (Source::File, preview?),
         };
         let (report, openings) = (RepairReport::default(), BTreeMap::new());
         let mut run =
             Run { reading, options, source, has_unlisted: false, report, openings, end: Lsn::FIRST };
-        let catalog = run.plan(rehearsal)?;
+        let catalog = run.plan(preview)?;
         Ok((run, catalog))
     }
 
     /// Finds what is damaged, and loads what verifies of it.
-    fn plan(&mut self, rehearsal: Rehearsal) -> Result<SavedCatalog, OpenError> {
-        self.plan_log(&rehearsal);
-        let catalog = self.plan_catalog(&rehearsal)?;
-        let mut found: BTreeMap<u64, Rehearsed> =
-            rehearsal.collections.into_iter().map(|found| (found.id, found)).collect();
+    fn plan(&mut self, preview: StartPreview) -> Result<SavedCatalog, OpenError> {
+        self.plan_log(&preview);
+        let catalog = self.plan_catalog(&preview)?;
+        let mut found: BTreeMap<u64, PreviewedCollection> =
+            preview.collections.into_iter().map(|found| (found.id, found)).collect();
         let mut repaired = BTreeMap::new();
         for entry in catalog.entries() {
             let outcome = found.remove(&entry.0).map(|found| found.outcome);
@@ -152,8 +152,8 @@ impl Run {
     }
 
     /// Whether the log, and the mark of how far it was cut, are replaced.
-    fn plan_log(&mut self, rehearsal: &Rehearsal) {
-        let Rehearsal { report, damaged, fault, .. } = rehearsal;
+    fn plan_log(&mut self, preview: &StartPreview) {
+        let StartPreview { report, damaged, fault, .. } = preview;
         self.report.replaces_log = !report.damages.is_empty() || !damaged.is_empty() || fault.is_some();
         for damage in report.damages.iter().filter(|damage| damage.loses_above(Lsn::NONE)) {
             let whose = match damage.kind {
@@ -170,8 +170,8 @@ impl Run {
     }
 
     /// The list of collections, and whether it is written again.
-    fn plan_catalog(&mut self, rehearsal: &Rehearsal) -> Result<SavedCatalog, OpenError> {
-        let Rehearsal { catalog_fault, fault, .. } = rehearsal;
+    fn plan_catalog(&mut self, preview: &StartPreview) -> Result<SavedCatalog, OpenError> {
+        let StartPreview { catalog_fault, fault, .. } = preview;
         self.report.replaces_catalog = catalog_fault.is_some() || self.source == Source::Folders;
         self.has_unlisted = self.source == Source::Folders || fault.is_some();
         let catalog = catalog::salvage_catalog(&*self.reading, self.source, self.has_unlisted)?;

@@ -2,7 +2,7 @@
 
 use super::advice::part_name;
 use super::check::folders;
-use crate::catalog::{self, CatalogFault, OpenError, Rehearsal, Source};
+use crate::catalog::{self, CatalogFault, OpenError, Source, StartPreview};
 use crate::collection::{self, Cause, Inspection, directory, inspect};
 use crate::storage::{ReadOnly, Storage};
 use crate::types::{Lsn, OpNumber};
@@ -102,8 +102,8 @@ fn log_faults(storage: &Arc<dyn Storage>, end: LogEnd) -> Result<BTreeMap<String
             is_of_other_release: false,
         });
     };
-    let Rehearsal { report, damaged, fault, .. } = match catalog::rehearse_log(storage) {
-        Ok(rehearsal) => rehearsal,
+    let StartPreview { report, damaged, fault, .. } = match catalog::preview_log(storage) {
+        Ok(preview) => preview,
         // The catalog or the mark, which were reported already.
         Err(OpenError::CatalogLost(_) | OpenError::Catalog(_)) => return Ok(faults),
         Err(OpenError::Log(LogError::Unsupported { file, version })) => {

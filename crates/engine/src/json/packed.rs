@@ -6,7 +6,7 @@
 
 use super::reader::{Result, Step};
 use super::{IdRules, Reader, Watch};
-use crate::allocator::make_room;
+use crate::allocator::reserve_or_unwind;
 use crate::error::Error;
 
 /// Bytes behind the floats.
@@ -170,7 +170,7 @@ impl PackedVectors {
 
     /// Adds a vector, and appends what stands for it to the JSON in `out`.
     pub fn add(&mut self, components: &[f32], out: &mut Vec<u8>) {
-        make_room(&mut self.0, components.len() * FLOAT_BYTES);
+        reserve_or_unwind(&mut self.0, components.len() * FLOAT_BYTES);
         let place = format!("[{},{}]", self.0.len() / FLOAT_BYTES, components.len());
         out.extend_from_slice(place.as_bytes());
         self.0.extend(components.iter().flat_map(|component| component.to_le_bytes()));
@@ -179,7 +179,7 @@ impl PackedVectors {
     /// Makes a packed answer of the JSON in `out`.
     pub fn append_to(self, out: &mut Vec<u8>) {
         let length = out.len() as u32;
-        make_room(out, self.0.len());
+        reserve_or_unwind(out, self.0.len());
         out.extend_from_slice(&self.0);
         out.extend_from_slice(&length.to_le_bytes());
     }

@@ -2,7 +2,7 @@
 //! value of a repeated key, strings with as few escapes as possible, numbers as the client wrote them.
 
 use super::reader::{Kind, Reader};
-use crate::allocator::{buffer, make_room};
+use crate::allocator::{buffer, reserve_or_unwind};
 use crate::error::Error;
 use crate::json_writer::write_string;
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
             match reader.string()? {
                 // A string without escapes has no characters that need them.
                 Cow::Borrowed(plain) => {
-                    make_room(out, plain.len());
+                    reserve_or_unwind(out, plain.len());
                     out.push(b'"');
                     out.extend_from_slice(plain.as_bytes());
                     out.push(b'"');
@@ -70,7 +70,7 @@ fn value(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<(
             if !text.parse::<f64>().is_ok_and(f64::is_finite) {
                 return Err(reader.error("number out of range"));
             }
-            make_room(out, text.len());
+            reserve_or_unwind(out, text.len());
             out.extend_from_slice(text.as_bytes());
             Ok(())
         }

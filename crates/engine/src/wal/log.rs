@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::allocator::try_room;
+use crate::allocator::try_reserve_in;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, Reserve, Storage, StorageError, StorageFile};
 use crate::types::{Lsn, OperationId};
@@ -184,9 +184,9 @@ impl Log {
         if self.pending.is_empty() {
             return Ok(self.written);
         }
-        let mut outcome = self.make_room().and_then(|()| self.write_pending());
+        let mut outcome = self.reserve_or_unwind().and_then(|()| self.write_pending());
         if outcome == Err(LogError::Full) && self.reserve.as_ref().is_some_and(|reserve| reserve.release()) {
-            outcome = self.make_room().and_then(|()| self.write_pending());
+            outcome = self.reserve_or_unwind().and_then(|()| self.write_pending());
         }
         self.pending.clear();
         self.pending_bytes = 0;
@@ -322,7 +322,7 @@ impl Log {
     }
 
     /// Starts a new segment if the pending records do not fit into the current one.
-    fn make_room(&mut self) -> Result<(), LogError> {
+    fn reserve_or_unwind(&mut self) -> Result<(), LogError> {
         let current = self.end();
         if current <= SEGMENT_HEADER_LEN as u64 || current + self.pending_bytes <= self.segment_bytes {
             return Ok(());
@@ -388,7 +388,7 @@ impl Log {
     fn write_pending(&mut self) -> Result<(), LogError> {
         self.encoded.clear();
         let bytes = usize::try_from(self.pending_bytes).unwrap_or(usize::MAX);
-        try_room(&mut self.encoded, bytes).map_err(|_| LogError::NoMemory)?;
+        try_reserve_in(&mut self.encoded, bytes).map_err(|_| LogError::NoMemory)?;
         let mut lsn = self.written;
         for record in &self.pending {
             lsn = lsn.next();

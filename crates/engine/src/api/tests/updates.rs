@@ -128,6 +128,8 @@ fn aliases_nulls_and_repeated_keys_c1_8_c1_10() {
         r#"{"points":[{"id":9,"id":1,"vector":[7],"vector":[1,2],"payload":{"a":1},"payload":{}}]}"#,
         r#"{"points":[{"id":1,"vector":[1,2],"color":null}],"shard_key":null,"batch":null,"update_filter":null}"#,
         r#"{"points":[],"points":[{"id":1,"vector":[1,2]}],"update_mode":null}"#,
+        r#"{"points":[{"id":-1,"vector":[1]}],"points":[{"id":"x","id":1,"vector":[1,"y"],"vector":[1,2]}]}"#,
+        r#"{"nosuch":3,"points":[{"id":1,"vector":[1,2]}],"nosuch":null}"#,
         " {\"points\" : [ {\"id\":1 , \"vector\":[ 1.0 , 20e-1 ] } ] } \n",
     ] {
         same("upsert_points", plain, form);

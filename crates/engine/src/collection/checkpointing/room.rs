@@ -1,7 +1,7 @@
 //! Room on the disk: what the next checkpoint needs of it, and what it gives back.
 
 use super::Checkpoints;
-use crate::checkpoint::{Enough, RoomNeeded, Survey, has_room_to_move};
+use crate::checkpoint::{LeastFreed, RoomNeeded, Survey, has_room_to_move};
 use crate::collection::Collection;
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ impl Collection {
         let divisor = if reserve.is_spent() { FULL_DISK_COMPACTION_DIVISOR } else { COMPACTION_DIVISOR };
         let free = reserve.little_free();
         let room = free.map_or(u64::MAX, |free| without_log_room(free.saturating_sub(survey.new_bytes)));
-        survey.files_to_compact(&Enough { bytes, divisor }, room)
+        survey.files_to_compact(&LeastFreed { bytes, divisor }, room)
     }
 
     /// Whether there is room to move rows of that many bytes to the end of their fields.

@@ -1,9 +1,9 @@
 //! What a sync of a source (C20) comes to: its entries compared with one state of the collection.
 
 use super::finder::Finder;
-use super::resolve::{Resolved, Sight, prepared};
-use super::source_sync::{Revision, SourceSync, SyncContent, SyncEntry, Synced, Texts};
-use crate::change::Change;
+use super::resolve::{AccessScope, Resolved, prepared};
+use super::source_sync::{SourceSync, SyncContent, SyncEntry, Synced, Texts};
+use crate::change::{Change, Revision};
 use crate::deadline::{Deadline, Pace};
 use crate::embedding::{MAX_TEXTS, MAX_TEXTS_BYTES};
 use crate::error::Error;
@@ -64,7 +64,7 @@ pub fn plan_sync(
     within: Option<&Filter>,
     deadline: &Deadline,
 ) -> Result<SyncPlan, Error> {
-    let mut sight = Sight::new(state, within, deadline);
+    let mut sight = AccessScope::new(state, within, deadline);
     let comparison = compare(&mut sight, sync, &Finder::Looking(deadline), || ())?;
     comparison.check_scope(sync)?;
     let of_entries = || sync.entries.iter().zip(&comparison.found);
@@ -97,7 +97,7 @@ pub fn ask_for_vectors(state: &State, sync: &SourceSync) -> Result<(), Error> {
 /// `BadRequest` for content that does not belong into the scope, `PointsForbidden`, `SyncConflict`, `VectorsWanted`, and those
 /// of an upsert.
 pub(super) fn resolve_sync(
-    mut sight: Sight<'_>,
+    mut sight: AccessScope<'_>,
     sync: SourceSync,
     finder: &Finder<'_>,
     op: OpNumber,
@@ -173,7 +173,7 @@ fn is_needed(found: &Found) -> bool {
 
 /// Compares the entries with the points of the scope. `pause` is called between two points.
 fn compare(
-    sight: &mut Sight<'_>,
+    sight: &mut AccessScope<'_>,
     sync: &SourceSync,
     finder: &Finder<'_>,
     pause: fn(),

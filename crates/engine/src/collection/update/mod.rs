@@ -13,9 +13,7 @@ pub use comparing::{SyncPlan, ask_for_vectors, plan_sync};
 pub(super) use finder::Finder;
 pub use resolution::{Resolution, Slice};
 pub use resolve::not_found;
-pub use source_sync::{
-    ContentHash, Revision, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts,
-};
+pub use source_sync::{ContentHash, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts};
 pub(super) use work::{edited_bytes, filter_work};
 
 use crate::config::ModelClaims;

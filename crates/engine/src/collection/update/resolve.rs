@@ -30,7 +30,7 @@ pub fn resolve(
     within: Option<&Filter>,
     op: OpNumber,
 ) -> Result<Resolved, Error> {
-    let mut sight = Sight::new(state, within, finder.deadline());
+    let mut sight = AccessScope::new(state, within, finder.deadline());
     let mut edit = |edit, selection| {
         let ids = existing(&mut sight, selection, finder, place)?;
         Ok(Resolved::one(Change::EditPayload { edit, ids }))
@@ -90,15 +90,19 @@ impl Resolved {
 }
 
 /// Which points a caller may reach. The others are absent for it.
-pub(super) struct Sight<'a> {
+pub(super) struct AccessScope<'a> {
     pub(super) state: &'a State,
     within: Option<&'a Filter>,
     pace: Pace<'a>,
 }
 
-impl<'a> Sight<'a> {
-    pub(super) fn new(state: &'a State, within: Option<&'a Filter>, deadline: &'a Deadline) -> Sight<'a> {
-        Sight { state, within, pace: Pace::new(deadline, within.map_or(0, Filter::work)) }
+impl<'a> AccessScope<'a> {
+    pub(super) fn new(
+        state: &'a State,
+        within: Option<&'a Filter>,
+        deadline: &'a Deadline,
+    ) -> AccessScope<'a> {
+        AccessScope { state, within, pace: Pace::new(deadline, within.map_or(0, Filter::work)) }
     }
 
     /// The point of that id, with its offset, if the caller may reach it.
@@ -140,7 +144,7 @@ impl<'a> Sight<'a> {
 
 /// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
 fn check_versions<'i>(
-    sight: &mut Sight<'_>,
+    sight: &mut AccessScope<'_>,
     expected: impl Iterator<Item = (&'i PointId, u64)>,
     place: &str,
 ) -> Result<(), Error> {
@@ -185,7 +189,7 @@ impl<'a> Guard<'a> {
 }
 
 fn upsert(
-    mut sight: Sight<'_>,
+    mut sight: AccessScope<'_>,
     points: Vec<PointInput>,
     mode: UpdateMode,
     mut guard: Guard<'_>,
@@ -231,7 +235,7 @@ fn last_of_their_ids(points: &[PointInput]) -> Vec<bool> {
 }
 
 fn update_vectors(
-    mut sight: Sight<'_>,
+    mut sight: AccessScope<'_>,
     points: Vec<VectorsInput>,
     mut guard: Guard<'_>,
     place: &str,
@@ -263,7 +267,7 @@ fn update_vectors(
 
 /// Ids that exist; all those named must (C5), in the version that is expected.
 fn existing(
-    sight: &mut Sight<'_>,
+    sight: &mut AccessScope<'_>,
     selection: Selection,
     finder: &Finder<'_>,
     place: &str,

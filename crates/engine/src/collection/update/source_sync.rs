@@ -1,13 +1,12 @@
 //! Syncs of a source (C20): what a request wants a scope to hold. `docs/sync.md` has the design.
 
 use super::NamedVectors;
-use crate::change::Skipped;
+use crate::change::{Revision, Skipped};
 use crate::config::ModelClaims;
 use crate::filter::Filter;
 use crate::json::write_string;
 use crate::payload::{Document, JsonPath, Value};
-use crate::types::{OpNumber, PointId, TextId, TextInput};
-use crate::vectors;
+use crate::types::{PointId, TextInput};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -255,65 +254,6 @@ impl ContentHash {
     }
 }
 
-/// What points of a scope are: the sum of a digest of each of them. Whatever adds, changes or removes one makes it another,
-/// in whichever order they are added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Revision(u128);
-
-impl Revision {
-    /// Reads what [`fmt::Display`] writes.
-    pub fn parse(text: &str) -> Option<Revision> {
-        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Revision)).flatten()
-    }
-
-    /// With a point that an operation changed last.
-    pub fn add(&mut self, id: &PointId, version: OpNumber) {
-        self.0 = self.0.wrapping_add(digest(id, version));
-    }
-
-    /// Without it.
-    pub fn remove(&mut self, id: &PointId, version: OpNumber) {
-        self.0 = self.0.wrapping_sub(digest(id, version));
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// Digits of π.
-const DIGEST_SEED: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
-
-/// 128 bits of a point's id and version. Clients keep revisions, so this never changes.
-fn digest(id: &PointId, version: OpNumber) -> u128 {
-    let (kind, id) = match id {
-        PointId::Num(number) => (1, u128::from(*number)),
-        PointId::Uuid(uuid) => (2, *uuid),
-        PointId::Text(text) => (3, text_digest(text)),
-    };
-    let words = [kind, id as u64, (id >> 64) as u64, version.get()];
-    vectors::digest(&words, DIGEST_SEED)
-}
-
-/// 128 bits of a string. The last word says how many bytes there are.
-fn text_digest(text: &TextId) -> u128 {
-    let (start, rest) = text.parts();
-    let bytes = [start, rest].concat();
-    let mut words: Vec<u64> = bytes
-        .chunks(8)
-        .map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_le_bytes(word)
-        })
-        .collect();
-    words.push(bytes.len() as u64);
-    vectors::digest(&words, DIGEST_SEED)
-}
-
 /// What a sync did: its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Synced {
@@ -333,7 +273,7 @@ impl Synced {
     /// The note of it in a record (see [`Skipped::is_of_sync`]).
     pub fn note(&self) -> Skipped {
         let counts = [self.updated, self.unchanged, self.deleted].map(|count| PointId::Num(count.into()));
-        let ids = [&counts[..], &[PointId::Uuid(self.revision.0)]].concat();
+        let ids = [&counts[..], &[PointId::Uuid(self.revision.bits())]].concat();
         Skipped { at: Skipped::OF_SYNC, count: self.added, ids }
     }
 
@@ -351,7 +291,7 @@ impl Synced {
             updated: count(updated)?,
             unchanged: count(unchanged)?,
             deleted: count(deleted)?,
-            revision: Revision(*revision),
+            revision: Revision::of_bits(*revision),
         })
     }
 }
@@ -359,37 +299,11 @@ impl Synced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::IdKind;
-
-    #[test]
-    fn a_revision_is_read_as_it_is_written_and_never_changes_c20() {
-        let mut revision = Revision::default();
-        revision.add(&PointId::Num(7), OpNumber::new(3));
-        revision.add(&PointId::Uuid(7), OpNumber::new(3));
-        let text = revision.to_string();
-        assert_eq!(Revision::parse(&text), Some(revision));
-        for wrong in ["", "7", &text[1..], &format!("+{}", &text[1..])] {
-            assert_eq!(Revision::parse(wrong), None, "{wrong}");
-        }
-        revision.remove(&PointId::Num(7), OpNumber::new(3));
-        let mut other = Revision::default();
-        other.add(&PointId::Uuid(7), OpNumber::new(3));
-        assert_eq!(revision, other);
-        other.remove(&PointId::Uuid(7), OpNumber::new(4));
-        assert_ne!(other, Revision::default());
-        assert_eq!(Revision::default().to_string(), "0".repeat(32));
-        let of = |text: &str| {
-            let mut revision = Revision::default();
-            revision.add(&PointId::of_string(text, IdKind::String).unwrap(), OpNumber::new(3));
-            revision
-        };
-        assert_ne!(of("a"), of("a\0"));
-        assert_ne!(of(&"x".repeat(40)), of(&"x".repeat(41)));
-    }
 
     #[test]
     fn a_note_has_all_of_an_answer_c20() {
-        let synced = Synced { added: 1, updated: 2, unchanged: 3, deleted: 4, revision: Revision(u128::MAX) };
+        let synced =
+            Synced { added: 1, updated: 2, unchanged: 3, deleted: 4, revision: Revision::of_bits(u128::MAX) };
         assert_eq!(Synced::read(&synced.note()), Some(synced));
         assert_eq!(Synced::read(&Skipped { at: 0, ..synced.note() }), None);
         assert_eq!(Synced::read(&Skipped { ids: Vec::new(), ..synced.note() }), None);

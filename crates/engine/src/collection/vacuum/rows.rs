@@ -11,7 +11,7 @@ use std::sync::Arc;
 const EMPTYING_DIVISOR: u32 = 2;
 
 /// A full chunk with enough dead rows to be emptied.
-pub(super) struct DyingChunk {
+pub(super) struct MostlyDeadChunk {
     pub chunk: u32,
     /// Rows of it that are alive.
     pub live: u32,
@@ -114,7 +114,7 @@ pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
 }
 
 /// Full chunks that are still held and have enough dead rows to be emptied.
-pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<DyingChunk> {
+pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<MostlyDeadChunk> {
     let rows = table.chunk_rows();
     // Most of the time nearly everything is alive: then no chunk can be due.
     if u64::from(table.len()) - table.live() < u64::from(rows / EMPTYING_DIVISOR).max(1) {
@@ -122,7 +122,7 @@ pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<DyingCh
     }
     let count = |chunk: u32| {
         let live = chunk_range(table, chunk).iter().filter(|&row| table.alive(row, op)).count() as u32;
-        DyingChunk { chunk, live }
+        MostlyDeadChunk { chunk, live }
     };
     (0..table.len() / rows)
         .filter(|chunk| table.holds(Row::new(chunk * rows)))

@@ -1,5 +1,6 @@
 //! A pull parser over the bytes of a request.
 
+mod containers;
 mod ids;
 mod numbers;
 mod strings;
@@ -7,6 +8,8 @@ mod strings;
 mod tests;
 
 pub use ids::{IdRules, KindOf};
+
+use containers::Failure;
 
 use super::packed::MARK;
 use crate::error::Error;
@@ -92,6 +95,8 @@ pub struct Reader<'a> {
     watch: Option<Watch<'a>>,
     /// The byte from which on it is asked next.
     look_at: usize,
+    /// Where the reading stands after an error.
+    failure: Failure,
     /// How ids are read.
     pub ids: IdRules<'a>,
 }
@@ -119,6 +124,7 @@ impl Clone for Reader<'_> {
             floats: self.floats,
             watch: self.watch,
             look_at: self.look_at,
+            failure: self.failure,
             ids: self.ids,
         }
     }
@@ -139,8 +145,20 @@ impl<'a> Reader<'a> {
             Ok(text) => {
                 let (path, filter_depth, look_at) = (Vec::new(), 0, BYTES_BETWEEN_LOOKS);
                 let (warnings, marks, floats, watch) = (None, None, None, None);
-                let ids = IdRules::default();
-                Ok(Reader { text, at: 0, path, filter_depth, warnings, marks, floats, watch, look_at, ids })
+                let (failure, ids) = (Failure::None, IdRules::default());
+                Ok(Reader {
+                    text,
+                    at: 0,
+                    path,
+                    filter_depth,
+                    warnings,
+                    marks,
+                    floats,
+                    watch,
+                    look_at,
+                    failure,
+                    ids,
+                })
             }
             Err(error) => Err(Error::bad(format!(
                 "Body is not valid JSON: invalid UTF-8 at byte {}",
@@ -322,95 +340,6 @@ impl<'a> Reader<'a> {
     /// Reads an optional field (C1.10): `None` for `null`, otherwise the result of `read`.
     pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         if self.take_null()? { Ok(None) } else { read(self).map(Some) }
-    }
-
-    /// Reads an object. `field` is called once for each key and must consume its value.
-    pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
-        self.expect(Kind::Object)?;
-        self.at += 1;
-        self.enter(Step::Index(0))?;
-        self.skip_space();
-        if self.byte() == Some(b'}') {
-            self.at += 1;
-            self.path.pop();
-            return Ok(());
-        }
-        loop {
-            self.skip_space();
-            if self.byte() != Some(b'"') {
-                self.path.pop();
-                return Err(self.syntax("expected a key in double quotes"));
-            }
-            let key = self.string_token()?;
-            *self.path.last_mut().expect("entered above") = Step::Key(key.clone());
-            self.skip_space();
-            if self.byte() != Some(b':') {
-                return Err(self.syntax("expected ':'"));
-            }
-            self.at += 1;
-            self.look()?;
-            field(self, &key)?;
-            self.skip_space();
-            match self.byte() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => {
-                    self.at += 1;
-                    self.path.pop();
-                    return Ok(());
-                }
-                _ => return Err(self.syntax("expected ',' or '}'")),
-            }
-        }
-    }
-
-    /// Reads an array. `element` is called with the index of each element and must consume it.
-    ///
-    /// # Errors
-    /// `NeedsJson` for a packed list: only vectors are read as such.
-    pub fn array(&mut self, mut element: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
-        self.expect(Kind::Array)?;
-        if self.is_at_packed() {
-            return Err(Error::NeedsJson);
-        }
-        self.at += 1;
-        self.enter(Step::Index(0))?;
-        self.skip_space();
-        if self.byte() == Some(b']') {
-            self.at += 1;
-            self.path.pop();
-            return Ok(());
-        }
-        for index in 0.. {
-            *self.path.last_mut().expect("entered above") = Step::Index(index);
-            self.look()?;
-            element(self, index)?;
-            self.skip_space();
-            match self.byte() {
-                Some(b',') => self.at += 1,
-                Some(b']') => {
-                    self.at += 1;
-                    self.path.pop();
-                    break;
-                }
-                _ => return Err(self.syntax("expected ',' or ']'")),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads an array into a list, or another value into a list of one: the dialect accepts a single value where a list is
-    /// expected.
-    pub fn one_or_many<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        let mut list = Vec::new();
-        if self.peek()? == Kind::Array {
-            self.array(|r, _| {
-                list.push(read(r)?);
-                Ok(())
-            })?;
-        } else {
-            list.push(read(self)?);
-        }
-        Ok(list)
     }
 
     /// Reads a boolean.

@@ -22,6 +22,89 @@ fn errors_name_the_place_c1_11() {
     assert_eq!(error, Error::bad("points[0].vector[1]: expected a number, got a string"));
 }
 
+/// Reads objects of numbers below `n`, of such objects in `o`, and of lists of them in `l`; the sum of the numbers that count.
+fn sum(reader: &mut Reader<'_>) -> Result<u64> {
+    let (mut number, mut object, mut list) = (0, 0, 0);
+    reader.object(|r, key| {
+        match key {
+            "n" => number = r.u64()?,
+            "o" => object = sum(r)?,
+            "l" => {
+                let mut all = 0;
+                r.array(|r, _| {
+                    all += sum(r)?;
+                    Ok(())
+                })?;
+                list = all;
+            }
+            _ => r.unknown()?,
+        }
+        Ok(())
+    })?;
+    Ok(number + object + list)
+}
+
+fn sum_of(body: &str) -> Result<u64> {
+    let mut reader = Reader::new(body.as_bytes())?;
+    let sum = sum(&mut reader)?;
+    reader.finish()?;
+    Ok(sum)
+}
+
+#[test]
+fn of_a_repeated_key_the_last_value_counts_also_where_the_first_is_not_valid_c1_8() {
+    for (body, expected) in [
+        (r#"{"n":-1,"n":2}"#, 2),
+        (r#"{"n":"x","n":{"a":[]},"n":2}"#, 2),
+        (r#"{"x":3,"n":1,"x":null}"#, 1),
+        (r#"{"o":{"n":-1,"o":{"x":1},"l":[]},"n":1,"o":{"n":2}}"#, 3),
+        (r#"{"o":{"n":-1,"n":3},"n":1}"#, 4),
+        (r#"{"l":[{"n":1},{"n":-1},{"n":5}] , "n" : 7 , "l" : [{"n":1}]}"#, 8),
+        (r#"{"l":[{"o":{"l":[{"n":-1}]},"n":1},7,"]}"],"l":[{"o":{"n":"}","n":4}}]}"#, 4),
+        (r#"{"\u006e":-1,"n":2}"#, 2),
+    ] {
+        assert_eq!(sum_of(body), Ok(expected), "{body}");
+    }
+    for (body, expected) in [
+        (r#"{"n":2,"n":-1}"#, "n: "),
+        (r#"{"n":-1,"n":"x"}"#, "n: expected a number, got a string"),
+        (r#"{"n":-1,"o":{"n":1}}"#, "n: "),
+        (r#"{"o":{"n":-1},"l":[{"n":2}],"n":1}"#, "o.n: "),
+        (r#"{"l":[{"n":1},{"o":{"n":-1}}],"n":1}"#, "l[1].o.n: "),
+        (r#"{"o":{"o":{"n":-1}},"n":1,"l":[{"o":{}}]}"#, "o.o.n: "),
+    ] {
+        let error = sum_of(body).unwrap_err();
+        assert!(matches!(&error, Error::BadRequest(why) if why.starts_with(expected)), "{body}: {error:?}");
+    }
+    // What follows is no JSON: nothing counts.
+    for body in
+        [r#"{"n":-1,"n":2"#, r#"{"n":-1,,"n":2}"#, r#"{"o":{"n":01},"o":{"n":2}}"#, r#"{"n":-1,"o":{]}"#]
+    {
+        assert!(sum_of(body).is_err(), "{body}");
+    }
+}
+
+proptest! {
+    /// A value that is not valid, before each key at each nesting, changes nothing where the key comes again.
+    #[test]
+    fn invalid_values_of_keys_that_come_again_change_nothing_c1_8(
+        nesting in 0_usize..40,
+        before in proptest::collection::vec(0_usize..6, 41),
+        in_list in proptest::collection::vec(any::<bool>(), 41),
+    ) {
+        let invalid = ["-1", "\"}\"", "[{\"n\":-1},{}]", "{\"n\":{\"o\":[]}}", "{\"l\":[7,{\"n\":[]}]}", "false"];
+        let mut body = r#"{"n":1}"#.to_string();
+        for level in 0..nesting {
+            let (key, value) = if in_list[level] { ("l", format!("[{body}]")) } else { ("o", body) };
+            body = format!(r#"{{"{key}":{},"n":"x","{key}":{value},"n":1}}"#, invalid[before[level]]);
+        }
+        prop_assert_eq!(sum_of(&body), Ok(nesting as u64 + 1));
+        // Without the innermost number the first error is one that stands, and the same as without what counts.
+        let broken = body.replacen(r#"{"n":1}"#, r#"{"n":1.5}"#, 1);
+        prop_assert!(sum_of(&broken).is_err());
+    }
+}
+
 #[test]
 fn deep_nesting_is_refused_without_deep_recursion() {
     assert!(skip_all(&vec![b'['; 10 << 20]).is_err());

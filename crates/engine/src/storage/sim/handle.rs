@@ -14,9 +14,9 @@ pub(super) struct SimLock {
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        let mut world = self.machine.world.lock();
-        if world.boot == self.boot {
-            world.locked = false;
+        let mut state = self.machine.state.lock();
+        if state.boot == self.boot {
+            state.locked = false;
         }
     }
 }
@@ -31,7 +31,7 @@ pub(super) struct SimFile {
 impl SimFile {
     fn enter(&self, call: Call, operation: &'static str) -> Result<Entered<'_>> {
         let entered = enter(&self.machine, call, operation, &self.path)?;
-        if entered.world.boot == self.boot {
+        if entered.state.boot == self.boot {
             Ok(entered)
         } else {
             let detail = "the file was opened before the machine went off";
@@ -42,16 +42,16 @@ impl SimFile {
 
 impl StorageFile for SimFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let Entered { mut world, fault } = self.enter(Call::Append, "append")?;
+        let Entered { mut state, fault } = self.enter(Call::Append, "append")?;
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         let overwritten =
-            world.tree.content_mut("append", &self.path, self.file)?.bytes().len().checked_sub(at);
+            state.tree.content_mut("append", &self.path, self.file)?.bytes().len().checked_sub(at);
         let Some(overwritten) = overwritten else {
             return Err(StorageError::new(ErrorKind::Io, "append", &self.path, "behind the end of the file"));
         };
-        let room = match world.capacity_bytes {
+        let room = match state.capacity_bytes {
             Some(capacity) => {
-                capacity.saturating_sub(world.tree.used_bytes()).saturating_add(overwritten as u64)
+                capacity.saturating_sub(state.tree.used_bytes()).saturating_add(overwritten as u64)
             }
             None => u64::MAX,
         };
@@ -59,7 +59,7 @@ impl StorageFile for SimFile {
             Some(_) => bytes.len() / 2,
             None => bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)),
         };
-        world.tree.content_mut("append", &self.path, self.file)?.write(at, &bytes[..accepted]);
+        state.tree.content_mut("append", &self.path, self.file)?.write(at, &bytes[..accepted]);
         if accepted < bytes.len() || fault.is_some() {
             return Err(StorageError::new(ErrorKind::Full, "append", &self.path, "simulated full disk"));
         }
@@ -67,8 +67,8 @@ impl StorageFile for SimFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        let Entered { mut world, fault } = self.enter(Call::Sync, "sync")?;
-        let content = world.tree.content_mut("sync", &self.path, self.file)?;
+        let Entered { mut state, fault } = self.enter(Call::Sync, "sync")?;
+        let content = state.tree.content_mut("sync", &self.path, self.file)?;
         if fault.is_some() {
             content.fail_sync();
             return Err(failed_sync("sync", &self.path));
@@ -78,12 +78,12 @@ impl StorageFile for SimFile {
     }
 
     fn truncate(&mut self, len: u64) -> Result<()> {
-        let mut world = self.enter(Call::Truncate, "truncate")?.world;
-        world.tree.truncate(&self.path, self.file, len)
+        let mut state = self.enter(Call::Truncate, "truncate")?.state;
+        state.tree.truncate(&self.path, self.file, len)
     }
 
     fn len(&self) -> u64 {
-        let world = self.machine.world.lock();
-        world.tree.content(self.file).map_or(0, |content| content.bytes().len() as u64)
+        let state = self.machine.state.lock();
+        state.tree.content(self.file).map_or(0, |content| content.bytes().len() as u64)
     }
 }

@@ -44,13 +44,13 @@ pub struct SimDisk {
 pub type Turn = Arc<dyn Fn(&str) + Send + Sync>;
 
 struct Machine {
-    world: Mutex<World>,
+    state: Mutex<SimState>,
     turn: Mutex<Option<Turn>>,
 }
 
 impl Machine {
-    fn new(world: World) -> Arc<Self> {
-        Arc::new(Self { world: Mutex::new(world), turn: Mutex::new(None) })
+    fn new(state: SimState) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(state), turn: Mutex::new(None) })
     }
 
     /// Runs the other work before the caller's step at `place`.
@@ -63,7 +63,7 @@ impl Machine {
 }
 
 #[derive(Clone)]
-struct World {
+struct SimState {
     tree: SimTree,
     plan: Plan,
     /// Counts power cuts; handles and locks of an earlier boot are dead.
@@ -83,7 +83,7 @@ impl Default for SimDisk {
 impl SimDisk {
     /// An empty disk.
     pub fn new() -> Self {
-        let world = World {
+        let state = SimState {
             tree: SimTree::new(),
             plan: Plan::default(),
             boot: 0,
@@ -91,78 +91,78 @@ impl SimDisk {
             capacity_bytes: None,
             has_links: true,
         };
-        Self { machine: Machine::new(world) }
+        Self { machine: Machine::new(state) }
     }
 
     /// Cuts the power and switches the machine on again: what was not synced survives as `seed` decides, open files and
     /// locks are dead, planned faults are forgotten, and the disk can be used.
     pub fn power_cut(&self, seed: u64) {
-        let mut world = self.machine.world.lock();
-        world.tree.lose_power(&mut RandomSource::new(seed));
-        world.reboot();
+        let mut state = self.machine.state.lock();
+        state.tree.lose_power(&mut RandomSource::new(seed));
+        state.reboot();
     }
 
     /// Ends the process but not the machine: open files and locks are dead, planned faults are forgotten, and every
     /// byte that reached the operating system is there, synced or not.
     pub fn kill(&self) {
-        self.machine.world.lock().reboot();
+        self.machine.state.lock().reboot();
     }
 
     /// Makes the `n`-th call from now (1 is the next), or the first after it that the fault can apply to, fail.
     pub fn fail_nth(&self, n: u64, fault: Fault) {
-        self.machine.world.lock().plan.fail_nth(n, fault);
+        self.machine.state.lock().plan.fail_nth(n, fault);
     }
 
     /// Lets `n` more calls pass; every later one fails without effect, as if the machine were off, until
     /// [`power_cut`](Self::power_cut) or [`kill`](Self::kill).
     pub fn crash_after(&self, n: u64) {
-        self.machine.world.lock().plan.crash_after(n);
+        self.machine.state.lock().plan.crash_after(n);
     }
 
     /// Forgets planned faults and crashes.
     pub fn clear_faults(&self) {
-        self.machine.world.lock().plan.clear();
+        self.machine.state.lock().plan.clear();
     }
 
     /// Makes the `n`-th call of one kind from now fail; the fault must be one that can apply to it.
     pub fn fail_nth_of(&self, call: Call, n: u64, fault: Fault) {
-        self.machine.world.lock().plan.fail_nth_of(call, n, fault);
+        self.machine.state.lock().plan.fail_nth_of(call, n, fault);
     }
 
     /// Makes every call from the `n`-th on fail that the fault can apply to: a disk that died, or stays full.
     pub fn fail_from(&self, n: u64, fault: Fault) {
-        self.machine.world.lock().plan.fail_from(n, fault);
+        self.machine.state.lock().plan.fail_from(n, fault);
     }
 
     /// Whether a planned fault has not happened yet, or goes on happening.
     pub fn has_faults(&self) -> bool {
-        self.machine.world.lock().plan.has_faults()
+        self.machine.state.lock().plan.has_faults()
     }
 
     /// The kernel evicts clean pages. From here on, bytes whose sync failed are read from the disk, which may hold
     /// older bytes or garbage in their place. Nothing else changes.
     pub fn drop_caches(&self, seed: u64) {
-        self.machine.world.lock().tree.drop_caches(&mut RandomSource::new(seed));
+        self.machine.state.lock().tree.drop_caches(&mut RandomSource::new(seed));
     }
 
     /// How many changes of names and files no sync has covered.
     pub fn unsynced(&self) -> usize {
-        self.machine.world.lock().tree.unsynced()
+        self.machine.state.lock().tree.unsynced()
     }
 
     /// Like [`power_cut`](Self::power_cut), but exactly those [`unsynced`](Self::unsynced) changes reach the disk,
     /// complete, for which `arrived` returns true. It is called once for each change, names first. (A change of a name
     /// is lost if an earlier change of that name is.)
     pub fn power_cut_keeping(&self, arrived: impl FnMut() -> bool) {
-        let mut world = self.machine.world.lock();
-        world.tree.lose_power_keeping(arrived);
-        world.reboot();
+        let mut state = self.machine.state.lock();
+        state.tree.lose_power_keeping(arrived);
+        state.reboot();
     }
 
     /// One number for all names and bytes that a program could read now.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.machine.world.lock().tree.hash_into(&mut hasher);
+        self.machine.state.lock().tree.hash_into(&mut hasher);
         hasher.finish()
     }
 
@@ -174,37 +174,37 @@ impl SimDisk {
 
     /// How many calls of one kind were made, failed ones included.
     pub fn calls_of(&self, call: Call) -> u64 {
-        self.machine.world.lock().plan.calls_of(call)
+        self.machine.state.lock().plan.calls_of(call)
     }
 
     /// How many calls were made, failed ones included.
     pub fn calls(&self) -> u64 {
-        self.machine.world.lock().plan.calls()
+        self.machine.state.lock().plan.calls()
     }
 
     /// Limits the bytes in all files together; appends beyond it write what fits and fail as full.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        self.machine.world.lock().capacity_bytes = bytes;
+        self.machine.state.lock().capacity_bytes = bytes;
     }
 
     /// From here on a file has one name, as on a file system without links.
     pub fn forbid_links(&self) {
-        self.machine.world.lock().has_links = false;
+        self.machine.state.lock().has_links = false;
     }
 
     /// A disk of its own in exactly this state (open files stay with this one), to try several cuts from one point.
     pub fn duplicate(&self) -> Self {
-        let mut world = self.machine.world.lock().clone();
-        world.boot += 1;
-        world.locked = false;
-        Self { machine: Machine::new(world) }
+        let mut state = self.machine.state.lock().clone();
+        state.boot += 1;
+        state.locked = false;
+        Self { machine: Machine::new(state) }
     }
 
     /// Changes the bytes of a file durably, without a call that is counted: decay of the medium.
     pub fn decay(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        let mut world = self.machine.world.lock();
-        let file = world.tree.file("decay", path)?;
-        world.tree.content_mut("decay", path, file)?.rewrite(change);
+        let mut state = self.machine.state.lock();
+        let file = state.tree.file("decay", path)?;
+        state.tree.content_mut("decay", path, file)?.rewrite(change);
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl SimDisk {
 
 /// The state of the machine, and a fault that the call itself must simulate.
 struct Entered<'a> {
-    world: parking_lot::MutexGuard<'a, World>,
+    state: parking_lot::MutexGuard<'a, SimState>,
     fault: Option<Fault>,
 }
 
@@ -223,8 +223,8 @@ struct Entered<'a> {
 /// left to the call.
 fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &str) -> Result<Entered<'a>> {
     machine.turn(path);
-    let mut world = machine.world.lock();
-    let fault = match world.plan.decide(call) {
+    let mut state = machine.state.lock();
+    let fault = match state.plan.decide(call) {
         Verdict::Pass => None,
         Verdict::Off => {
             return Err(StorageError::new(ErrorKind::Io, operation, path, "the simulated machine is off"));
@@ -237,14 +237,14 @@ fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &s
         }
         Verdict::Fail(fault) => Some(fault),
     };
-    Ok(Entered { world, fault })
+    Ok(Entered { state, fault })
 }
 
 fn failed_sync(operation: &'static str, path: &str) -> StorageError {
     StorageError::new(ErrorKind::Io, operation, path, "simulated failure of a sync")
 }
 
-impl World {
+impl SimState {
     fn reboot(&mut self) {
         self.plan.clear();
         self.boot += 1;

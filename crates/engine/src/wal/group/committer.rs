@@ -51,14 +51,14 @@ pub(super) struct Group {
     pub(super) last: Option<Lsn>,
     pub(super) bytes: usize,
     pub(super) durability: Durability,
-    pub(super) done: Duty,
+    pub(super) done: CompletionGuard,
 }
 
 /// A completion that is always called: when it is dropped uncalled, because its holder panicked, it says that the log
 /// takes no more writes.
-pub(super) struct Duty(Option<Completion>);
+pub(super) struct CompletionGuard(Option<Completion>);
 
-impl Duty {
+impl CompletionGuard {
     pub(super) fn new(done: Completion) -> Self {
         Self(Some(done))
     }
@@ -75,7 +75,7 @@ impl Duty {
     }
 }
 
-impl Drop for Duty {
+impl Drop for CompletionGuard {
     fn drop(&mut self) {
         self.call(Err(after_panic()));
     }
@@ -113,7 +113,7 @@ impl Queue {
 
 /// A group that was written, or failed, and whose writer has not been notified yet.
 struct Outcome {
-    done: Duty,
+    done: CompletionGuard,
     result: Result<Lsn, LogError>,
 }
 

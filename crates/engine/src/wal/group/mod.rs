@@ -14,7 +14,7 @@ use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Mutex, mpsc};
 use crate::types::{Lsn, OperationId};
-use committer::{Committer, Duty, Group, Queue};
+use committer::{Committer, CompletionGuard, Group, Queue};
 use std::sync::Arc;
 
 /// With at most this many bytes waiting, a writer writes and syncs inline: the sync then takes hardly longer than
@@ -114,7 +114,7 @@ impl GroupCommit {
         queue.next = queue.next.plus(records.len() as u64);
         let last = (!records.is_empty()).then(|| queue.next.previous());
         queue.bytes += bytes;
-        queue.groups.push_back(Group { records, last, bytes, durability, done: Duty::new(done) });
+        queue.groups.push_back(Group { records, last, bytes, durability, done: CompletionGuard::new(done) });
         drop(queue);
         if self.inline {
             self.shared.write_batch(self.shared.log.lock(), false);

@@ -30,7 +30,7 @@ struct Bucket {
 
 /// Why tokens were not given. Then none were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Short {
+pub enum RateExceeded {
     /// More than the bucket ever holds.
     Never,
     /// There are only so many; after the time there will be enough.
@@ -42,9 +42,9 @@ impl Rate {
     ///
     /// # Errors
     /// There are not so many now, or never.
-    pub fn take(&self, limit: u64, tokens: u64, now: Instant) -> Result<(), Short> {
+    pub fn take(&self, limit: u64, tokens: u64, now: Instant) -> Result<(), RateExceeded> {
         if tokens > limit {
-            return Err(Short::Never);
+            return Err(RateExceeded::Never);
         }
         let mut bucket = self.0.lock();
         let full = Bucket { limit, tokens: limit as f64, at: now };
@@ -58,7 +58,7 @@ impl Rate {
         bucket.at = bucket.at.max(now);
         let missing = tokens as f64 - bucket.tokens;
         if missing > 0.0 {
-            return Err(Short::Until(bucket.tokens, Duration::from_secs_f64(missing / per_second)));
+            return Err(RateExceeded::Until(bucket.tokens, Duration::from_secs_f64(missing / per_second)));
         }
         bucket.tokens -= tokens as f64;
         Ok(())
@@ -73,16 +73,16 @@ mod tests {
     fn tokens_come_back_evenly_and_never_beyond_the_limit_c4_3() {
         let (rate, start) = (Rate::default(), Instant::now());
         let after = |seconds: f64| start + Duration::from_secs_f64(seconds);
-        assert_eq!(rate.take(6, 7, start), Err(Short::Never));
+        assert_eq!(rate.take(6, 7, start), Err(RateExceeded::Never));
         assert_eq!(rate.take(6, 4, start), Ok(()));
-        assert_eq!(rate.take(6, 4, start), Err(Short::Until(2.0, Duration::from_secs(20))));
+        assert_eq!(rate.take(6, 4, start), Err(RateExceeded::Until(2.0, Duration::from_secs(20))));
         // What was refused took nothing.
         assert_eq!(rate.take(6, 2, start), Ok(()));
-        assert_eq!(rate.take(6, 1, after(9.0)).map_err(|short| short == Short::Never), Err(false));
+        assert_eq!(rate.take(6, 1, after(9.0)).map_err(|short| short == RateExceeded::Never), Err(false));
         assert_eq!(rate.take(6, 1, after(11.0)), Ok(()));
         // Ten minutes bring no more than a minute.
         assert_eq!(rate.take(6, 6, after(600.0)), Ok(()));
-        assert_eq!(rate.take(6, 1, after(600.0)), Err(Short::Until(0.0, Duration::from_secs(10))));
+        assert_eq!(rate.take(6, 1, after(600.0)), Err(RateExceeded::Until(0.0, Duration::from_secs(10))));
         // Another limit begins anew.
         assert_eq!(rate.take(5, 5, after(600.0)), Ok(()));
     }

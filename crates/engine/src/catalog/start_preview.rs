@@ -1,4 +1,4 @@
-//! A rehearsal: a start that changes nothing, and reports which collections would be served.
+//! A preview of a start: a start that changes nothing, and reports which collections would be served.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
 use super::open::unknown_folder;
@@ -29,7 +29,7 @@ impl DamagedRecord {
 }
 
 /// A collection as a start would find it.
-pub struct Rehearsed {
+pub struct PreviewedCollection {
     /// Its number.
     pub id: u64,
     /// Its name.
@@ -39,7 +39,7 @@ pub struct Rehearsed {
 }
 
 /// What a start would find.
-pub struct Rehearsal {
+pub struct StartPreview {
     /// What the log says of itself.
     pub report: LogReport,
     /// What is wrong with the catalog's file or its copy: the path, and a sentence. The other was read.
@@ -49,7 +49,7 @@ pub struct Rehearsal {
     /// Why the server would not start at all.
     pub fault: Option<String>,
     /// The collections by their numbers.
-    pub collections: Vec<Rehearsed>,
+    pub collections: Vec<PreviewedCollection>,
     /// LSN of the catalog's last record.
     pub last_lsn: Lsn,
     /// Number of the next collection.
@@ -81,12 +81,12 @@ impl Source {
 ///
 /// # Errors
 /// What would stop a start.
-pub fn rehearse(
+pub fn preview_start(
     storage: &Arc<dyn Storage>,
     source: Source,
     only: Option<&str>,
     options: OpeningOptions,
-) -> Result<Rehearsal, OpenError> {
+) -> Result<StartPreview, OpenError> {
     let Found { file: mut saved, fault: catalog_fault, .. } = source.load(&**storage)?;
     saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
     let mut replay = Replay::load(Arc::clone(storage), saved, options);
@@ -103,18 +103,18 @@ pub fn rehearse(
     replay.lose(&report);
     replay.complete();
     let Replay { slots, fault, last_lsn, next_id, damage, .. } = replay;
-    let found = |(id, Slot { name, opening, .. })| Rehearsed { id, name, outcome: opening };
+    let found = |(id, Slot { name, opening, .. })| PreviewedCollection { id, name, outcome: opening };
     let collections = slots.into_iter().map(found).collect();
-    Ok(Rehearsal { report, catalog_fault, damaged: damage.records, fault, collections, last_lsn, next_id })
+    Ok(StartPreview { report, catalog_fault, damaged: damage.records, fault, collections, last_lsn, next_id })
 }
 
-/// As [`rehearse`], of the catalog and the log alone: no collection is loaded, so that little memory is needed.
+/// As [`preview_start`], of the catalog and the log alone: no collection is loaded, so that little memory is needed.
 ///
 /// # Errors
-/// As for [`rehearse`].
-pub fn rehearse_log(storage: &Arc<dyn Storage>) -> Result<Rehearsal, OpenError> {
+/// As for [`preview_start`].
+pub fn preview_log(storage: &Arc<dyn Storage>) -> Result<StartPreview, OpenError> {
     // No collection has an empty name.
-    rehearse(storage, Source::File, Some(""), OpeningOptions::default())
+    preview_start(storage, Source::File, Some(""), OpeningOptions::default())
 }
 
 /// The catalog as its file, every record that can be read, and the folders say.

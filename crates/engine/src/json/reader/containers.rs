@@ -1,0 +1,207 @@
+//! Objects and arrays, and of a repeated key the last value (C1.8): also where an earlier one is not valid.
+
+use super::{Kind, Reader, Result, Step};
+use crate::error::Error;
+use std::borrow::Cow;
+
+/// Where the reading stands after an error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Failure {
+    /// There was none, or nothing is known.
+    None,
+    /// The value at that nesting in which the error is has been read to its end; this is the byte behind it.
+    Passed { depth: usize, end: usize },
+    /// An invalid value is being passed over: what goes wrong in it is an error of syntax.
+    Passing,
+    /// The rest of the body cannot be read.
+    Broken,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads an object. `field` is called once for each key and must consume its value. Its error counts unless the key comes
+    /// again.
+    pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.expect(Kind::Object)?;
+        self.at += 1;
+        self.enter(Step::Index(0))?;
+        self.skip_space();
+        if self.byte() == Some(b'}') {
+            self.at += 1;
+            self.path.pop();
+            return Ok(());
+        }
+        let depth = self.path.len();
+        loop {
+            let key = self.key()?;
+            self.look()?;
+            let start = self.at;
+            if let Err(error) = field(self, &key) {
+                self.pass_if_repeated(&key, depth, start, error)?;
+            }
+            if self.ends(b'}', "expected ',' or '}'")? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a key and its colon, and makes it the last step of the path.
+    fn key(&mut self) -> Result<Cow<'a, str>> {
+        self.skip_space();
+        if self.byte() != Some(b'"') {
+            self.path.pop();
+            return Err(self.syntax("expected a key in double quotes"));
+        }
+        let key = self.string_token()?;
+        *self.path.last_mut().expect("an object was entered") = Step::Key(key.clone());
+        self.skip_space();
+        if self.byte() != Some(b':') {
+            return Err(self.syntax("expected ':'"));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    /// Reads what follows a value of an object or array: a comma, or its end, which is left then.
+    fn ends(&mut self, end: u8, otherwise: &str) -> Result<bool> {
+        self.skip_space();
+        match self.byte() {
+            Some(b',') => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(byte) if byte == end => {
+                self.at += 1;
+                self.path.pop();
+                Ok(true)
+            }
+            _ => Err(self.syntax(otherwise)),
+        }
+    }
+
+    /// Reads an array. `element` is called with the index of each element and must consume it.
+    ///
+    /// # Errors
+    /// `NeedsJson` for a packed list: only vectors are read as such.
+    pub fn array(&mut self, mut element: impl FnMut(&mut Self, usize) -> Result<()>) -> Result<()> {
+        self.expect(Kind::Array)?;
+        if self.is_at_packed() {
+            return Err(Error::NeedsJson);
+        }
+        self.at += 1;
+        self.enter(Step::Index(0))?;
+        self.skip_space();
+        if self.byte() == Some(b']') {
+            self.at += 1;
+            self.path.pop();
+            return Ok(());
+        }
+        let depth = self.path.len();
+        for index in 0.. {
+            *self.path.last_mut().expect("entered above") = Step::Index(index);
+            self.look()?;
+            let start = self.at;
+            if let Err(error) = element(self, index) {
+                return Err(self.pass_rest_of_array(depth, start, error));
+            }
+            if self.ends(b']', "expected ',' or ']'")? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an array into a list, or another value into a list of one: the dialect accepts a single value where a list is
+    /// expected.
+    pub fn one_or_many<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut list = Vec::new();
+        if self.peek()? == Kind::Array {
+            self.array(|r, _| {
+                list.push(read(r)?);
+                Ok(())
+            })?;
+        } else {
+            list.push(read(self)?);
+        }
+        Ok(list)
+    }
+
+    /// After an error in the value of a key that begins at `start`, in an object whose values have that nesting: passes over the
+    /// value if the key comes again in the object, because then the last one counts. Otherwise the object has been read to its
+    /// end.
+    #[cold]
+    fn pass_if_repeated(&mut self, key: &str, depth: usize, start: usize, error: Error) -> Result<()> {
+        if !self.pass_value(depth, start, &error) {
+            return Err(error);
+        }
+        let behind = self.at;
+        match self.passing(|r| r.comes_again(key)) {
+            Some(true) => {
+                self.at = behind;
+                self.path.truncate(depth);
+                return Ok(());
+            }
+            Some(false) => self.failure = Failure::Passed { depth, end: self.at },
+            None => {}
+        }
+        Err(error)
+    }
+
+    /// After an error in the element of an array that begins at `start`: reads the array to its end, so that what follows it in
+    /// an object can be looked at. Returns the error.
+    #[cold]
+    fn pass_rest_of_array(&mut self, depth: usize, start: usize, error: Error) -> Error {
+        let read_rest = |r: &mut Self| {
+            while !r.ends(b']', "expected ',' or ']'")? {
+                r.look()?;
+                r.skip()?;
+            }
+            Ok(())
+        };
+        if self.pass_value(depth, start, &error) && self.passing(read_rest).is_some() {
+            self.failure = Failure::Passed { depth, end: self.at };
+        }
+        error
+    }
+
+    /// Goes behind the value that begins at `start`, has the error and is in an object or array of that nesting. False where the
+    /// error is not about a value, or the value cannot be read to its end. What an inner object or array has passed over is not
+    /// read again.
+    fn pass_value(&mut self, depth: usize, start: usize, error: &Error) -> bool {
+        let is_about_value =
+            matches!(error, Error::BadRequest(_) | Error::MissingField(_) | Error::FilterParse(_));
+        if !is_about_value || matches!(self.failure, Failure::Passing | Failure::Broken) {
+            return false;
+        }
+        self.path.truncate(depth);
+        if let Failure::Passed { depth: inner, end } = self.failure
+            && inner == depth + 1
+            && end > start
+        {
+            self.at = end;
+            return true;
+        }
+        self.at = start;
+        self.passing(Self::skip).is_some()
+    }
+
+    /// Reads the rest of an object until a key comes that it has had.
+    fn comes_again(&mut self, key: &str) -> Result<bool> {
+        while !self.ends(b'}', "expected ',' or '}'")? {
+            let next = self.key()?;
+            if next == key {
+                return Ok(true);
+            }
+            self.look()?;
+            self.skip()?;
+        }
+        Ok(false)
+    }
+
+    /// Reads over a part of the body of which only the syntax counts. `None` where that is wrong, or reading is given up.
+    fn passing<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Option<T> {
+        self.failure = Failure::Passing;
+        let read = read(self).ok();
+        self.failure = if read.is_some() { Failure::None } else { Failure::Broken };
+        read
+    }
+}
