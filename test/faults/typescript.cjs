@@ -92,7 +92,7 @@ const TYPESCRIPT_FAULTS = {
   ForwardedIsLocal: {
     what: 'A caller behind a proxy on this machine counts as local.',
     file: 'src/auth/origin-guard.ts',
-    find: 'PROXY_HEADERS.has(name) || name.startsWith(FORWARDED_PREFIX)',
+    find: 'PROXY_HEADERS.has(name) || CLIENT_WORDS.test(name)',
     replace: 'false',
   },
   SecondCredentialTaken: {
