@@ -119,6 +119,12 @@ const TYPESCRIPT_FAULTS = {
     find: 'shares.unshift({ held: this.#byCredential.of(credential), share });',
     replace: 'void share;',
   },
+  StartQueueBypassed: {
+    what: 'Requests start in the order in which they are read, however many one client has sent.',
+    file: 'src/http/chain.ts',
+    find: 'if (this.#starts.noteAlone(client)) {',
+    replace: 'if (this.#starts.noteAlone(client) || client !== undefined) {',
+  },
   EveryProxyTrusted: {
     what: 'What anybody says of the address of a client counts.',
     file: 'src/http/client-address.ts',
