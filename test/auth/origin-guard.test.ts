@@ -73,7 +73,7 @@ describe('C3.3 a direct local caller', () => {
     expect(isDirectLocal(caller({}, '::ffff:127.0.0.1'))).toBe(true);
   });
 
-  it.each([
+  it.each<[string, Caller]>([
     ['a remote peer', caller({}, '10.0.0.1')],
     ['a remote peer that says it is local', caller({ 'x-forwarded-for': '127.0.0.1' }, '10.0.0.1')],
     ['another Host', caller({ host: 'evil.example' })],
@@ -109,7 +109,7 @@ describe('C3.3 a direct local caller', () => {
       'X-Remote-Addr',
       'X-Remote-IP',
       'X-Vercel-Forwarded-For',
-    ].map((name) => [name, caller({ [name.toLowerCase()]: '127.0.0.1' })] as const),
+    ].map((name): [string, Caller] => [name, caller({ [name.toLowerCase()]: '127.0.0.1' })]),
     ['Via', caller({ via: '1.1 proxy' })],
     ['HTTP/1.0, as nginx sends it', { ...caller(), httpVersion: '1.0' }],
     ['a page of another origin', caller({ origin: 'https://evil.example' })],
