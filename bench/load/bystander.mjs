@@ -1,4 +1,5 @@
 /** The client that attackers must not harm: one connection, a search of a small collection every 5 ms. */
+import { busyAfter } from './session.mjs';
 import { atLeast, atMost } from './verdict.mjs';
 
 /** Searches a second of the bystander. */
@@ -21,6 +22,7 @@ function start(session, { warmUpSeconds = 0 } = {}) {
 /**
  * Measures the bystander alone, and then beside what `attack` starts. Its connection is older than the attack, and its
  * searches are measured from before the attack begins: connections that are opened beside it are figures of their own.
+ * `busyMs` is how long the server works on after the attackers were told to go, so the time that they take for it counts.
  *
  * @param {import('./session.mjs').Session} session
  * @param {() => Promise<{stop: () => Promise<any>}[]>} attack resolves when all attackers have begun
@@ -33,7 +35,8 @@ export async function watchBeside(session, attack, meanwhile = () => Promise.res
   const attackers = await attack();
   try {
     const [during, beside] = await Promise.all([bystander.report, meanwhile()]);
-    return { idle, during, beside, attackers: await stopAll(attackers) };
+    const [busyMs, stopped] = await Promise.all([busyAfter(session.server.pid), stopAll(attackers)]);
+    return { idle, during, beside, attackers: stopped, busyMs };
   } catch (error) {
     await stopAll(attackers).catch(() => undefined);
     throw error;

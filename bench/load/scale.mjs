@@ -21,7 +21,8 @@ export const FULL = {
   closedConnections: 512,
   heavyConnections: 256,
   openConnections: 512,
-  peakConnections: [1, 2, 4, 8, 16, 32, 64],
+  // Up to where the rate falls again: the highest must have a lower one on either side.
+  peakConnections: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   costlyPeakConnections: [2, 4, 8],
   longestBatch: 64,
   memoryMb: [256, 512, 1024],

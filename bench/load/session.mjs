@@ -1,5 +1,6 @@
 /** One measurement: a server that was started for it, and what is needed to send to it. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { atMost } from './verdict.mjs';
 
 /**
  * @typedef {object} Session
@@ -62,36 +63,86 @@ export function watchMemory(pid) {
   };
 }
 
-/** A process is busy that uses a third of a processor over this time; and how long it is looked at. */
-const WINDOW_MS = 100;
+/** The most resident memory that a server has had, in MB, where /proc tells. */
+export function peakResidentMb(pid) {
+  try {
+    return Math.round(Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024);
+  } catch {
+    return null;
+  }
+}
+
+/** A client that leaves ends its work within this. */
+const WORK_ENDS_MS = 50;
+
+/** A process is busy that uses a third of a processor over this time; and how long it must not be. */
+const WINDOW_MS = WORK_ENDS_MS / 2;
 const BUSY_SHARE = 1 / 3;
-const IDLE_WINDOWS = 3;
+const IDLE_WINDOWS = 8;
 const LONGEST_MS = 60_000;
 
-/** Milliseconds until a server that nobody asks anything has become idle, to a tenth of a second; null where /proc does not tell. */
+/**
+ * Milliseconds until a server has become idle that nobody asks anything from now on, to a window; null where /proc does not
+ * tell. `kithdb_reads` of `/metrics` would not do: it may be two seconds old.
+ */
 export async function busyAfter(pid) {
   const startedAt = performance.now();
   let busyUntil = 0;
-  let used = processorMs(pid);
+  let [before, beganAt] = [processorMs(pid), startedAt];
+  if (before === null) return null;
   for (let idle = 0; idle < IDLE_WINDOWS && busyUntil < LONGEST_MS;) {
     await new Promise((resolve) => setTimeout(resolve, WINDOW_MS));
-    const now = processorMs(pid);
-    if (now === null) return null;
-    const isBusy = now - used > BUSY_SHARE * WINDOW_MS;
-    if (isBusy) busyUntil = Math.round(performance.now() - startedAt);
+    const [used, now] = [processorMs(pid), performance.now()];
+    if (used === null) return null;
+    const isBusy = spent(before, used) > BUSY_SHARE * (now - beganAt);
+    if (isBusy) busyUntil = Math.round(now - startedAt);
     idle = isBusy ? 0 : idle + 1;
-    used = now;
+    [before, beganAt] = [used, now];
   }
   return busyUntil;
 }
 
-/** The processor time of a process in milliseconds, where /proc tells: to a hundredth of a second. */
+/** {@link busyAfter} beside its bound. */
+export function busyFigure(busyMs) {
+  const bounds = busyMs === null ? {} : { must: WORK_ENDS_MS };
+  return atMost('busy after the attackers were told to go', busyMs, 'ms', bounds);
+}
+
+/**
+ * The processor time of each thread of a process in milliseconds, where /proc tells.
+ *
+ * @returns {Map<string, number> | null}
+ */
 function processorMs(pid) {
+  const threads = new Map();
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const ms = threadMs(`/proc/${pid}/task/${thread}`);
+      if (ms !== null) threads.set(thread, ms);
+    }
+    return threads;
+  } catch {
+    return null;
+  }
+}
+
+/** Nanoseconds by the scheduler, or hundredths of a second where it does not count them; null of a thread that has ended. */
+function threadMs(folder) {
+  try {
+    if (existsSync(`${folder}/schedstat`)) {
+      return Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+    }
+    const stat = readFileSync(`${folder}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
     return null;
   }
+}
+
+/** What all threads have used between two looks; one that has begun since counts whole. */
+function spent(before, now) {
+  let total = 0;
+  for (const [thread, ms] of now) total += ms - (before.get(thread) ?? 0);
+  return total;
 }

@@ -92,6 +92,7 @@ export const sidebar = [
       page('Figures', '/performance'),
       page('Figures of other operations', '/performance-of-operations'),
       page('Under attack and overload', '/load'),
+      page('Attacks, then and now', '/attacks'),
       page('Notebook', '/notebook/'),
     ],
   },

@@ -39,19 +39,25 @@ function isOwnName(host: string | undefined): boolean {
 export const LOCAL_ONLY = 'This endpoint can only be called from localhost';
 
 /**
- * Headers in which proxies name a client or themselves, beside `X-Forwarded*`. Behind a proxy on the same machine every
- * peer is loopback, so the presence of one means that the caller may be anywhere. No header ever grants trust.
+ * Headers in which proxies name a client or themselves, beside those whose names have one of {@link CLIENT_WORDS}; the page
+ * docs/callers.md has them too. Behind a proxy on the same machine every peer is loopback, so the presence of one means
+ * that the caller may be anywhere. No header ever grants trust.
  */
 const PROXY_HEADERS: ReadonlySet<string> = new Set([
-  'cf-connecting-ip',
-  'fastly-client-ip',
-  'forwarded',
-  'true-client-ip',
+  'cdn-loop',
+  'cf-pseudo-ipv4',
+  'cloudfront-viewer-address',
   'via',
-  'x-client-ip',
+  'x-appengine-user-ip',
+  'x-azure-socketip',
+  'x-envoy-external-address',
+  'x-nf-client-connection-ip',
   'x-real-ip',
+  'x-remote-addr',
+  'x-remote-ip',
 ]);
-const FORWARDED_PREFIX = 'x-forwarded';
+/** What names of headers contain in which a client is named: each proxy puts another prefix before it. */
+const CLIENT_WORDS = /forwarded|client-?ip|connecting-?ip/;
 
 /**
  * Whether a request comes directly from this machine and not from a page in a browser on it: the peer is loopback, the
@@ -65,9 +71,7 @@ export function isDirectLocal(request: Caller): boolean {
     isLoopbackAddress(request.socket.remoteAddress ?? '') &&
     namesLoopback(request.headers.host) &&
     request.httpVersion !== '1.0' &&
-    !Object.keys(request.headers).some(
-      (name) => PROXY_HEADERS.has(name) || name.startsWith(FORWARDED_PREFIX),
-    ) &&
+    !Object.keys(request.headers).some((name) => PROXY_HEADERS.has(name) || CLIENT_WORDS.test(name)) &&
     !isCrossOrigin(request)
   );
 }

@@ -142,6 +142,13 @@ describe('C3.3 the first admin', () => {
       'CF-Connecting-IP',
       'True-Client-IP',
       'Fastly-Client-IP',
+      'Fly-Client-IP',
+      'Client-IP',
+      'Forwarded-For',
+      'X-Original-Forwarded-For',
+      'X-Cluster-Client-IP',
+      'X-Envoy-External-Address',
+      'X-Azure-ClientIP',
       'Via',
     ]) {
       const { body } = await client

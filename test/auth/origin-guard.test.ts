@@ -73,7 +73,7 @@ describe('C3.3 a direct local caller', () => {
     expect(isDirectLocal(caller({}, '::ffff:127.0.0.1'))).toBe(true);
   });
 
-  it.each([
+  it.each<[string, Caller]>([
     ['a remote peer', caller({}, '10.0.0.1')],
     ['a remote peer that says it is local', caller({ 'x-forwarded-for': '127.0.0.1' }, '10.0.0.1')],
     ['another Host', caller({ host: 'evil.example' })],
@@ -88,6 +88,28 @@ describe('C3.3 a direct local caller', () => {
     ['CF-Connecting-IP', caller({ 'cf-connecting-ip': '127.0.0.1' })],
     ['True-Client-IP', caller({ 'true-client-ip': '127.0.0.1' })],
     ['Fastly-Client-IP', caller({ 'fastly-client-ip': '127.0.0.1' })],
+    ...[
+      'CDN-Loop',
+      'CF-Connecting-IPv6',
+      'CF-Pseudo-IPv4',
+      'Client-IP',
+      'CloudFront-Viewer-Address',
+      'DO-Connecting-IP',
+      'Fly-Client-IP',
+      'Forwarded-For',
+      'Proxy-Client-IP',
+      'WL-Proxy-Client-IP',
+      'X-AppEngine-User-IP',
+      'X-Azure-ClientIP',
+      'X-Azure-SocketIP',
+      'X-Cluster-Client-IP',
+      'X-Envoy-External-Address',
+      'X-NF-Client-Connection-IP',
+      'X-Original-Forwarded-For',
+      'X-Remote-Addr',
+      'X-Remote-IP',
+      'X-Vercel-Forwarded-For',
+    ].map((name): [string, Caller] => [name, caller({ [name.toLowerCase()]: '127.0.0.1' })]),
     ['Via', caller({ via: '1.1 proxy' })],
     ['HTTP/1.0, as nginx sends it', { ...caller(), httpVersion: '1.0' }],
     ['a page of another origin', caller({ origin: 'https://evil.example' })],
@@ -95,6 +117,11 @@ describe('C3.3 a direct local caller', () => {
     ['a closed socket', { headers: { host: 'localhost' }, socket: { remoteAddress: undefined } }],
   ])('is not one with %s', (_what, request) => {
     expect(isDirectLocal(request)).toBe(false);
+  });
+
+  it('may send what a client sends of itself', () => {
+    const own = { accept: '*/*', 'user-agent': 'client', 'x-request-id': '1', 'x-client-version': '1' };
+    expect(isDirectLocal(caller(own))).toBe(true);
   });
 
   it('is a page of the server itself too', () => {

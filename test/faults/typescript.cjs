@@ -92,7 +92,7 @@ const TYPESCRIPT_FAULTS = {
   ForwardedIsLocal: {
     what: 'A caller behind a proxy on this machine counts as local.',
     file: 'src/auth/origin-guard.ts',
-    find: 'PROXY_HEADERS.has(name) || name.startsWith(FORWARDED_PREFIX)',
+    find: 'PROXY_HEADERS.has(name) || CLIENT_WORDS.test(name)',
     replace: 'false',
   },
   SecondCredentialTaken: {
@@ -118,6 +118,12 @@ const TYPESCRIPT_FAULTS = {
     file: 'src/http/shares.ts',
     find: 'shares.unshift({ held: this.#byCredential.of(credential), share });',
     replace: 'void share;',
+  },
+  StartQueueBypassed: {
+    what: 'Requests start in the order in which they are read, however many one client has sent.',
+    file: 'src/http/chain.ts',
+    find: 'if (this.#starts.noteAlone(client)) {',
+    replace: 'if (this.#starts.noteAlone(client) || client !== undefined) {',
   },
   EveryProxyTrusted: {
     what: 'What anybody says of the address of a client counts.',

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { ProcessOwner } from '../../src/process/owner';
-import { EXIT_MS } from '../../src/process/stop-times';
+import { ANSWER_MS, CHECKPOINTED_MS, EXIT_MS, GRACE_MS, LEAST_CLOSE_MS } from '../../src/process/stop-times';
 
 describe('C11.3 a process whose server is asked to stop', () => {
   const signals = ['SIGTERM', 'SIGINT', 'SIGBREAK', 'SIGHUP'] as const;
@@ -68,5 +68,18 @@ describe('C11.3 a process whose server is asked to stop', () => {
     expect(exit.mock.calls).toEqual([[0]]);
     jest.advanceTimersByTime(EXIT_MS);
     expect(exit.mock.calls).toEqual([[0]]);
+  });
+});
+
+describe('C11.3 the times of a stop', () => {
+  // The other tests take them from the source: these are the numbers that the contract has.
+  it('give requests 7 s, and end the process before 10 s', () => {
+    expect(GRACE_MS).toBe(7000);
+    expect(EXIT_MS).toBeLessThan(10_000);
+  });
+
+  it('leave room for each step before the next one', () => {
+    expect(GRACE_MS + ANSWER_MS).toBeLessThan(CHECKPOINTED_MS);
+    expect(CHECKPOINTED_MS + LEAST_CLOSE_MS).toBeLessThan(EXIT_MS);
   });
 });

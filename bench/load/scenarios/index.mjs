@@ -1,4 +1,4 @@
-/** All scenarios by name; the numbers are those of the table in docs/performance.md. */
+/** All scenarios by name; the numbers are those of the table in docs/attacks.md. */
 import { memory } from './memory.mjs';
 import { neighbour, overload } from './overload.mjs';
 import { expensiveReads, largeAnswers, silentConnections, slowBodies } from './reads.mjs';

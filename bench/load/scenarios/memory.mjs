@@ -1,6 +1,7 @@
 /** Attack 4: upserts into a server whose memory is limited. */
 import { ask } from '../calls.mjs';
 import { Connection, requestBytes } from '../../connection.mjs';
+import { peakResidentMb } from '../session.mjs';
 import { atMost, holds, shown } from '../verdict.mjs';
 
 const COLLECTION = 'bench_load_memory';
@@ -38,7 +39,8 @@ async function upsertForAWhile(session) {
   const client = new Upserts(server, scale.memoryDims, performance.now() + memorySeconds * 1000);
   await Promise.all(Array.from({ length: scale.memoryConnections }, () => client.run()));
   const isAlive = await answers(server);
-  const peakMb = server.peakMemoryBytes() && server.peakMemoryBytes() / 2 ** 20;
+  const groupBytes = server.peakMemoryBytes();
+  const residentMb = peakResidentMb(server.pid);
   await server.stop();
   const { lost, unasked } = await compare(server, client);
   const unexpected = [...client.statuses].filter(([status]) => !EXPECTED.has(status));
@@ -48,10 +50,12 @@ async function upsertForAWhile(session) {
     atMost('refused points that are there', unasked, '', { must: 0, aim: 0 }),
     atMost('answers that are none of 200, 429, 507', sum(unexpected), '', { must: 0, aim: 0 }),
     shown('acknowledged points', client.acknowledged.length * BATCH),
-    shown('memory at most', peakMb, 'MiB'),
+    shown('limited by', server.limitedBy),
+    shown('resident memory at most', residentMb, 'MiB'),
+    shown('memory of the control group at most', groupBytes === null ? null : groupBytes / 2 ** 20, 'MiB'),
   ];
   const counts = [...client.statuses].map(([status, count]) => `${status || 'no answer'} × ${count}`);
-  return { figures, note: `limited by ${server.limitedBy}; ${counts.join(', ')}` };
+  return { figures, note: counts.join(', ') };
 }
 
 /** Upserts of ever new points, and what became of each. */

@@ -1,6 +1,6 @@
 /** Attacks 1, 2, 6 and 8 of the table in the issue: reads, slow bodies, large answers, silent connections. */
 import { bystanderFigures, goodShare, outcomes, watchBeside } from '../bystander.mjs';
-import { attack, busyAfter, watchMemory } from '../session.mjs';
+import { attack, busyFigure, watchMemory } from '../session.mjs';
 import { atLeast, atMost, shown } from '../verdict.mjs';
 
 /** Small requests a second beside the bystander: infos in attack 1, new connections in attack 8. */
@@ -28,7 +28,7 @@ async function heavyReads(session, requests) {
   const figures = [
     ...bystanderFigures(result.idle, result.during),
     shown("the collection's info, worst", result.beside.all.waited.service.max, 'ms'),
-    shown('busy after the attackers have gone', await busyAfter(session.server.pid), 'ms'),
+    busyFigure(result.busyMs),
   ];
   return { figures, note: `attackers: ${outcomes(result.attackers)}`, details: result };
 }

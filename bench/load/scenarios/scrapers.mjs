@@ -1,5 +1,5 @@
 /** Attack 24: scrapers of `/metrics` beside many collections. */
-import { BYSTANDER_RATE, goodShare, outcomes } from '../bystander.mjs';
+import { BYSTANDER_RATE, bystanderFigures, goodShare, outcomes, watchBeside } from '../bystander.mjs';
 import { callAll } from '../calls.mjs';
 import { attack } from '../session.mjs';
 import { atLeast, atMost, shown } from '../verdict.mjs';
@@ -9,7 +9,8 @@ const MAKERS = 16;
 
 /** @type {import('../session.mjs').Scenario} */
 export const scrapers = {
-  about: 'scrapers of /metrics beside many collections; the bystander asks for /healthz',
+  about:
+    'scrapers of /metrics beside many collections; requests of /healthz, and then the bystander, beside them',
   parts: ({ collections }) =>
     collections.map((count) => ({ name: `${count} collections`, run: (session) => scrape(session, count) })),
 };
@@ -24,7 +25,8 @@ async function scrape(session, count) {
     generator.run(server, { kind: 'probe', per_second: BYSTANDER_RATE }, health, { seconds, warmUpSeconds });
   const idle = await watch(scale.warmUpSeconds);
   const metrics = [{ label: 'metrics', method: 'GET', path: '/metrics' }];
-  const attackers = await attack(session, { kind: 'closed', connections: scale.scrapers }, metrics);
+  const attackNow = () => attack(session, { kind: 'closed', connections: scale.scrapers }, metrics);
+  const attackers = await attackNow();
   let during;
   try {
     during = await watch(0);
@@ -32,15 +34,18 @@ async function scrape(session, count) {
     await attackers.stop();
   }
   const scraped = await attackers.report;
+  // By itself, so that /healthz is asked for beside scrapers alone.
+  const searches = await watchBeside(session, async () => [await attackNow()]);
   if (!server.pid)
     await callAll(server, count, (at) => ({ method: 'DELETE', path: path(at), body: '' }), MAKERS);
   const [alone, beside] = [idle.all.waited.latency, during.all.waited.latency];
   const figures = [
     atMost('p99 of /healthz ÷ alone', beside.p99 / alone.p99, '', { must: 5, aim: 2 }),
-    atLeast('its answers that are 200', goodShare(during), '%', { must: 99, aim: 100 }),
+    atLeast('answers of /healthz that are 200', goodShare(during), '%', { must: 99, aim: 100 }),
     shown('p99 of /healthz', beside.p99, 'ms'),
     shown('alone', alone.p99, 'ms'),
+    ...bystanderFigures(searches.idle, searches.during),
     shown('p50 of /metrics', scraped.all.waited.service.p50, 'ms'),
   ];
-  return { figures, note: `scrapers: ${outcomes([scraped])}`, details: { idle, during, scraped } };
+  return { figures, note: `scrapers: ${outcomes([scraped])}`, details: { idle, during, scraped, searches } };
 }

@@ -1,8 +1,8 @@
 /** Attacks 18 and 19: writes whose filters read every payload. */
 import { bystanderFigures, goodShare, outcomes, watchBeside } from '../bystander.mjs';
 import { HEAVY, LIGHT } from '../requests.mjs';
-import { attack, busyAfter } from '../session.mjs';
-import { atLeast, atMost, shown } from '../verdict.mjs';
+import { attack, busyFigure } from '../session.mjs';
+import { atLeast, atMost } from '../verdict.mjs';
 
 /** Small writes a second beside the heavy ones. */
 const LIGHT_RATE = 10;
@@ -32,13 +32,16 @@ export const heavyBatches = {
 
 /** @type {import('../session.mjs').Scenario} */
 export const writesBetween = {
-  about: 'small writes between heavy writes to their collection',
+  about: 'small writes between heavy writes to their collection; creations of other collections',
   byCallers: true,
   parts: () => [
     {
       name: 'between',
       run: (session) =>
-        besideBatches(session, NEIGHBOURS, { 'a light write': session.requests.smallUpserts(HEAVY) }),
+        besideBatches(session, NEIGHBOURS, {
+          'a light write': session.requests.smallUpserts(HEAVY),
+          'a creation': session.requests.creations(),
+        }),
     },
   ],
 };
@@ -58,7 +61,6 @@ async function besideBatches(session, connections, light) {
     atMost(`${name}, p99`, result.beside[at].all.waited.latency.p99, 'ms', LIGHT_WRITE),
     atLeast(`${name}, answers that are 200`, goodShare(result.beside[at]), '%', { must: 99, aim: 100 }),
   ]);
-  figures.push(...bystanderFigures(result.idle, result.during));
-  figures.push(shown('busy after the attackers have gone', await busyAfter(session.server.pid), 'ms'));
+  figures.push(...bystanderFigures(result.idle, result.during), busyFigure(result.busyMs));
   return { figures, note: `attackers: ${outcomes(result.attackers)}`, details: result };
 }

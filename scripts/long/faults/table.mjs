@@ -199,6 +199,9 @@ export const DETECTED_BY = {
   CredentialNotShared: jest('http/shares')(
     'are a share of each credential beyond a half, wherever it is used',
   ),
+  StartQueueBypassed: jest('http/start-order')(
+    'start in turn: that of one does not wait for all that the other has queued',
+  ),
   EveryProxyTrusted: jest('http/client-address')('is that of the peer, whose headers do not count'),
   FirstForwardedTaken: jest('http/client-address')(
     'behind a trusted proxy is the last of X-Forwarded-For that none set',
