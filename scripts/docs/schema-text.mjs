@@ -81,9 +81,9 @@ export function link(ref) {
   return `[${name}](schemas.md#${slugOf(name)})`;
 }
 
-/** Prose of the description: a line break inside a paragraph is none, and angle brackets are no HTML. */
+/** Prose of the description: a line break inside a paragraph is none, and angle brackets are no HTML; in code they are none anyway. */
 export function prose(text = '') {
-  return text.trim().replaceAll('<', '&lt;');
+  return text.trim().replaceAll(/`[^`]*`|</g, (found) => (found === '<' ? '&lt;' : found));
 }
 
 /** JSON on one line where it fits, else with a line for each member. */

@@ -4,7 +4,6 @@ import { basename, join } from 'node:path';
 import { BuildError, run, say } from '../build/process.mjs';
 import { TEST_BUILD } from '../build/tests.mjs';
 import { root } from '../build/tree.mjs';
-import { buildSite } from '../docs/build.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
@@ -15,6 +14,7 @@ import { checkPlatforms } from './platform-engines.mjs';
 import { runLocalModels } from './local-models.mjs';
 import { runPrograms } from './programs.mjs';
 import { checkRegistryInstall } from './registry-install.mjs';
+import { checkSite } from './site/suite.mjs';
 
 const FUZZ_SECONDS = 300;
 
@@ -249,7 +249,7 @@ const standard = {
   'local-models': { full: 1, isNumbered: false, run: check('local-models-suite', runLocalModels) },
   console: { full: 1, slice: 1, isNumbered: false, run: runConsole },
   registry: { full: 1, slice: 1, isNumbered: false, run: check('registry', checkRegistryInstall) },
-  site: { full: 1, slice: 1, isNumbered: false, run: check('site', buildSite) },
+  site: { full: 1, slice: 1, isNumbered: false, run: check('site', checkSite) },
   snippets: { full: 1, isNumbered: false, run: runSnippets },
   // Two programs of Go are built, which takes minutes: in full only.
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },

@@ -42,4 +42,8 @@ describe('the HTTP reference', () => {
       "curl -X PUT http://127.0.0.1:6363/collections/articles/points \\\n  -H 'content-type: application/json'",
     );
   });
+
+  it('shows angle brackets in code as they are', () => {
+    expect(pages['points.md']).toContain('`vector.<name>`');
+  });
 });

@@ -1,8 +1,8 @@
 //! The columns of one record batch: views of its bytes, each checked to have the rows that it announces.
 //!
-//! Nothing is copied, and nothing is allocated by what a message announces: a column has a place for its type, however
-//! many rows it says that it has. What a value says of others (offsets, numbers in dictionaries) is checked when it is
-//! read.
+//! Nothing is copied, and no allocation has a size that a message announces: a column takes the same memory
+//! however many rows it says that it has. Values that refer to others (offsets, numbers in dictionaries) are
+//! checked when they are read.
 
 use super::super::body::Result;
 use super::lists::{Lists, Offsets};
@@ -15,13 +15,13 @@ use std::ops::Range;
 
 const TOO_SHORT: &str = "fewer bytes than its rows take";
 
-/// What was read, or why it cannot be.
+/// A value that was read, or a sentence that says why it cannot be read.
 pub(super) type Checked<T> = std::result::Result<T, &'static str>;
 
-/// A column of a batch.
+/// A column of a batch, or a column that is nested in one.
 pub(super) struct Column<'a> {
     pub(super) len: usize,
-    /// One bit for each row, 0 where it is null; absent where none is.
+    /// The validity bitmap: a bit for each row, 0 where the row is null. `None` where no row is null.
     valid: Option<&'a [u8]>,
     pub(super) values: Values<'a>,
 }
@@ -29,19 +29,19 @@ pub(super) struct Column<'a> {
 /// The values of a column.
 pub(super) enum Values<'a> {
     Null,
-    /// One bit each.
+    /// A bitmap with a bit for each value.
     Bool(&'a [u8]),
     Int(Ints<'a>),
-    /// The numbers, and the bytes of each.
+    /// The bytes of all numbers, and how many bytes a number has.
     Float(&'a [u8], usize),
     Text(Texts<'a>),
     Bytes(&'a [u8]),
     Days(Ints<'a>),
-    /// Units of time since the epoch, and how many are in a second.
+    /// Units of time since the epoch, and how many units are in a second.
     Timestamp(Ints<'a>, i64),
     List(Lists<'a>, Box<Column<'a>>),
     Struct(Vec<(&'a Field, Column<'a>)>),
-    /// Numbers of texts; without a dictionary where none was sent, as for a column of nulls.
+    /// The numbers of texts, and their dictionary; `None` where none was sent, as for a column of nulls.
     Dictionary(Ints<'a>, Option<&'a Dictionary<'a>>),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Ints<'a> {
 /// The texts of a dictionary, in the parts in which they were sent.
 #[derive(Default)]
 pub(super) struct Dictionary<'a> {
-    /// Each part, and the number of the first text behind it.
+    /// Each part with the number of the first text behind the part.
     parts: Vec<(Column<'a>, usize)>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Dictionary<'a> {
 pub(super) type Dictionaries<'a> = HashMap<i64, Dictionary<'a>>;
 
 impl<'a> Column<'a> {
-    /// The text of a row; nothing where it is null, or has a value of another type.
+    /// The text of a row; `None` where the row is null, and where the column has no texts.
     pub(super) fn text(&self, row: usize) -> Checked<Option<&'a str>> {
         match &self.values {
             _ if self.is_null(row) => Ok(None),
@@ -79,14 +79,14 @@ impl<'a> Column<'a> {
         matches!(self.values, Values::Null) || self.valid.is_some_and(|bits| !bit(bits, row))
     }
 
-    /// The first row of some that has no value.
+    /// The first row of a range that has no value.
     pub(super) fn first_null(&self, mut rows: Range<usize>) -> Option<usize> {
         let may_have = self.valid.is_some() || matches!(self.values, Values::Null);
         if may_have { rows.find(|row| self.is_null(*row)) } else { None }
     }
 }
 
-/// A bit of a bitmap.
+/// The bit of a bitmap at a position.
 pub(super) fn bit(bits: &[u8], at: usize) -> bool {
     bits[at / 8] >> (at % 8) & 1 == 1
 }
@@ -102,21 +102,21 @@ impl<'a> Ints<'a> {
         if is_signed { i128::from((value << unused) as i64 >> unused) } else { i128::from(value) }
     }
 
-    /// The bytes of unsigned integers of 8 bits.
+    /// The bytes of all values where these are unsigned integers of 8 bits, else `None`.
     pub(super) fn as_bytes(self) -> Option<&'a [u8]> {
         matches!(self.int, Int { bytes: 1, is_signed: false }).then_some(self.bytes)
     }
 }
 
 impl<'a> Dictionary<'a> {
-    /// Adds texts behind those that it has.
+    /// Adds texts behind the texts that the dictionary has.
     fn push(&mut self, texts: Column<'a>) {
         let before = self.parts.last().map_or(0, |(_, end)| *end);
         let end = before.saturating_add(texts.len);
         self.parts.push((texts, end));
     }
 
-    /// The text of a number; nothing where it is null.
+    /// The text that has a number; `None` where that text is null.
     pub(super) fn get(&self, number: i128) -> Checked<Option<&'a str>> {
         let number = usize::try_from(number).map_err(|_| "a number that is not in its dictionary")?;
         let part = self.parts.partition_point(|(_, end)| *end <= number);
@@ -126,23 +126,23 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// Reads the columns of a batch: the metadata says where their parts are in `body`.
+/// Reads the columns of a batch: the metadata says where their buffers are in `body`.
 struct BatchReader<'a, 'm> {
     body: &'a [u8],
-    /// Rows and nulls of each column, and of what is nested in it.
+    /// How many rows and nulls each column has, nested columns included.
     nodes: &'m mut dyn Iterator<Item = (i64, i64)>,
-    /// Place and length of each part.
+    /// The place and the length of each buffer, in bytes of the body.
     buffers: &'m mut dyn Iterator<Item = (i64, i64)>,
     /// How many buffers the texts of each column of views have.
     counts: &'m mut dyn Iterator<Item = i64>,
-    /// None where the columns are those of a dictionary.
+    /// The dictionaries that columns refer to; `None` while a dictionary itself is read.
     dictionaries: Option<&'a Dictionaries<'a>>,
 }
 
 impl<'a> BatchReader<'a, '_> {
     fn column(&mut self, kind: &'a Kind) -> Checked<Column<'a>> {
         let (len, has_nulls) = self.node()?;
-        // The only one without a bitmap.
+        // A column of the type null is the only one without a validity bitmap.
         let valid = if matches!(kind, Kind::Null) { None } else { self.validity(len, has_nulls)? };
         let values = match kind {
             Kind::Null => Values::Null,
@@ -209,14 +209,14 @@ impl<'a> BatchReader<'a, '_> {
         Ok(Texts::Views(views, buffers))
     }
 
-    /// Rows of the next column, and whether some are null.
+    /// How many rows the next column has, and whether some are null.
     fn node(&mut self) -> Checked<(usize, bool)> {
         let (len, nulls) = self.nodes.next().ok_or("a batch with fewer columns than the schema has")?;
         let len = usize::try_from(len).map_err(|_| "less than no rows")?;
         Ok((len, nulls > 0))
     }
 
-    /// The bytes of the next part.
+    /// The bytes of the next buffer.
     fn buffer(&mut self) -> Checked<&'a [u8]> {
         let (place, length) =
             self.buffers.next().ok_or("a batch with fewer buffers than its columns have")?;
@@ -238,7 +238,7 @@ impl<'a> BatchReader<'a, '_> {
         if bytes.len() < len.div_ceil(8) { Err(TOO_SHORT) } else { Ok(bytes) }
     }
 
-    /// Values of one width.
+    /// The bytes of the values of a column, each `width` bytes long.
     fn fixed(&mut self, len: usize, width: usize) -> Checked<&'a [u8]> {
         let bytes = self.buffer()?;
         len.checked_mul(width).and_then(|needed| bytes.get(..needed)).ok_or(TOO_SHORT)
@@ -248,14 +248,17 @@ impl<'a> BatchReader<'a, '_> {
         Ok(Ints { bytes: self.fixed(len, int.bytes)?, int })
     }
 
-    /// The offsets of lists or texts: one more than there are, or none where there are none.
+    /// The offsets of `len` lists or texts: `len + 1` offsets, and none where `len` is 0.
     fn offsets(&mut self, len: usize, is_wide: bool) -> Checked<Offsets<'a>> {
         let count = if len == 0 { 0 } else { len.checked_add(1).ok_or(TOO_SHORT)? };
         Ok(Offsets::new(self.fixed(count, if is_wide { 8 } else { 4 })?, is_wide))
     }
 }
 
-/// Has the columns of a batch read.
+/// Lets `read` read the columns of a batch.
+///
+/// # Errors
+/// `BadRequest` for a compressed batch; what `read` returns.
 fn with_reader<'a, T>(
     batch: RecordBatch<'_>,
     body: &'a [u8],
@@ -279,7 +282,7 @@ fn with_reader<'a, T>(
     })
 }
 
-/// The columns of a record batch, each as long as the batch, and its rows.
+/// The columns of a record batch, each as long as the batch, and how many rows the batch has.
 ///
 /// # Errors
 /// `BadRequest` that names the column, where the batch does not have what the schema says.
@@ -305,7 +308,8 @@ pub(super) fn read_batch<'a>(
     Ok((columns, rows))
 }
 
-/// Adds what a dictionary batch has to the dictionaries. One that no column names is passed over.
+/// Adds the texts of a dictionary batch to the dictionaries. A dictionary that no column names is passed
+/// over.
 ///
 /// # Errors
 /// `BadRequest` that names the column of the dictionary.
@@ -329,7 +333,7 @@ pub(super) fn read_dictionary<'a>(
     Ok(())
 }
 
-/// The form of the texts of a dictionary, if it is one of that column.
+/// The form of the texts of the dictionary with this id, if a column of this type uses it.
 fn dictionary_of(kind: &Kind, id: i64) -> Option<TextForm> {
     match kind {
         Kind::Dictionary(own, _, form) if *own == id => Some(*form),

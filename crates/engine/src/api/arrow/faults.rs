@@ -1,4 +1,4 @@
-//! What is wrong with a value: why, and where below its row.
+//! Faults of values: why a value cannot be read, and where it is below its row.
 
 use super::schema::Field;
 use crate::config::fields::shorten;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// A value that cannot be read.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// Behind the row, as in C1.11.
+    /// The place below the row, such as `[3]` or `.name`, in the notation of C1.11.
     place: String,
     why: Cow<'static, str>,
 }
@@ -29,22 +29,22 @@ impl From<String> for Fault {
 }
 
 impl Fault {
-    /// The same of an item of a list.
+    /// This fault as one of an item of a list.
     pub(super) fn of_item(self, item: usize) -> Fault {
         Fault { place: format!("[{item}]{}", self.place), why: self.why }
     }
 
-    /// The same of a field of a struct.
+    /// This fault as one of a field of a struct.
     pub(super) fn of_field(self, name: &str) -> Fault {
         Fault { place: format!(".{}{}", shorten(name), self.place), why: self.why }
     }
 
-    /// The same where `why` is a sentence that begins with the rest of the place.
+    /// A fault at a place below the row.
     pub(super) fn named(place: &str, why: String) -> Fault {
         Fault { place: place.to_string(), why: Cow::Owned(why) }
     }
 
-    /// The error of a row of a column.
+    /// The error of the request: this fault in a row of a column.
     pub(super) fn at(self, column: &Field, row: usize) -> Error {
         Error::bad(format!("{}[{row}]{}: {}", shorten(&column.name), self.place, self.why))
     }

@@ -7,7 +7,8 @@ use crate::config::fields::shorten;
 use crate::faults::PlantedFault;
 use crate::types::{IdKind, PointId};
 
-/// The id of a row: an unsigned integer, the text of a UUID or its 16 bytes, or a string in a collection of such ids (C21).
+/// The id of a row: an unsigned integer, the text of a UUID or its 16 bytes, or a string in a collection of
+/// string ids (C21).
 pub(super) fn id(column: &Column<'_>, kind: IdKind, row: usize) -> Valued<PointId> {
     let invalid = |what: &str| {
         format!("value {what} is not a valid point ID, valid values are {}", kind.valid_values())
@@ -25,7 +26,8 @@ pub(super) fn id(column: &Column<'_>, kind: IdKind, row: usize) -> Valued<PointI
             let id = PointId::of_string(text, kind);
             id.ok_or_else(|| invalid(&format!("\"{}\"", shorten(text))).into())
         }
-        // A UUID is a string like others where ids are strings, and its bytes do not say which.
+        // Where ids are strings, a UUID is one of several texts (upper case, without hyphens), and bytes do
+        // not say which.
         (Values::Bytes(bytes), IdKind::Default) => {
             let uuid = bytes[row * UUID_BYTES..].first_chunk().copied();
             uuid.map(|uuid| PointId::Uuid(u128::from_be_bytes(uuid))).ok_or_else(|| invalid("cut off").into())
@@ -34,7 +36,7 @@ pub(super) fn id(column: &Column<'_>, kind: IdKind, row: usize) -> Valued<PointI
     }
 }
 
-/// The version that the point of a row must have (C25), where it must have one.
+/// The version that the point of a row must have (C25); `None` where any version will do.
 pub(super) fn version(column: &Column<'_>, row: usize) -> Valued<Option<u64>> {
     match &column.values {
         Values::Int(ints) if !column.is_null(row) => {

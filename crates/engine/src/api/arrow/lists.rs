@@ -3,16 +3,16 @@
 use super::columns::Checked;
 use std::ops::Range;
 
-/// Offsets of 32 or 64 bits: those of row `n` begin at the `n`th and end before the next.
+/// Offsets of 32 or 64 bits: the items of row `n` begin at the `n`th offset and end before the next one.
 #[derive(Clone, Copy)]
 pub(super) struct Offsets<'a> {
     bytes: &'a [u8],
     is_wide: bool,
 }
 
-/// The lists of a column, by the items that each has.
+/// The lists of a column: which items each list has.
 pub(super) enum Lists<'a> {
-    /// So many each.
+    /// Every list has this many items.
     Fixed(usize),
     Offsets(Offsets<'a>),
 }
@@ -22,7 +22,7 @@ impl<'a> Offsets<'a> {
         Offsets { bytes, is_wide }
     }
 
-    /// The items of a row, which are among the first `items`.
+    /// The range of the items of a row, within the first `items` items.
     ///
     /// # Errors
     /// A sentence for offsets that descend, or go beyond the items.
@@ -43,13 +43,13 @@ impl<'a> Offsets<'a> {
 }
 
 impl Lists<'_> {
-    /// The items of a row, of which the column has `items`.
+    /// The range of the items of a row; the column has `items` items.
     ///
     /// # Errors
     /// A sentence for offsets that descend, or go beyond the items.
     pub(super) fn range(&self, row: usize, items: usize) -> Checked<Range<usize>> {
         match self {
-            // The column was read with as many items.
+            // The column was refused if it had fewer items than its lists need.
             Lists::Fixed(length) => Ok(row * length..(row + 1) * length),
             Lists::Offsets(offsets) => offsets.range(row, items),
         }

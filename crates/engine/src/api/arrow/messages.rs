@@ -4,12 +4,12 @@ use super::super::body::Result;
 use crate::error::Error;
 use arrow_ipc::{Message, MetadataVersion, root_as_message};
 
-/// What each message begins with.
+/// The first bytes of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// What a file of Arrow begins with, which is no stream.
+/// The first bytes of a file of Arrow, which is another format than the stream.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// The messages of a stream, in order.
+/// The messages of a stream that are left to read, in their order.
 pub(super) struct Messages<'a> {
     left: &'a [u8],
 }
@@ -21,7 +21,7 @@ pub(super) struct Sent<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Those of a stream.
+    /// The messages of a stream, from its first byte on.
     ///
     /// # Errors
     /// `BadRequest` for a file of Arrow.
@@ -32,11 +32,11 @@ impl<'a> Messages<'a> {
         Ok(Messages { left: stream })
     }
 
-    /// The next message; nothing at the end of the stream. The metadata is verified: each of its offsets is inside it, and
-    /// it nests at most 64 levels.
+    /// The next message; `None` at the end of the stream. The metadata is verified: each of its offsets is
+    /// inside of it, and its tables nest at most 64 levels.
     ///
     /// # Errors
-    /// `BadRequest` for bytes that are no message, or less of one than it announces.
+    /// `BadRequest` for bytes that are no message, and for a message that is shorter than it announces.
     pub(super) fn next(&mut self) -> Result<Option<Sent<'a>>> {
         if self.left.is_empty() {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! An upsert as an Arrow IPC stream (C5.13): a row is a point.
 //!
-//! `arrow-ipc` has the format's metadata, which its verifier has checked before anything of it is read. The columns are
-//! views of the body's bytes: a component of a vector is copied once, into the vector of its point. docs/arrow.md says why
-//! arrow's own arrays are not used.
+//! `arrow-ipc` reads the format's metadata, and its verifier checks them before that. The columns are views
+//! of the body's bytes: a component of a vector is copied once, into the vector of its point. docs/arrow.md
+//! says why arrow's own arrays are not used.
 
 mod columns;
 mod faults;
@@ -26,13 +26,17 @@ use columns::{Column, Dictionaries, read_batch, read_dictionary};
 use messages::Messages;
 use schema::{Role, Table};
 
-/// Takes note of further bytes that a request holds, or refuses them.
+/// Charges further bytes that a request holds of memory, or refuses them.
 pub type Charge<'c> = dyn FnMut(u64) -> Result<()> + 'c;
 
-/// Bytes of points that are charged at a time.
+/// How many bytes of points are charged at a time.
 const CHARGED_BYTES: u64 = 64 << 10;
 
-/// Reads an upsert.
+/// Reads an upsert: the schema, then batches of rows and of dictionaries.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the column, and the row where there is one; what `may_go_on` and
+/// `charge` return.
 pub(super) fn read(
     stream: &[u8],
     ids: IdKind,
@@ -71,20 +75,20 @@ pub(super) fn read(
     Ok(Update::Upsert { points, mode: UpdateMode::Upsert, update_filter: None, models })
 }
 
-/// The points so far.
+/// The points that were read so far, and what reading the next one needs.
 struct Points<'l, 'c, 'r> {
     ids: IdKind,
     budget: Budget<'l>,
     growth: Growth<'c, 'r>,
     read: Vec<PointInput>,
     models: ModelClaims,
-    /// Of one payload.
+    /// The payload of the point that is being read; one buffer serves all points.
     scratch: Vec<u8>,
 }
 
-/// What the points take of memory.
+/// The memory that the points take.
 struct Growth<'c, 'r> {
-    /// Bytes that the length of the body covers.
+    /// How many bytes points may still take without a charge: the length of the body was charged before.
     unpaid: u64,
     bytes: u64,
     uncharged: u64,
@@ -92,7 +96,11 @@ struct Growth<'c, 'r> {
 }
 
 impl Growth<'_, '_> {
-    /// Adds a point. Columns may refer to the same bytes again and again, so there is a limit beside the body's.
+    /// Adds the bytes of a point. Rows may refer to the same bytes of the body again and again, so the points
+    /// have a limit beside that of the body.
+    ///
+    /// # Errors
+    /// `BadRequest` beyond the limit; what `charge` returns.
     fn add(&mut self, bytes: u64) -> Result<()> {
         self.bytes += bytes;
         if self.bytes > MAX_ARROW_POINT_BYTES as u64 && !PlantedFault::ArrowBytesNotLimited.is_on() {
@@ -131,7 +139,7 @@ impl Points<'_, '_, '_> {
         Ok(())
     }
 
-    /// The point of a row, which is the row `before + row` of the stream.
+    /// The point of a row of a batch; `before` rows of the stream are in earlier batches.
     fn point(
         &mut self,
         table: &Table,

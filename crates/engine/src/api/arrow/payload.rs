@@ -1,4 +1,4 @@
-//! The columns of payloads: values as JSON.
+//! Payloads from columns: values are written as JSON.
 
 use super::columns::{Column, Values, bit};
 use super::faults::{Fault, Valued};
@@ -9,7 +9,7 @@ use crate::limits::MAX_ARROW_POINT_BYTES;
 use crate::payload::write_datetime;
 use half::f16;
 
-/// Appends the payload of a row, where it is in one column.
+/// Appends the payload of a row, where whole payloads are in one column.
 pub(super) fn whole(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
     if is_absent(column, row)? {
         out.extend_from_slice(b"{}");
@@ -21,7 +21,7 @@ pub(super) fn whole(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Value
     }
 }
 
-/// Reads the text of a payload.
+/// Appends a payload that is a text of JSON, checked as the payload of a JSON body is.
 fn read_text(text: &str, out: &mut Vec<u8>) -> Valued<()> {
     let read = Reader::new(text.as_bytes()).and_then(|mut reader| {
         read_payload(&mut reader, out)?;
@@ -30,7 +30,7 @@ fn read_text(text: &str, out: &mut Vec<u8>) -> Valued<()> {
     read.map_err(|error| match error {
         Error::BadRequest(why) => match why.split_once(": ") {
             Some(("body", why)) => Fault::from(why.to_string()),
-            // The place in the payload.
+            // The message begins with the place in the payload.
             Some((place, rest)) if !place.contains(' ') => {
                 Fault::named(&format!(".{place}"), rest.to_string())
             }
@@ -40,7 +40,11 @@ fn read_text(text: &str, out: &mut Vec<u8>) -> Valued<()> {
     })
 }
 
-/// Appends an object of the values of a row, of the columns that have one for it. The error has its column.
+/// Appends the payload of a row, where columns have the values of its keys; a key whose value is null is left
+/// out.
+///
+/// # Errors
+/// The position of the column, and the fault.
 pub(super) fn of_keys(
     columns: &[Column<'_>],
     fields: &[(Field, Role)],
@@ -58,7 +62,7 @@ pub(super) fn of_keys(
     Ok(())
 }
 
-/// Appends a key with its value, unless that is null.
+/// Appends a key with its value, unless the value is null.
 fn entry(
     field: &Field,
     column: &Column<'_>,
@@ -76,7 +80,7 @@ fn entry(
     value(column, row, out)
 }
 
-/// Whether a row has no value: a null, or the number of one in a dictionary.
+/// Whether a row has no value: it is null, or its text in a dictionary is null.
 fn is_absent(column: &Column<'_>, row: usize) -> Valued<bool> {
     match &column.values {
         Values::Dictionary(..) => Ok(column.text(row)?.is_none()),
@@ -84,8 +88,8 @@ fn is_absent(column: &Column<'_>, row: usize) -> Valued<bool> {
     }
 }
 
-/// Appends a value; a null as `null`. What it refers to may be long and be referred to often, so the length is looked at
-/// behind each value.
+/// Appends a value; a null as `null`. Several values may refer to the same long text, so the length of the
+/// payload is checked after each value.
 fn value(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
     if column.is_null(row) {
         out.extend_from_slice(b"null");
@@ -126,7 +130,7 @@ fn value(column: &Column<'_>, row: usize, out: &mut Vec<u8>) -> Valued<()> {
     if out.len() > MAX_ARROW_POINT_BYTES { Err("a payload that is too long".into()) } else { Ok(()) }
 }
 
-/// Appends a float of 2, 4 or 8 bytes with the fewest digits that are read back as it.
+/// Appends a float of 2, 4 or 8 bytes with the fewest digits that are read back as the same float.
 fn float(bytes: &[u8], out: &mut Vec<u8>) -> Valued<()> {
     let short = match *bytes {
         [a, b] => Some(f16::from_le_bytes([a, b]).to_f32()),
@@ -145,7 +149,7 @@ fn float(bytes: &[u8], out: &mut Vec<u8>) -> Valued<()> {
     Ok(())
 }
 
-/// Appends a moment as a date-time.
+/// Appends a moment, in units of time since the epoch, as a date-time.
 fn moment(units: i128, per_second: i64, out: &mut Vec<u8>) -> Valued<()> {
     let per_second = i128::from(per_second);
     let (seconds, rest) = (units.div_euclid(per_second), units.rem_euclid(per_second));

@@ -1,4 +1,4 @@
-//! The columns of a stream, by their names and types: what each is for.
+//! The schema of a stream: which columns it has, and by their names and types what each column is for.
 
 use super::super::body::Result;
 use super::vectors;
@@ -8,14 +8,14 @@ use crate::json::write_key;
 use crate::limits::{Limits, MAX_ARROW_FIELDS};
 use arrow_ipc::{DateUnit, Endianness, Precision, Schema, TimeUnit, Type};
 
-/// What the names of columns of named vectors begin with.
+/// The prefix of the names of columns with named vectors.
 const VECTOR_PREFIX: &str = "vector.";
-/// The metadata of a vector column that names the model of its vectors (C19).
+/// The key in the metadata of a vector column whose value names the model of its vectors (C19).
 const MODEL_KEY: &str = "model";
-/// Bytes of a UUID.
+/// How many bytes a UUID has.
 pub(super) const UUID_BYTES: usize = 16;
 
-/// A column, or what is nested in one.
+/// A column, or a field or item that is nested in one.
 pub(super) struct Field {
     pub(super) name: Box<str>,
     /// The name as a key of JSON, colon included.
@@ -28,21 +28,22 @@ pub(super) enum Kind {
     Null,
     Bool,
     Int(Int),
-    /// Bytes of a number.
+    /// Floats of this many bytes: 2, 4 or 8.
     Float(usize),
     Text(TextForm),
-    /// Bytes of a value.
+    /// Byte strings of this length.
     Bytes(usize),
     /// Whole days since the epoch.
     Days,
-    /// Units of time since the epoch, so many in a second. Dates in milliseconds are this, too.
+    /// Units of time since the epoch; the number is that of units in a second. Dates in milliseconds are
+    /// timestamps, too.
     Timestamp(i64),
-    /// Lists of one length.
+    /// Lists that all have this length.
     FixedList(usize, Box<Field>),
-    /// Lists of any length; whether their offsets have 64 bits.
+    /// Lists of any length; true where their offsets have 64 bits, false where these have 32.
     List(bool, Box<Field>),
     Struct(Vec<Field>),
-    /// Texts by their numbers in the dictionary of that id.
+    /// Numbers of texts in the dictionary with this id, the type of these numbers, and the form of the texts.
     Dictionary(i64, Int, TextForm),
 }
 
@@ -53,14 +54,14 @@ pub(super) struct Int {
     pub(super) is_signed: bool,
 }
 
-/// Where texts are.
+/// How the texts of a column lie in buffers.
 #[derive(Clone, Copy)]
 pub(super) enum TextForm {
-    /// One after the other, with offsets of 32 bits.
+    /// One text after the other (`Utf8`), with offsets of 32 bits.
     Narrow,
-    /// The same with offsets of 64 bits.
+    /// One text after the other (`LargeUtf8`), with offsets of 64 bits.
     Wide,
-    /// In several buffers, with the short ones beside their lengths.
+    /// Views (`Utf8View`): short texts are beside their lengths, long ones in several buffers.
     Views,
 }
 
@@ -68,7 +69,8 @@ pub(super) enum TextForm {
 pub(super) enum Role {
     Id,
     IfVersion,
-    /// Vectors of the field of that name, made by that model where the stream says so.
+    /// Vectors of the field with this name, and the name of the model that made them where the stream says
+    /// it.
     Vector(Box<str>, Option<Box<str>>),
     /// Whole payloads.
     Payload,
@@ -76,16 +78,17 @@ pub(super) enum Role {
     Key,
 }
 
-/// The columns of a stream.
+/// The columns of a stream, in their order, and what each is for.
 pub(super) struct Table {
     pub(super) columns: Vec<(Field, Role)>,
 }
 
 impl Table {
-    /// Reads the first message.
+    /// Reads the schema, which is the first message of a stream.
     ///
     /// # Errors
-    /// `MissingField` for a column that must be there; `BadRequest` that names one that cannot be read.
+    /// `MissingField` for a column that must be there and is not; `BadRequest` that names a column that
+    /// cannot be read.
     pub(super) fn read(schema: Schema<'_>, limits: &Limits) -> Result<Table> {
         if schema.endianness() != Endianness::Little {
             return Err(Error::bad("body: expected little-endian columns"));
@@ -162,7 +165,8 @@ impl Role {
 }
 
 impl Field {
-    /// Reads a field. `left` is how many more a stream may have, `above` the place of the field around it.
+    /// Reads a field. `left` is how many more fields the stream may have, `above` the prefix of places in
+    /// this field: that of the field around it, or empty.
     fn read(sent: arrow_ipc::Field<'_>, left: &mut usize, above: &str) -> Result<Field> {
         let name = sent.name().unwrap_or_default();
         let place = format!("{above}{}", shorten(name));
@@ -183,7 +187,7 @@ impl Field {
         Error::bad(format!("{}: {why}", shorten(&self.name)))
     }
 
-    /// Whether its values can be those of a payload.
+    /// Whether its values have a form in JSON, as the values of a payload must.
     fn has_json(&self) -> bool {
         match &self.kind {
             Kind::Bytes(_) => false,

@@ -3,15 +3,15 @@
 use super::columns::Checked;
 use super::lists::Offsets;
 
-/// Bytes of a view: a length and, for a short text, its bytes; otherwise its first four bytes, its buffer and its place
-/// there.
+/// How many bytes a view has. A view of a short text is its length and its bytes. A view of a long text is
+/// its length, its first four bytes, the number of its buffer and its place in that buffer.
 pub(super) const VIEW_BYTES: usize = 16;
-/// The longest text that a view has in itself.
+/// The longest text whose bytes are in its view.
 const SHORT_BYTES: usize = 12;
 
-/// The texts of a column.
+/// The texts of a column, as they lie in buffers.
 pub(super) enum Texts<'a> {
-    /// One behind the other.
+    /// One text behind the other in one buffer, with the offsets between them.
     Joined(Offsets<'a>, &'a [u8]),
     /// Views, and the buffers that they point into.
     Views(&'a [u8], Vec<&'a [u8]>),
@@ -21,7 +21,7 @@ impl<'a> Texts<'a> {
     /// The text of a row.
     ///
     /// # Errors
-    /// A sentence for bytes that are not there, or not UTF-8.
+    /// A sentence for a text whose bytes are not in the buffers, or are not UTF-8.
     pub(super) fn get(&self, row: usize) -> Checked<&'a str> {
         let bytes = match self {
             Texts::Joined(offsets, bytes) => &bytes[offsets.range(row, bytes.len())?],
@@ -34,7 +34,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The bytes of a view.
+/// The bytes of the text that a view is of; `None` where they are not in the buffers.
 fn viewed<'a>(view: &'a [u8], buffers: &[&'a [u8]]) -> Option<&'a [u8]> {
     let number = |at: usize| {
         let bytes = view.get(at..)?.first_chunk::<4>()?;

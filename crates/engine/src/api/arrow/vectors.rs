@@ -1,4 +1,4 @@
-//! The columns of vectors. What they take and refuse is what JSON bodies do (C2.3).
+//! Vectors from columns. They are taken and refused by the rules of vectors in JSON bodies (C2.3).
 
 use super::super::body::Result;
 use super::columns::{Column, Values};
@@ -8,10 +8,10 @@ use crate::vectors::{MAX_ELEMENTS, MultiVector, SparseVector, VectorValue};
 use half::f16;
 use std::ops::Range;
 
-/// Bytes of components of the types that vectors have.
+/// The only integer type of components: bytes without a sign.
 const U8_BYTES: Int = Int { bytes: 1, is_signed: false };
 
-/// Refuses a column whose type is that of no vector.
+/// Refuses a column whose type is not that of vectors.
 ///
 /// # Errors
 /// `BadRequest` that names the column.
@@ -55,7 +55,7 @@ fn is_sparse(kind: &Kind) -> bool {
         && has("values", |kind| matches!(kind, Kind::Float(_)))
 }
 
-/// The vector of a row; nothing where it is null.
+/// The vector of a row; `None` where the row is null.
 pub(super) fn vector(column: &Column<'_>, row: usize) -> Valued<Option<VectorValue>> {
     if column.is_null(row) {
         return Ok(None);
@@ -78,7 +78,7 @@ pub(super) fn vector(column: &Column<'_>, row: usize) -> Valued<Option<VectorVal
     }
 }
 
-/// The rows of a multi-vector, which are lists of a column.
+/// A multi-vector: its rows are the lists of a column in this range.
 fn multi(rows: &Column<'_>, range: Range<usize>) -> Valued<MultiVector> {
     let Values::List(lists, items) = &rows.values else { return Err("expected lists".into()) };
     let (mut components, mut dim) = (Vec::new(), 0);
@@ -133,7 +133,7 @@ fn sparse(fields: &[(&Field, Column<'_>)], row: usize) -> Valued<SparseVector> {
     })
 }
 
-/// The items of a list that must be there.
+/// The items of the list of a row, which must not be null.
 fn list_of<'c, 'a>(column: &'c Column<'a>, row: usize) -> Valued<(&'c Column<'a>, Range<usize>)> {
     match &column.values {
         Values::List(lists, items) if !column.is_null(row) => Ok((items, lists.range(row, items.len)?)),
@@ -157,7 +157,8 @@ fn whole_numbers(items: &Column<'_>, range: Range<usize>, out: &mut Vec<u32>) ->
     Ok(())
 }
 
-/// Appends the numbers of a list. As in JSON, there is no negative zero, and what is not finite is no number.
+/// Appends the numbers of a list. As in JSON bodies, negative zero becomes zero, and a number that is not
+/// finite is refused.
 fn numbers(items: &Column<'_>, range: Range<usize>, out: &mut Vec<f32>) -> Valued<()> {
     if let Some(null) = items.first_null(range.clone()) {
         return Err(Fault::from("expected a number, got null").of_item(null - range.start));

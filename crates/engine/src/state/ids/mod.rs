@@ -1,8 +1,8 @@
-//! Where the point of an id is: the offsets of all ids, in the order of scrolling.
+//! The index of ids: the offset of the point of each id, in the order in which a scroll returns them.
 //!
-//! Integers and UUIDs are keys of ordered maps of fixed size. Strings are in the points alone; [`strings`] says how they are
-//! found. Nothing here is counted by reference for each id, so that a copy of a node, which is made for the first write into
-//! it after every view, copies bytes.
+//! Integers and UUIDs are keys of fixed size in ordered maps. Strings are kept in the points alone;
+//! [`strings`] says how they are found. No id has a reference count of its own here: the first write into a
+//! node after a view copies the node, and that copy is one of bytes.
 
 mod strings;
 
@@ -14,7 +14,7 @@ use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{OrdMap, Vector};
 use strings::Strings;
 
-/// Entries of a map, in their order.
+/// An iterator over entries of a map, in the order of the keys.
 type Range<'a, K, V> = RangedIter<'a, K, V, DefaultSharedPtr>;
 
 /// The key of an integer. Packed: an entry with its offset takes 12 bytes, not 16.
@@ -29,7 +29,8 @@ struct Uuid(u128);
 
 /// The offsets of ids. A clone costs a few reference counts and never changes.
 ///
-/// `points` is the table of points by offset. For each string that is entered it has the point.
+/// The argument `points` of its methods is the table of points by offset. It must have the point of each
+/// string that is entered here, since the string is read from that point.
 #[derive(Clone, Default)]
 pub struct IdIndex {
     integers: OrdMap<Integer, PointOffset>,
@@ -43,7 +44,7 @@ impl IdIndex {
         self.integers.len() + self.uuids.len() + self.strings.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -57,7 +58,8 @@ impl IdIndex {
         }
     }
 
-    /// Enters an id. The table of points may have its point later. Returns the offset that it had before.
+    /// Enters an id. Its point may be put into the table of points afterwards. Returns the offset that the id
+    /// had before.
     pub fn insert(
         &mut self,
         id: &PointId,
@@ -71,7 +73,7 @@ impl IdIndex {
         }
     }
 
-    /// Takes an id out. The table of points still has its point. Returns its offset.
+    /// Removes an id, whose point must still be in the table of points. Returns the offset that the id had.
     pub fn remove(&mut self, id: &PointId, points: &Vector<Point>) -> Option<PointOffset> {
         match id {
             PointId::Num(number) => self.integers.remove(&Integer(*number)),
@@ -80,7 +82,7 @@ impl IdIndex {
         }
     }
 
-    /// The offsets of the ids from one on, in the order of the ids.
+    /// The offsets of an id and of all ids behind it, in the order of the ids.
     pub fn from<'a>(
         &'a self,
         id: &PointId,
@@ -99,7 +101,7 @@ impl IdIndex {
         integers.chain(uuids.into_iter().flatten().map(|(_, offset)| *offset)).chain(strings)
     }
 
-    /// Estimated bytes. Memory that views share counts in each.
+    /// Estimated bytes of memory. What several views share is counted in each of them.
     pub fn memory_bytes(&self) -> u64 {
         ordered_map_bytes(self.integers.len(), size_of::<(Integer, PointOffset)>())
             + ordered_map_bytes(self.uuids.len(), size_of::<(Uuid, PointOffset)>())
@@ -115,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// A table of points and its index, and the model of it.
+    /// A table of points, its index of ids, and a map that says what the index must have.
     #[derive(Clone, Default)]
     struct Tables {
         points: Vector<Point>,
@@ -136,7 +138,8 @@ mod tests {
                 payload: Payload::Empty,
                 rows: Rows::One(NO_ROW),
             };
-            // As the state does: the id first, then the point in the place of a tombstone or behind all others.
+            // In the order in which the state does it: first the id, then the point, at the offset of a
+            // tombstone or the next.
             let offset = self.vacant.pop().unwrap_or(PointOffset::new(self.points.len() as u32));
             assert_eq!(self.index.insert(&id, offset, &self.points), None);
             if offset.index() == self.points.len() {
@@ -170,7 +173,8 @@ mod tests {
         PointId::of_string(text, IdKind::String).unwrap()
     }
 
-    /// Ids of all kinds; strings that begin alike for a part of their length, with bytes that are in the padding too.
+    /// Ids of all kinds. The strings begin with equal bytes, and some have zero bytes, which the padding of
+    /// parts has too.
     fn ids() -> impl Strategy<Value = PointId> {
         let strings = (0usize..50, "[a\u{0}]{1,3}", 0usize..40).prop_map(|(alike, middle, behind)| {
             text(&format!("{}{middle}{}", "p".repeat(alike), "s".repeat(behind)))

@@ -1,10 +1,11 @@
-//! Strings that are ids (C21), by parts of fifteen bytes.
+//! The index of string ids (C21), by parts of fifteen bytes.
 //!
-//! A layer is an ordered map whose keys are one part of strings, so a comparison is one of two numbers. Most strings differ in
-//! their first part, and their entry has the offset of the point, which has the string. Where several strings have a part in
-//! common and go on behind it, the entry leads to a group: a list of them in their order while they are few, then a layer by
-//! their next parts. This is the trie of Masstree (Mao, Kohler, Morris: "Cache craftiness for fast multicore key-value storage",
-//! EuroSys 2012) with lists at its ends, because a layer of two strings would take a node of a map.
+//! A layer is an ordered map whose keys are the parts of strings at one position, so two keys are compared as
+//! two numbers. Most strings differ in their first part: the entry of such a part has the offset of the
+//! point, and the point has the whole string. Where several strings share a part and go on behind it, the
+//! entry has a group: a sorted list of offsets while the group is small, then a layer with their next parts.
+//! This is the trie of Masstree (Mao, Kohler, Morris: "Cache craftiness for fast multicore key-value
+//! storage", EuroSys 2012) with lists at its ends, because a layer of two strings would take a node of a map.
 
 use super::super::Point;
 use super::Range;
@@ -17,10 +18,12 @@ use std::ops::Bound;
 use std::slice;
 use std::sync::Arc;
 
-/// More strings of a group than this are in a layer. Strings of a list are compared as a whole, each at another place.
+/// The most strings of a group that is a list; a larger group is a layer. To find a string in a list, whole
+/// strings are compared, and each of them is elsewhere in memory.
 const MOST_LISTED: usize = 32;
 
-/// Fifteen bytes of strings, zeros behind them where a string ends, and how many they are.
+/// A part of a string: its fifteen bytes, or fewer and zeros where the string ends, and behind them how many
+/// bytes it has.
 ///
 /// Packed: an entry with its offset takes 20 bytes, not 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,10 +31,11 @@ const MOST_LISTED: usize = 32;
 struct Part(u128);
 
 impl Part {
-    /// In place of the number of bytes, where the string goes on behind them. So it comes after all strings that end here.
+    /// Stands in place of the number of bytes where the string goes on behind the part. Such a part sorts
+    /// after equal bytes of a string that ends.
     const GOES_ON: u8 = TextId::START_LEN as u8 + 1;
 
-    /// That of a string in a layer, 0 for the first.
+    /// The part of a string that is its key in a layer; the first layer is 0.
     fn new(text: &TextId, layer: usize) -> Part {
         let (start, rest) = text.parts();
         let (bytes, behind) = match layer.checked_sub(1) {
@@ -52,30 +56,30 @@ impl Part {
     }
 }
 
-/// The offsets of strings.
+/// The offset of each string, in the order of the strings.
 #[derive(Clone, Default)]
 pub(super) struct Strings {
     first: Layer,
     len: usize,
 }
 
-/// Strings that are alike in the parts of the layers before.
+/// Strings that have the same parts in the layers before this one.
 #[derive(Clone, Default)]
 struct Layer {
-    /// By their part, where no other string has it and goes on.
+    /// The offset of the only string that has a part, or of the string that ends with it.
     single: OrdMap<Part, PointOffset>,
-    /// At least two strings that go on behind a part.
+    /// The strings that share a part and go on behind it, at least two.
     groups: OrdMap<Part, Arc<Group>>,
 }
 
 #[derive(Clone)]
 enum Group {
-    /// In the order of the strings.
+    /// Offsets, sorted by their strings.
     List(Vec<PointOffset>),
     Layer(Layer),
 }
 
-/// The string of an offset that is entered.
+/// The string of the point at an offset that is in the index.
 fn text_at(points: &Vector<Point>, offset: PointOffset) -> &TextId {
     match &points[offset.index()].id {
         PointId::Text(text) => text,
@@ -83,7 +87,8 @@ fn text_at(points: &Vector<Point>, offset: PointOffset) -> &TextId {
     }
 }
 
-/// Whether a string is that of an offset which has the same part: where the string ends in it, nothing is left to compare.
+/// Whether a string is that of the point at an offset with the same part. Where the part ends the string, the
+/// part decides.
 fn is_at(offset: PointOffset, text: &TextId, part: Part, points: &Vector<Point>) -> bool {
     !part.goes_on() || text_at(points, offset) == text
 }
@@ -125,12 +130,12 @@ impl Strings {
         removed
     }
 
-    /// All of them, in their order.
+    /// The offsets of all strings, in the order of the strings.
     pub(super) fn iter(&self) -> Iter<'_> {
         Iter { steps: vec![self.first.range(Bound::Unbounded)] }
     }
 
-    /// Those from a string on, in their order.
+    /// The offsets of a string and of all strings behind it, in the order of the strings.
     pub(super) fn from<'a>(&'a self, text: &TextId, points: &'a Vector<Point>) -> Iter<'a> {
         let mut steps = Vec::new();
         let (mut layer, mut at) = (&self.first, 0);
@@ -155,8 +160,8 @@ impl Strings {
         }
     }
 
-    /// Estimated bytes: as if each had an entry of its own. An entry and a short list of a group take about as much, a long
-    /// list less.
+    /// Estimated bytes of memory, as if each string had an entry of its own. A group with a short list takes
+    /// about as much as entries of its strings, one with a long list less.
     pub(super) fn memory_bytes(&self) -> u64 {
         ordered_map_bytes(self.len, size_of::<(Part, PointOffset)>())
     }
@@ -238,7 +243,7 @@ impl Group {
         }
     }
 
-    /// The only string that is left.
+    /// The offset of the only string of the group, where one is left.
     fn last(&self) -> Option<PointOffset> {
         match self {
             Group::List(list) if list.len() == 1 => list.first().copied(),
@@ -250,14 +255,14 @@ impl Group {
     }
 }
 
-/// The place of a string in a list, or the one where it belongs.
+/// The position of a string in a list; as an error the position at which it would be inserted.
 fn found_in(list: &[PointOffset], text: &TextId, points: &Vector<Point>) -> Result<usize, usize> {
     list.binary_search_by(|offset| text_at(points, *offset).cmp(text))
 }
 
-/// Offsets in the order of their strings.
+/// An iterator over offsets, in the order of their strings.
 pub(super) struct Iter<'a> {
-    /// The layer that it is in, behind those that it goes back to.
+    /// The layer or list that is being read is the last; the layers before it go on when it ends.
     steps: Vec<Step<'a>>,
 }
 
@@ -266,7 +271,7 @@ enum Step<'a> {
     List(slice::Iter<'a, PointOffset>),
 }
 
-/// Entries of a layer that are left.
+/// The entries of a layer that are left to read.
 struct Entries<'a> {
     single: Peekable<Range<'a, Part, PointOffset>>,
     groups: Peekable<Range<'a, Part, Arc<Group>>>,
