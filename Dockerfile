@@ -37,7 +37,7 @@ RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
 
 # Node's own image has npm, yarn and headers too. Its binary needs nothing but the C and C++ libraries, which are here.
 FROM debian:12.15-slim
-# The release workflow adds version, revision and time.
+# The release workflow adds version, revision and created.
 LABEL org.opencontainers.image.title="KithDB" \
       org.opencontainers.image.description="A vector database service: REST over a native Rust engine, durable by default." \
       org.opencontainers.image.source="https://github.com/kithdb/kithdb" \

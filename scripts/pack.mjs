@@ -11,7 +11,7 @@ import { enginesIn, packAll } from './package/tarballs.mjs';
 
 const USAGE = `npm run pack -- --out DIR [--engines DIR] [--release]
 
-  --out DIR      where the tarballs are written
+  --out DIR      where the tarballs are written; those of these packages in other versions are removed
   --engines DIR  packs the engines of this folder (kithdb.PLATFORM.node), which npm run build:cross
                  and the workflows write; default: that of this platform, built here
   --release      for a registry: all engines must be in --engines, be as portable as their packages
@@ -32,7 +32,9 @@ try {
 async function packRequested({ out, folder, isRelease }) {
   const engines = folder === undefined ? [await ownEngine()] : await givenEngines(folder);
   if (isRelease) requireAll(engines);
-  const { kithdb, engines: packed, optional } = await packAll({ out, engines, namesEngines: isRelease });
+  const packing = await packAll({ out, engines, namesEngines: isRelease });
+  const { kithdb, engines: packed, optional, removed } = packing;
+  if (removed.length > 0) say(`Removed from ${out}, of another version: ${removed.join(', ')}`);
   for (const { file, bytes } of [kithdb, ...packed, ...optional])
     console.log(`${file}  ${(bytes / 1024 / 1024).toFixed(1)} MB`);
   if (isRelease) return;

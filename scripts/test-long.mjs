@@ -8,6 +8,7 @@ import { BuildError, say, tail } from './build/process.mjs';
 import { preparePython } from './build/python.mjs';
 import { buildTests } from './build/tests.mjs';
 import { keep, nextOf, readRecord, testedCommit, totalOf } from './long/record.mjs';
+import { rotation } from './long/rotation.mjs';
 import { DEFAULT_SUITES, FUZZ_SUITES, suites } from './long/suites.mjs';
 import { numberOf } from './number-flag.mjs';
 
@@ -20,7 +21,8 @@ const USAGE = `npm run test:long [-- SUITE …] [-- --minutes N] [-- --seed S]
                  without one: all but the fuzzers
   --minutes N    a slice of each suite in turn, and none that begins after N minutes;
                  without it: each suite in full, from where the last run of this commit stopped
-  --seed S       the number of the first case of each suite, a whole number; such a run is not recorded;
+  --seed S       the number of the first case of each suite, a whole number, and with --minutes which suite is the
+                 first; such a run is not recorded;
                  without it: the first case that no run before has had
 
 Fuzzing wants a nightly compiler and cargo-fuzz, see fuzz/README.md.`;
@@ -60,16 +62,19 @@ async function runLong({ names, minutes, seed }) {
     return done.count;
   };
   if (minutes === undefined) await runInFull(names, commit, runSlice);
-  else await runForMinutes(names, minutes, runSlice);
+  else await runForMinutes(names, minutes, seed, runSlice);
   if (recorded) printTotals();
 }
 
 /** A slice of each suite in turn, until the time is over. Suites that have no slices are left out. */
-async function runForMinutes(names, minutes, runSlice) {
+async function runForMinutes(names, minutes, seed, runSlice) {
   const rotating = names.filter((name) => suites[name].slice !== undefined);
   if (rotating.length === 0) throw new BuildError(`--minutes: ${names.join(', ')} only run in full`);
   const until = performance.now() + minutes * 60_000;
-  for (let turn = 0; performance.now() < until; turn += 1) await runSlice(rotating[turn % rotating.length]);
+  for (const name of rotation(rotating, seed)) {
+    if (performance.now() >= until) return;
+    await runSlice(name);
+  }
 }
 
 /** Each suite until this commit has had all its cases, and once more when it has had them. */

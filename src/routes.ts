@@ -13,22 +13,37 @@ import { plainRoutes } from './system/plain';
 import { reportRoutes, settingsRoute } from './system/reports';
 import { unimplementedRoutes } from './system/unimplemented';
 
+/** What the routes answer from. */
+export interface RouteSources {
+  readonly authRoutes: readonly AuthRoute[];
+  readonly lifecycle: Lifecycle;
+  readonly requests: RequestCounts;
+  readonly kithdbVersion: string;
+  readonly metrics?: Pick<MetricSources, 'keptMs' | 'lastBackup'>;
+  /** The specification's when absent. */
+  readonly dialect?: Dialect;
+  /** Those of the console, which the description of the interface leaves out, and `/mcp`. */
+  readonly pages?: readonly (PlainRoute | HandledRoute)[];
+  /** Without it there are no routes of snapshots. */
+  readonly snapshots?: SnapshotService;
+  readonly settings?: readonly SettingInForce[];
+}
+
 /**
  * The route table: every route of the service, one line each with its permission. Literal paths come before those with
- * parameters. `pages` are those of the console,
- * which the description of the interface leaves out, and `/mcp`.
+ * parameters.
  */
-export function allRoutes(
-  authRoutes: readonly AuthRoute[],
-  lifecycle: Lifecycle,
-  requests: RequestCounts,
-  kithdbVersion: string,
-  metrics: Pick<MetricSources, 'keptMs' | 'lastBackup'> = {},
-  dialect: Dialect = DIALECTS.specification,
-  pages: readonly (PlainRoute | HandledRoute)[] = [],
-  snapshots?: SnapshotService,
-  settings: readonly SettingInForce[] = [],
-): readonly Route[] {
+export function allRoutes({
+  authRoutes,
+  lifecycle,
+  requests,
+  kithdbVersion,
+  metrics = {},
+  dialect = DIALECTS.specification,
+  pages = [],
+  snapshots,
+  settings = [],
+}: RouteSources): readonly Route[] {
   const groups = dialect.servesGroups
     ? [...groupRoutes, ...(snapshots === undefined ? [] : snapshotRoutes(snapshots))]
     : [];

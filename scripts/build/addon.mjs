@@ -47,7 +47,8 @@ export function forgetAddon() {
   forget('addon');
 }
 
-function addonIsCurrent() {
+/** Whether the addon was built from these sources. */
+export function addonIsCurrent() {
   return hasAddon() && existsSync(generatedTypes) && isCurrent('addon', sourceDigest());
 }
 

@@ -10,11 +10,20 @@ const target = join(root, 'dist', 'console', 'app');
 /** Compiling the server replaces `dist/`; what was built is kept here. */
 const kept = join(root, '.build', 'console');
 
+/** Whether the console in `dist/` was built from these sources. */
+export function consoleIsBuilt() {
+  return existsSync(kept) && existsSync(target) && isCurrent('console', sourceDigest());
+}
+
+function sourceDigest() {
+  return fingerprint([SOURCE, join('scripts', 'build', 'console.mjs'), 'package-lock.json']);
+}
+
 /** Builds the console if its sources or its packages changed, and puts it into `dist/`. */
 export async function buildConsole() {
-  const digest = fingerprint([SOURCE, join('scripts', 'build', 'console.mjs'), 'package-lock.json']);
+  if (consoleIsBuilt()) return;
+  const digest = sourceDigest();
   const isBuilt = existsSync(kept) && isCurrent('console', digest);
-  if (isBuilt && existsSync(target)) return;
   if (!isBuilt) {
     await announce('Building the console', () => build(kept));
     remember('console', digest);

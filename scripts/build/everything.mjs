@@ -1,13 +1,19 @@
 /** Builds what a server and its tests need, and leaves alone what is up to date. */
-import { buildAddon, forgetAddon, requireBuildableAddon, updateBindingTypes } from './addon.mjs';
-import { buildConsole } from './console.mjs';
+import {
+  addonIsCurrent,
+  buildAddon,
+  forgetAddon,
+  requireBuildableAddon,
+  updateBindingTypes,
+} from './addon.mjs';
+import { buildConsole, consoleIsBuilt } from './console.mjs';
 import { enginePackagePath, lockedEngine, lockNamesEngine, takeEnginePackage } from './engine-package.mjs';
 import { requireNode } from './node-version.mjs';
-import { writeDescription } from './openapi.mjs';
-import { installPackages } from './packages.mjs';
+import { descriptionIsWritten, writeDescription } from './openapi.mjs';
+import { installPackages, packagesAreInstalled } from './packages.mjs';
 import { BuildError, say } from './process.mjs';
-import { prepareSqlite3 } from './sqlite3.mjs';
-import { compileTypeScript } from './typescript.mjs';
+import { prepareSqlite3, sqlite3IsPrepared } from './sqlite3.mjs';
+import { compileTypeScript, typeScriptIsCompiled } from './typescript.mjs';
 
 /**
  * Installs packages, then compiles sqlite3 beside the engine and the TypeScript: on a fresh machine both take long, and
@@ -40,6 +46,19 @@ async function takesLockedEngine() {
     say('This machine cannot build the engine: it is taken from the package in package-lock.json.');
     return true;
   }
+}
+
+/** What {@link buildEverything} would make; empty where all is up to date. */
+export function outOfDate() {
+  const parts = {
+    packages: packagesAreInstalled,
+    engine: () => enginePackagePath() === undefined && addonIsCurrent(),
+    TypeScript: typeScriptIsCompiled,
+    description: descriptionIsWritten,
+    console: consoleIsBuilt,
+    sqlite3: sqlite3IsPrepared,
+  };
+  return Object.keys(parts).filter((name) => !parts[name]());
 }
 
 /** What is the same on every platform: the TypeScript, against the committed types of the engine. */

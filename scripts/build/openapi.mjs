@@ -6,13 +6,21 @@ import { fingerprint, isCurrent, remember, root } from './tree.mjs';
 const source = join('openapi', 'openapi.yaml');
 const target = join(root, 'dist', 'openapi.json');
 
+/** Whether `dist/openapi.json` was written from these sources. */
+export function descriptionIsWritten() {
+  return existsSync(target) && isCurrent('openapi', sourceDigest());
+}
+
+function sourceDigest() {
+  return fingerprint([source, 'package.json']);
+}
+
 /** Writes `dist/openapi.json` if the description, or the version that it carries, changed since. */
 export async function writeDescription() {
-  const digest = fingerprint([source, 'package.json']);
-  if (existsSync(target) && isCurrent('openapi', digest)) return;
+  if (descriptionIsWritten()) return;
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, await description());
-  remember('openapi', digest);
+  remember('openapi', sourceDigest());
 }
 
 /**

@@ -9,7 +9,7 @@ import { root } from './tree.mjs';
  * only one that is needed compiles sqlite3, and that runs beside the build of the engine (`sqlite3.mjs`).
  */
 export async function installPackages() {
-  if (isInstalled()) return;
+  if (packagesAreInstalled()) return;
   const [command, leading] = npm();
   await announce('Installing npm packages', () =>
     mustRun('npm-ci', command, [
@@ -24,7 +24,7 @@ export async function installPackages() {
 }
 
 /** Whether the tree that npm last wrote, which it records in a lock file of its own, is the locked one. */
-function isInstalled() {
+export function packagesAreInstalled() {
   const recordPath = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(recordPath)) return false;
   const installed = JSON.parse(readFileSync(recordPath, 'utf8')).packages;

@@ -18,11 +18,8 @@ const addon = join('build', 'Release', 'node_sqlite3.node');
  * @throws {BuildError} when neither is to be had
  */
 export async function prepareSqlite3() {
-  if (existsSync(join(packageDir, addon))) return;
-  const { version } = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8'));
-  const attempt = `${version} on Node ${process.version}`;
-  // A compile that failed fails again: do not spend a minute on it at every start.
-  if (hasNodeSqlite() && isCurrent('sqlite3-unavailable', attempt)) return;
+  if (sqlite3IsPrepared()) return;
+  const { version, attempt } = packaged();
   const kept = keptAddon(version);
   if (existsSync(kept)) {
     await mustRun('sqlite3-unpack', 'tar', ['-xzf', kept, '-C', packageDir]);
@@ -45,6 +42,19 @@ export async function prepareSqlite3() {
       );
     }
   });
+}
+
+/** Whether there is nothing to compile. */
+export function sqlite3IsPrepared() {
+  if (existsSync(join(packageDir, addon))) return true;
+  // A compile that failed fails again: do not spend a minute on it at every start.
+  return hasNodeSqlite() && isCurrent('sqlite3-unavailable', packaged().attempt);
+}
+
+/** The version of the package, and what is remembered where it cannot be compiled. */
+function packaged() {
+  const { version } = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8'));
+  return { version, attempt: `${version} on Node ${process.version}` };
 }
 
 /** Whether this Node has SQLite built in and usable without a flag. */

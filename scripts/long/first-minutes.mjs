@@ -27,6 +27,7 @@ export async function walkFirstMinutes(registry, place, node) {
   try {
     await session.run('npm init --yes');
     await session.run('npm install kithdb');
+    requireNoModels(place);
     await session.run('npx kithdb --version', { prints: versionOfTree() });
     await withServer(session, node, (url) => firstRequests(session, url));
     await openedFolder(session);
@@ -36,6 +37,13 @@ export async function walkFirstMinutes(registry, place, node) {
     mkdirSync(dirname(log), { recursive: true });
     writeFileSync(log, session.transcript);
   }
+}
+
+/** What runs models of texts has 200 MB, and a script of its own: only who installs @kithdb/models gets it. */
+function requireNoModels(place) {
+  for (const name of ['onnxruntime-node', '@kithdb/models', '@kithdb/mcp'])
+    if (existsSync(join(place, 'node_modules', name)))
+      throw new BuildError(`The installation of kithdb has ${name}, which is optional.`);
 }
 
 const QUIET = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_update_notifier: 'false' };

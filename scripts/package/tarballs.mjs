@@ -27,11 +27,14 @@ const MAX_PACKED_BYTES = 10 * 1024 * 1024;
  * @param {boolean} request.namesEngines whether kithdb names these engines as optional dependencies: a package manager
  *   then asks a registry for them
  * @param {string} [request.stage] the folder to work in; two calls must not share one
- * @returns {Promise<{kithdb: Tarball, engines: Tarball[], optional: Tarball[]}>} the optional ones in the order of their table
+ * @returns {Promise<{kithdb: Tarball, engines: Tarball[], optional: Tarball[], removed: string[]}>} the optional ones in
+ *   the order of their table; `removed` are names of tarballs of other versions
  */
 export async function packAll({ out, engines, namesEngines, stage = join(root, '.build', 'package') }) {
   rmSync(stage, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const removed = removeOtherVersions(out, version);
   stageKithdb(stage);
   await stageEngines(stage, engines);
   if (namesEngines) await napi(stage, 'pre-publish', '--skip-optional-publish', '--no-gh-release');
@@ -40,7 +43,24 @@ export async function packAll({ out, engines, namesEngines, stage = join(root, '
   for (const one of OPTIONAL_PACKAGES) optional.push(await pack(stageOptional(stage, one), out));
   const packed = [];
   for (const { platform } of engines) packed.push(await pack(join(stage, 'npm', platform.name), out));
-  return { kithdb, engines: packed, optional };
+  return { kithdb, engines: packed, optional, removed };
+}
+
+/**
+ * Removes tarballs of these packages in other versions: a pattern that installs what was packed would match them too.
+ *
+ * @param {string} folder
+ * @param {string} version that is kept
+ * @returns {string[]} the names of what was removed
+ */
+export function removeOtherVersions(folder, version) {
+  const optional = OPTIONAL_PACKAGES.map(({ name }) => `-${name.split('/')[1]}`);
+  const own = new RegExp(
+    `^kithdb(?:-engine-[a-z][a-z0-9-]*?${optional.map((name) => `|${name}`).join('')})?-(\\d.*)\\.tgz$`,
+  );
+  const removed = readdirSync(folder).filter((file) => (own.exec(file)?.[1] ?? version) !== version);
+  for (const file of removed) rmSync(join(folder, file));
+  return removed;
 }
 
 /** What `files` of package.json lists. The folders of engines beside it are not listed, and so not packed with it. */

@@ -21,14 +21,17 @@ export function completionScript(verbs: readonly Verb[]): string {
     [...new Set(all.filter((one) => one.value === value).map(({ name }) => `--${name}`))].join('|');
   const withPath = verbs.filter((verb) => takesPath(verb)).map(({ name }) => `'${name}'`);
   return [
-    '# To complete the verbs and flags of kithdb in bash or zsh: source <(kithdb completion)',
+    '# To complete the verbs and flags of kithdb: source <(kithdb completion bash), or zsh',
     'if [ -n "${ZSH_VERSION-}" ]; then',
-    '  autoload -U +X compinit bashcompinit && compinit && bashcompinit',
+    '  autoload -U +X compinit bashcompinit',
+    '  type compdef > /dev/null || compinit',
+    '  bashcompinit',
     'fi',
     '_kithdb() {',
     '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"',
     "  local verb='' words='' word",
-    '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    // zsh takes a length that begins with a letter for a modifier.
+    '  for word in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do',
     '    case "$word" in -*) break ;; esac',
     '    verb="${verb:+$verb }$word"',
     '  done',

@@ -3,19 +3,35 @@ import type { Verb } from './verbs';
 
 /** What `kithdb help` prints. */
 export function overview(verbs: readonly Verb[]): string {
-  const width = Math.max(...verbs.map(({ name }) => name.length));
-  const lines = verbs.map(({ name, about }) => `  kithdb ${name.padEnd(width)}  ${firstSentence(about)}`);
   return [
     'KithDB: a vector database service.',
     '',
     'Usage: kithdb [verb] [settings]',
     '',
-    ...lines,
+    ...verbLines(verbs),
     '',
     'kithdb <verb> --help says more, and lists flags and settings. Without a verb it serves.',
     EXIT_CODES,
     '',
   ].join('\n');
+}
+
+/** What `kithdb token --help` prints: the verbs that begin with a word that is none itself. */
+export function groupHelp(name: string, verbs: readonly Verb[]): string {
+  return [
+    `Usage: kithdb ${name} <verb> [flags]`,
+    '',
+    ...verbLines(verbs),
+    '',
+    `kithdb ${name} <verb> --help says more, and lists flags and settings.`,
+    EXIT_CODES,
+    '',
+  ].join('\n');
+}
+
+function verbLines(verbs: readonly Verb[]): readonly string[] {
+  const width = Math.max(...verbs.map(({ name }) => name.length));
+  return verbs.map(({ name, about }) => `  kithdb ${name.padEnd(width)}  ${firstSentence(about)}`);
 }
 
 /** The first sentence of a description, without its full stop. */

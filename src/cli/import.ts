@@ -1,13 +1,15 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping, type StringIds } from '../transfer/mapping';
+import type { Expected } from '../transfer/check';
 import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
 import { Rejects } from './rejects';
-import { URL_FLAG, withService } from './service';
+import { explained, makeDataDir, serverUrl, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
 const FORMATS = ['jsonl', 'csv', 'parquet', 'npy', 'fvecs', 'bvecs', 'ivecs'] as const;
@@ -77,7 +79,11 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     name: 'resume',
     about: 'Goes on where an import of the same file into the same collection was interrupted.',
   },
-  { name: 'dry-run', about: 'Reads every row, says what would be rejected, and sends nothing.' },
+  {
+    name: 'dry-run',
+    about:
+      'Stores nothing. Reads every row and says which ones cannot be read, or have an id or vectors that the collection, or one with the vectors of the first row, would refuse.',
+  },
   { name: 'json', about: 'Prints the outcome as JSON.' },
 ];
 
@@ -95,19 +101,20 @@ interface Order {
 /** `kithdb import`: the rows of a file become points. */
 export async function importFile(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const order = orderOf(flags);
-  const source = await sourceOf(order);
   const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), flags.has('dry-run'));
   const started = performance.now();
   const stored = flags.has('dry-run')
-    ? await readAll(source, rejects)
-    : await withService(config, flags, (service) => send(service, order, source, rejects, console, flags));
+    ? await rehearse(config, flags, order, rejects)
+    : await importInto(config, flags, order, rejects, console);
   await rejects.close();
   const seconds = (performance.now() - started) / 1000;
   const outcome = { points: stored, rejected: rejects.count, seconds };
   if (flags.has('json')) {
     console.stdout.write(`${JSON.stringify(outcome)}\n`);
   } else {
-    const what = flags.has('dry-run') ? 'would be sent' : `are in ${order.collection}`;
+    const what = flags.has('dry-run')
+      ? 'would be sent'
+      : `${stored === 1 ? 'is' : 'are'} in ${order.collection}`;
     const refused = rejects.count === 0 ? '' : `, ${counted(rejects.count, 'row')} rejected`;
     console.stdout.write(`${counted(stored, 'point')} ${what}${refused} (${seconds.toFixed(1)} s)\n`);
   }
@@ -191,22 +198,52 @@ function explainedSource(make: () => Source): Source {
   }
 }
 
-/** Reads every row. Resolves with the number of those that are points, as far as that can be said without the service. */
-async function readAll(source: Source, rejects: Rejects): Promise<number> {
+/** Reads every row and stores none. Resolves with the number of those that are points for the collection. */
+async function rehearse(config: Config, flags: GivenFlags, order: Order, rejects: Rejects): Promise<number> {
+  const { problemOf } = await import('../transfer/check.js');
+  const expected = await expectedBy(config, flags, order);
   let points = 0;
-  for await (const row of source.rows(0)) {
+  for await (const row of (await sourceOf(order, expected.hasStringIds)).rows(0)) {
     if (isRejected(row)) {
       rejects.add(row);
       continue;
     }
-    try {
-      JSON.parse(String(row.json));
-      points += 1;
-    } catch {
-      rejects.add({ ...row, text: String(row.json), reason: 'it is not JSON' });
-    }
+    const text = String(row.json);
+    const reason = problemOf(text, expected);
+    if (reason === undefined) points += 1;
+    else rejects.add({ ...row, text, reason });
   }
   return points;
+}
+
+/** What the points have to fit: the collection where it is there, one with the vectors of the first row otherwise. */
+async function expectedBy(config: Config, flags: GivenFlags, order: Order): Promise<Expected> {
+  const { expectedOf, expectedOfNew } = await import('../transfer/check.js');
+  // A folder without data is not opened: that would make some.
+  const isThere = ['log', 'catalog'].some((name) => existsSync(join(config.dataDir, name)));
+  const known =
+    serverUrl(flags) !== undefined || isThere
+      ? await withService(config, flags, (service) => expectedOf(service, order.collection))
+      : undefined;
+  if (known !== undefined) return known;
+  try {
+    return await expectedOfNew(await sourceOf(order), optionalFlag(flags, 'ids'), flags.has('distance'));
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+async function importInto(
+  config: Config,
+  flags: GivenFlags,
+  order: Order,
+  rejects: Rejects,
+  console: Console,
+): Promise<number> {
+  const source = await sourceOf(order);
+  // Without a distance there must be a collection already.
+  if (flags.has('distance')) makeDataDir(config, flags);
+  return withService(config, flags, (service) => send(service, order, source, rejects, console, flags));
 }
 
 async function send(

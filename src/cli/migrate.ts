@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Transport } from '../client/transport';
@@ -10,7 +10,7 @@ import { counted, CommandError, EXIT, type Console, type ExitCode } from './cons
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
 import { Rejects } from './rejects';
-import { URL_FLAG, withService } from './service';
+import { makeDataDir, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
 const PARALLEL = 4;
@@ -167,7 +167,7 @@ async function run(
     state.remove();
     return outcome;
   };
-  if (optionalFlag(flags, 'url') === undefined) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeDataDir(config, flags);
   try {
     return await withService(config, flags, work);
   } catch (error) {

@@ -44,7 +44,7 @@ const PREAMBLE = `# Command line
 
 <!-- Generated from src/cli/verbs.ts: node bin/kithdb.js help commands > docs/cli.md -->
 
-One command, \`kithdb\`, serves and does everything else. Without a verb it serves. \`kithdb VERB --help\` says the same as this page, and \`source <(kithdb completion)\` (bash, zsh) or \`kithdb completion fish | source\` completes verbs and flags.
+One command, \`kithdb\`, serves and does everything else. Without a verb it serves. \`kithdb VERB --help\` says the same as this page, and \`source <(kithdb completion bash)\` (or \`zsh\`) or \`kithdb completion fish | source\` completes verbs and flags.
 
 ## Rules
 

@@ -10,7 +10,7 @@ import {
   type VerbFlag,
 } from '../config';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
-import { overview, verbHelp } from './help';
+import { groupHelp, overview, verbHelp } from './help';
 import { printable } from './table';
 import { VERBS, type Verb } from './verbs';
 
@@ -20,10 +20,15 @@ import { VERBS, type Verb } from './verbs';
  */
 export async function run(argv: readonly string[], console: Console): Promise<ExitCode | undefined> {
   try {
-    const words = readFlags(argv, verbFlags()).positionals;
+    const { positionals: words, help } = readFlags(argv, verbFlags());
     // `kithdb help check` is `kithdb check --help`.
     const isAbout = words[0] === 'help' && words.length > 1 && !findExactly(words);
-    const { verb, argument } = findVerb(isAbout ? words.slice(1) : words);
+    const asked = isAbout ? words.slice(1) : words;
+    const group = groupOf(asked);
+    if (group.length > 0) {
+      return showGroup(asked.join(' '), group, isAbout || help, console);
+    }
+    const { verb, argument } = findVerb(asked);
     // Two verbs may have a flag of one name: what its value is called is said by this one.
     const commandLine = withArgument(
       readFlags(argv, [...verbFlags(), ...(verb.flags ?? [])]),
@@ -43,6 +48,16 @@ export async function run(argv: readonly string[], console: Console): Promise<Ex
     console.stderr.write(`${explain(error)}\n`);
     return exitCodeOf(error);
   }
+}
+
+/** Answers words that only begin verbs: with what there is behind them, which is no success unless it was asked for. */
+function showGroup(name: string, verbs: readonly Verb[], isAsked: boolean, console: Console): ExitCode {
+  if (isAsked) {
+    console.stdout.write(groupHelp(name, verbs));
+    return EXIT.success;
+  }
+  console.stderr.write(`kithdb: kithdb ${name} needs one of its verbs\n\n${groupHelp(name, verbs)}`);
+  return EXIT.usage;
 }
 
 async function execute(verb: Verb, commandLine: CommandLine, console: Console): Promise<ExitCode> {
@@ -105,6 +120,13 @@ function findExactly(words: readonly string[]): Verb | undefined {
   return VERBS.find(({ name }) => name === words.join(' '));
 }
 
+/** The verbs that words begin without being one, such as those of `token`. */
+function groupOf(words: readonly string[]): readonly Verb[] {
+  return words.length === 0 || findExactly(words) !== undefined
+    ? []
+    : VERBS.filter(({ name }) => name.startsWith(`${words.join(' ')} `));
+}
+
 /** @throws CommandError where there is no such verb, or it takes no such word. */
 function findVerb(words: readonly string[]): Asked {
   const whole = findExactly(words.length === 0 ? ['serve'] : words);
@@ -117,8 +139,10 @@ function findVerb(words: readonly string[]): Asked {
     (one, other) => other.name.length - one.name.length,
   );
   if (begun === undefined) {
-    const names = VERBS.map(({ name }) => name);
-    const meant = suggestion(asked, names);
+    const group = groupOf(words.slice(0, 1));
+    const names = (group.length > 0 ? group : VERBS).map(({ name }) => name);
+    const begins = VERBS.map(({ name }) => name.split(' ')[0] ?? '');
+    const meant = suggestion(asked, [...names, ...new Set(begins)]);
     const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
     throw new CommandError(`Unknown verb ${asked}.${hint} There are: ${names.join(', ')}`, EXIT.usage);
   }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import type { ByteTransport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
@@ -47,6 +47,11 @@ export function serverUrl(flags: GivenFlags): string | undefined {
 async function openServer({ token }: Config, url: string): Promise<ByteTransport> {
   const { httpTransport } = await import('../client/http-transport.js');
   return httpTransport(url, token === undefined ? {} : { token });
+}
+
+/** Makes the data directory of a command that works on it, where it is missing. */
+export function makeDataDir({ dataDir }: Config, flags: GivenFlags): void {
+  if (serverUrl(flags) === undefined) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
 }
 
 /** Its owner's engine does the work where another process has the folder open (C18). */

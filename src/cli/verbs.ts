@@ -361,7 +361,24 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'completion',
-    about: 'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion)',
+    about:
+      'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion), or with the name of the shell behind it.',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(completionScript(VERBS));
+    },
+  },
+  {
+    name: 'completion bash',
+    about: 'Prints the same script: source <(kithdb completion bash)',
+    usesSettings: false,
+    run: ({ stdout }) => {
+      stdout.write(completionScript(VERBS));
+    },
+  },
+  {
+    name: 'completion zsh',
+    about: 'Prints the same script: source <(kithdb completion zsh)',
     usesSettings: false,
     run: ({ stdout }) => {
       stdout.write(completionScript(VERBS));

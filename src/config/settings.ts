@@ -72,7 +72,8 @@ export const SETTINGS = {
     fallback: './kithdb-data',
     fallbackText: './kithdb-data',
     placeholder: 'FOLDER',
-    about: 'Where everything is stored. One server at a time uses it.',
+    about:
+      'Where everything is stored. One server at a time serves it; programs that open it, and commands, may have it open beside the server.',
   }),
   tlsCert: setting<string | undefined>({
     group: 'Server',

@@ -1,5 +1,6 @@
 import { checkSchema, matchedData, validationResult, type Schema } from 'express-validator';
 import { badRequest, type Failure } from './errors';
+import { UUID } from './uuid';
 
 /** Which query parameters a route honours. All others are ignored (C1.10). */
 export type ParameterKind = 'write' | 'read' | 'collection';
@@ -65,9 +66,6 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
     },
   },
 };
-
-/** A UUID in its hyphenated, simple or URN form, as ids of points are (C2.1). */
-const UUID = /^(?:(?:urn:uuid:)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i;
 
 /** The parameters with the operation id that the header `Idempotency-Key` gives (C25). */
 export function withOperationId(parameters: Parameters, key: string | string[] | undefined): ParameterResult {

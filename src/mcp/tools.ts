@@ -6,6 +6,10 @@ import type { McpOptions, ToolCall, ToolDatabase } from './database';
 /** Hits of one query at most: an answer has to fit into the context of a language model. */
 const MOST_HITS = 100;
 const DEFAULT_HITS = 10;
+/** Characters of the name of a collection (C2.2), as openapi.yaml has it too. This package imports nothing of kithdb. */
+const MOST_NAME_CHARACTERS = 255;
+/** Characters of the name of a vector, which has at most 200 bytes (C2.2). */
+const MOST_VECTOR_NAME_CHARACTERS = 200;
 /** Characters of an id that is a string. */
 const MOST_ID_CHARACTERS = 256;
 /** Points of one upsert. */
@@ -13,7 +17,7 @@ const MOST_POINTS = 1000;
 /** Characters of an answer; a longer one is a failure that says what to do. */
 const MOST_CHARACTERS = 1_000_000;
 
-const collection = z.string().min(1).max(255).describe('Name of the collection.');
+const collection = z.string().min(1).max(MOST_NAME_CHARACTERS).describe('Name of the collection.');
 const filter = z
   .looseObject({})
   .optional()
@@ -71,7 +75,11 @@ function addReading(server: McpServer, database: ToolDatabase): void {
         text: z.string().max(1_000_000).optional().describe('Text to search with; needs a model.'),
         model,
         vector: vector.optional().describe('Vector to search with, in place of a text.'),
-        using: z.string().max(255).optional().describe('The vector field; the unnamed one when absent.'),
+        using: z
+          .string()
+          .max(MOST_VECTOR_NAME_CHARACTERS)
+          .optional()
+          .describe('The vector field; the unnamed one when absent.'),
         filter,
         limit: z.number().int().min(1).max(MOST_HITS).default(DEFAULT_HITS).describe('How many points.'),
         with_payload: z.boolean().default(true).describe('Whether points come with their payload.'),

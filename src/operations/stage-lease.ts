@@ -69,7 +69,7 @@ export class StageLease {
       const why = await over;
       log.info({ tookMs: Math.round(performance.now() - startedAt) }, 'backup ends');
       if (why === SILENT) {
-        const error = `nothing was heard of the backup for ${silenceMs / 1000} s, so its files were taken back: was it stopped? Start it again`;
+        const error = `the command of the backup has sent nothing for ${silenceMs / 1000} s, so its files were removed: was it stopped? Start it again`;
         log.warn(`backup given up: ${error}`);
         answer(socket, { error });
       }

@@ -36,15 +36,14 @@ export interface SnapshotDescription {
 /** Whose snapshots they are: a collection's by its name, or those of all. */
 export type Owner = { readonly collection: string } | 'all';
 
-/** The names of the folders in which this process works. Each begins with the number of its process. */
-const WORK_OF_THIS_PROCESS = new Set<string>();
+/** How the names of the folders begin in which this process works. An earlier process may have had the same number. */
+const OF_THIS_PROCESS = `${process.pid}-${randomUUID()}-`;
 
 /** Whether a folder for work is one that a process of this machine may be using: many may have the data directory (C18). */
 function isOfRunningProcess(name: string): boolean {
   const pid = Number(/^(\d{1,10})-/.exec(name)?.[1]);
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
-  // A number may have been that of an earlier process.
-  if (pid === process.pid) return WORK_OF_THIS_PROCESS.has(name);
+  if (pid === process.pid) return name.startsWith(OF_THIS_PROCESS);
   try {
     process.kill(pid, 0);
     return true;
@@ -153,12 +152,10 @@ export class SnapshotStore {
 
   /** Runs work with a new empty folder, which is removed afterwards with all that is in it. */
   async withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
-    const own = `${process.pid}-${randomUUID()}`;
-    const path = join(this.#root, UNFINISHED, own);
+    const path = join(this.#root, UNFINISHED, `${OF_THIS_PROCESS}${randomUUID()}`);
     await this.removeUnfinished();
     await makeFolder(join(this.#root, UNFINISHED));
     await mkdir(path, { mode: 0o700 });
-    WORK_OF_THIS_PROCESS.add(own);
     try {
       return await work({
         path,
@@ -168,7 +165,6 @@ export class SnapshotStore {
         },
       });
     } finally {
-      WORK_OF_THIS_PROCESS.delete(own);
       await rm(path, { recursive: true, force: true });
     }
   }

@@ -54,17 +54,17 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
   const addresses = new ClientAddresses(config.trustedProxies);
   const dialect = DIALECTS[config.dialect];
   const listeners = httpListeners({
-    routes: allRoutes(
-      authRoutes(auth.ready, addresses, requests),
+    routes: allRoutes({
+      authRoutes: authRoutes(auth.ready, addresses, requests),
       lifecycle,
       requests,
-      productVersion(),
-      { lastBackup: () => start.lastBackup.finishedAt },
+      kithdbVersion: productVersion(),
+      metrics: { lastBackup: () => start.lastBackup.finishedAt },
       dialect,
-      [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
+      pages: [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
       snapshots,
-      config.settings,
-    ),
+      settings: config.settings,
+    }),
     dialect,
     requests,
     admission,

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
 import { linesAtOnce, openPieces, type OpenPieces } from './lines';
-import { pointOf, type Columns, type Mapping, type StringIds } from './mapping';
+import { ID_FIELD, pointOf, vectorField, type Columns, type Mapping, type StringIds } from './mapping';
 import type { Row, Source } from './row';
 
 /**
@@ -133,17 +133,17 @@ function columnsOfPoint(
   const named = typeof vectors === 'object' && vectors !== null && !Array.isArray(vectors);
   const columns: Record<string, unknown> = { ...(payload as Columns | null | undefined) };
   const fields = new Map<string, string>();
-  // No path of a payload has a NUL at its start, so these names are free.
   const add = (field: string, value: unknown): void => {
-    columns[`\0${field}`] = value;
-    fields.set(field, `\0${field}`);
+    const column = vectorField(field);
+    columns[column] = value;
+    fields.set(field, column);
   };
   if (named && !('indices' in vectors)) {
     for (const [field, value] of Object.entries(vectors)) add(field, value);
   } else {
     add('', vectors);
   }
-  columns['\0id'] = id;
+  columns[ID_FIELD] = id;
   const names = Object.keys((payload as Columns | null | undefined) ?? {});
-  return [columns, ordinal, { id: '\0id', vectors: fields, payload: names, ids }];
+  return [columns, ordinal, { id: ID_FIELD, vectors: fields, payload: names, ids }];
 }

@@ -41,6 +41,28 @@ export function parseVectorColumns(text: string): ReadonlyMap<string, string> | 
   return vectors;
 }
 
+/**
+ * The column that stands for a field of a point where a row is a whole point: `''` is the unnamed vector, and no path of a
+ * payload begins with NUL.
+ */
+export function vectorField(name: string): string {
+  return `\0${name}`;
+}
+
+/** The same for the id: no name of a vector has a NUL. */
+export const ID_FIELD = '\0\0id';
+
+function isField(column: string): boolean {
+  return column.startsWith('\0');
+}
+
+/** How a message names a vector. */
+function vectorAt(column: string): string {
+  if (!isField(column)) return `vector in the column ${column}`;
+  const name = column.slice(1);
+  return name === '' ? 'vector' : `vector ${name}`;
+}
+
 /** The point of a row, in JSON. @throws Error that says what is wrong with the row */
 export function pointOf(columns: Columns, ordinal: number, mapping: Mapping): string {
   const id = idOf(columns, ordinal, mapping);
@@ -61,7 +83,7 @@ function idOf(columns: Columns, ordinal: number, { id: column, ids }: Mapping): 
   }
   const value = columns[column];
   if (value === undefined || value === null || value === '') {
-    throw new Error(`it has no id in the column ${column}`);
+    throw new Error(isField(column) ? 'it has no id' : `it has no id in the column ${column}`);
   }
   if (typeof value !== 'string' || ids === 'typed') return value;
   if (/^\d{1,20}$/.test(value)) return BigInt(value);
@@ -94,7 +116,7 @@ function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>): unkn
 /** A vector as it is sent: a list of numbers as it is, its text in JSON, or base64 of little-endian 32-bit floats. */
 export function vectorOf(value: unknown, column: string): unknown {
   if (value === undefined || value === null || value === '') {
-    throw new Error(`it has no vector in the column ${column}`);
+    throw new Error(`it has no ${vectorAt(column)}`);
   }
   if (typeof value !== 'string') {
     return value;
@@ -104,7 +126,7 @@ export function vectorOf(value: unknown, column: string): unknown {
     try {
       return JSON.parse(text) as unknown;
     } catch {
-      throw new Error(`the vector in the column ${column} is not JSON`);
+      throw new Error(`the ${vectorAt(column)} is not JSON`);
     }
   }
   return floatsOf(text, column);
@@ -117,7 +139,7 @@ function floatsOf(base64: string, column: string): Float32Array {
   const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(base64) && bytes.length % FLOAT_BYTES === 0;
   if (!isBase64 || bytes.length === 0) {
     throw new Error(
-      `the vector in the column ${column} is neither a list of numbers nor base64 of 32-bit floats (little-endian)`,
+      `the ${vectorAt(column)} is neither a list of numbers nor base64 of 32-bit floats (little-endian)`,
     );
   }
   return Float32Array.from({ length: bytes.length / FLOAT_BYTES }, (_, at) =>

@@ -28,11 +28,27 @@ export async function prepareCollection(
     if (distance === undefined) {
       throw new SourceError(`Collection not found: ${collection}. --distance DISTANCE creates it`);
     }
-    const vectors = vectorsOf(await firstVector(source), distance);
+    const vectors = await vectorsOfFirst(source, distance);
     const body = { ...vectors, ...(ids !== undefined && { ids }) };
     await transport.execute({ operation: 'create_collection', collection, body });
     return ids === 'string';
   }
+}
+
+/** The vectors of a new collection, by the first row of a source that is a point. @throws SourceError when it has none */
+export async function vectorsOfFirst(source: Source, distance: string): Promise<NewVectors> {
+  return vectorsOf(await firstVector(source), distance);
+}
+
+/** The vectors of a body that creates a collection. */
+export interface NewVectors {
+  readonly vectors: NewVector | Readonly<Record<string, NewVector>>;
+  readonly sparse_vectors?: Readonly<Record<string, unknown>>;
+}
+
+interface NewVector {
+  readonly size: number;
+  readonly distance: string;
 }
 
 async function firstVector(source: Source): Promise<unknown> {
@@ -48,7 +64,7 @@ async function firstVector(source: Source): Promise<unknown> {
   throw new SourceError('No row is a point, so the dimension of a new collection is not known');
 }
 
-function vectorsOf(vector: unknown, distance: string): Readonly<Record<string, unknown>> {
+function vectorsOf(vector: unknown, distance: string): NewVectors {
   const dense = sizeOf(vector);
   if (dense !== undefined) {
     return { vectors: { size: dense, distance } };

@@ -89,7 +89,12 @@ export async function startAuth(
   const clients = new ClientAddresses(listening.trustedProxies ?? []);
   const listeners = httpListeners({
     dialect: DIALECTS.specification,
-    routes: allRoutes(authRoutes(Promise.resolve(auth), clients, requests), lifecycle, requests, '0.1.0'),
+    routes: allRoutes({
+      authRoutes: authRoutes(Promise.resolve(auth), clients, requests),
+      lifecycle,
+      requests,
+      kithdbVersion: '0.1.0',
+    }),
     requests,
     admission,
     addresses: new ClientAddresses([]),

@@ -47,6 +47,10 @@ function whyNoFish(): Missing {
   return spawnSync('fish', ['--version']).error === undefined ? undefined : 'there is no fish';
 }
 
+function whyNoZsh(): Missing {
+  return spawnSync('zsh', ['--version']).error === undefined ? undefined : 'there is no zsh';
+}
+
 interface Outcome {
   readonly code: number | undefined;
   readonly out: string;
@@ -104,7 +108,7 @@ describe('C11.2 the command line', () => {
     ['kithdb admin ', 'create reset-password rotate-secret repair'],
     ['kithdb help c', 'configuration commands'],
     ['kithdb token ', 'list create rotate delete generate'],
-    ['kithdb completion f', 'fish'],
+    ['kithdb completion ', 'bash zsh fish'],
     ['kithdb import package.js', 'package.json'],
     ['kithdb query notes --v', '--vector --version'],
     ['kithdb --da', '--data-dir'],
@@ -144,6 +148,48 @@ describe('C11.2 the command line', () => {
     for (const { argument, flags = [] } of VERBS) {
       expect(argument === undefined || flags.some(({ name }) => name === argument)).toBe(true);
     }
+  });
+
+  it.each(['token', 'admin', 'migrate'])(
+    'kithdb %s shows the verbs that begin so, and no others',
+    async (name) => {
+      const asked = await kithdb([name, '--help']);
+      expect(asked).toMatchObject({ code: 0, err: '' });
+      const shown = [...asked.out.matchAll(/^ {2}kithdb ([a-z-]+(?: [a-z-]+)*)/gm)].map(([, verb]) => verb);
+      const begun = VERBS.map((verb) => verb.name).filter((verb) => verb.startsWith(`${name} `));
+      expect(shown).toEqual(begun);
+      expect(await kithdb(['help', name])).toEqual(asked);
+      const given = await kithdb([name]);
+      expect([given.code, given.out]).toEqual([2, '']);
+      expect(given.err).toContain(asked.out);
+    },
+  );
+
+  it('prints the script of completion with the name of the shell too', async () => {
+    const script = await kithdb(['completion']);
+    for (const shell of ['bash', 'zsh']) expect(await kithdb(['completion', shell])).toEqual(script);
+    expect((await kithdb(['completion', 'powershell'])).code).toBe(2);
+  });
+
+  itUnless(whyNoZsh()).each([
+    ['kithdb re', 'restore repair reembed'],
+    ['kithdb admin r', 'reset-password rotate-secret repair'],
+    ['kithdb check --c', '--collection --config'],
+    ['kithdb check --data-dir package.js', 'package.json'],
+  ])('completes %j in a real zsh', async (line, expected) => {
+    const { out } = await kithdb(['completion', 'zsh']);
+    const words = line.split(' ');
+    const current = words.at(-1)!;
+    // As bashcompinit runs functions of bash: with these options, and zsh takes the words that fit.
+    const asked = `ask() {
+      PREFIX='${current}'
+      emulate -L sh; setopt kshglob noshglob braceexpand nokshautoload
+      COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _kithdb; echo "\${COMPREPLY[*]}"
+    }; ask`;
+    const env = { ...process.env, HOME: dataDir, ZDOTDIR: dataDir };
+    const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', `${out}\n${asked}`], { encoding: 'utf8', env });
+    const fitting = stdout.split(/\s/).filter((word) => word !== '' && word.startsWith(current));
+    expect([fitting.join(' '), stderr]).toEqual([expected, '']);
   });
 
   it('completes in fish', async () => {
@@ -219,8 +265,12 @@ describe('C11.2 the command line', () => {
     [['start'], /^kithdb: Unknown verb start\. There are: serve, /],
     [['serve', 'now'], /^kithdb: kithdb serve takes no argument now: kithdb serve --help lists its flags\n$/],
     [['restore', '/some/backup'], /^kithdb: kithdb restore takes no argument \/some\/backup: /],
-    [['admin'], /^kithdb: Unknown verb admin\. Did you mean admin create\?/],
-    [['admin', '--help'], /^kithdb: Unknown verb admin\. Did you mean admin create\?/],
+    [['admin'], /^kithdb: kithdb admin needs one of its verbs\n\nUsage: kithdb admin <verb> \[flags\]\n/],
+    [
+      ['token', 'lits'],
+      /^kithdb: Unknown verb token lits\. Did you mean token list\? There are: token list, [a-z, ]*token generate\n$/,
+    ],
+    [['tokne'], /^kithdb: Unknown verb tokne\. Did you mean token\?/],
     [['help', 'chekc'], /^kithdb: Unknown verb chekc\. Did you mean check\?/],
     [['--prot', '1'], /^kithdb: Unknown flag --prot\. Did you mean --port\?\n$/],
     [['--data-dri=x'], /^kithdb: Unknown flag --data-dri\. Did you mean --data-dir\?\n$/],

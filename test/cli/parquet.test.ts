@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { ContractServer, type Json } from '../contract/contract-server';
-import { runCommand } from './run-command';
+import { runCommand, type Outcome } from './run-command';
 
 /** `kithdb export --format parquet`, and what `kithdb import` makes of the file (C11.4). */
 /** Payloads are packed by gzip. */
@@ -12,9 +12,16 @@ const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gunzipSync(bytes)
 describe('points in Parquet', () => {
   let server: ContractServer;
   let folder: string;
+  /** The export of the collection `mixed`, which every test may read. */
+  let written: Outcome;
+  const mixedFile = (): string => join(folder, 'mixed.parquet');
   beforeAll(async () => {
     server = await ContractServer.start();
     folder = mkdtempSync(join(tmpdir(), 'kithdb-parquet-'));
+    await server.ok('PUT', '/collections/mixed', MIXED);
+    await server.ok('PUT', '/collections/mixed/points', `{"points":[${POINTS.join(',')}]}`);
+    const flags = ['--collection', 'mixed', '--to', mixedFile()];
+    written = await runCommand(['export', ...url(), ...flags]);
   });
   afterAll(async () => {
     await server.stop();
@@ -48,13 +55,9 @@ describe('points in Parquet', () => {
   ];
 
   it('C11.4 ids, vectors and payloads of every kind come back as they were', async () => {
-    await server.ok('PUT', '/collections/mixed', MIXED);
-    await server.ok('PUT', '/collections/mixed/points', `{"points":[${POINTS.join(',')}]}`);
-    const file = join(folder, 'mixed.parquet');
-    const written = await runCommand(['export', ...url(), '--collection', 'mixed', '--to', file]);
     expect([written.code, written.out]).toEqual([0, expect.stringMatching(/^4 points of mixed in /)]);
     await server.ok('PUT', '/collections/again', MIXED);
-    const read = await runCommand(['import', ...url(), '--collection', 'again', '--file', file]);
+    const read = await runCommand(['import', ...url(), '--collection', 'again', '--file', mixedFile()]);
     expect([read.code, read.err]).toEqual([0, '']);
     expect(await all('again')).toBe(await all('mixed'));
   });
@@ -148,7 +151,7 @@ describe('points in Parquet', () => {
 
   it('a file of a later release is an error, and with a mapping its columns are columns', async () => {
     const file = join(folder, 'later.parquet');
-    const bytes = readFileSync(join(folder, 'mixed.parquet'));
+    const bytes = readFileSync(mixedFile());
     const at = bytes.lastIndexOf('"version":1');
     bytes.write('"version":2', at);
     writeFileSync(file, bytes);

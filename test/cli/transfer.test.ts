@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -184,8 +184,76 @@ describe('transfer', () => {
       .map((line) => (JSON.parse(line) as { place: string }).place);
     expect(places.sort()).toEqual(['line 2', 'line 3', 'line 4', 'line 6']);
     expect((await exported(name)).map((point) => (point as { id: number }).id)).toEqual([1, 5, 7]);
-    const dry = await kithdb('import', '--dry-run', '--collection', 'none', '--file', path, '--json');
-    expect(JSON.parse(dry.out)).toMatchObject({ points: 5, rejected: 2 });
+  });
+
+  it('--dry-run names what an import would reject, of a collection that is there and of one that is not', async () => {
+    const path = file('mixed.jsonl', MIXED);
+    const nowhere = ['--data-dir', join(folder, 'none')];
+    const dry = (...flags: string[]): Promise<Outcome> => kithdb('import', path, '--dry-run', ...flags);
+    const { code, out, err } = await dry('--collection', 'x', ...nowhere, '--distance', 'Dot');
+    expect([code, out]).toEqual([3, expect.stringMatching(/^3 points would be sent, 4 rows rejected/)]);
+    expect(err.split('\n')).toEqual([
+      'kithdb: line 2: the vector has the dimension 3, not 2',
+      'kithdb: line 3: it is not JSON',
+      'kithdb: line 4: it is not JSON',
+      'kithdb: line 6: id: "six" is neither an unsigned integer nor a UUID',
+      '',
+    ]);
+    expect(existsSync(join(folder, 'none'))).toBe(false);
+    const strings = await dry(
+      '--collection',
+      'x',
+      ...nowhere,
+      '--distance',
+      'Dot',
+      '--ids',
+      'string',
+      '--json',
+    );
+    expect(JSON.parse(strings.out)).toMatchObject({ points: 4, rejected: 3 });
+    const { name } = await imported(file('three.jsonl', '{"id":1,"vector":[1,2,3]}'));
+    const there = await dry('--collection', name, ...url(), '--json');
+    expect(JSON.parse(there.out)).toMatchObject({ points: 1, rejected: 6 });
+    expect(await exported(name)).toHaveLength(1);
+    const beside = await dry('--collection', name, '--data-dir', server.dataDir, '--json');
+    expect(JSON.parse(beside.out)).toMatchObject({ points: 1, rejected: 6 });
+  });
+
+  it('a vector that cannot be read is named by its field, in the file of --rejects too', async () => {
+    const lines = [
+      '{"id":1,"vector":[1,2]}',
+      '{"id":2,"vector":"x"}',
+      // A line with a text for some vector is read whole.
+      '{"id":3,"vector":{"title":"x"},"payload":{"vector":""}}',
+      '{"vector":"AAAAAAAAAAA="}',
+      '{"id":4,"vector":""}',
+    ];
+    const path = file('unreadable.jsonl', lines.join('\n'));
+    const rejects = join(folder, 'unreadable-rejects.jsonl');
+    const { code, out, err } = await imported(path, '--rejects', rejects);
+    expect([code, out]).toEqual([3, expect.stringMatching(/^1 point is in .*, 4 rows rejected/)]);
+    const rows = readFileSync(rejects, 'utf8').trim().split('\n');
+    const reasons = rows.map((line) => {
+      const { place, reason } = JSON.parse(line) as Record<string, string>;
+      return `${place}: ${reason}`;
+    });
+    const neither = 'is neither a list of numbers nor base64 of 32-bit floats (little-endian)';
+    expect(reasons).toEqual([
+      `line 2: the vector ${neither}`,
+      `line 3: the vector title ${neither}`,
+      'line 4: it has no id',
+      'line 5: it has no vector',
+    ]);
+    expect(err).toBe(reasons.map((reason) => `kithdb: ${reason}\n`).join(''));
+  });
+
+  it('a vector may be called id', async () => {
+    const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
+    const { code, name } = await imported(
+      file('id.jsonl', `{"id":7,"vector":{"id":"${base64}"},"payload":{"vector":""}}`),
+    );
+    expect(code).toBe(0);
+    expect(await exported(name)).toEqual([{ id: 7, vector: { id: [0.5, -2] }, payload: { vector: '' } }]);
   });
 
   it('an import that was interrupted goes on where it was, if the file is the same', async () => {
@@ -212,8 +280,13 @@ describe('transfer', () => {
       code: 1,
       err: expect.stringContaining('There is no data directory') as string,
     });
-    mkdirSync(dataDir);
-    expect(await kithdb('import', ...flags, '--file', lines, '--distance', 'Dot')).toMatchObject({ code: 0 });
+    // An import makes the directory as open() does, where it has a collection to make.
+    expect(await kithdb('import', ...flags, '--file', lines)).toMatchObject({ code: 1 });
+    expect(existsSync(dataDir)).toBe(false);
+    expect(await kithdb('import', ...flags, '--file', lines, '--distance', 'Dot')).toMatchObject({
+      ...{ code: 0, err: '' },
+      out: expect.stringMatching(/^1 point is in notes/) as string,
+    });
     expect((await kithdb('export', ...flags)).out).toBe('{"id":1,"payload":{},"vector":[1.0,2.0]}\n');
     const { name } = await imported(lines);
     const beside = await kithdb('export', '--collection', name, '--data-dir', server.dataDir);

@@ -237,7 +237,7 @@ describe('what the dialect qdrant adds (C12)', () => {
 });
 
 describe('methods of our own', () => {
-  beforeAll(() => client.createCollection('own', { vectors: { size: 3, distance: 'Euclid' } }));
+  beforeEach(() => client.recreateCollection('own', { vectors: { size: 3, distance: 'Euclid' } }));
 
   it('takes Float32Arrays wherever there is a vector', async () => {
     const vector = Float32Array.of(0.1, 0.25, 1e-7);
@@ -289,6 +289,7 @@ describe('methods of our own', () => {
       text,
       float: 0.12345678901234568,
     };
+    await client.upsert('own', { points: [1, 2, 3].map((small) => ({ id: small, vector: [0, 0, small] })) });
     await client.upsert('own', { points: [{ id, vector: [0, 0, 9], payload }] });
     expect(await client.getPoint('own', id)).toMatchObject({ id, payload });
     expect(await client.retrieve('own', { ids: [id] })).toMatchObject([{ id, payload }]);

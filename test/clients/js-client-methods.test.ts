@@ -83,7 +83,13 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
   const ids = async (query: Query) =>
     (await client.query('all', { limit: 9, ...query })).points.map(({ id }) => id);
 
-  test('collections are made with every kind of vector, changed and described (C4)', async () => {
+  /** What is called, in this order: each step goes on with the collection of those before it. */
+  const steps: { readonly name: string; readonly run: () => Promise<void> }[] = [];
+  const step = (name: string, run: () => Promise<void>): void => {
+    steps.push({ name, run });
+  };
+
+  step('collections are made with every kind of vector, changed and described (C4)', async () => {
     expect((await client.versionInfo()).title).toBe('kithdb - vector database');
     expect(await client.collectionExists('all')).toEqual({ exists: false });
     await client.createCollection('all', {
@@ -139,7 +145,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect(config.metadata).toEqual({ owner: 'Ada', year: 2026 });
   });
 
-  test('points hold every kind of vector, and every write reaches them (C5)', async () => {
+  step('points hold every kind of vector, and every write reaches them (C5)', async () => {
     const vector = (n: number) => ({
       dense: [n, 1],
       bytes: [n, 255],
@@ -182,7 +188,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect(points.map(({ payload: shown }) => shown)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, { n: 6 }]);
   });
 
-  test('payload indexes of every type take their options, and go (C5.12)', async () => {
+  step('payload indexes of every type take their options, and go (C5.12)', async () => {
     const schemas = {
       keyword: { type: 'keyword', is_tenant: true, on_disk: false },
       integer: { type: 'integer', lookup: true, range: true, is_principal: true },
@@ -221,7 +227,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect((await client.getCollection('all')).payload_schema).toEqual({});
   });
 
-  test('vectors are added and removed (C4.8)', async () => {
+  step('vectors are added and removed (C4.8)', async () => {
     const done = { status: 'completed' };
     for (const config of [
       { dense: { size: 2, distance: 'Dot', datatype: 'float16' } },
@@ -232,7 +238,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     }
   });
 
-  test('query and queryBatch take all forms (C6.3)', async () => {
+  step('query and queryBatch take all forms (C6.3)', async () => {
     const pair = { positive: 3, negative: [0, 1] };
     const leaf = { query: [1, 0], using: 'dense', limit: 9 };
     const words = { query: { indices: [7], values: [1] }, using: 'words' };
@@ -302,7 +308,7 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect((await ids({ query: { sample: 'random' } })).sort()).toEqual([1, 2, 3, 6]);
   });
 
-  test('facets, the distance matrix and the answers of one node (C4.7, C6.8, C6.9)', async () => {
+  step('facets, the distance matrix and the answers of one node (C4.7, C6.8, C6.9)', async () => {
     expect((await client.facet('all', { key: 'city' })).hits).toEqual([
       { value: 'Bern', count: 2 },
       { value: 'Oslo', count: 2 },
@@ -315,14 +321,14 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
     expect((await client.getOptimizations('all')).running).toEqual([]);
   });
 
-  test('calls without an endpoint are refused with a message that says so', async () => {
+  step('calls without an endpoint are refused with a message that says so', async () => {
     for (const [name, [code, call]] of Object.entries(WITHOUT_ENDPOINT)) {
       const [status, message] = await refusal(call(client));
       expect([name, status, message]).toEqual([name, code, expect.stringMatching(REFUSALS[code]!)]);
     }
   });
 
-  test('the client has no other methods', async () => {
+  step('the client has no other methods', async () => {
     await client.recreateCollection('all', { vectors: { size: 1, distance: 'Dot' } });
     expect(await client.deleteCollection('all')).toBe(true);
 
@@ -331,5 +337,14 @@ describe('every method of @qdrant/js-client-rest (C9.1)', () => {
       (name) => name !== 'constructor',
     );
     expect([...called, ...LOCAL].sort()).toEqual(methods.sort());
+  });
+
+  test('answers as Qdrant does, step by step', async () => {
+    for (const { name, run } of steps) {
+      await run().catch((error: unknown) => {
+        (error as Error).message = `${name}: ${(error as Error).message}`;
+        throw error;
+      });
+    }
   });
 });

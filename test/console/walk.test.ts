@@ -343,7 +343,7 @@ describeUnless(isNoChromium)('the console in a browser', () => {
 
   it('shows the state of the server, and its settings', async () => {
     await page.getByRole('link', { name: 'Server' }).click();
-    await page.getByText('No trouble is reported.').waitFor();
+    await page.getByText('No health issues.').waitFor();
     await page.locator('.plot canvas').first().waitFor();
     // What the charts draw is beside them as text.
     const answered = page.getByRole('region', { name: 'Requests' }).locator('.legend strong').first();

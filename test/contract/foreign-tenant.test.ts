@@ -66,16 +66,15 @@ const OF_QDRANT: typeof ANSWERS = {
 describe.each(['specification', 'qdrant'] as const)(
   'C15 a token of a tenant, in the dialect %s',
   (dialect) => {
-    const routes = allRoutes(
-      authRoutes(new Promise(() => undefined), new ClientAddresses([]), new LocalRequestCounts()),
-      new Lifecycle(),
-      new LocalRequestCounts(),
-      '0.1.0',
-      undefined,
-      DIALECTS[dialect],
-      [...mcpRoutes('write', () => undefined), ...consoleRoutes()],
-      new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
-    );
+    const routes = allRoutes({
+      authRoutes: authRoutes(new Promise(() => undefined), new ClientAddresses([]), new LocalRequestCounts()),
+      lifecycle: new Lifecycle(),
+      requests: new LocalRequestCounts(),
+      kithdbVersion: '0.1.0',
+      dialect: DIALECTS[dialect],
+      pages: [...mcpRoutes('write', () => undefined), ...consoleRoutes()],
+      snapshots: new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
+    });
     const ofCollections = routes.filter(({ path }) => path.includes(':collection_name'));
     let server: ContractServer;
     let jwt: string;

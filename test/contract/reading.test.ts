@@ -312,7 +312,8 @@ describe('C6.4 scroll', () => {
   });
 
   it('C6.4 the default of limit is 10', async () => {
-    const { points, next_page_offset } = await server.ok('POST', '/collections/many/points/scroll', {});
+    const path = await server.holding(Array.from({ length: 11 }, (_, id) => ({ id, vector: [id, 1] })));
+    const { points, next_page_offset } = await server.ok('POST', `${path}/points/scroll`, {});
     expect([points.length, next_page_offset]).toEqual([10, 10]);
   });
 

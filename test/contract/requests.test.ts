@@ -4,6 +4,7 @@ import { send } from '../http/harness';
 let server: ContractServer;
 beforeAll(async () => {
   server = await ContractServer.start();
+  await server.collection('stamped');
 });
 afterAll(() => server.stop());
 
@@ -232,7 +233,6 @@ describe('C1.8 changes of payload', () => {
 
 describe('C1.9, C1.10 requests in general', () => {
   it('C1.9 every answer of the engine carries the request id', async () => {
-    await server.collection('stamped');
     for (const path of ['/collections', '/collections/stamped', '/collections/absent']) {
       const own = await send(server, 'GET', path, { headers: { 'x-request-id': 'mine-7' } });
       expect(own.headers['x-request-id']).toBe('mine-7');

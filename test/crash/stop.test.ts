@@ -6,8 +6,12 @@ import { preloadedLibrary, whyNoLibrary } from '../preloaded';
 import { ok } from './requests';
 import { ServerChild } from './server-child';
 
-/** C11.3 says 10 s; a test allows three times as much. */
-const STOP_MS = 3 * 10_000;
+/**
+ * The bound of C11.3 times three: on a busy machine a stop may be late, and one that waits for the slow disk, or hangs, takes
+ * longer than that.
+ */
+const CONTRACT_STOP_MS = 10_000;
+const STOP_MS = 3 * CONTRACT_STOP_MS;
 const COLLECTIONS = 600;
 /** Requests at a time. */
 const CLIENTS = 8;
@@ -44,7 +48,7 @@ const library = preloadedLibrary(join(__dirname, 'failing-sync.c'), join(folder,
 const withLibrary = itUnless(whyNoLibrary(library));
 
 withLibrary(
-  'C11.3 a stop with hundreds of dirty collections on a slow disk ends in time and loses nothing',
+  'C11.3 a stop with hundreds of dirty collections on a slow disk ends within three times the 10 s of the contract and loses nothing',
   async () => {
     const dataDir = join(folder, 'data');
     let server = new ServerChild(dataDir, { env: { LD_PRELOAD: library, SLOW_SYNC: mark } });
@@ -75,23 +79,26 @@ withLibrary(
   },
 );
 
-withLibrary('C11.3 a process whose stop hangs ends in time and loses nothing', async () => {
-  const dataDir = join(folder, 'hangs');
-  let server = new ServerChild(dataDir, { env: { LD_PRELOAD: library, HANGING_SYNC: hanging } });
-  let url = await server.ready;
-  await ok(url, 'PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' } });
-  const points = Array.from({ length: 100 }, (_, id) => ({ id, vector: [id, 1] }));
-  await ok(url, 'PUT', '/collections/c/points?wait=true', { points });
-  writeFileSync(hanging, '');
-  const before = performance.now();
-  server.signal('SIGTERM');
-  expect(await server.exit).toEqual({ code: 0, signal: null });
-  expect(performance.now() - before).toBeLessThan(STOP_MS);
-  expect(server.output).toContain('the time of a stop is over');
-  rmSync(hanging);
-  server = new ServerChild(dataDir);
-  url = await server.ready;
-  expect(await ok(url, 'POST', '/collections/c/points/count', {})).toEqual({ count: 100 });
-  server.signal('SIGTERM');
-  expect(await server.exit).toEqual({ code: 0, signal: null });
-});
+withLibrary(
+  'C11.3 a process whose stop hangs ends within three times the 10 s of the contract and loses nothing',
+  async () => {
+    const dataDir = join(folder, 'hangs');
+    let server = new ServerChild(dataDir, { env: { LD_PRELOAD: library, HANGING_SYNC: hanging } });
+    let url = await server.ready;
+    await ok(url, 'PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' } });
+    const points = Array.from({ length: 100 }, (_, id) => ({ id, vector: [id, 1] }));
+    await ok(url, 'PUT', '/collections/c/points?wait=true', { points });
+    writeFileSync(hanging, '');
+    const before = performance.now();
+    server.signal('SIGTERM');
+    expect(await server.exit).toEqual({ code: 0, signal: null });
+    expect(performance.now() - before).toBeLessThan(STOP_MS);
+    expect(server.output).toContain('the time of a stop is over');
+    rmSync(hanging);
+    server = new ServerChild(dataDir);
+    url = await server.ready;
+    expect(await ok(url, 'POST', '/collections/c/points/count', {})).toEqual({ count: 100 });
+    server.signal('SIGTERM');
+    expect(await server.exit).toEqual({ code: 0, signal: null });
+  },
+);

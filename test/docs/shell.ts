@@ -19,7 +19,7 @@ export class Shell {
   private failed = '';
   /** Whether the shell is gone: a command failed. */
   hasEnded = false;
-  private heard: () => void = () => undefined;
+  private notify: () => void = () => undefined;
   private steps = 0;
 
   /**
@@ -44,12 +44,12 @@ export class Shell {
     });
     this.bash.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.printed += text;
-      this.heard();
+      this.notify();
     });
     this.bash.stderr.setEncoding('utf8').on('data', (text: string) => (this.failed += text));
     this.bash.once('close', () => {
       this.hasEnded = true;
-      this.heard();
+      this.notify();
     });
     this.bash.stdin.write(CURL);
   }
@@ -68,7 +68,7 @@ export class Shell {
       if (left <= 0) throw new Error(`does not end:\n${script}\n${this.printed}\n${this.failed}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
-        this.heard = () => {
+        this.notify = () => {
           clearTimeout(timer);
           resolve();
         };

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { startBuiltServer } from '../clients/guarded-server';
@@ -51,9 +51,22 @@ async function differencesOf({ path, text, snippets }: (typeof pages)[number]): 
   } finally {
     await shell.end();
     if (isServing) await server?.stop();
+    differences.push(
+      ...optionalIn(around).map((place) => `${path}: it installs ${place}, which is optional`),
+    );
     rmSync(around, { recursive: true, force: true });
   }
   return differences;
+}
+
+/** What an installation of kithdb must not have: 200 MB that few need, and a script. The clone has it for its types. */
+function optionalIn(around: string): string[] {
+  return readdirSync(around)
+    .filter((name) => name !== 'clone')
+    .flatMap((name) =>
+      ['onnxruntime-node', '@kithdb/models', '@kithdb/mcp'].map((one) => join(name, 'node_modules', one)),
+    )
+    .filter((place) => existsSync(join(around, place)));
 }
 
 async function problemOf(snippet: Snippet, shell: Shell): Promise<string | undefined> {

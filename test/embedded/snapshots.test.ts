@@ -11,6 +11,7 @@ import {
   type EmbeddedClient,
   type KithClient,
 } from '../../src/index';
+import { SnapshotStore } from '../../src/snapshots/store';
 import { Member } from './member';
 
 let folder: string;
@@ -166,4 +167,15 @@ it('C12 what processes that ended have left of a snapshot is removed, and nothin
   for (const path of [dead, alive, own]) mkdirSync(path, { recursive: true });
   await db.createSnapshot('c');
   expect([dead, alive, own].map((path) => existsSync(path))).toEqual([false, true, false]);
+});
+
+it('C12 two clients of one process leave each other the folders of unfinished snapshots', async () => {
+  const limits = { maxSnapshots: 1, maxSnapshotBytes: 1 };
+  const [one, other] = [new SnapshotStore(folder, limits), new SnapshotStore(folder, limits)];
+  const path = await one.withWorkFolder(async (work) => {
+    await other.removeUnfinished();
+    expect(existsSync(work.path)).toBe(true);
+    return work.path;
+  });
+  expect(existsSync(path)).toBe(false);
 });

@@ -76,16 +76,15 @@ export async function startService(
   const log: Logger = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
   const requests = new LocalRequestCounts();
   const dialect = overrides.dialect ?? DIALECTS.specification;
-  const routes = allRoutes(
-    fakeAuthRoutes,
+  const routes = allRoutes({
+    authRoutes: fakeAuthRoutes,
     lifecycle,
     requests,
-    '0.1.0',
-    { keptMs: overrides.metricsKeptMs ?? 0 },
+    kithdbVersion: '0.1.0',
+    metrics: { keptMs: overrides.metricsKeptMs ?? 0 },
     dialect,
-    [],
-    new SnapshotService(new SnapshotStore(NO_FOLDER, { maxSnapshots: 1, maxSnapshotBytes: 1 })),
-  );
+    snapshots: new SnapshotService(new SnapshotStore(NO_FOLDER, { maxSnapshots: 1, maxSnapshotBytes: 1 })),
+  });
   const services: HttpServices = {
     routes,
     requests,

@@ -8,6 +8,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { open } from '../../src';
 import { ContractServer, type Json } from '../contract/contract-server';
 import { FakeEndpoint } from '../models/fake-endpoint';
+import { description } from '../openapi/description';
 
 const TOOLS = ['count', 'describe_collection', 'list_collections', 'query'];
 const TOKEN = 'mcp-reader-0123456789-0123456789';
@@ -45,6 +46,10 @@ async function call(client: Client, name: string, args: object = {}): Promise<Js
 /** What both transports do the same. */
 async function expectTools(client: Client, allowsWrites: boolean): Promise<void> {
   expect(await toolNames(client)).toEqual(allowsWrites ? [...TOOLS, 'upsert'].sort() : TOOLS);
+  const { tools } = await client.listTools();
+  const { maxLength } = description().document.components.schemas.CollectionName;
+  const { collection } = tools.find(({ name }) => name === 'count')?.inputSchema.properties as Json;
+  expect(collection).toMatchObject({ minLength: 1, maxLength });
   const points = [
     { id: 1, vector: [1, 0, 2], payload: { title: 'A' } },
     { id: 2, vector: { text: 'bb', model: 'letters' }, payload: { title: 'B' } },

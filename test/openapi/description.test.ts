@@ -15,16 +15,15 @@ import { send, startService, type Service } from '../http/harness';
 import { description, mustBeDescribed } from './description';
 
 const [routes, qdrantRoutes] = [DIALECTS.specification, DIALECTS.qdrant].map((dialect) =>
-  allRoutes(
-    authRoutes(new Promise(() => undefined), new ClientAddresses([]), new LocalRequestCounts()),
-    new Lifecycle(),
-    new LocalRequestCounts(),
-    '0.1.0',
-    undefined,
+  allRoutes({
+    authRoutes: authRoutes(new Promise(() => undefined), new ClientAddresses([]), new LocalRequestCounts()),
+    lifecycle: new Lifecycle(),
+    requests: new LocalRequestCounts(),
+    kithdbVersion: '0.1.0',
     dialect,
-    mcpRoutes('read', () => undefined),
-    new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
-  ),
+    pages: mcpRoutes('read', () => undefined),
+    snapshots: new SnapshotService(new SnapshotStore('/nowhere', { maxSnapshots: 1, maxSnapshotBytes: 1 })),
+  }),
 ) as [readonly Route[], readonly Route[]];
 
 /** The endpoints that Qdrant's own description has too, with the operation ids that they have there (1.16 and 1.19). */

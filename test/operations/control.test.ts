@@ -142,7 +142,7 @@ describe('C11.4 a backup that is stopped', () => {
     expect(JSON.parse(granted!)).toMatchObject({ staged: 'staging', silenceMs: 300 });
     expect(JSON.parse(refused!)).toEqual({
       error:
-        'nothing was heard of the backup for 0.3 s, so its files were taken back: was it stopped? Start it again',
+        'the command of the backup has sent nothing for 0.3 s, so its files were removed: was it stopped? Start it again',
     });
     const next = await stageLive(dataDir);
     await next?.end();
@@ -185,10 +185,10 @@ describe('C11.4 a backup that is stopped', () => {
 
   it('fails with the reason of the server, however its copy fails', async () => {
     const lender = await lease(60_000, (socket) => {
-      socket.end('{"error":"nothing was heard"}\n');
+      socket.end('{"error":"nothing was sent"}\n');
     });
     const staged = await stageLive(dataDir);
-    const reason = 'The server has ended the backup: nothing was heard';
+    const reason = 'The server has ended the backup: nothing was sent';
     await expect(staged?.lost).rejects.toThrow(reason);
     await expect(staged?.end()).rejects.toThrow(reason);
     const to = join(folder, 'backup');

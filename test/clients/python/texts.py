@@ -15,7 +15,7 @@ def document(text: str) -> models.Document:
 
 
 def main(url: str) -> None:
-    client = QdrantClient(url=url, cloud_inference=True)
+    client = QdrantClient(url=url, cloud_inference=True, timeout=60)
     vectors = {"d": models.VectorParams(size=3, distance=models.Distance.COSINE)}
     client.create_collection(COLLECTION, vectors_config=vectors)
     points = [

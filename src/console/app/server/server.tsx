@@ -169,7 +169,7 @@ function Health({ figures }: { figures: Figures }) {
   const issues = figures.all('kithdb_health_issues').filter(({ value }) => value > 0);
   const damage = figures.sum('kithdb_checksum_failures_total') ?? 0;
   if (issues.length === 0 && damage === 0) {
-    return <Notice kind="good">No trouble is reported.</Notice>;
+    return <Notice kind="good">No health issues.</Notice>;
   }
   return (
     <>
