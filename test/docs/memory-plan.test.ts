@@ -21,7 +21,7 @@ function planOf(points: number, dimensions: number, m: number): Record<string, n
 }
 
 describe('the calculator of memory agrees with what was measured', () => {
-  it.each(['memory-debian-384', 'index-mnist-784-avx2'])('to five parts in a hundred: %s', (name) => {
+  it.each(['memory-debian-384', 'index-mnist-784-avx512'])('to five parts in a hundred: %s', (name) => {
     const path = join(root, 'bench', 'results', `${name}.json`);
     const { set, parameters, churn } = JSON.parse(readFileSync(path, 'utf8')) as Report;
     const plan = planOf(set.rows, set.dims, parameters.m);

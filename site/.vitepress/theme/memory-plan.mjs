@@ -11,7 +11,7 @@ const CHUNK_SLACK = 1.015;
 const LINK_SLACK = 1.11;
 
 const OWNER_BYTES = 17;
-const POINT_BYTES = 168;
+const POINT_BYTES = 114;
 
 /** An estimate: a value as a bit in a set, in an ordered tree and in a zone. Distinct strings come on top. */
 const INDEXED_VALUE_BYTES = 40;
