@@ -181,11 +181,8 @@ describe('C1.8 what goes in comes out', () => {
       '{"limit":0,"limit":"x","limit":1,"filter":{"must":[{"key":7}]},"filter":{},"nosuch":3,"nosuch":null}',
     );
     expect(page.points).toHaveLength(1);
-    const refused = await server.call('POST', `${path}/points/scroll`, '{"limit":1,"limit":0}');
-    expect([refused.status, refused.body.status.error ?? refused.body.status]).toEqual([
-      400,
-      expect.stringContaining('limit: value 0 invalid'),
-    ]);
+    const refused = await server.raw('POST', `${path}/points/scroll`, '{"limit":1,"limit":0}');
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('limit: value 0 invalid')]);
   });
 });
 
