@@ -89,10 +89,10 @@ impl Run {
     fn act_without_faults(&mut self) {
         let work = match self.below(100) {
             0..5 => Work::Index,
-            5..10 => Work::Housekeeping,
-            10..12 => Work::IdleLog,
+            5..12 => Work::Housekeeping,
             12..15 => Work::Checkpoint,
             15..18 => Work::Rows,
+            18..20 => Work::IdleLog,
             _ => {
                 let client = self.engine.client();
                 let failed = self.session().random_request(&client).is_some();
