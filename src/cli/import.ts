@@ -104,7 +104,7 @@ export async function importFile(config: Config, console: Console, flags: GivenF
   const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), flags.has('dry-run'));
   const started = performance.now();
   const stored = flags.has('dry-run')
-    ? await rehearse(config, flags, order, rejects)
+    ? await dryRun(config, flags, order, rejects)
     : await importInto(config, flags, order, rejects, console);
   await rejects.close();
   const seconds = (performance.now() - started) / 1000;
@@ -199,7 +199,7 @@ function explainedSource(make: () => Source): Source {
 }
 
 /** Reads every row and stores none. Resolves with the number of those that are points for the collection. */
-async function rehearse(config: Config, flags: GivenFlags, order: Order, rejects: Rejects): Promise<number> {
+async function dryRun(config: Config, flags: GivenFlags, order: Order, rejects: Rejects): Promise<number> {
   const { problemOf } = await import('../transfer/check.js');
   const expected = await expectedBy(config, flags, order);
   let points = 0;

@@ -125,7 +125,7 @@ async function migrateFrom(
   try {
     const isDry = flags.has('dry-run');
     const outcome = isDry
-      ? await rehearseInScratch(config, flags, source)
+      ? await dryRunInScratch(config, flags, source)
       : await run(config, console, flags, source, `${kind} ${from}`);
     if (flags.has('json')) {
       console.stdout.write(`${JSON.stringify(outcome)}\n`);
@@ -184,17 +184,17 @@ async function run(
 }
 
 /** Makes empty collections like those of the source in a folder for temporary files. */
-async function rehearseInScratch(
+async function dryRunInScratch(
   config: Config,
   flags: GivenFlags,
   source: MigrationSource,
 ): Promise<MigrationOutcome> {
-  const { chosenNames, rehearse } = await import('../migration/migrate.js');
+  const { chosenNames, dryRun } = await import('../migration/migrate.js');
   const scratch = mkdtempSync(join(tmpdir(), 'kithdb-dry-run-'));
   const withoutUrl = new Map([...flags].filter(([name]) => name !== 'url'));
   try {
     return await withService({ ...config, dataDir: scratch }, withoutUrl, async (target) =>
-      rehearse(source, await chosenNames(source, namesOf(flags)), target),
+      dryRun(source, await chosenNames(source, namesOf(flags)), target),
     );
   } finally {
     rmSync(scratch, { recursive: true, force: true });

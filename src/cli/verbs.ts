@@ -359,31 +359,17 @@ export const VERBS: readonly Verb[] = [
       stdout.write(commandReference(VERBS));
     },
   },
-  {
-    name: 'completion',
+  ...['', ' bash', ' zsh'].map((shell): Verb => ({
+    name: `completion${shell}`,
     about:
-      'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion), or with the name of the shell behind it.',
+      shell === ''
+        ? 'Prints the script with which bash and zsh complete verbs and flags: source <(kithdb completion), or with the name of the shell behind it.'
+        : `Prints the same script: source <(kithdb completion${shell})`,
     usesSettings: false,
     run: ({ stdout }) => {
       stdout.write(completionScript(VERBS));
     },
-  },
-  {
-    name: 'completion bash',
-    about: 'Prints the same script: source <(kithdb completion bash)',
-    usesSettings: false,
-    run: ({ stdout }) => {
-      stdout.write(completionScript(VERBS));
-    },
-  },
-  {
-    name: 'completion zsh',
-    about: 'Prints the same script: source <(kithdb completion zsh)',
-    usesSettings: false,
-    run: ({ stdout }) => {
-      stdout.write(completionScript(VERBS));
-    },
-  },
+  })),
   {
     name: 'completion fish',
     about: 'Prints the script with which fish completes verbs and flags: kithdb completion fish | source',

@@ -1,4 +1,4 @@
-import type { CollectionBody } from './source';
+import { isObject, type CollectionBody } from './source';
 
 /** Any settings; those that are read have names here. */
 interface Settings {
@@ -123,5 +123,5 @@ function sparseKeys(schema: Settings): readonly string[] {
 }
 
 function asSettings(value: unknown): Settings {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Settings) : {};
+  return isObject(value) ? value : {};
 }

@@ -1,7 +1,7 @@
 import { BadRequestError } from '../client/errors';
 import { encodeJson } from '../client/json';
 import type { Transport } from '../client/transport';
-import type { CollectionBody, PayloadIndex } from './source';
+import { isObject, type CollectionBody, type PayloadIndex } from './source';
 
 /** Settings without which a collection would be another one: where one of them is refused, the collection is. */
 const ESSENTIAL: ReadonlySet<string> = new Set([
@@ -111,10 +111,6 @@ function resolvePlace(
     }
   }
   return undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function without(value: unknown, [key = '', ...rest]: readonly string[]): unknown {

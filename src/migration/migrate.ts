@@ -78,7 +78,7 @@ async function aliasesOf(source: MigrationSource, names: readonly string[]): Pro
 }
 
 /** What a migration would do, tried with empty collections in `scratch`. */
-export async function rehearse(
+export async function dryRun(
   source: MigrationSource,
   names: readonly string[],
   scratch: Transport,
@@ -86,7 +86,7 @@ export async function rehearse(
   const description = await source.describe();
   const collections: CollectionOutcome[] = [];
   for (const name of names) {
-    collections.push(await rehearsed(await source.collection(name), scratch));
+    collections.push(await dryRunOf(await source.collection(name), scratch));
   }
   const migrated = collections.filter(({ failure }) => failure === undefined).map(({ name }) => name);
   const { outcome: aliases, leftBehind } = await migrateAliases(
@@ -97,7 +97,7 @@ export async function rehearse(
   return { source: description, collections, aliases, leftBehind };
 }
 
-async function rehearsed(source: SourceCollection, scratch: Transport): Promise<CollectionOutcome> {
+async function dryRunOf(source: SourceCollection, scratch: Transport): Promise<CollectionOutcome> {
   if (source.config === undefined) return notMigrated(source);
   try {
     const remarks = [...source.remarks, ...(await createCollection(scratch, source.name, source.config))];

@@ -1,4 +1,4 @@
-import type { CollectionBody, PayloadIndex } from './source';
+import { isObject, type CollectionBody, type PayloadIndex } from './source';
 
 /** What a server says of a collection, as far as it is read. */
 export interface QdrantInfo {
@@ -88,7 +88,7 @@ function withModels(
   { vectors = {}, sparse_vectors: sparse }: Settings,
   models: Readonly<Record<string, unknown>>,
 ): Settings {
-  const isUnnamed = isSettings(vectors) && isGiven(vectors.size);
+  const isUnnamed = isObject(vectors) && isGiven(vectors['size']);
   return {
     vectors: isUnnamed ? withModel(vectors, models['']) : withEachModel(vectors, models),
     ...(isGiven(sparse) && { sparse_vectors: withEachModel(sparse, models) }),
@@ -96,18 +96,14 @@ function withModels(
 }
 
 function withEachModel(fields: unknown, models: Readonly<Record<string, unknown>>): unknown {
-  if (!isSettings(fields)) return fields;
+  if (!isObject(fields)) return fields;
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, withModel(field, models[name])]),
   );
 }
 
 function withModel(field: unknown, model: unknown): unknown {
-  return isSettings(field) && isGiven(model) ? { ...field, model } : field;
-}
-
-function isSettings(value: unknown): value is Settings {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(field) && isGiven(model) ? { ...field, model } : field;
 }
 
 /** Whether the points say in which shard they are. */
@@ -133,7 +129,7 @@ function pick(from: Settings, names: readonly string[]): Settings {
 
 /** Settings that are null are not set. */
 function withoutNulls(value: unknown): unknown {
-  if (!isSettings(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, field]) => isGiven(field))

@@ -57,3 +57,8 @@ export interface SourcePoint {
   readonly json?: string;
   readonly reason?: string;
 }
+
+/** Whether a value of JSON is an object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
