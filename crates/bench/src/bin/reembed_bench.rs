@@ -31,7 +31,7 @@ const TEXTS: usize = 64;
 /// Groups of points whose vectors are near each other.
 const GROUPS: u64 = 1_000;
 const UNNAMED: &str = "\"\"";
-/// Of the latencies of searches.
+/// The quantiles of the latencies of searches that are reported, by name.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;

@@ -104,12 +104,12 @@ impl Survey {
 
     /// Files that would give back enough, as many as `room` bytes can take of what is in use in them. Files with the least
     /// in use come first.
-    pub fn files_to_compact(&self, enough: &LeastFreed, room: u64) -> BTreeSet<u32> {
+    pub fn files_to_compact(&self, least: &LeastFreed, room: u64) -> BTreeSet<u32> {
         let is_due = |file: &&FileUse| {
             let dead = file.len.saturating_sub(file.used);
             // Each checkpoint that is made for room alone leaves more than was free.
             let gain = dead.saturating_sub(file.points_bytes);
-            gain >= enough.bytes && dead.saturating_mul(enough.divisor) > file.len
+            gain >= least.bytes && dead.saturating_mul(least.divisor) > file.len
         };
         let mut due: Vec<&FileUse> = self.files.iter().filter(is_due).collect();
         due.sort_unstable_by_key(|file| file.used);

@@ -21,12 +21,12 @@ const MOST_RUNS: usize = 8;
 
 /// Runs a request. The reply is called exactly once, also after a panic.
 pub fn run(core: &Core, request: Request, reply: Reply) {
-    let once = ReplyGuard(Some(reply));
+    let guard = ReplyGuard(Some(reply));
     let is_deletion = request.operation == Operation::DeleteCollection;
     let task = if is_deletion { Task::Deletion } else { Task::Request };
     // A panic drops the reply, which then answers with an error.
     let _ = core.catalog.shared().supervisor.catch(task, None, || {
-        dispatch(core, request, Box::new(move |result| once.send(result)));
+        dispatch(core, request, Box::new(move |result| guard.send(result)));
     });
 }
 

@@ -95,13 +95,13 @@ pub struct Calibration {
     /// When the last query was measured, in seconds since 1970.
     pub at: u64,
     samples: u32,
-    rungs: [[[MeasuredRecall; LADDER.len()]; SHARES.len()]; HITS.len()],
+    measured: [[[MeasuredRecall; LADDER.len()]; SHARES.len()]; HITS.len()],
 }
 
 impl Calibration {
     /// An empty one for a graph of that recipe, over a table of so many rows that were ever written and are alive.
     pub fn new(recipe: Recipe, rows: (u32, u64), is_live: bool) -> Calibration {
-        Calibration { recipe, rows, is_live, at: 0, samples: 0, rungs: Default::default() }
+        Calibration { recipe, rows, is_live, at: 0, samples: 0, measured: Default::default() }
     }
 
     /// Queries that were measured.
@@ -117,8 +117,8 @@ impl Calibration {
 
     /// Adds the recall of a query for `HITS[hits]` hits among the share `SHARES[class]`, at each width of the ladder.
     pub fn add(&mut self, hits: usize, class: usize, recalls: &[f64; LADDER.len()]) {
-        for (rung, &recall) in self.rungs[hits][class].iter_mut().zip(recalls) {
-            rung.add(recall);
+        for (measured, &recall) in self.measured[hits][class].iter_mut().zip(recalls) {
+            measured.add(recall);
         }
     }
 
@@ -185,7 +185,7 @@ impl Calibration {
         Some(((narrow + (wide - narrow) * between).ceil() as usize).max(k))
     }
 
-    /// The same for one of the measured numbers of hits. Between two rungs recall is taken to rise with the logarithm of the
+    /// The same for one of the measured numbers of hits. Between two measured widths recall is taken to rise with the logarithm of the
     /// width: it rises faster at first, so the width is not too small. From a walk to a scan it rises at once.
     fn width(
         &self,
@@ -217,20 +217,20 @@ impl Calibration {
     /// Mean and lower bound of the recall at each width; neither falls, because a wider walk finds no less.
     fn curve(&self, hits: usize, class: usize) -> Vec<(f64, f64)> {
         let mut best = (0.0_f64, 0.0_f64);
-        let rungs = self.rungs[hits][class].iter();
-        let point = |rung: &MeasuredRecall| {
-            let low = rung.mean() - ONE_SIDED * rung.error(HITS[hits]);
-            best = (best.0.max(rung.mean()), best.1.max(low));
+        let measured = self.measured[hits][class].iter();
+        let point = |measured: &MeasuredRecall| {
+            let low = measured.mean() - ONE_SIDED * measured.error(HITS[hits]);
+            best = (best.0.max(measured.mean()), best.1.max(low));
             best
         };
-        rungs.map(point).collect()
+        measured.map(point).collect()
     }
 
-    /// The recall of ten hits of all points at a width, from the rung that is not wider.
+    /// The recall of ten hits of all points at a width, from the measured width that is not greater.
     pub fn estimate(&self, ef: usize) -> RecallEstimate {
-        let rungs = &self.rungs[0][0];
+        let measured = &self.measured[0][0];
         let at = LADDER.iter().rposition(|&width| width <= ef).unwrap_or(0);
-        let (here, next) = (&rungs[at], &rungs[(at + 1).min(LADDER.len() - 1)]);
+        let (here, next) = (&measured[at], &measured[(at + 1).min(LADDER.len() - 1)]);
         let (from, to) = (LADDER[at] as f64, LADDER[(at + 1).min(LADDER.len() - 1)] as f64);
         let part = if to > from { ((ef as f64).max(from) / from).ln() / (to / from).ln() } else { 0.0 };
         let recall = here.mean() + (next.mean() - here.mean()) * part.min(1.0);

@@ -80,7 +80,7 @@ impl Reranking<'_> {
     pub fn by_group(&self, groups: &mut [GroupRows], counts: GroupCounts) -> Result<usize, Stopped> {
         groups.iter_mut().for_each(|group| group.sort(counts.kept));
         let mut all: Vec<GroupCandidate<'_>> =
-            groups.iter_mut().map(|rows| contender(rows, counts.rows)).collect();
+            groups.iter_mut().map(|rows| candidate(rows, counts.rows)).collect();
         all.sort_by(|a, b| a.best().total_cmp(&b.best()));
         let beyond = FIRST_BEYOND.div_ceil(counts.groups.min(all.len()).max(1));
         let (mut errors, mut compared) = (Errors::default(), 0);
@@ -108,7 +108,7 @@ impl Reranking<'_> {
     }
 }
 
-fn contender(rows: &mut GroupRows, wanted: usize) -> GroupCandidate<'_> {
+fn candidate(rows: &mut GroupRows, wanted: usize) -> GroupCandidate<'_> {
     let mut distances: Vec<f32> = rows.exact.iter().map(|&(distance, _)| distance).collect();
     distances.sort_unstable_by(f32::total_cmp);
     distances.truncate(wanted);

@@ -25,7 +25,7 @@ pub struct MaxSim {
     distance: Distance,
     dim: usize,
     query: Vec<f32>,
-    way: Comparison,
+    comparison: Comparison,
     /// Least distance of each query row so far; minus the greatest product in the [`Comparison::Panels`].
     least: Vec<f32>,
     work: u64,
@@ -57,12 +57,12 @@ impl MaxSim {
         let queries = query.len() / dim;
         // The squared distance does not follow from a product without losing digits, that of Manhattan not at all.
         let is_product = matches!(distance.metric(), Metric::Dot | Metric::Cosine);
-        let way = if is_product && queries >= MIN_PANEL_QUERIES {
+        let comparison = if is_product && queries >= MIN_PANEL_QUERIES {
             Comparison::Panels(Panels::new(dim, &query))
         } else {
             Comparison::OneByOne
         };
-        MaxSim { distance, dim, query, way, least: vec![0.0; queries], work: 0 }
+        MaxSim { distance, dim, query, comparison, least: vec![0.0; queries], work: 0 }
     }
 
     /// The distance of the vector whose rows are those of `run`: finite, and never −0. `stop` is called about once in a
@@ -78,7 +78,7 @@ impl MaxSim {
     ) -> Result<f32, Stopped> {
         assert!(!run.is_empty(), "a vector without rows");
         self.least.fill(f32::INFINITY);
-        let block = match &self.way {
+        let block = match &self.comparison {
             Comparison::OneByOne => 4,
             Comparison::Panels(panels) => panels.tile.rows,
         };
@@ -94,7 +94,7 @@ impl MaxSim {
                     return Err(Stopped);
                 }
             }
-            match &mut self.way {
+            match &mut self.comparison {
                 Comparison::OneByOne => self.compare_one_by_one(&slices),
                 Comparison::Panels(panels) => {
                     panels.compare(self.distance.format(), &slices, &mut self.least)

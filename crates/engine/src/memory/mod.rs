@@ -184,7 +184,7 @@ impl Memory {
             return true;
         }
         let has_room = || self.share(bytes) < CRITICAL_AT;
-        has_room() || (self.reserve_or_unwind() && has_room())
+        has_room() || (self.make_room() && has_room())
     }
 
     /// Takes note of what automatic indexes hold.
@@ -214,12 +214,12 @@ impl Memory {
     /// Marks the automatic indexes to be dropped where so much is held that caches will have to shrink soon.
     pub fn make_room_in_time(&self) {
         if self.is_limited() && self.share(0) >= GIVEN_UP_AT {
-            self.reserve_or_unwind();
+            self.make_room();
         }
     }
 
     /// Marks the automatic indexes to be dropped. Whether there are some that were not marked before.
-    fn reserve_or_unwind(&self) -> bool {
+    fn make_room(&self) -> bool {
         self.automatic.load(Ordering::Relaxed) > 0 && !self.is_making_room.swap(true, Ordering::Relaxed)
     }
 
@@ -310,7 +310,7 @@ impl Memory {
     fn is_refusing_with(&self, more: u64) -> bool {
         let mut share = self.share(more);
         // Automatic indexes go before a write is refused (C23).
-        if share >= REFUSED_AT && self.reserve_or_unwind() {
+        if share >= REFUSED_AT && self.make_room() {
             share = self.share(more);
         }
         if share >= REFUSED_AT {

@@ -64,8 +64,8 @@ pub fn plan_sync(
     within: Option<&Filter>,
     deadline: &Deadline,
 ) -> Result<SyncPlan, Error> {
-    let mut sight = AccessScope::new(state, within, deadline);
-    let comparison = compare(&mut sight, sync, &Finder::Looking(deadline), || ())?;
+    let mut access = AccessScope::new(state, within, deadline);
+    let comparison = compare(&mut access, sync, &Finder::Looking(deadline), || ())?;
     comparison.check_scope(sync)?;
     let of_entries = || sync.entries.iter().zip(&comparison.found);
     Ok(SyncPlan {
@@ -97,16 +97,16 @@ pub fn ask_for_vectors(state: &State, sync: &SourceSync) -> Result<(), Error> {
 /// `BadRequest` for content that does not belong into the scope, `PointsForbidden`, `SyncConflict`, `VectorsWanted`, and those
 /// of an upsert.
 pub(super) fn resolve_sync(
-    mut sight: AccessScope<'_>,
+    mut access: AccessScope<'_>,
     sync: SourceSync,
     finder: &Finder<'_>,
     op: OpNumber,
 ) -> Result<Resolved, Error> {
-    let state = sight.state;
+    let state = access.state;
     sync.models.iter().try_for_each(|models| models.check(&state.config))?;
     check_contents(state, &sync, finder.deadline())?;
-    sight.check_reach(sync.entries.iter().map(|entry| &entry.id))?;
-    let comparison = compare(&mut sight, &sync, finder, yield_to_reads)?;
+    access.check_reach(sync.entries.iter().map(|entry| &entry.id))?;
+    let comparison = compare(&mut access, &sync, finder, yield_to_reads)?;
     check_revision(&sync, comparison.revision)?;
     comparison.check_scope(&sync)?;
     let needed = || {
@@ -173,12 +173,12 @@ fn is_needed(found: &Found) -> bool {
 
 /// Compares the entries with the points of the scope. `pause` is called between two points.
 fn compare(
-    sight: &mut AccessScope<'_>,
+    access: &mut AccessScope<'_>,
     sync: &SourceSync,
     finder: &Finder<'_>,
     pause: fn(),
 ) -> Result<Comparison, Error> {
-    let state = sight.state;
+    let state = access.state;
     let mut comparison = Comparison {
         revision: Revision::default(),
         found: vec![Found::Absent; sync.entries.len()],
@@ -198,7 +198,7 @@ fn compare(
         pause();
     }
     for (entry, found) in sync.entries.iter().zip(&mut comparison.found) {
-        if *found == Found::Absent && sight.point(&entry.id)?.is_some() {
+        if *found == Found::Absent && access.point(&entry.id)?.is_some() {
             *found = Found::Outside;
         }
     }

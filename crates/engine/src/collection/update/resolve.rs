@@ -30,19 +30,19 @@ pub fn resolve(
     within: Option<&Filter>,
     op: OpNumber,
 ) -> Result<Resolved, Error> {
-    let mut sight = AccessScope::new(state, within, finder.deadline());
+    let mut access = AccessScope::new(state, within, finder.deadline());
     let mut edit = |edit, selection| {
-        let ids = existing(&mut sight, selection, finder, place)?;
+        let ids = existing(&mut access, selection, finder, place)?;
         Ok(Resolved::one(Change::EditPayload { edit, ids }))
     };
     match update {
         Update::Upsert { points, mode, update_filter, models } => {
             models.check(&state.config)?;
-            upsert(sight, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
+            upsert(access, points, mode, Guard::new(state, update_filter.as_ref(), finder), place)
         }
         Update::Delete(selection) => {
             let ids = match selection {
-                Selection::Ids(ids, _) => sight.seen(ids)?,
+                Selection::Ids(ids, _) => access.seen(ids)?,
                 Selection::Filter(filter) => finder.matching(state, &filter)?,
             };
             Ok(Resolved::one(Change::Delete(ids)))
@@ -50,12 +50,12 @@ pub fn resolve(
         Update::UpdateVectors { points, update_filter, models } => {
             models.check(&state.config)?;
             let guard = Guard::new(state, update_filter.as_ref(), finder);
-            update_vectors(sight, points, guard, place)
+            update_vectors(access, points, guard, place)
         }
         Update::DeleteVectors { names, selection } => {
             let fields =
                 names.iter().map(|name| field_named(&state.config, name)).collect::<Result<_, _>>()?;
-            let ids = existing(&mut sight, selection, finder, place)?;
+            let ids = existing(&mut access, selection, finder, place)?;
             Ok(Resolved::one(Change::DropVectors { fields, ids }))
         }
         Update::SetPayload { payload, key, selection } => {
@@ -66,7 +66,7 @@ pub fn resolve(
         }
         Update::DeletePayload { keys, selection } => edit(PayloadEdit::Remove(keys), selection),
         Update::ClearPayload(selection) => edit(PayloadEdit::Clear, selection),
-        Update::Sync(sync) => resolve_sync(sight, *sync, finder, op),
+        Update::Sync(sync) => resolve_sync(access, *sync, finder, op),
     }
 }
 
@@ -144,14 +144,14 @@ impl<'a> AccessScope<'a> {
 
 /// Checks the versions that points must have, 0 for absent ones (C25). Each is compared with the state before the update.
 fn check_versions<'i>(
-    sight: &mut AccessScope<'_>,
+    access: &mut AccessScope<'_>,
     expected: impl Iterator<Item = (&'i PointId, u64)>,
     place: &str,
 ) -> Result<(), Error> {
     let mut seen = HashSet::new();
     let mut conflicts = Vec::new();
     for (id, expected) in expected {
-        let found = sight.point(id)?.map_or(0, |(_, point)| point.version.get());
+        let found = access.point(id)?.map_or(0, |(_, point)| point.version.get());
         if found != expected && seen.insert(id) && !PlantedFault::VersionsNotCompared.is_on() {
             conflicts.push(VersionConflict { id: id.clone(), expected, found });
         }
@@ -189,16 +189,16 @@ impl<'a> Guard<'a> {
 }
 
 fn upsert(
-    mut sight: AccessScope<'_>,
+    mut access: AccessScope<'_>,
     points: Vec<PointInput>,
     mode: UpdateMode,
     mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Resolved, Error> {
-    let state = sight.state;
-    sight.check_reach(points.iter().map(|point| &point.id))?;
+    let state = access.state;
+    access.check_reach(points.iter().map(|point| &point.id))?;
     check_versions(
-        &mut sight,
+        &mut access,
         points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
         place,
     )?;
@@ -235,14 +235,14 @@ fn last_of_their_ids(points: &[PointInput]) -> Vec<bool> {
 }
 
 fn update_vectors(
-    mut sight: AccessScope<'_>,
+    mut access: AccessScope<'_>,
     points: Vec<VectorsInput>,
     mut guard: Guard<'_>,
     place: &str,
 ) -> Result<Resolved, Error> {
-    let state = sight.state;
+    let state = access.state;
     check_versions(
-        &mut sight,
+        &mut access,
         points.iter().filter_map(|point| Some((&point.id, point.if_version?))),
         place,
     )?;
@@ -251,7 +251,7 @@ fn update_vectors(
     let (mut skipped, mut seen) = (Skipped::default(), HashSet::new());
     for (at, VectorsInput { id, vectors, .. }) in points.into_iter().enumerate() {
         let vectors = prepared(&state.config, vectors, || format!("{place}points[{at}].vector"))?;
-        match sight.point(&id)? {
+        match access.point(&id)? {
             None => absent.push(id),
             Some((offset, _)) => {
                 if guard.lets_through(offset)? {
@@ -267,18 +267,18 @@ fn update_vectors(
 
 /// Ids that exist; all those named must (C5), in the version that is expected.
 fn existing(
-    sight: &mut AccessScope<'_>,
+    access: &mut AccessScope<'_>,
     selection: Selection,
     finder: &Finder<'_>,
     place: &str,
 ) -> Result<Vec<PointId>, Error> {
     match selection {
-        Selection::Filter(filter) => finder.matching(sight.state, &filter),
+        Selection::Filter(filter) => finder.matching(access.state, &filter),
         Selection::Ids(ids, versions) => {
-            check_versions(sight, ids.iter().filter_map(|id| Some((id, versions.of(id)?))), place)?;
+            check_versions(access, ids.iter().filter_map(|id| Some((id, versions.of(id)?))), place)?;
             let mut absent = Vec::new();
             for id in &ids {
-                if sight.point(id)?.is_none() {
+                if access.point(id)?.is_none() {
                     absent.push(id.clone());
                 }
             }

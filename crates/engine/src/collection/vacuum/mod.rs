@@ -18,7 +18,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
 use crate::types::{OpNumber, RowRange};
-use rows::{MostlyDeadChunk, ThinnedBlock, chunk_range, dying_chunks, live_bytes, thinned_blocks};
+use rows::{MostlyDeadChunk, ThinnedBlock, chunk_range, live_bytes, mostly_dead_chunks, thinned_blocks};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Collection {
         let mut empty: Vec<(usize, u32)> = Vec::new();
         let mut least_live: Option<(usize, u32, u64)> = None;
         for (position, table) in view.row_tables().enumerate() {
-            for MostlyDeadChunk { chunk, live } in dying_chunks(table, view.op) {
+            for MostlyDeadChunk { chunk, live } in mostly_dead_chunks(table, view.op) {
                 if live > 0 {
                     let bytes = live_bytes(&view, position, live);
                     if least_live.is_none_or(|(.., least)| bytes < least) {

@@ -114,7 +114,7 @@ pub(super) fn thinned_blocks(view: &View) -> Vec<ThinnedBlock> {
 }
 
 /// Full chunks that are still held and have enough dead rows to be emptied.
-pub(super) fn dying_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<MostlyDeadChunk> {
+pub(super) fn mostly_dead_chunks(table: &dyn ChunkedRows, op: OpNumber) -> Vec<MostlyDeadChunk> {
     let rows = table.chunk_rows();
     // Most of the time nearly everything is alive: then no chunk can be due.
     if u64::from(table.len()) - table.live() < u64::from(rows / EMPTYING_DIVISOR).max(1) {

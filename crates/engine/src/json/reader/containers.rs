@@ -7,11 +7,11 @@ use std::borrow::Cow;
 /// Where the reading stands after an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Failure {
-    /// There was none, or nothing is known.
+    /// There was no error, or the end of the value that has it is not known.
     None,
-    /// The value at that nesting in which the error is has been read to its end; this is the byte behind it.
+    /// The object or array that has the error was read to its end: the nesting of its values, and the byte after it.
     Passed { depth: usize, end: usize },
-    /// An invalid value is being passed over: what goes wrong in it is an error of syntax.
+    /// An invalid value is being passed over: an error in it is one of syntax.
     Passing,
     /// The rest of the body cannot be read.
     Broken,
@@ -22,15 +22,7 @@ impl<'a> Reader<'a> {
     /// again.
     pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.expect(Kind::Object)?;
-        self.at += 1;
-        self.enter(Step::Index(0))?;
-        self.skip_space();
-        if self.byte() == Some(b'}') {
-            self.at += 1;
-            self.path.pop();
-            return Ok(());
-        }
-        let depth = self.path.len();
+        let Some(depth) = self.open(b'}')? else { return Ok(()) };
         loop {
             let key = self.key()?;
             self.look()?;
@@ -42,6 +34,20 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Enters an object or array, which is next, and answers the nesting of its values; `None` where it is empty: then it is left
+    /// again.
+    fn open(&mut self, end: u8) -> Result<Option<usize>> {
+        self.at += 1;
+        self.enter(Step::Index(0))?;
+        self.skip_space();
+        if self.byte() == Some(end) {
+            self.at += 1;
+            self.path.pop();
+            return Ok(None);
+        }
+        Ok(Some(self.path.len()))
     }
 
     /// Reads a key and its colon, and makes it the last step of the path.
@@ -87,15 +93,7 @@ impl<'a> Reader<'a> {
         if self.is_at_packed() {
             return Err(Error::NeedsJson);
         }
-        self.at += 1;
-        self.enter(Step::Index(0))?;
-        self.skip_space();
-        if self.byte() == Some(b']') {
-            self.at += 1;
-            self.path.pop();
-            return Ok(());
-        }
-        let depth = self.path.len();
+        let Some(depth) = self.open(b']')? else { return Ok(()) };
         for index in 0.. {
             *self.path.last_mut().expect("entered above") = Step::Index(index);
             self.look()?;
@@ -133,10 +131,10 @@ impl<'a> Reader<'a> {
         if !self.pass_value(depth, start, &error) {
             return Err(error);
         }
-        let behind = self.at;
+        let end = self.at;
         match self.passing(|r| r.comes_again(key)) {
             Some(true) => {
-                self.at = behind;
+                self.at = end;
                 self.path.truncate(depth);
                 return Ok(());
             }
@@ -163,9 +161,9 @@ impl<'a> Reader<'a> {
         error
     }
 
-    /// Goes behind the value that begins at `start`, has the error and is in an object or array of that nesting. False where the
-    /// error is not about a value, or the value cannot be read to its end. What an inner object or array has passed over is not
-    /// read again.
+    /// Moves to the end of an invalid value, which begins at `start` in an object or array whose values have that nesting. False
+    /// where the error is not about a value, or the value cannot be read to its end. What an inner object or array has passed
+    /// over is not read again.
     fn pass_value(&mut self, depth: usize, start: usize, error: &Error) -> bool {
         let is_about_value =
             matches!(error, Error::BadRequest(_) | Error::MissingField(_) | Error::FilterParse(_));
@@ -184,7 +182,7 @@ impl<'a> Reader<'a> {
         self.passing(Self::skip).is_some()
     }
 
-    /// Reads the rest of an object until a key comes that it has had.
+    /// Reads the rest of an object up to the next value of that key. False at its end.
     fn comes_again(&mut self, key: &str) -> Result<bool> {
         while !self.ends(b'}', "expected ',' or '}'")? {
             let next = self.key()?;
