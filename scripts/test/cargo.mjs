@@ -12,6 +12,9 @@ const TIMED = [
   ...['--', ...(process.platform === 'win32' ? [] : ['-Z', 'unstable-options', '--report-time'])],
 ];
 
+/** Of what a failed test printed, the lines that the summary repeats. */
+const SHOWN_OUTPUT_LINES = 12;
+
 /** @param {import('./tally.mjs').Tally} tally */
 export async function runCargoTests(tally) {
   const tests = await runAndCount(tally, 'cargo-test', [
@@ -47,16 +50,22 @@ async function runAndCount(tally, name, args) {
   return passed;
 }
 
-/** Reads the closing line of each test program, and the time behind each test; how many tests passed. */
-function countTests(tally, log) {
+/**
+ * Reads the closing line of each test program, the time behind each test, and what each failed test said; how many
+ * tests passed.
+ */
+export function countTests(tally, log) {
   let program = '';
   let allPassed = 0;
-  for (const line of log.split('\n')) {
+  const lines = log.split('\n');
+  for (const [index, line] of lines.entries()) {
     program = /^\s+Running (?:unittests )?(\S+)/.exec(line)?.[1] ?? program;
     const timed = /^test (\S+).* <([\d.]+)s>$/.exec(line);
     if (timed) tally.time(`${program} ${timed[1]}`, Number(timed[2]));
     const ignored = /^test (\S+).* ignored(?:, (.*?))?(?: <[\d.]+s>)?$/.exec(line);
     if (ignored) tally.skip(`${program} ${ignored[1]}`, ignored[2] ?? 'no reason is given');
+    const failed = /^---- (\S+) stdout ----$/.exec(line)?.[1];
+    if (failed) tally.fail(`${program} ${failed}`, outputAfter(lines, index));
     const result = /^test result: \w+\. (\d+) passed; (\d+) failed/.exec(line);
     if (result) {
       const [passed, failed] = result.slice(1).map(Number);
@@ -65,4 +74,11 @@ function countTests(tally, log) {
     }
   }
   return allPassed;
+}
+
+/** The first lines of what a failed test printed, which end where the next test's begin. */
+function outputAfter(lines, index) {
+  const after = lines.slice(index + 1, index + 1 + SHOWN_OUTPUT_LINES).filter((line) => line.trim() !== '');
+  const end = after.findIndex((line) => /^(---- \S+ stdout ----|failures:)$/.test(line));
+  return (end < 0 ? after : after.slice(0, end)).join('\n');
 }
