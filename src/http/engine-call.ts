@@ -173,6 +173,7 @@ function engineRequest(
   room: AnswerRoom | undefined,
   { isLenient }: Dialect,
 ): EngineRequest {
+  // Every request has the same properties, also those that are undefined: V8 reads them faster then.
   return {
     operation: route.operation,
     arrivedAt: exchange.arrivedAt,
@@ -182,10 +183,10 @@ function engineRequest(
     timeoutSeconds: timeout,
     answerBytes: room?.bytes,
     operationId,
-    ...(isLenient && { isLenient }),
-    ...(route.takesArrow === true && { isArrow: isArrow(exchange.request.headers['content-type']) }),
-    ...(exchange.limits !== undefined && { limits: exchange.limits }),
-    ...(exchange.credential !== undefined && { caller: exchange.credential }),
+    isLenient: isLenient ? true : undefined,
+    isArrow: route.takesArrow === true ? isArrow(exchange.request.headers['content-type']) : undefined,
+    limits: exchange.limits,
+    caller: exchange.credential,
     body,
     hold: (bytes) => reservation.grow?.(bytes) === undefined,
     profiled: (profile) => {

@@ -14,7 +14,6 @@ import {
 import type { Exchange } from './exchange';
 import type { RouteMatcher } from './matcher';
 import type { Route } from './route-table';
-import { decodeParams } from './target';
 
 /** Finds the exchange that was made when a request arrived. */
 export type ExchangeOf = (request: IncomingMessage) => Exchange;
@@ -103,7 +102,7 @@ function answerError(matcher: RouteMatcher, chain: Chain, exchangeOf: ExchangeOf
       // checks here, as in the hot lane.
       const match = matcher.match(exchange.method, exchange.path);
       if (match !== undefined) {
-        chain.run(exchange, match.route, decodeParams(match.rawParams));
+        chain.run(exchange, match.route, match.params);
         return;
       }
       refuseUnrouted(exchange, matcher);

@@ -12,7 +12,7 @@ import { RouteMatcher } from './matcher';
 import type { RequestCounts } from './request-counts';
 import type { Tracing } from './request-trace';
 import { checkRouteTable, isPointsRoute, POINTS_PATH, type Route } from './route-table';
-import { authorityOf, decodeParams, parseTarget } from './target';
+import { authorityOf, parseTarget } from './target';
 
 /** What the HTTP application needs. */
 export interface HttpServices extends ChainServices {
@@ -167,7 +167,7 @@ export function httpListeners(services: HttpServices): HttpListeners {
     if (hotLane && target.path.startsWith(HOT_PREFIX)) {
       const match = matcher.match(exchange.method, target.path);
       if (match !== undefined && isPointsRoute(match.route)) {
-        chain.run(exchange, match.route, decodeParams(match.rawParams));
+        chain.run(exchange, match.route, match.params);
         return;
       }
     }

@@ -1,10 +1,10 @@
 import type { Route } from './route-table';
+import { decodeParams, type PathParams } from './target';
 
 /** A path that the table knows, for one method. */
 export interface Match {
   readonly route: Route;
-  /** Path parameters as sent, not yet percent-decoded. */
-  readonly rawParams: Readonly<Record<string, string>>;
+  readonly params: PathParams;
 }
 
 /** One position in the tree of path segments. */
@@ -76,7 +76,7 @@ export class RouteMatcher {
     for (const { name, position } of line.parameters) {
       rawParams[name] = segments[position] ?? '';
     }
-    return { route: line.route, rawParams };
+    return { route: line.route, params: decodeParams(rawParams) };
   }
 
   /** The methods of a path in the order of the table, `HEAD` beside `GET`; empty when no route has the path. */

@@ -47,17 +47,18 @@ export class RequestLog {
 
   #line(exchange: Exchange, ms: number): object {
     const wasAnswered = exchange.wasAnswered();
+    // The logger leaves out what is undefined.
     return {
       requestId: exchange.requestId,
       method: exchange.method,
       route: exchange.route?.path ?? 'none',
       collection: exchange.params[COLLECTION_PARAMETER],
       status: wasAnswered ? exchange.response.statusCode : undefined,
-      ...(!wasAnswered && { aborted: true }),
+      aborted: wasAnswered ? undefined : true,
       ms: Math.round(ms * 1e3) / 1e3,
       address: this.addresses.of(exchange.request),
       principal: exchange.principal,
-      ...(exchange.trace !== undefined && { trace_id: exchange.trace.traceId }),
+      trace_id: exchange.trace?.traceId,
     };
   }
 

@@ -193,9 +193,9 @@ describe('the route table', () => {
       for (const route of service.routes) {
         expect(matcher.match(route.method, concretePath(route))?.route).toBe(route);
       }
-      expect(matcher.match('GET', '/collections/a%2Fb/points/x%20y')?.rawParams).toEqual({
-        collection_name: 'a%2Fb',
-        id: 'x%20y',
+      expect(matcher.match('GET', '/collections/a%2Fb/points/x%20y')?.params).toEqual({
+        values: { collection_name: 'a/b', id: 'x y' },
+        undecodable: [],
       });
     });
 
