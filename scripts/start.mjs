@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { buildEverything } from './build/everything.mjs';
 import { BuildError, say } from './build/process.mjs';
 import { root } from './build/tree.mjs';
+import { compiled } from './build/typescript.mjs';
 import { pathsFrom } from './caller-paths.mjs';
 
 try {
   await buildEverything();
   // It is for the build; a server refuses variables that are no settings of its own.
   delete process.env.KITHDB_ENGINE_PACKAGE;
-  const { isPathFlag } = createRequire(import.meta.url)('../dist/config/index.js');
+  const { isPathFlag } = createRequire(import.meta.url)(join(compiled, 'config', 'index.js'));
   const folder = process.env.INIT_CWD ?? process.cwd();
   if (process.stderr.isTTY) {
     say(

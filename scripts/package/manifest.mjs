@@ -1,5 +1,7 @@
 /** The package.json that is published, made of the tree's: what a user's package manager reads, and nothing else. */
 
+import { UNBUNDLED } from '../build/bundle.mjs';
+
 const KEPT = [
   ...['name', 'version', 'description', 'license', 'repository', 'keywords'],
   ...['type', 'bin', 'main', 'types', 'exports', 'files', 'engines', 'dependencies'],
@@ -19,10 +21,13 @@ const LEFT_TO_USERS = ['sqlite3'];
 export function publishedManifest(tree) {
   const manifest = Object.fromEntries(KEPT.filter((key) => key in tree).map((key) => [key, tree[key]]));
   const isLeft = ([name]) => LEFT_TO_USERS.includes(name);
-  const left = Object.entries(tree.dependencies).filter(isLeft);
+  const isInstalled = ([name]) => UNBUNDLED.includes(name) && !LEFT_TO_USERS.includes(name);
+  const all = Object.entries(tree.dependencies);
+  const left = all.filter(isLeft);
   return {
     ...manifest,
-    dependencies: Object.fromEntries(Object.entries(tree.dependencies).filter((entry) => !isLeft(entry))),
+    // The other ones are in the files of dist/.
+    dependencies: Object.fromEntries(all.filter(isInstalled)),
     peerDependencies: { ...manifest.peerDependencies, ...Object.fromEntries(left) },
     peerDependenciesMeta: {
       ...manifest.peerDependenciesMeta,

@@ -33,7 +33,7 @@ Apache License 2.0, see LICENSE. The engine has a file of its own for the crates
 crates/node/THIRD-PARTY-NOTICES. This file is made from the lock file by \`npm run notices\`. The source code of each package
 is at https://www.npmjs.com/package/NAME/v/VERSION.`,
     sections: [
-      ['Loaded by the server', () => packages((name) => !ofSqlite3().has(name))],
+      ['In the files of the server, or loaded by it', () => packages((name) => !ofSqlite3().has(name))],
       ['In the files of the web console', bundledPackages],
       [
         'With sqlite3, which the container image has and the npm package leaves to its user',

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { packageFolder } from '../system/package-folder';
 
-/** Written by the build from `src/console/app`; one folder above both `src` and `dist` lies the root. */
-const FOLDER = join(__dirname, '..', '..', 'dist', 'console', 'app');
+/** Written by the build from `src/console/app`. */
+const FOLDER = join(packageFolder(), 'dist', 'console', 'app');
 
 const PAGE = 'index.html';
 

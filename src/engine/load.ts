@@ -2,13 +2,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { types } from 'node:util';
+import { packageFolder } from '../system/package-folder';
 import { productVersion } from '../system/version';
 import type * as Binding from './binding';
 import { enginePackage, HOST, PLATFORMS, platformOf } from './platform';
 
-const ROOT = join(__dirname, '..', '..');
 /** Folder of the addon that was built from this source tree. The published package has none. */
-const NATIVE = join(ROOT, 'native');
+const NATIVE = join(packageFolder(), 'native');
 
 /** From where an engine is loaded; tests name others. */
 export interface EngineSources {
@@ -114,5 +114,5 @@ function wayFromSource(): string[] {
 }
 
 function isSourceTree(): boolean {
-  return existsSync(join(ROOT, 'Cargo.toml'));
+  return existsSync(join(packageFolder(), 'Cargo.toml'));
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PlainRoute } from '../http/route-table';
+import { packageFolder } from './package-folder';
 
-/** Written by the build from `openapi/openapi.yaml`; one folder above both `src` and `dist` lies the root. */
-const FILE = join(__dirname, '..', '..', 'dist', 'openapi.json');
+/** Written by the build from `openapi/openapi.yaml`. */
+const FILE = join(packageFolder(), 'dist', 'openapi.json');
 
 /**
  * `GET /openapi.json`: the description of this interface, without credentials (C3.16) and in every state. Tools that

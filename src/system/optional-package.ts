@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageFolder } from './package-folder';
 import { ownManifest, type Manifest } from './version';
 
 /** The packages that are installed beside kithdb by who needs them. */
 export type OptionalPackage = '@kithdb/mcp' | '@kithdb/models';
 
 /** A source tree may be newer than what is published. */
-const IS_SOURCE_TREE = existsSync(join(__dirname, '..', '..', 'Cargo.toml'));
+const IS_SOURCE_TREE = existsSync(join(packageFolder(), 'Cargo.toml'));
 
 /**
  * How an optional package gets beside this kithdb, as a clause. Only the manifest of a release names its engines: then all

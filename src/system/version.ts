@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageFolder } from './package-folder';
 
 /** What is read of the `package.json` of this package. */
 export interface Manifest {
@@ -7,9 +8,9 @@ export interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The `package.json` of this package, which lies one folder above both `src` and `dist`. */
+/** The `package.json` of this package. */
 export function ownManifest(): Manifest {
-  return JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as Manifest;
+  return JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as Manifest;
 }
 
 /** The version of this package. */

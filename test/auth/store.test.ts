@@ -395,9 +395,9 @@ describe('choosing a store', () => {
       await expect(opening).rejects.toThrow(StoreUnavailable);
       await expect(opening).rejects.toThrow(/npm explore sqlite3 --prefix .* npx --no node-gyp rebuild/);
     }
-    const inside = ['', 'srv', 'app', 'node_modules', 'kithdb', 'dist', 'auth', 'store'].join(sep);
+    const inside = ['', 'srv', 'app', 'node_modules', 'kithdb'].join(sep);
     expect(projectFolder(inside)).toBe(['', 'srv', 'app'].join(sep));
-    const checkout = ['', 'src', 'kithdb', 'dist', 'auth', 'store'].join(sep);
+    const checkout = ['', 'src', 'kithdb'].join(sep);
     expect(projectFolder(checkout)).toBe(['', 'src', 'kithdb'].join(sep));
   });
 });

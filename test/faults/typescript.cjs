@@ -182,14 +182,14 @@ const TYPESCRIPT_FAULTS = {
   LimitsNotPassed: {
     what: 'The engine is not told what a token may reach.',
     file: 'src/http/engine-call.ts',
-    find: '...(exchange.limits !== undefined && { limits: exchange.limits }),',
-    replace: '',
+    find: 'limits: exchange.limits,',
+    replace: 'limits: undefined,',
   },
   CallerNotPassed: {
     what: 'The engine is not told whose cursor is asked for.',
     file: 'src/http/engine-call.ts',
-    find: '...(exchange.credential !== undefined && { caller: exchange.credential }),',
-    replace: '',
+    find: 'caller: exchange.credential,',
+    replace: 'caller: undefined,',
   },
   SnapshotChecksumIgnored: {
     what: 'A snapshot is recovered whose checksum is another one.',

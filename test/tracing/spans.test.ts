@@ -212,7 +212,7 @@ describe('requests as spans of OpenTelemetry', () => {
 
 it('without an SDK no header of a trace is read, no span made, and the API not even loaded', async () => {
   expect(await openTracing('0.1.0')).toBeUndefined();
-  const open = join(__dirname, '..', '..', 'dist', 'tracing', 'open.js');
+  const open = join(__dirname, '..', '..', '.build', 'compiled', 'tracing', 'open.js');
   const program = `
     require(${JSON.stringify(open)}).openTracing('0').then((tracing) => {
       const loaded = Object.keys(require.cache).filter((file) => file.includes('opentelemetry'));

@@ -1,4 +1,5 @@
-import { dirname, sep } from 'node:path';
+import { sep } from 'node:path';
+import { packageFolder } from '../../system/package-folder';
 import { connectNodeSqlite } from './node-sqlite';
 import { connectSqlite3 } from './sqlite3';
 
@@ -44,7 +45,7 @@ export async function openConnection(path: string, kind?: SqlKind): Promise<SqlC
       failures.push(`${candidate}: ${firstLine(error)}`);
     }
   }
-  const project = JSON.stringify(projectFolder(__dirname));
+  const project = JSON.stringify(projectFolder(packageFolder()));
   throw new StoreUnavailable(
     [
       `The token store could not be opened (${failures.join('; ')}).`,
@@ -62,11 +63,10 @@ function firstLine(error: unknown): string {
   return text.split('\n')[0] ?? text;
 }
 
-/** The folder whose `node_modules` holds sqlite3, for a file of this package that lies three folders below its root. */
-export function projectFolder(from: string): string {
-  const marker = `${sep}node_modules${sep}kithdb${sep}`;
-  const inside = from.lastIndexOf(marker);
-  return inside === -1 ? dirname(dirname(dirname(from))) : from.slice(0, inside);
+/** The folder whose `node_modules` holds sqlite3, for the folder of this package. */
+export function projectFolder(folder: string): string {
+  const installed = `${sep}node_modules${sep}kithdb`;
+  return folder.endsWith(installed) ? folder.slice(0, -installed.length) : folder;
 }
 
 /** SQLITE_PERM, _NOMEM, _READONLY, _IOERR, _FULL and _CANTOPEN: errors of the system, not of the file's content. */

@@ -1,0 +1,46 @@
+/**
+ * The server's own modules and most of its packages joined into few files: a start then opens and compiles some twenty of
+ * them in place of more than five hundred.
+ */
+import { join } from 'node:path';
+import { root } from './tree.mjs';
+
+/**
+ * Packages that stay packages beside kithdb: native ones, the API that shares its state with the SDK of the user's program,
+ * and one that the server requires only where there is a YAML file.
+ */
+export const UNBUNDLED = ['@node-rs/argon2', '@opentelemetry/api', 'sqlite3', 'yaml'];
+
+/** Folders of `src` that are packages of their own, which kithdb loads where they are there. */
+const LOADED = /^\.\.\/(?:local-models|mcp)\/index\.js$/;
+
+/** What `bin/kithdb.js` and `package.json` name. */
+const ENTRIES = { main: join('src', 'main.ts'), index: join('src', 'index.ts') };
+
+/** Writes the joined files into a folder. */
+export async function bundle(folder) {
+  // Not at the top: in a fresh clone the packages are installed after this module is loaded.
+  const { rolldown } = await import('rolldown');
+  const bundled = await rolldown({
+    cwd: root,
+    input: ENTRIES,
+    platform: 'node',
+    tsconfig: join(root, 'tsconfig.build.json'),
+    external: [/^node:/, ...UNBUNDLED],
+    plugins: [{ name: 'loaded-packages', resolveId: loadedPackage }],
+  });
+  await bundled.write({
+    dir: folder,
+    format: 'cjs',
+    exports: 'named',
+    // All in one folder: a relative path is the same from each of them.
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+  });
+  await bundled.close();
+}
+
+/** They are required when they are needed, from their folder of `dist/`. */
+function loadedPackage(id) {
+  return LOADED.test(id) ? { id: id.replace('../', './'), external: true } : undefined;
+}
