@@ -13,7 +13,7 @@ export interface S3Address {
 
 /** How a bucket is reached, beside the credentials, which the SDK finds as all of its programs do. */
 export interface S3Access {
-  /** Of a server that is not Amazon's. */
+  /** The URL of an S3 server that is not Amazon's. */
   readonly endpoint?: string;
   readonly region?: string;
 }

@@ -403,7 +403,7 @@ impl PlantedFault {
     /// Does a step, unless this fault leaves it out.
     ///
     /// # Errors
-    /// Those of the step.
+    /// The errors of the step.
     #[inline(always)]
     pub fn skips<E>(self, step: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.is_on() { Ok(()) } else { step() }

@@ -43,7 +43,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Of a request that is sent when it is due.
+    /// The clock of a request that is sent when it is due.
     pub fn starting(now: Instant) -> Clock {
         Clock { due: now, sent: Some(now) }
     }
@@ -116,7 +116,7 @@ pub struct Tally {
     labels: BTreeMap<String, Group>,
     /// How often requests failed for which reason.
     failures: BTreeMap<String, u64>,
-    /// Of the connections.
+    /// Counts of connections.
     pub connections: Connections,
     /// Requests that were due and found no free connection before the run ended.
     pub unsent: u64,

@@ -21,7 +21,7 @@ pub(super) struct Health {
     sound_at: AtomicU64,
 }
 
-/// Of faults that last, the first counts.
+/// Faults of a collection. Of the lasting ones (`poison`, `damage`) the first is kept.
 #[derive(Default)]
 struct Faults {
     /// Why writes are refused until the collection is reopened.

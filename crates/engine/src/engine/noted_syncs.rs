@@ -55,7 +55,7 @@ impl NotedSyncs {
     /// Notes durably that a sync has parts from now on.
     ///
     /// # Errors
-    /// Those of the disk: nothing is noted.
+    /// The errors of the disk; nothing is noted then.
     pub fn begin(&mut self, key: &SyncKey) -> Result<(), Error> {
         let note = note_of(key);
         if PlantedFault::StagedSyncsNotNoted.is_on() || !self.begun.insert(note) {

@@ -58,13 +58,14 @@ pub enum Operation {
     Reembedding,
     CommitReembedding,
     AbortReembedding,
-    /// Of the worker of a process that embeds, not of an endpoint: which fields are being embedded anew.
+    /// Which fields are being embedded anew. Called by the worker of an embedding process, not by an endpoint.
     ListReembeddings,
     /// The same: the next texts of a field.
     NextTexts,
     /// The same: their vectors.
     FillVectors,
-    /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
+    /// Checkpoints the collection and links its files into a folder. Called by a process that makes snapshots, not by an
+    /// endpoint.
     LinkSnapshot,
     /// The same for collections that are made of such folders.
     AdoptFolders,

@@ -51,7 +51,7 @@ pub struct PoolOptions {
     pub name: &'static str,
     /// How many there are, and how many jobs may wait.
     pub capacity: Capacity,
-    /// Of the threads.
+    /// The priority of the threads.
     pub priority: Priority,
     /// Counts their panics.
     pub supervisor: Arc<Supervisor>,

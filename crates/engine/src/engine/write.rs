@@ -178,13 +178,13 @@ impl Form {
 
 /// A parsed write.
 enum Prepared {
-    /// Of a collection, with this configuration.
+    /// Create a collection with this configuration.
     Creation(Box<CollectionConfig>),
-    /// Of a collection, under this name.
+    /// Clone a collection under this name.
     Clone(String),
-    /// Of a collection.
+    /// Delete a collection.
     Deletion,
-    /// Of collections, of what folders hold.
+    /// Make collections from the contents of folders.
     Adoption(Vec<AdoptedFolder>),
     /// Changes of aliases.
     Aliases(Vec<AliasAction>),

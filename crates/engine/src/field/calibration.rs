@@ -341,7 +341,7 @@ mod tests {
         calibration
     }
 
-    /// Of searches that all walk.
+    /// The decision to scan of searches that always walk: never.
     fn never(_share: f64, _ef: usize) -> bool {
         false
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of the limit that are those of Node.
 pub const NODE_BYTES: u64 = 128 << 20;
-/// Of a small limit the engine has at least this part.
+/// The engine's part of a small limit is at least the limit divided by this.
 const LEAST_SHARE: u64 = 4;
 
 /// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, where

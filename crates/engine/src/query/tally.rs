@@ -63,7 +63,7 @@ tally! {
     unindexed,
     /// Nanoseconds of applying field indexes to filters.
     plan_nanos,
-    /// Those of which it is known how many points match.
+    /// Searches for which the exact number of matching points is known.
     counted,
     /// How many those are.
     matches,

@@ -56,7 +56,7 @@ struct ReadPressure {
     reads: AtomicUsize,
     /// When the last read was answered, in nanoseconds from [`START`]; 0 for never.
     last_answer: AtomicU64,
-    /// Those of the reads that are light, as far as is known.
+    /// The light ones among `reads`, as far as their lane is known.
     light: AtomicUsize,
     /// When the last light read was answered, in the same way.
     last_light_answer: AtomicU64,

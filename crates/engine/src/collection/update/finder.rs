@@ -17,7 +17,7 @@ pub struct Matched {
     present: PointSet,
     /// Points that this state does not have: earlier updates of the same request add them.
     added: BTreeSet<PointId>,
-    /// Those of the present points that are as a sync wants them (C20).
+    /// Present points that already are as the sync wants them (C20).
     unchanged: PointSet,
 }
 
@@ -102,13 +102,13 @@ pub enum Finder<'a> {
         matched: &'a Matched,
         /// What is different now.
         changed: &'a Changed,
-        /// Of the request.
+        /// The deadline of the request.
         deadline: &'a Deadline,
     },
 }
 
 impl<'a> Finder<'a> {
-    /// Of the request.
+    /// The deadline of the request.
     pub fn deadline(&self) -> &'a Deadline {
         match self {
             Finder::Looking(deadline) | Finder::Found { deadline, .. } => deadline,
@@ -127,7 +127,7 @@ impl<'a> Finder<'a> {
     /// The live points of a state that match.
     ///
     /// # Errors
-    /// Those of the deadline.
+    /// The errors of the deadline.
     pub fn matching(&self, state: &State, filter: &Filter) -> Result<Vec<PointId>, Error> {
         match self {
             Finder::Looking(deadline) => {
@@ -156,7 +156,7 @@ impl<'a> Finder<'a> {
     /// between two points.
     ///
     /// # Errors
-    /// Those of the deadline.
+    /// The errors of the deadline.
     pub fn compared(
         &self,
         state: &State,
