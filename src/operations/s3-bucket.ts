@@ -18,7 +18,7 @@ export interface S3Access {
   readonly region?: string;
 }
 
-/** The package with the client; it is installed by whoever needs it. */
+/** The package with the client; users who need it install it. */
 const PACKAGE = '@aws-sdk/client-s3';
 const ADVICE = `s3:// needs the package ${PACKAGE}: npm install ${PACKAGE} beside kithdb (with --global where kithdb is installed so)`;
 /** Bytes of a part; larger files have larger ones, because a file has at most 10,000. */

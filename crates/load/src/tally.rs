@@ -51,11 +51,11 @@ impl Clock {
 
 /// How a request ended.
 pub enum Outcome {
-    /// With an answer of this status.
+    /// An answer with this status came.
     Answered(u16),
-    /// With the connection, or for want of one.
+    /// The connection failed, or there was none. Has the reason.
     Failed(String),
-    /// Not before the run did.
+    /// No answer came before the run ended.
     Unanswered,
 }
 
@@ -103,7 +103,7 @@ pub struct Connections {
     pub open_at_end: u64,
 }
 
-/// Reasons of failures that are told apart; the rest are counted together.
+/// Reasons of failures that are counted separately; the rest are counted together.
 const MAX_REASONS: usize = 32;
 
 /// Everything that a run counts.

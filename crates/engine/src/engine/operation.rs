@@ -60,14 +60,14 @@ pub enum Operation {
     AbortReembedding,
     /// Which fields are being embedded anew. Called by the worker of an embedding process, not by an endpoint.
     ListReembeddings,
-    /// The same: the next texts of a field.
+    /// The next texts of a field to embed. Called by the same worker.
     NextTexts,
-    /// The same: their vectors.
+    /// Writes the vectors of such texts. Called by the same worker.
     FillVectors,
     /// Checkpoints the collection and links its files into a folder. Called by a process that makes snapshots, not by an
     /// endpoint.
     LinkSnapshot,
-    /// The same for collections that are made of such folders.
+    /// Makes collections from such folders. Called by a process that recovers snapshots, not by an endpoint.
     AdoptFolders,
 }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 /// The share of the processors that the system gives a thread when there are more threads than processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// That of other threads: for work that a client waits for.
+    /// The priority of other threads: for work that a client waits for.
     Normal,
     /// About a third of it: for work that may take longer while reads are served. With much less, other processes of
     /// the machine could starve writes.

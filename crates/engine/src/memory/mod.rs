@@ -2,7 +2,7 @@
 //!
 //! Three sources meet here. Writes charge what they are going to take. A measurement, some times a second, says what the
 //! collections hold and what the whole process holds, V8 and the fragments of the heap included; then the charges before
-//! the last one are forgotten, since the measurement has them. `docs/memory.md` has the reasons.
+//! the last one are dropped, since the measurement has them. `docs/memory.md` has the reasons.
 
 mod cgroups;
 mod process;

@@ -298,7 +298,7 @@ mod tests {
     fn background_threads_pause_while_reads_want_processors() {
         let _reads: Vec<ActiveRead> = (0..=*PROCESSORS).map(|_| ActiveRead::begin()).collect();
         let _background: Vec<BackgroundWork> = (0..=*PROCESSORS).map(|_| BackgroundWork::begin()).collect();
-        // The thread owes what it has worked for, until it has paused for that.
+        // The thread's owed pause grows with its work, until it has paused for that long.
         STATE.set((Instant::now().checked_sub(MAX_WORK_STEP), MIN_PAUSE));
         yield_to_reads();
         let (last_call, owed) = STATE.get();

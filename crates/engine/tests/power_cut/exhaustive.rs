@@ -27,7 +27,7 @@ const LENGTHS: [usize; 2] = [3, 4];
 const LONGEST_PROGRAMS: u64 = 40;
 /// A normal run takes one in this many of the programs of two operations that begin unsynced; these have the most choices.
 const UNSYNCED_ONE_IN: u64 = 4;
-/// And of those with a kind that is not among the first.
+/// A normal run takes one in this many of the programs with a kind that is not among the first.
 const LATER_ONE_IN: u64 = 16;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;

@@ -87,7 +87,7 @@ struct Search {
     candidates: PointSet,
     next: Option<PointOffset>,
     matching: Vec<PointOffset>,
-    /// Those that are as a sync wants them.
+    /// Matching points that already are as a sync wants them.
     unchanged: Vec<PointOffset>,
 }
 
