@@ -35,7 +35,7 @@ const options = {
 };
 /** The name of the thread that calibrates, as the system has it. */
 const THREAD = 'kith-recall';
-/** Of the clock that Linux counts processor time with, for programs. */
+/** Milliseconds of a tick, the unit in which Linux reports processor time to programs. */
 const TICK_MS = 10;
 
 if (process.platform !== 'linux') {

@@ -130,7 +130,7 @@ function pointOf(id) {
 
 let state = 1;
 
-/** The same numbers in each run (Park and Miller, CACM 31(10), 1988). */
+/** Pseudo-random numbers, the same in each run (Park and Miller, CACM 31(10), 1988). */
 function random() {
   state = (state * 48_271) % 2_147_483_647;
   return state / 2_147_483_647;

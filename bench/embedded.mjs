@@ -49,7 +49,7 @@ if (process.send) {
   await measureAll();
 }
 
-/** The other process: attaches to the folder, and measures when it is told to. */
+/** The other process: attaches to the folder, and measures on request. */
 async function attached() {
   let db;
   let queries;

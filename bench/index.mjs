@@ -82,7 +82,7 @@ const QUICK = { ef: '16,32,64,128,256', rounds: 3, buildRounds: 1, seconds: 0.1,
 const BUILD_EF = 64;
 const SCALING_EFS = [64, 128];
 
-/** Of a run that times nothing. */
+/** The result of a run that times nothing. */
 const UNTIMED = { pinned: null, runs: [], scaling: [], exact: null };
 
 /** How searches with filters are measured. */

@@ -6,7 +6,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   const { stdin, stdout, stderr } = process;
   let serves = false;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // Whoever read it has had enough, as in kithdb export notes | head. A server goes on without.
+    // The reader has closed the pipe, as in kithdb export notes | head. A server goes on.
     if (error.code !== 'EPIPE') throw error;
     if (!serves) process.exit(1);
   });

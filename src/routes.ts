@@ -22,7 +22,7 @@ export interface RouteSources {
   readonly metrics?: Pick<MetricSources, 'keptMs' | 'lastBackup'>;
   /** The specification's when absent. */
   readonly dialect?: Dialect;
-  /** Those of the console, which the description of the interface leaves out, and `/mcp`. */
+  /** The routes of the console, which the description of the interface leaves out, and `/mcp`. */
   readonly pages?: readonly (PlainRoute | HandledRoute)[];
   /** Without it there are no routes of snapshots. */
   readonly snapshots?: SnapshotService;

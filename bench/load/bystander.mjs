@@ -22,7 +22,7 @@ function start(session, { warmUpSeconds = 0 } = {}) {
 /**
  * Measures the bystander alone, and then beside what `attack` starts. Its connection is older than the attack, and its
  * searches are measured from before the attack begins: connections that are opened beside it are figures of their own.
- * `busyMs` is how long the server works on after the attackers were told to go, so the time that they take for it counts.
+ * `busyMs` is how long the server works on after the attackers were started, so the time that they take for it counts.
  *
  * @param {import('./session.mjs').Session} session
  * @param {() => Promise<{stop: () => Promise<any>}[]>} attack resolves when all attackers have begun

@@ -45,7 +45,7 @@ export function isCurrent(name, digest) {
   return existsSync(path) && readFileSync(path, 'utf8') === digest;
 }
 
-/** Remembers that `name` is now built from sources with this digest. */
+/** Records that `name` is now built from sources with this digest. */
 export function remember(name, digest) {
   mkdirSync(buildDir, { recursive: true });
   writeFileSync(stampPath(name), digest);

@@ -34,7 +34,7 @@ export function attempt(command, args, { cwd, env, limitSeconds, failed }) {
     let text = '';
     let isLate = false;
     let hasFailed = false;
-    // Seconds in which this process ran: where all are paused, nobody is late.
+    // Seconds in which this process ran: a pause of the whole machine does not count.
     let ticks = 0;
     const limit = setInterval(() => {
       ticks += 1;

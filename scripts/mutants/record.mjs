@@ -51,7 +51,7 @@ function exclusively(work) {
       mkdirSync(lock);
       break;
     } catch (error) {
-      // Whoever took it was killed: to write the record takes milliseconds.
+      // The process that took it was killed: to write the record takes milliseconds.
       if (error.code !== 'EEXIST') throw error;
       if (waits > 500) rmdirSync(lock);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);

@@ -89,7 +89,9 @@ function texts(parts) {
   return [...owners].map(([text, names]) => `${RULE}\n${[...names].join(', ')}\n${RULE}\n\n${text}`);
 }
 
-/** Of a part under MIT or another licence MIT's text alone: one of them is enough. */
+/**
+ * The licence texts of a part. Where MIT is one of alternative licences, MIT's text alone: one of them is enough.
+ */
 function licenceTexts({ folder, license }) {
   if (folder === undefined) return [];
   const files = readdirSync(folder, { withFileTypes: true })

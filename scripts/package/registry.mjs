@@ -74,7 +74,7 @@ export async function startRegistry(node, storage) {
     stream.setEncoding('utf8').on('data', (text) => (log = (log + text).slice(-4000)));
   await answering('The registry', `${url}-/ping`, child, () => log);
   const npmrc = join(storage, 'npmrc');
-  // npm publishes only with a token; the registry of a test lets anybody.
+  // npm publishes only with a token; the registry of a test accepts any.
   writeFileSync(npmrc, `registry=${url}\n//127.0.0.1:${port}/:_authToken=none\n`);
   const publish = async (tarball) => {
     await mustRun('registry-publish', node, [MANAGERS['npm 11'], 'publish', tarball, '--userconfig', npmrc], {

@@ -12,7 +12,7 @@ const TIMED = [
   ...['--', ...(process.platform === 'win32' ? [] : ['-Z', 'unstable-options', '--report-time'])],
 ];
 
-/** Of what a failed test printed, the lines that the summary repeats. */
+/** How many lines of a failed test's output the summary repeats. */
 const SHOWN_OUTPUT_LINES = 12;
 
 /** @param {import('./tally.mjs').Tally} tally */

@@ -2,12 +2,12 @@ import { networkOf, siteOf } from '../http/client-address';
 
 /** Failures from one address within the window before it has to wait (C3.4). */
 const ADDRESS_FAILURES = 5;
-/** The same for all IPv6 addresses of a /48, which one attacker may have. */
+/** Failures from all IPv6 addresses of a /48, which one attacker may have, before they have to wait. */
 const SITE_FAILURES = 20;
 const WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Addresses, and sites, remembered; the one whose last attempt is the oldest is forgotten first. */
+/** Addresses, and sites, that are kept; the one with the oldest last attempt is dropped first. */
 const MOST_REMEMBERED = 10_000;
 /** Attempts of one address, or site, that may wait for others of it to end. */
 const MOST_QUEUED = 8;

@@ -86,7 +86,7 @@ export interface AuthService {
 /** What the service is made of. */
 export interface AuthParts {
   readonly store: TokenStore;
-  /** That of the engine with which the store is compared. */
+  /** The catalog of the engine, with which the store is compared. */
   readonly catalog: Pick<ServedCatalog, 'useEngine'>;
   readonly jwt: AdminJwt;
   readonly hasher: PasswordHasher;

@@ -32,7 +32,7 @@ export interface Benchmark {
 export interface BenchmarkReport {
   readonly collection: string;
   readonly points: number;
-  /** Of the collection that was made. */
+  /** The ingest into the collection that was made. */
   readonly ingest?: Timing & { readonly points_per_second: number };
   /** From the end of the ingest until all vectors were indexed. */
   readonly indexed_after_seconds?: number;

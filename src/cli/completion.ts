@@ -4,7 +4,7 @@ import type { Verb } from './verbs';
 /** A flag as a shell completes it, without its dashes. */
 export interface CompletedFlag {
   readonly name: string;
-  /** What follows it: nothing, a path, or a value that the shell knows nothing about. */
+  /** What follows it: nothing, a path, or a value that the shell cannot complete. */
   readonly value: 'none' | 'path' | 'other';
   /** What it is for, where the verb and not the table of settings has it. */
   readonly about?: string;

@@ -15,7 +15,7 @@ export const URL_FLAG: VerbFlag = {
 
 /** The settings of every command that works on collections. */
 export const SERVICE_SETTINGS = ['config', 'dataDir', 'token'] as const;
-/** Of those whose points or queries may have texts: over a folder this process makes their vectors. */
+/** The settings of commands whose points or queries may have texts: over a folder this process embeds them. */
 export const TEXT_SETTINGS = [...SERVICE_SETTINGS, 'models'] as const;
 
 /** Runs work on the server of `--url`, or in the data directory. What is opened is closed afterwards. */

@@ -6,7 +6,9 @@ type Upsert = Schemas['UpsertPoints'];
 /** What one request may have. */
 export interface BatchLimits {
   readonly maxPoints: number;
-  /** Of the points in JSON; `Float32Array`s that are sent as they are count with four bytes for each component. */
+  /**
+   * Bytes of the points in JSON. A component of a `Float32Array` that is sent as it is counts as four bytes.
+   */
   readonly maxBytes: number;
 }
 
@@ -209,10 +211,10 @@ const PACKED: Measure = {
   },
 };
 
-/** Of a character in JSON: an escape. */
+/** The most bytes that one UTF-16 unit takes in JSON: an escape (`\u0000`). */
 const CHARACTER_BYTES = 6;
 
-/** Of what is nested deeper the encoder decides. */
+/** Values nested deeper than this are measured by encoding them. */
 const MOST_DEPTH = 100;
 
 /** A bound of the bytes that a value takes in JSON, without writing it; infinite where only writing it tells. */

@@ -421,7 +421,7 @@ export class KithClient {
     return this.#run('matrix_pairs', { collection }, args, options);
   }
 
-  /** The same as a sparse matrix. */
+  /** The distance matrix of a sample as a sparse matrix: offsets and scores. */
   searchMatrixOffsets(
     collection: string,
     args: Schemas['MatrixRequest'] & ReadFlags = {},
@@ -664,7 +664,7 @@ export class KithClient {
     return this.timed(options, (signal) => this.#snapshots.remove('all', name, signal, args));
   }
 
-  /** True: every collection of a snapshot of all is what it was. A server wants the admin's JWT for it. */
+  /** True: every collection of a snapshot of all is what it was. A server requires the admin's JWT for it. */
   recoverFullSnapshot(args: Schemas['SnapshotRecover'], options?: CallOptions): Promise<boolean> {
     return this.timed(options, (signal) => this.#snapshots.recover('all', args, signal));
   }

@@ -14,8 +14,8 @@ export class KithError extends Error {
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   /**
-   * Of an upsert that was sent in several batches: how many of its points, from the first on, are stored. Each batch is
-   * all or nothing by itself.
+   * After an upsert that was sent in several batches: how many of its points, from the first on, are stored. Each batch
+   * is applied completely or not at all.
    */
   storedPoints: number | undefined;
 

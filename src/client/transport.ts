@@ -43,7 +43,10 @@ export interface Call {
    * operation reads no body.
    */
   readonly body?: unknown;
-  /** Of a write: a UUID. A call with the id of one that was applied gets its answer again, and changes nothing (C25). */
+  /**
+   * The operation id of a write: a UUID. A repeated call with the id of an applied write gets its answer again and
+   * changes nothing (C25).
+   */
   readonly operationId?: string | undefined;
   /** Vectors of the result are to be `Float32Array`s. */
   readonly float32Vectors?: boolean | undefined;

@@ -191,9 +191,9 @@ export interface NativeCollectionFigures {
 
 /** Bytes on disk. */
 export interface NativeDiskBytes {
-  /** Of the log. */
+  /** Bytes of the log's segments. */
   log: number
-  /** Of the files of collections, as they were within the last seconds. */
+  /** Bytes of the collections' files, at most some seconds old. */
   data: number
 }
 

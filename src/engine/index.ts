@@ -32,7 +32,7 @@ const MOST_ROUNDS = 3;
 /** Buffer for short answers: for each its call number, its length and its bytes. */
 const FRAME_BYTES = 128 * 1024;
 
-/** Of an engine that is not open. */
+/** The scrub report while the engine is not open. */
 const NO_SCRUB: ScrubReport = {
   passes: 0,
   bytes: 0,

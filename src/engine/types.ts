@@ -359,9 +359,9 @@ export interface EngineInternals {
   /** Over all collections. */
   readonly indexBacklog: IndexBacklog;
   readonly logSyncs: Durations;
-  /** Of those that wrote something. */
+  /** Durations of the checkpoints that wrote something. */
   readonly checkpoints: Durations;
-  /** Of the collections that were created first, as many as {@link EngineOptions.reportedCollections}. */
+  /** Figures of the first {@link EngineOptions.reportedCollections} collections, in order of creation. */
   readonly collections: readonly CollectionFigures[];
   /** Points that were removed since the engine was opened because their time had come (C17). */
   readonly expiredPoints: number;
@@ -389,7 +389,7 @@ export interface EngineInternals {
     /** Rows compared again by their originals. */
     readonly reranked: number;
   };
-  /** Of searches of the collection where it is least; absent where none is measured. */
+  /** The lowest recall of any collection's searches; absent where none is measured. */
   readonly recall?: Recall;
   /** Reads that wait for a thread, and threads that run light and heavy ones. */
   readonly reads: { readonly waiting: number; readonly light: number; readonly heavy: number };

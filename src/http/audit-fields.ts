@@ -21,7 +21,7 @@ export function notedForAudit(response: ServerResponse): AuditFields | undefined
   return noted.get(response);
 }
 
-/** Those of the fields of a value, which may be anything, that are texts. */
+/** The named fields of a value that are strings. The value may be anything. */
 export function textsOf(value: unknown, names: readonly string[]): AuditFields {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(

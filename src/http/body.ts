@@ -150,7 +150,7 @@ class Reading implements ArrivingBody {
   #arrival: Arrival | undefined;
   #gathered: GatheredBody | undefined;
   #inflation: Inflation | undefined;
-  /** Of a compressed body, which may be paused. */
+  /** The request of a compressed body, which may be paused. */
   #request: IncomingMessage | undefined;
 
   /** `arrivedAt` is when its head arrived; `done` is called once. */

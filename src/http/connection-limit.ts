@@ -32,7 +32,7 @@ const IDLE_MS = 1000;
 /**
  * Keeps the number of open connections below a limit. At the limit one without a request makes room for the new one: of
  * the network with most connections the one that is idle for longest, or, when many have never had a request, the oldest
- * of those. So whoever opens connections and sends nothing loses them to whoever does send. A new connection is cut only
+ * of those. So clients that open connections and send nothing lose them to clients that send. A new connection is cut only
  * when every other one has a request.
  *
  * A connection counts for the peer of its socket: what headers say is not known before the first request.

@@ -24,7 +24,7 @@ export function failureBody(family: Family, message: string, seconds: number): B
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** The same as an answer: a string where each character is a byte, since that is sent in one piece with its head. */
+/** An envelope of a failure as an answer: a string where each character is a byte, since that is sent in one piece with its head. */
 export function failureAnswer(family: Family, message: string, seconds: number): Answer {
   const text = SERIALISERS[family](message, seconds);
   return ASCII.test(text) ? text : Buffer.from(text);

@@ -82,7 +82,7 @@ interface ParserError {
   readonly type?: string;
   readonly limit?: number;
   readonly encoding?: string;
-  /** Of zlib. */
+  /** The error code of zlib. */
   readonly code?: string;
 }
 

@@ -3,7 +3,7 @@ import type { Engine } from '../engine/types';
 /** Where the server is between listening and its exit. */
 export type Phase = 'starting' | 'ready' | 'stopping';
 
-/** What a probe is told: `closed` is a server that is ready, and whose authentication lets nobody in (C3.8). */
+/** The state that probes report: `closed` is a server that is ready and whose authentication refuses everybody (C3.8). */
 export type Readiness = Phase | 'closed';
 
 /** The phase of the server, and the engine while it is open. */

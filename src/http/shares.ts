@@ -20,13 +20,13 @@ export interface Share {
   readonly amount: number;
 }
 
-/** The part of a budget up to which any client may take what it wants. */
+/** The part of a budget up to which clients are not limited to shares. */
 const UNCONTENDED = 1 / 2;
 /** The part of a budget that the clients of the moment leave for one that comes next. */
 const RESERVE = 1 / 8;
 /** A client counts for this long after its last request, and up to twice as long. */
 const EPOCH_MS = 1000;
-/** Clients that are told apart when they are counted. A share of a budget among more is nothing anyway. */
+/** Clients that are distinguished when they are counted. A share of a budget among more is nothing anyway. */
 const MAX_COUNTED = 1024;
 
 /** Counts the clients that have sent a request lately. */

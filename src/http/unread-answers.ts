@@ -27,7 +27,7 @@ export interface AnswerRoom {
   readonly share: Share | undefined;
 }
 
-/** While unread answers have at most this part of their limit, nobody is asked to have less. */
+/** While unread answers take at most this part of their limit, no client is limited to its share. */
 const FEW = 1 / 16;
 
 /**

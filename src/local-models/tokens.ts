@@ -31,7 +31,9 @@ export class TokenReader {
     return [...this.#before, ...this.#plain(text), ...this.#after];
   }
 
-  /** Of a long text only the beginning is read: tokenizers take words one after the other. */
+  /**
+   * The tokens of a text. Only the beginning of a long text is read: tokenizers take words one after the other.
+   */
   #plain(text: string): readonly number[] {
     for (let characters = this.#most * CHARACTERS_A_TOKEN; ; characters *= 4) {
       const part = beginning(text, characters);

@@ -38,7 +38,7 @@ export async function compare(
   };
 }
 
-/** Those of the target with the same ids, by their ids in JSON. */
+/** The points of the target that have the ids of `like`, by their ids in JSON. */
 async function pointsOf(
   target: Transport,
   collection: string,

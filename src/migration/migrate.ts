@@ -18,7 +18,7 @@ export interface MigrationOutcome {
   /** What the source says it is. */
   readonly source: string;
   readonly collections: readonly CollectionOutcome[];
-  /** Of the collections that were to be migrated. */
+  /** The aliases of the migrated collections. */
   readonly aliases: AliasOutcome;
   /** What is not migrated beside the collections, one sentence each. */
   readonly leftBehind: readonly string[];

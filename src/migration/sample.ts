@@ -3,7 +3,7 @@ export class Sample {
   readonly #keys: string[];
   #seen: number;
 
-  /** Of at most `size` keys; `keys` are those of a sample of `seen` keys that goes on. */
+  /** A sample of at most `size` keys. `keys` and `seen` continue an earlier sample of `seen` keys. */
   constructor(
     private readonly size: number,
     keys: readonly string[] = [],

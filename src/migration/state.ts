@@ -32,7 +32,7 @@ export class MigrationState {
   #stored: Stored;
   #writtenAt = -Infinity;
 
-  /** Of a migration that begins. `from` and `to` identify it. */
+  /** The state of a new migration. `from` and `to` identify it. */
   constructor(
     readonly path: string,
     from: string,

@@ -109,7 +109,7 @@ export class Endpoint implements Embedder {
   }
 }
 
-/** What an endpoint says of its failures may have the key in it, so only the status is told. */
+/** The text of an endpoint's failure may contain the key, so only the status is reported. */
 function statusFailure(response: Response): CallFailure {
   const { status } = response;
   if (status >= 300 && status < 400) {

@@ -69,7 +69,7 @@ export class Reembedder {
     this.#watching ??= this.#watch();
   }
 
-  /** Gives up what runs: texts whose vectors are not written are embedded again by whoever comes next. */
+  /** Gives up what runs: texts whose vectors are not written are embedded again by the next worker. */
   async close(): Promise<void> {
     this.#stop.abort();
     for (const abandon of this.#abandon) abandon();

@@ -134,7 +134,7 @@ interface Ended {
   readonly fields?: AuditFields;
 }
 
-/** The line of a request. Whoever may open the socket owns the data directory, or is root. */
+/** The line of a request. Only the owner of the data directory and root may open the socket. */
 function audit({ services }: Work, { kind }: ControlRequest, { outcome, fields }: Ended): void {
   const time = new Date().toISOString();
   services.audit?.({ time, who: 'operator', address: 'control socket', action: kind, ...fields, outcome });

@@ -13,12 +13,12 @@ export interface S3Address {
 
 /** How a bucket is reached, beside the credentials, which the SDK finds as all of its programs do. */
 export interface S3Access {
-  /** Of a server that is not Amazon's. */
+  /** The URL of an S3 server that is not Amazon's. */
   readonly endpoint?: string;
   readonly region?: string;
 }
 
-/** The package with the client; it is installed by whoever needs it. */
+/** The package with the client; users who need it install it. */
 const PACKAGE = '@aws-sdk/client-s3';
 const ADVICE = `s3:// needs the package ${PACKAGE}: npm install ${PACKAGE} beside kithdb (with --global where kithdb is installed so)`;
 /** Bytes of a part; larger files have larger ones, because a file has at most 10,000. */

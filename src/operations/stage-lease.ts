@@ -122,7 +122,7 @@ function messageFor(error: unknown, dataDir: string): string {
   return isDiskFull(error) ? diskFull(dataDir) : explained(error);
 }
 
-/** Writes one line, if there is still somebody to read it. */
+/** Writes one line, unless the other end has closed. */
 export function answer(socket: Socket, message: ControlAnswer): void {
   if (!socket.destroyed) {
     socket.write(`${JSON.stringify(message)}\n`);

@@ -27,7 +27,7 @@ export type TokenOrder =
 
 /** What became of it. */
 export interface TokenOutcome {
-  /** Of `list tokens` all, else the one that was made or rotated; none after a deletion. */
+  /** All tokens for `list tokens`; else the token that was created or rotated; none after a deletion. */
   readonly tokens: readonly TokenResource[];
   /** Whether authentication is enabled: otherwise nobody is asked for a token. */
   readonly enabled: boolean;

@@ -44,7 +44,7 @@ export async function readRecoverBody(
   return recoverBodyOf(value);
 }
 
-/** The same of a value. @throws SnapshotRefusal */
+/** Reads a parsed body. @throws SnapshotRefusal */
 export function recoverBodyOf(value: unknown): {
   readonly body: RecoverBody;
   readonly warnings: readonly Warning[];

@@ -80,13 +80,13 @@ export class SnapshotService {
     await this.recoverFrom(engine, { collection }, open(path), options);
   }
 
-  /** The same with all collections of a snapshot of all. Others stay as they are. */
+  /** Recovers all collections of a full snapshot. Other collections stay as they are. */
   async recoverAll(engine: Engine, name: string, options: RecoverOptions): Promise<void> {
     const { path } = await this.store.find('all', name);
     await this.recoverFrom(engine, 'all', open(path), options);
   }
 
-  /** The same from an archive that arrives. */
+  /** Recovers from an archive while it is received. */
   recoverFrom(engine: Engine, owner: Owner, archive: Readable, options: RecoverOptions): Promise<void> {
     const recovered = this.#alone(() =>
       this.store.withWorkFolder(async (work) => {

@@ -95,7 +95,7 @@ export class SnapshotStore {
     return { ...found, path: join(folder, name) };
   }
 
-  /** The same of a collection, or of whichever other has a snapshot of that name. */
+  /** Finds a snapshot of a collection, or else of any other collection that has one of that name. */
   async findOfAny(
     collection: string,
     name: string,

@@ -105,7 +105,7 @@ function vectorsProblem(given: unknown, expected: Dimensions | undefined): strin
   return undefined;
 }
 
-/** Whoever makes vectors of texts says what is wrong with them. */
+/** Texts are not checked here: the model that embeds them reports what is wrong with them. */
 function vectorProblem(name: string, vector: unknown, expected: Dimensions): string | undefined {
   if (!expected.has(name)) return name === '' ? 'the vector has no name' : `there is no vector ${name}`;
   const size = expected.get(name);

@@ -65,7 +65,7 @@ export class Pages {
 
   #ask(page: NextPage | undefined): Promise<Uint8Array> {
     const asked = this.#page(page);
-    // Its failure is of whoever waits for it.
+    // Handled where the page is awaited.
     asked.catch(() => undefined);
     return asked;
   }
@@ -141,7 +141,7 @@ function linesWithoutVectors(envelope: Uint8Array): PageLines {
   return { lines: Buffer.from(lines.join('')), points: points.length };
 }
 
-/** An import needs to be told that a point has no vectors. */
+/** An import requires an explicit mark that a point has no vectors. */
 function withoutVector(point: Buffer): string {
   const { id, payload } = parseJson(point.toString()) as { id: unknown; payload: unknown };
   return encodeJson({ id, vector: {}, payload });

@@ -15,7 +15,7 @@ export class JsonLines implements Source {
   constructor(
     private readonly path: string,
     private readonly mapping: Mapping | undefined,
-    /** Of a file without a mapping; a mapping says it itself. */
+    /** The kind of ids of a file without a mapping; a mapping says it itself. */
     private readonly ids?: StringIds,
   ) {
     this.bytes = statSync(path).size;

@@ -49,7 +49,7 @@ export function vectorField(name: string): string {
   return `\0${name}`;
 }
 
-/** The same for the id: no name of a vector has a NUL. */
+/** The field of the id: no name of a vector has a NUL. */
 export const ID_FIELD = '\0\0id';
 
 function isField(column: string): boolean {

@@ -10,10 +10,9 @@ import { openStore } from '../../src/auth/store/open';
 import type { TokenStore } from '../../src/auth/store/port';
 import { openFolder } from '../../src/embedded/open';
 import { EngineError } from '../../src/engine/types';
-import { ServerChild, type Launch } from '../crash/server-child';
 import { diskCallsLibrary, readCalls, recorded } from '../disk/calls';
 import { itUnless } from '../missing';
-import { kithdb } from '../operations/command';
+import { kithdbHere } from '../operations/command';
 import { call, enabled, expectClosed, guarded, login, PASSWORD, stopped } from '../operations/guarded';
 import { whyNoLibrary } from '../preloaded';
 import { generationOf } from './store-checks';
@@ -38,14 +37,16 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'kithdb-catalog-'));
   dataDir = join(folder, 'data');
 });
-afterEach(async () => {
-  await ServerChild.killAll();
+afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 afterAll(removeFolders);
 
 /** What a server on the data directory answers to these credentials, asked for its collections. */
-async function statuses(tokens: readonly (string | undefined)[], launch: Launch = {}): Promise<number[]> {
+async function statuses(
+  tokens: readonly (string | undefined)[],
+  launch: { env?: NodeJS.ProcessEnv } = {},
+): Promise<number[]> {
   const server = await guarded(dataDir, launch);
   const found = [];
   for (const token of tokens) {
@@ -72,7 +73,7 @@ async function expectClosedServer(
   }
 }
 
-const offline = (...argv: readonly string[]) => kithdb(...argv, '--data-dir', dataDir);
+const offline = (...argv: readonly string[]) => kithdbHere(...argv, '--data-dir', dataDir);
 
 describe('C3.8 the generation of the store in the catalog of the engine', () => {
   it('closes a server whose store and digest file were both removed beside data', async () => {
@@ -184,7 +185,7 @@ describe('C3.8 the generation of the store in the catalog of the engine', () => 
     const server = await guarded(dataDir);
     expect((await call(server.url, 'GET', '/collections')).status).toBe(200);
     await stopped(server);
-    expect(server.child.output).toMatch(/There is data in .* as at a first start/);
+    expect(server.output).toMatch(/There is data in .* as at a first start/);
     expect(await new CatalogAtRest(dataDir).generation()).toBe(1);
     expect(await statuses([undefined])).toEqual([200]);
   });

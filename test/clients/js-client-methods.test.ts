@@ -43,7 +43,7 @@ const REFUSALS: Readonly<Record<number, RegExp>> = {
   501: /^Not implemented in this build: /,
 };
 
-/** Of the client itself: makes no request. */
+/** Methods of the client itself that make no request. */
 const LOCAL = ['api'];
 
 const VECTORS = {

@@ -250,8 +250,8 @@ describe('@qdrant/js-client-rest writes, unchanged and with authentication enabl
   });
 
   describe('named vectors (C2.3, C5.5, C5.10)', () => {
-    beforeAll(async () => {
-      await client.createCollection('named', {
+    beforeEach(async () => {
+      await client.recreateCollection('named', {
         vectors: { image: { size: 2, distance: 'Dot' }, text: { size: 3, distance: 'Manhattan' } },
       });
       await client.upsert('named', {

@@ -333,15 +333,16 @@ describe('C12 the dialect qdrant', () => {
   });
 
   it('C5 is durable and all or nothing, as the other dialect is', async () => {
-    const before = await server.everything(path);
+    const own = await server.holding([{ id: 1, vector: [1, 4] }]);
+    const before = await server.everything(own);
     const points = [
       { id: 7, vector: [1, 1] },
       { id: 8, vector: [1] },
     ];
-    expect((await server.refused('PUT', `${path}/points`, { points }))[0]).toBe(400);
-    expect(await server.everything(path)).toEqual(before);
-    await server.ok('PUT', `${path}/points`, { points: [{ id: 7, vector: [1, 1] }] });
+    expect((await server.refused('PUT', `${own}/points`, { points }))[0]).toBe(400);
+    expect(await server.everything(own)).toEqual(before);
+    await server.ok('PUT', `${own}/points`, { points: [{ id: 7, vector: [1, 1] }] });
     await server.restart();
-    expect((await server.ok('GET', `${path}/points/7`)).id).toBe(7);
+    expect((await server.ok('GET', `${own}/points/7`)).id).toBe(7);
   });
 });

@@ -83,17 +83,22 @@ beforeAll(async () => {
   const env = { KITHDB_MODELS: JSON.stringify(models) };
   specification = await ContractServer.start([], env);
   qdrant = await ContractServer.start(['--dialect', 'qdrant'], env);
-  for (const one of [specification, qdrant]) {
-    for (const [name, body] of Object.entries(COLLECTIONS)) {
-      await one.ok('PUT', `/collections/${name}`, body);
-    }
-  }
 });
 afterAll(async () => {
   await specification.stop();
   await qdrant.stop();
   await endpoint.stop();
 });
+
+/** Makes the collections of the server anew: a case must not find what another one left. */
+async function begin(): Promise<void> {
+  for (const [name, body] of Object.entries(COLLECTIONS)) {
+    const path = `/collections/${name}`;
+    await server.call('DELETE', path);
+    await server.ok('PUT', path, body);
+    await restore(name);
+  }
+}
 
 /** Brings the points back that an accepted request may have changed. */
 async function restore(collection: string): Promise<void> {
@@ -230,7 +235,7 @@ it.each(CASES)(
   'C1.4, C1.7, C1.11 %s: with each value removed, retyped or out of range it is refused by its place or taken, and a refusal changes nothing',
   async (title, operation, collection, body) => {
     server = '501' in operation.responses ? qdrant : specification;
-    await restore(collection);
+    await begin();
     const valid = await ask(operation, collection, body);
     if (valid.status === 400 && NOT_YET.includes(title)) return;
     // A recovery names a snapshot that there is not, and a commit a re-embedding.

@@ -79,6 +79,8 @@ const nearest = async (path: string, query: number[], body: object = {}): Promis
 
 describe('C19 a re-embedding', () => {
   it('C19 embeds the texts of a vector with another model, which answers from the commit on', async () => {
+    // A server that has not embedded the text of the trial yet.
+    await server.restart();
     const texts = Array.from({ length: 150 }, (_, at) => textOf(at % 40) + String(at));
     const path = await filled(texts);
     const before = await server.pointsOf(path);

@@ -35,11 +35,11 @@ function tarOf(
 
 describe('C12 snapshots in the dialect qdrant', () => {
   let server: ContractServer;
-  let url: string;
+  const url = (): string => `http://127.0.0.1:${server.port}`;
 
   beforeAll(async () => {
     server = await ContractServer.start(['--dialect', 'qdrant', '--max-snapshots', '12']);
-    url = `http://127.0.0.1:${server.port}`;
+    await server.collection('there');
   });
   afterAll(() => server.stop());
 
@@ -49,7 +49,7 @@ describe('C12 snapshots in the dialect qdrant', () => {
   const idsIn = async (path: string): Promise<string[]> => Object.keys(await server.pointsOf(path));
 
   const download = async (path: string): Promise<Buffer> => {
-    const answer = await fetch(url + path);
+    const answer = await fetch(url() + path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-tar']);
     return Buffer.from(await answer.arrayBuffer());
   };
@@ -61,7 +61,7 @@ describe('C12 snapshots in the dialect qdrant', () => {
   ): Promise<[status: number, body: Json]> => {
     const form = new FormData();
     form.append(part, new Blob([new Uint8Array(file)]), 'any.snapshot');
-    const answer = await fetch(`${url}${path}/snapshots/upload${query}`, { method: 'POST', body: form });
+    const answer = await fetch(`${url()}${path}/snapshots/upload${query}`, { method: 'POST', body: form });
     return [answer.status, await answer.json()];
   };
 
@@ -128,7 +128,6 @@ describe('C12 snapshots in the dialect qdrant', () => {
     expect(await server.ok('GET', `${path}/snapshots`)).toHaveLength(1);
     expect(await server.ok('PUT', `${path}/snapshots/${name}/recover`)).toBe(true);
     await server.restart();
-    url = `http://127.0.0.1:${server.port}`;
     for (const where of [path, '/collections/other']) {
       expect(await idsIn(where)).toEqual(['1', '2', '3']);
       expect((await server.ok('GET', where)).payload_schema.n.points).toBe(3);
@@ -273,7 +272,7 @@ describe('C12 snapshots in the dialect qdrant', () => {
     ['..', 'not found'],
     ['', 'not found'],
   ])('C12 a recovery from %s is refused', async (location, message) => {
-    const [status, said] = await server.refused('PUT', '/collections/kept/snapshots/recover', { location });
+    const [status, said] = await server.refused('PUT', '/collections/there/snapshots/recover', { location });
     expect([status, said]).toEqual([message === 'not found' ? 404 : 400, expect.stringContaining(message)]);
   });
 
@@ -285,22 +284,23 @@ describe('C12 snapshots in the dialect qdrant', () => {
     ['{"location":"x","checksum":"y"}', 'checksum'],
     ['{"location":"x","priority":"y"}', 'priority'],
   ])('C12 a recovery with the body %s is a 400', async (body, message) => {
-    const refused = await server.refused('PUT', '/collections/kept/snapshots/recover', body);
+    const refused = await server.refused('PUT', '/collections/there/snapshots/recover', body);
     expect(refused).toEqual([400, expect.stringContaining(message)]);
   });
 
   it('C12 there is a limit on their number, and no backup has them', async () => {
-    const list = await server.ok('GET', '/collections/kept/snapshots');
+    const path = await server.holding([]);
+    const kept = await server.ok('POST', `${path}/snapshots`);
     const made: string[] = [];
     let refused: [number, string] | undefined;
     while (refused === undefined && made.length < 20) {
-      const answer = await server.call('POST', '/collections/kept/snapshots');
+      const answer = await server.call('POST', `${path}/snapshots`);
       if (answer.status === 200) made.push(answer.body.result.name as string);
       else refused = [answer.status, answer.body.status.error as string];
     }
     expect(refused).toEqual([400, 'At most 12 snapshots (max_snapshots): delete those that nobody needs']);
-    for (const name of made) await server.ok('DELETE', `/collections/kept/snapshots/${name}`);
-    expect(await server.ok('GET', '/collections/kept/snapshots')).toEqual(list);
+    for (const name of made) await server.ok('DELETE', `${path}/snapshots/${name}`);
+    expect(await server.ok('GET', `${path}/snapshots`)).toEqual([kept]);
     const to = join(server.dataDir, '..', `${Date.now()}-backup`);
     await makeBackup({ dataDir: server.dataDir, to, tokenStore: 'memory', removesPart: true });
     expect(readFileSync(join(to, 'BACKUP.json'), 'utf8')).not.toContain('snapshots/');
@@ -308,16 +308,16 @@ describe('C12 snapshots in the dialect qdrant', () => {
   });
 
   it('C12 what a process that ended has left is removed at a start, and nothing else', async () => {
-    const before = await server.ok('GET', '/collections/kept/snapshots');
+    const path = await server.holding([]);
+    const kept = await server.ok('POST', `${path}/snapshots`);
     await server.halt();
     const left = join(server.dataDir, 'snapshots', 'unfinished', 'x');
     mkdirSync(left, { recursive: true });
     symlinkSync(server.dataDir, join(left, 'a link'));
     expect((await checkEngineFiles(server.dataDir)).findings).toEqual([]);
     await server.restart();
-    url = `http://127.0.0.1:${server.port}`;
     expect(readdirSync(join(server.dataDir, 'snapshots', 'unfinished'))).toEqual([]);
-    expect(await server.ok('GET', '/collections/kept/snapshots')).toEqual(before);
+    expect(await server.ok('GET', `${path}/snapshots`)).toEqual([kept]);
   });
 });
 

@@ -18,7 +18,7 @@ const COLLECTIONS = [
   shape: Shape;
   durability: string;
   clients: number;
-  /** Of a client. */
+  /** Ids of a client. */
   ids: number;
 }[];
 /** The one that is large. */
@@ -26,9 +26,9 @@ const LARGE = '/collections/even';
 /** Its searches: so narrow that a walk costs less than a scan. */
 const WALK = { limit: 1, params: { hnsw_ef: 16, quantization: { ignore: true } } };
 const WALKS = 100;
-/** Of so many points a walk is the cheaper plan. */
+/** From this many points on a walk is the cheaper plan. */
 const LEAST_WALKED = 600;
-/** Of the points that are searched for by their own vectors, the least share that is found by such walks. */
+/** The least share of points, searched for by their own vectors, that such walks must find. */
 const FOUND = 0.95;
 /** Which of the points are searched for after a start. */
 const SAMPLE = 0.05;
@@ -36,7 +36,7 @@ const SAMPLE = 0.05;
 interface Answer {
   readonly status: number;
   readonly result: unknown;
-  /** Of a search that asked for it (C13). */
+  /** The plan of a search that asked for it (C13). */
   readonly explain?: { readonly plan: string; readonly hops: number };
 }
 

@@ -29,7 +29,9 @@ const IDS = 12;
 /** The source of a sync has those below. */
 const SOURCE_IDS = 8;
 
-/** Of a point the number that its vectors and its payload have, and whether it has a vector of the name `extra`. */
+/**
+ * The points by id: the number that a point's vectors and payload have, and whether it has a vector named `extra`.
+ */
 type Points = Readonly<Record<number, readonly [number: number, hasExtra: boolean]>>;
 
 interface Held {

@@ -167,7 +167,7 @@ afterEach(async () => {
   disks = [];
 });
 
-/** Of the tests a normal run takes each on one of the two kinds, by turns; `npm run test:long -- cases` on both. */
+/** A normal run takes each test on one of the two kinds, in turn; `npm run test:long -- cases` takes both. */
 describe.each([
   ['tmpfs', 0],
   ['ext4', 1],

@@ -8,7 +8,10 @@ import { HURRIED, ServerChild } from './server-child';
 const KILLS_OF_A_KIND = Math.ceil(Number(process.env['KITHDB_KILLS'] ?? 1) / KINDS.length);
 /** A kill comes at most so long after its request was sent, at the first attempt. */
 const LONGEST_DELAY_MS = 4;
-/** Of that, where a kill came after the answer, at the next attempt: a fast disk has answered within a millisecond. */
+/**
+ * Where the answer came before the kill, the next attempt's delay is this part of the last one: a fast disk answers
+ * within a millisecond.
+ */
 const SHORTENED = 0.85;
 /** Others before it, at most. */
 const CHANGES_BEFORE = 4;

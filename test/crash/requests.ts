@@ -3,7 +3,7 @@ export interface Answer {
   readonly status: number;
   readonly error: string | undefined;
   readonly result: unknown;
-  /** Of a search that asked for it (C13). */
+  /** The plan of a search that asked for it (C13). */
   readonly explain: { readonly plan: string; readonly hops: number } | undefined;
 }
 

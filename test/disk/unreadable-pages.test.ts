@@ -8,7 +8,7 @@ import { itUnless, type Missing } from '../missing';
 import { until } from '../until';
 
 const SIZE = 256;
-/** Of so many rows more than one chunk (4 MiB) is full, and stays on its map. */
+/** With this many rows more than one chunk (4 MiB) is full and stays on its map. */
 const POINTS = 12_000;
 const BATCH = 1000;
 /** Writing so many vectors takes long where others use the processors. */

@@ -15,7 +15,7 @@ export type Language = 'sh' | 'js' | 'python';
 export interface Snippet {
   readonly language: Language;
   readonly code: string;
-  /** Of the first line of the code in the page. */
+  /** The line in the page of the first line of the code. */
   readonly line: number;
   readonly name?: string;
   readonly skipped?: string;

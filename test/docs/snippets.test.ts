@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { startBuiltServer } from '../clients/guarded-server';
 import { whenThereIsPython } from '../clients/python';
+import { ServerHere } from '../operations/server-here';
 import { isAsPromised, promisedLines, snippetsOf, type Snippet } from './page';
 import { Shell } from './shell';
 
@@ -34,7 +34,7 @@ async function differencesOf({ path, text, snippets }: (typeof pages)[number]): 
   const folder = join(around, 'clone');
   mkdirSync(folder);
   const needsServer = /127\.0\.0\.1:6363|npm run example/.test(text);
-  const server = needsServer ? await startBuiltServer(join(folder, 'kithdb-data')) : undefined;
+  const server = needsServer ? await ServerHere.start(join(folder, 'kithdb-data')) : undefined;
   const shell = new Shell(folder, server?.url);
   let isServing = needsServer;
   const differences: string[] = [];

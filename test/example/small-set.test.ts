@@ -96,10 +96,12 @@ describe('the small data set', () => {
 
     const failure = async (...flags: string[]): Promise<unknown> =>
       run(process.execPath, [script, ...flags]).catch((error: unknown) => error);
-    const none = await failure('--url', server.url);
-    const unknown = await failure('--url', server.url, '--token', 'nonsense');
-    const misspelt = await failure('--tokn', 'x');
-    const help = await run(process.execPath, [script, '--help']);
+    const [none, unknown, misspelt, help] = await Promise.all([
+      failure('--url', server.url),
+      failure('--url', server.url, '--token', 'nonsense'),
+      failure('--tokn', 'x'),
+      run(process.execPath, [script, '--help']),
+    ]);
     await server.stop();
 
     expect(none).toMatchObject({
@@ -122,14 +124,18 @@ describe('the small data set', () => {
     const failure = async (...flags: string[]): Promise<unknown> =>
       run(process.execPath, [script, ...flags]).catch((error: unknown) => error);
 
-    const help = await run(process.execPath, [script, '--help']);
+    const nowhere = join(folder, 'nowhere');
+    const [help, none, missing] = await Promise.all([
+      run(process.execPath, [script, '--help']),
+      failure(),
+      failure('--data', nowhere),
+    ]);
     expect(help).toMatchObject({ stderr: '', stdout: expect.stringContaining('--data FOLDER') as string });
-    expect(await failure()).toMatchObject({
+    expect(none).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/--data FOLDER is required; data\/debian-small/) as string,
     });
-    const nowhere = join(folder, 'nowhere');
-    expect(await failure('--data', nowhere)).toMatchObject({
+    expect(missing).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
         new RegExp(`^${nowhere} (has no meta\\.json|is no folder)[^\\n]*\\n$`),
@@ -142,7 +148,7 @@ describe('the small data set', () => {
     await run(process.execPath, [
       join(root, 'bench', 'rest.mjs'),
       ...['--data', join(root, 'data', 'debian-small')],
-      ...['--full-scan-kb', '10', '--ef', 'exact,64', '--connections', '2', '--seconds', '0.2', '--out', out],
+      ...['--full-scan-kb', '10', '--ef', 'exact,64', '--connections', '2', '--seconds', '0.05', '--out', out],
       ...['--filtered', '--search-under-load'],
     ]);
     const report = JSON.parse(readFileSync(out, 'utf8')) as BenchReport;

@@ -6,7 +6,7 @@ import pino from 'pino';
 import { StoreDamaged } from '../../src/auth';
 import { openControl } from '../../src/operations/control';
 import { isSampled } from '../sample';
-import { kithdb } from './command';
+import { kithdb, kithdbHere, type Ended } from './command';
 import { NO_TOKENS } from './no-tokens';
 import { pointOf, Served } from './served';
 
@@ -23,14 +23,18 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function serve(dir = dataDir): Promise<Served> {
-  const server = await Served.on(dir);
+async function serve(dir = dataDir, start = Served.here): Promise<Served> {
+  const server = await start(dir);
   servers.push(server);
   return server;
 }
 
 async function ok(...argv: string[]): Promise<string> {
-  const { code, out, err } = await kithdb(...argv);
+  return succeeded(await kithdbHere(...argv));
+}
+
+/** What a command printed that must have succeeded. */
+function succeeded({ code, out, err }: Ended): string {
   expect({ code, err }).toEqual({ code: 0, err: '' });
   return out;
 }
@@ -48,7 +52,8 @@ function damage(path: string): void {
 
 describe('C11.4 backup and restore', () => {
   it('copies a server under load: all that was acknowledged before, each collection at one operation', async () => {
-    const server = await serve();
+    // Here all are processes of their own, as in a backup of a real server.
+    const server = await serve(dataDir, Served.on);
     await server.create('steady');
     await server.create('busy');
     await server.upsert('steady', 0, 500);
@@ -64,13 +69,14 @@ describe('C11.4 backup and restore', () => {
     })();
     while (acknowledged < 20) await new Promise((resolve) => setTimeout(resolve, 5));
     const atLeast = acknowledged;
-    await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'b1'));
+    succeeded(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b1')));
     load.running = false;
     await loading;
     expect(readdirSync(dataDir)).not.toContain('staging');
     const restored = join(folder, 'restored');
-    await ok('restore', '--from', join(folder, 'b1'), '--data-dir', restored);
-    expect(await ok('check', '--data-dir', restored)).toMatch(/^sound: 2 collections/m);
+    succeeded(await kithdb('restore', '--from', join(folder, 'b1'), '--data-dir', restored));
+    const check = await kithdb('check', '--data-dir', restored);
+    expect(succeeded(check)).toMatch(/^sound: 2 collections/m);
     const copy = await serve(restored);
     expect(await copy.points('steady')).toEqual(Array.from({ length: 500 }, (_, id) => pointOf(id, 0)));
     const busy = await copy.points('busy');
@@ -117,14 +123,14 @@ describe('C11.4 backup and restore', () => {
     const [data] = dataFiles(dataDir);
     damage(join(dataDir, data!));
     const [b1, b2] = [join(folder, 'b1'), join(folder, 'b2')];
-    const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', b1);
+    const { code, err } = await kithdbHere('backup', '--data-dir', dataDir, '--to', b1);
     expect({ code, err }).toEqual({
       code: 3,
       err: expect.stringMatching(
         /^kithdb: collections\/0*1\/\w+\.data is damaged in the data directory, and so in the backup: .*\nkithdb: keep earlier backups/,
       ),
     });
-    const result = await kithdb('backup', '--data-dir', dataDir, '--to', b2, '--json');
+    const result = await kithdbHere('backup', '--data-dir', dataDir, '--to', b2, '--json');
     expect(result.code).toBe(3);
     expect(JSON.parse(result.out)).toMatchObject({
       damaged: [{ file: data, missing: false, what: expect.stringMatching(/do not have their checksum/) }],
@@ -147,11 +153,11 @@ describe('C11.4 backup and restore', () => {
 
     async function backedUpWithoutIt(): Promise<void> {
       const backup = join(folder, 'b');
-      const { code, err } = await kithdb('backup', '--data-dir', dataDir, '--to', backup);
+      const { code, err } = await kithdbHere('backup', '--data-dir', dataDir, '--to', backup);
       expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(warning) });
       const restored = join(folder, 'restored');
       // C11.4: a server of it would serve everybody.
-      expect(await kithdb('restore', '--from', backup, '--data-dir', restored)).toMatchObject({
+      expect(await kithdbHere('restore', '--from', backup, '--data-dir', restored)).toMatchObject({
         code: 1,
         err: expect.stringMatching(
           /has no store of authentication, and nothing was restored.*--without-auth/,
@@ -181,7 +187,7 @@ describe('C11.4 backup and restore', () => {
       const [path, to] = [join(dataDir, 'auth.sqlite3'), join(folder, 'b')];
       rmSync(path);
       if (how === 'empty') writeFileSync(path, '');
-      expect(await kithdb('backup', '--data-dir', dataDir, '--to', to)).toMatchObject({
+      expect(await kithdbHere('backup', '--data-dir', dataDir, '--to', to)).toMatchObject({
         code: 3,
         err: expect.stringMatching(what),
       });
@@ -191,7 +197,7 @@ describe('C11.4 backup and restore', () => {
       expect(before).toEqual(how === 'empty' ? ['auth.digest', 'auth.sqlite3'] : ['auth.digest']);
       await ok('restore', '--from', to, '--data-dir', join(folder, 'restored'), '--without-auth');
       // A store without an admin would open the server to everybody.
-      expect(await kithdb('admin', 'reset-password', '--data-dir', dataDir)).toMatchObject({ code: 1 });
+      expect(await kithdbHere('admin', 'reset-password', '--data-dir', dataDir)).toMatchObject({ code: 1 });
       expect(left()).toEqual(before);
     });
 
@@ -246,14 +252,14 @@ describe('C11.4 backup and restore', () => {
     // In place: the server goes on with this file.
     writeFileSync(join(dataDir, file), bytes, { flag: 'r+' });
     const [backup, restored] = [join(folder, 'b'), join(folder, 'restored')];
-    const result = await kithdb('backup', '--data-dir', dataDir, '--to', backup, '--json');
+    const result = await kithdbHere('backup', '--data-dir', dataDir, '--to', backup, '--json');
     expect({ code: result.code, ...JSON.parse(result.out) }).toMatchObject({
       code: 3,
       live,
       damaged: [{ file, what: expect.stringMatching(/record/) }],
     });
     await ok('restore', '--from', backup, '--data-dir', restored);
-    const { code, out } = await kithdb('check', '--data-dir', restored);
+    const { code, out } = await kithdbHere('check', '--data-dir', restored);
     // A clean stop has made checkpoints of it.
     expect({ code, out }).toEqual({ code: live ? 1 : 0, out: expect.stringContaining(file) });
   });
@@ -274,7 +280,7 @@ describe('C11.4 backup and restore', () => {
       }
       await server.kill();
       // A start after a kill begins a new segment of the log, and cuts the old one.
-      await (await Served.on(cutLog)).stop();
+      await (await Served.here(cutLog)).stop();
     });
     afterAll(() => {
       rmSync(template, { recursive: true });
@@ -283,7 +289,7 @@ describe('C11.4 backup and restore', () => {
     /** A directory with a log that was cut, and collections c and d: a copy of what was made once. */
     async function prepared(): Promise<void> {
       cpSync(cutLog, dataDir, { recursive: true });
-      servers = live ? [await Served.on(dataDir)] : [];
+      servers = live ? [await Served.here(dataDir)] : [];
     }
 
     async function restoredWhole(): Promise<void> {
@@ -330,7 +336,7 @@ describe('C11.4 backup and restore', () => {
   });
 
   it('names a collection that is listed and has nothing any more', async () => {
-    const server = await serve();
+    const server = await serve(dataDir, Served.on);
     for (const name of ['c', 'empty']) await server.create(name);
     await server.upsert('c', 0, 300);
     await server.kill();
@@ -339,7 +345,7 @@ describe('C11.4 backup and restore', () => {
     servers = [];
     await ok('backup', '--data-dir', dataDir, '--to', join(folder, 'whole'));
     rmSync(join(dataDir, 'collections', '0000000000000002'), { recursive: true });
-    const result = await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'), '--json');
+    const result = await kithdbHere('backup', '--data-dir', dataDir, '--to', join(folder, 'b'), '--json');
     expect(result.code).toBe(3);
     expect(JSON.parse(result.out).damaged).toEqual([
       { file: 'collections/0000000000000002', what: 'the file MANIFEST is missing', missing: false },
@@ -356,7 +362,7 @@ describe('C11.4 backup and restore', () => {
     const [data] = dataFiles(dataDir);
     renameSync(join(dataDir, data!), join(folder, 'aside'));
     mkdirSync(join(dataDir, data!));
-    expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
+    expect(await kithdbHere('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
       code: 1,
       err: expect.stringMatching(
         new RegExp(`The server cannot make a backup: copy ${data!}: .*move it away, and put the file there`),
@@ -386,7 +392,7 @@ describe('C11.4 backup and restore', () => {
       'log',
     ]);
     await ok('restore', '--from', backup, '--data-dir', restored);
-    expect(await kithdb('repair', '--data-dir', restored)).toMatchObject({ out: 'Nothing to repair.\n' });
+    expect(await kithdbHere('repair', '--data-dir', restored)).toMatchObject({ out: 'Nothing to repair.\n' });
     const copy = await serve(restored);
     await copy.upsert('c', 3000, 6000);
     await kept(restored);
@@ -415,7 +421,11 @@ describe('C11.4 backup and restore', () => {
     await ok('backup', '--data-dir', dataDir, '--to', backup);
     const target = join(folder, 'restored');
     const refused = async (message: RegExp, ...argv: string[]): Promise<void> => {
-      expect(await kithdb(...argv)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(message) });
+      expect(await kithdbHere(...argv)).toMatchObject({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(message),
+      });
     };
     await refused(/is not empty/, 'restore', '--from', backup, '--data-dir', dataDir);
     await refused(/is not an empty folder/, 'backup', '--data-dir', dataDir, '--to', backup);
@@ -444,7 +454,7 @@ describe('C11.4 backup and restore', () => {
     writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('log/', '../x/'));
     await refused(/BACKUP.json is damaged/, 'restore', '--from', backup, '--data-dir', target);
     expect(readdirSync(folder)).not.toContain('restored');
-    expect(await kithdb('backup', '--data-dir', dataDir)).toMatchObject({
+    expect(await kithdbHere('backup', '--data-dir', dataDir)).toMatchObject({
       code: 2,
       err: expect.stringMatching(/--to FOLDER/),
     });
@@ -503,7 +513,7 @@ describe('C11.4 backup and restore', () => {
       hasStore: true,
       quarantined: [],
     });
-    expect(await kithdb('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
+    expect(await kithdbHere('backup', '--data-dir', dataDir, '--to', join(folder, 'b'))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/another backup of this server is running/),
     });

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { runCommand } from '../cli/run-command';
 
 const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
 
@@ -15,12 +16,26 @@ export function kithdb(...argv: readonly string[]): Promise<Ended> {
   return run({}, argv);
 }
 
-/** The same with more in its environment. */
+/** Runs a command in this process, as its own process would: for tests that are not about the process itself. */
+export function kithdbHere(...argv: readonly string[]): Promise<Ended> {
+  return kithdbHereWith({}, ...argv);
+}
+
+/** Runs a command in this process with this environment. */
+export async function kithdbHereWith(
+  env: Readonly<Record<string, string>>,
+  ...argv: readonly string[]
+): Promise<Ended> {
+  const { code = null, ...printed } = await runCommand(argv, env);
+  return { code, ...printed };
+}
+
+/** The real command with more in its environment. */
 export function kithdbWith(env: NodeJS.ProcessEnv, ...argv: readonly string[]): Promise<Ended> {
   return run({}, argv, env);
 }
 
-/** The same as a user without rights; only root can. */
+/** Runs the real command as a user without rights; only root can. */
 export function kithdbAsNobody(...argv: readonly string[]): Promise<Ended> {
   return run({ uid: 65534, gid: 65534 }, argv);
 }

@@ -1,25 +1,41 @@
 import { ServerChild, type Launch } from '../crash/server-child';
 import { until } from '../until';
+import { ServerHere } from './server-here';
 
 export const PASSWORD = 'Correct-horse-7-staple';
 const DAMAGED = 'Authentication operation failed: the store of authentication is damaged';
 
-/** A real server that may be closed. */
+/** A server that may be closed. */
 export interface Guarded {
-  readonly child: ServerChild;
   readonly url: string;
+  /** What it printed and logged so far. */
+  readonly output: string;
+  stop(): Promise<void>;
 }
 
-/** Starts a server, and waits until it is ready, or closed. */
-export async function guarded(dataDir: string, launch: Launch = {}): Promise<Guarded> {
+/** Starts a server in this process, and waits until it is ready, or closed. */
+export function guarded(dataDir: string, { env }: Pick<Launch, 'env'> = {}): Promise<Guarded> {
+  return ServerHere.start(dataDir, env);
+}
+
+/** Starts a server in a process of its own, and waits until it is ready, or closed. */
+export async function guardedChild(dataDir: string, launch: Launch = {}): Promise<Guarded> {
   const child = new ServerChild(dataDir, launch);
   await until(() => / (?:ready|listens) on \S+/.test(child.output));
-  return { child, url: /(?:ready|listens) on ([^\s,]+)/.exec(child.output)![1]! };
+  return {
+    url: /(?:ready|listens) on ([^\s,]+)/.exec(child.output)![1]!,
+    get output() {
+      return child.output;
+    },
+    stop: async () => {
+      child.signal('SIGTERM');
+      expect(await child.exit).toMatchObject({ code: 0 });
+    },
+  };
 }
 
-export async function stopped({ child }: Guarded): Promise<void> {
-  child.signal('SIGTERM');
-  expect(await child.exit).toMatchObject({ code: 0 });
+export function stopped(server: Guarded): Promise<void> {
+  return server.stop();
 }
 
 export interface Answer {

@@ -1,4 +1,5 @@
 import { ServerChild } from '../crash/server-child';
+import { ServerHere } from './server-here';
 
 /** What a point of these tests holds. */
 export interface StoredPoint {
@@ -10,14 +11,27 @@ export interface StoredPoint {
 /** A real server with a few calls. */
 export class Served {
   private constructor(
-    private readonly child: ServerChild,
     readonly url: string,
+    readonly stop: () => Promise<void>,
+    readonly kill: () => Promise<void>,
   ) {}
 
-  static async on(dataDir: string): Promise<Served> {
+  /** A server in a process of its own. */
+  static readonly on = async (dataDir: string): Promise<Served> => {
     const child = new ServerChild(dataDir);
-    return new Served(child, await child.ready);
-  }
+    const end = (signal: 'SIGTERM' | 'SIGKILL') => async (): Promise<void> => {
+      child.signal(signal);
+      await child.exit;
+    };
+    return new Served(await child.ready, end('SIGTERM'), end('SIGKILL'));
+  };
+
+  /** A server in this process. It cannot be killed: `kill` stops it. */
+  static readonly here = async (dataDir: string): Promise<Served> => {
+    const server = await ServerHere.start(dataDir);
+    const stop = (): Promise<void> => server.stop();
+    return new Served(server.url, stop, stop);
+  };
 
   /** The `result` of a call that must succeed. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as supertest has it: tests know what they asked for
@@ -48,16 +62,6 @@ export class Served {
   async points(name: string): Promise<readonly StoredPoint[]> {
     const body = { limit: 100_000, with_payload: true, with_vector: true };
     return (await this.call('POST', `/collections/${name}/points/scroll`, body)).points;
-  }
-
-  async stop(): Promise<void> {
-    this.child.signal('SIGTERM');
-    await this.child.exit;
-  }
-
-  async kill(): Promise<void> {
-    this.child.signal('SIGKILL');
-    await this.child.exit;
   }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub struct Flags(Vec<String>);
 
 impl Flags {
-    /// Those of this process.
+    /// The arguments of this process.
     pub fn of_this_process() -> Flags {
         Flags(std::env::args().skip(1).collect())
     }

@@ -30,7 +30,7 @@ struct DeletionState {
 }
 
 impl DeletionFlag {
-    /// Of the collection of that name, which is there.
+    /// The flag of a collection that exists and has this name.
     pub fn new(name: &str) -> DeletionFlag {
         DeletionFlag(Arc::new(DeletionState { name: name.to_string(), has_begun: AtomicBool::new(false) }))
     }

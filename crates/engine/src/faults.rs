@@ -124,7 +124,7 @@ planted_faults! {
     RefusedRequestLeavesPostings,
     /// A field index is used without what was changed while it was built.
     IndexWithoutCatchUp,
-    /// An automatic index is not told of writes, neither while it is built nor afterwards.
+    /// An automatic index does not receive writes, neither while it is built nor afterwards.
     AutoIndexMissesWrites,
     /// The schema of a collection has its automatic indexes.
     AutoIndexInSchema,
@@ -403,7 +403,7 @@ impl PlantedFault {
     /// Does a step, unless this fault leaves it out.
     ///
     /// # Errors
-    /// Those of the step.
+    /// The errors of the step.
     #[inline(always)]
     pub fn skips<E>(self, step: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         if self.is_on() { Ok(()) } else { step() }

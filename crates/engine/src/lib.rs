@@ -1,4 +1,4 @@
-//! The KithDB engine: points, indexes and durability. It knows nothing of Node or HTTP.
+//! The KithDB engine: points, indexes and durability. It does not depend on Node or HTTP.
 //!
 //! The interface is what this page lists: [`Engine`], what its calls take and answer, and what is done with a data
 //! directory that no engine has open. The modules behind it are public for benchmarks and tests only. The table of

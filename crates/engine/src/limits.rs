@@ -39,7 +39,7 @@ pub struct Limits {
     pub max_filter_work: u64,
     /// Bytes of payloads that the edits of one request may read, each as often as it is edited. No setting.
     pub max_edited_bytes: u64,
-    /// The same work up to which the filters of an update are resolved by the writer itself, which takes a few milliseconds;
+    /// Filter work up to which the filters of an update are resolved by the writer itself, which takes a few milliseconds;
     /// beyond, beside it. No setting.
     pub light_filter_work: u64,
     /// Bytes of one answer: a hundred thousand points with their vectors may exceed the server's memory. No setting.

@@ -11,9 +11,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The buckets of a collection.
 #[derive(Default)]
 pub struct Rates {
-    /// Of its reads.
+    /// The bucket of its reads.
     pub reads: Rate,
-    /// Of updates of its points.
+    /// The bucket of updates of its points.
     pub updates: Rate,
 }
 

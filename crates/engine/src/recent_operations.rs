@@ -19,7 +19,7 @@ const SKIP_BYTES: u64 = 32;
 /// The identity of a call that may be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallIdentity {
-    /// Of its operation.
+    /// The operation id.
     pub id: OperationId,
     /// For a call that is repeated: an LSN that the next record might have got when it was sent the first time. No record
     /// of its operation has a lower one.
@@ -33,7 +33,7 @@ pub struct RecentOperations {
     numbers: OrdMap<OperationId, u64>,
     /// Oldest first.
     order: Vector<OperationId>,
-    /// Of the operations that skipped points.
+    /// The points that operations skipped, for operations that skipped any.
     skipped: OrdMap<OperationId, Arc<[Skipped]>>,
     /// Operations whose skipped points are listed, oldest first; some may be forgotten already.
     listed: Vector<OperationId>,

@@ -84,7 +84,7 @@ fn bytes_on_disk_are_those_of_the_files() {
     assert!(data > 60_000, "{data}");
 }
 
-/// Of the files that say how far the log was cut, which are no segments.
+/// The bytes of the files that record up to where the log was cut; they are not segments.
 fn mark_bytes(disk: &SimDisk) -> u64 {
     let names = disk.list("log").expect("a folder");
     let others = names.iter().filter(|name| !name.ends_with(".log"));

@@ -23,7 +23,7 @@ fn ok(engine: &Engine, operation: &str, body: &Value) {
     receive.recv_timeout(LIMIT).expect("every request is answered").expect(operation);
 }
 
-/// Waits for a report that is at most so old; says which thread told of it.
+/// Waits for a report that is at most so old; returns the thread that delivered it.
 fn ask(engine: &Engine, max_age: Duration) -> ThreadId {
     let (send, receive) = mpsc::channel();
     engine.when_reported(max_age, Box::new(move || assert!(send.send(thread::current().id()).is_ok())));

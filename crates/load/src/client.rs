@@ -25,7 +25,7 @@ pub struct Client {
 /// A request that has no answer yet.
 #[derive(Clone, Copy)]
 pub struct Underway {
-    /// Which one.
+    /// Index of its message in the plan.
     pub message: usize,
     /// Since when.
     pub clock: Clock,
@@ -41,7 +41,7 @@ pub struct Turn<'a> {
     pub spaces: u64,
     /// Whether it reads.
     pub reads: bool,
-    /// For what it reads.
+    /// Buffer that responses are read into.
     pub buffer: &'a mut [u8],
     /// Bytes sent in this turn.
     pub sent: u64,

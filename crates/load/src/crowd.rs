@@ -41,7 +41,7 @@ struct Crowd<'a> {
     wakes: Vec<Option<Instant>>,
     /// Clients whose sockets may have more.
     ready: Vec<usize>,
-    /// Of an open loop: clients without a request, and requests without a client.
+    /// In an open loop: clients without a request; `waiting` holds requests without a client.
     free: Vec<usize>,
     waiting: VecDeque<Instant>,
     arrivals: u64,

@@ -52,7 +52,7 @@ impl Stop {
     }
 }
 
-/// Says on the standard output that the connections stand. Whoever started this process waits for it.
+/// Says on the standard output that the connections stand. The process that started this one waits for it.
 pub fn announce_start() {
     let mut output = std::io::stdout().lock();
     // Nobody may listen: the run goes on.

@@ -43,7 +43,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Of a request that is sent when it is due.
+    /// The clock of a request that is sent when it is due.
     pub fn starting(now: Instant) -> Clock {
         Clock { due: now, sent: Some(now) }
     }
@@ -51,11 +51,11 @@ impl Clock {
 
 /// How a request ended.
 pub enum Outcome {
-    /// With an answer of this status.
+    /// An answer with this status came.
     Answered(u16),
-    /// With the connection, or for want of one.
+    /// The connection failed, or there was none. Has the reason.
     Failed(String),
-    /// Not before the run did.
+    /// No answer came before the run ended.
     Unanswered,
 }
 
@@ -103,7 +103,7 @@ pub struct Connections {
     pub open_at_end: u64,
 }
 
-/// Reasons of failures that are told apart; the rest are counted together.
+/// Reasons of failures that are counted separately; the rest are counted together.
 const MAX_REASONS: usize = 32;
 
 /// Everything that a run counts.
@@ -116,7 +116,7 @@ pub struct Tally {
     labels: BTreeMap<String, Group>,
     /// How often requests failed for which reason.
     failures: BTreeMap<String, u64>,
-    /// Of the connections.
+    /// Counts of connections.
     pub connections: Connections,
     /// Requests that were due and found no free connection before the run ended.
     pub unsent: u64,

@@ -16,7 +16,7 @@ const KEPT_LONG_BYTES: usize = 16 << 20;
 /// them. If the engine's threads freed them, both would contend for the allocator's lock at every request.
 #[derive(Default)]
 pub struct Bodies {
-    /// By the numbers of their calls; nothing where the system refused the memory for one.
+    /// Arriving bodies by call number; `None` where the system refused the memory for one.
     arriving: Mutex<HashMap<u32, Option<Vec<u8>>>>,
     spare: Arc<Mutex<Spare>>,
 }

@@ -19,7 +19,7 @@ impl Calls {
         cancellation
     }
 
-    /// Forgets a request that is answered.
+    /// Removes an answered request.
     pub fn end(&self, id: u32) {
         lock(&self.under_way).remove(&id);
     }

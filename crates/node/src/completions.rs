@@ -43,7 +43,7 @@ impl Completion {
         Completion { id, envelope: None, code: Some(code.to_string()), details: Some(details), profile: None }
     }
 
-    /// The same with the profile of its search.
+    /// Adds the profile of its search.
     pub fn with_profile(self, profile: Option<String>) -> Completion {
         Completion { profile, ..self }
     }

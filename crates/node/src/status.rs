@@ -211,9 +211,9 @@ pub struct NativeSearches {
 /// Bytes on disk.
 #[napi(object, object_from_js = false)]
 pub struct NativeDiskBytes {
-    /// Of the log.
+    /// Bytes of the log's segments.
     pub log: f64,
-    /// Of the files of collections, as they were within the last seconds.
+    /// Bytes of the collections' files, at most some seconds old.
     pub data: f64,
 }
 
@@ -317,7 +317,7 @@ impl From<Status> for NativeStatus {
 }
 
 impl NativePanics {
-    /// Those of a report.
+    /// The panics and restarts that a report counts.
     pub fn of(report: &Report) -> NativePanics {
         let count = |(&(task, count), &(_, restarts)): (&(Task, u64), &(Task, u64))| NativePanicCount {
             task: task.name(),
@@ -338,7 +338,7 @@ impl NativePanics {
 }
 
 impl NativeCollectionFigures {
-    /// Those of a report.
+    /// The figures of a report's collections.
     pub fn of(report: &Report) -> NativeCollectionFigures {
         let row = |one: &CollectionFigures| {
             let CollectionFigures { points, memory_bytes, disk_bytes, backlog, searches, writes, .. } = *one;

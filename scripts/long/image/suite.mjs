@@ -9,7 +9,7 @@ import { buildImage } from './build.mjs';
 import { mustIn, NoMirror, removeContainers, startIn, whyNoChroot } from './chroot.mjs';
 import { firstQueries } from '../../package/installation.mjs';
 
-/** Of the whole image, packed by gzip. */
+/** Limit of the bytes of the whole image, packed by gzip. */
 const MAX_PACKED_BYTES = 120 * 1000 * 1000;
 const READY_MS = 120_000;
 const FOREIGN = ['npm', 'npx', 'gcc', 'cc', 'cargo', 'rustc', 'make', 'python3'];

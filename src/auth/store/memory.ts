@@ -9,7 +9,7 @@ import {
   type TokenStore,
 } from './port';
 
-/** A store that forgets everything when the process ends: for tests, and only on request. */
+/** A store in memory, which is lost when the process ends: for tests, and only on request. */
 export class MemoryStore implements TokenStore {
   readonly kind = 'memory';
   readonly fault = undefined;

@@ -16,7 +16,9 @@ export type StoredRow = {
 );
 
 export const ADMIN_COLUMNS = 'password_hash, generation';
-/** Of every schema. A later one has `limits` too, so rows are read by `*`. */
+/**
+ * The columns of the token table in every schema. Later schemas also have `limits`, so rows are read by `*`.
+ */
 const TOKEN_COLUMNS = 'id, name, description, digest, permission, created_at, expires_at';
 /** Tokens that are read at a time. */
 const PAGE = 1000;

@@ -17,7 +17,7 @@ const startFailure = signal<Error | undefined>(undefined);
 /** How often the console looks whether a server that is gone is back. */
 const RETRY_MS = 3000;
 
-/** Asks the server what it is, and whether it wants credentials. */
+/** Requests the server's version, and finds out whether it requires credentials. */
 async function meetServer(): Promise<void> {
   startFailure.value = undefined;
   try {
@@ -70,7 +70,7 @@ function Frame({ children }: { children: ComponentChildren }) {
   const here = place.value.join('/');
   const isFirst = useRef(true);
   useEffect(() => {
-    // A reader of the screen hears the new page; a reload or the first page leaves the focus where it is.
+    // Focus makes screen readers announce the new page; a reload or the first page leaves the focus where it is.
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
     window.scrollTo(0, 0);

@@ -26,7 +26,7 @@ const STREAM_BYTES: usize = 512 << 20;
 /// What is measured, and its rate so far: bytes or operations a second.
 struct Contest {
     name: String,
-    /// Of the stream, or of the multiply-adds.
+    /// Whether multiply-adds are measured, in operations a second; otherwise the stream is, in bytes a second.
     is_compute: bool,
     best: f64,
     run: Box<dyn Fn() -> f64>,

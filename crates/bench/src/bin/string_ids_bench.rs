@@ -31,7 +31,7 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 enum Kind {
     Integers,
     Uuids,
-    /// Of so many bytes, and so many that all have in common. The rest is at least 24.
+    /// Strings of `length` bytes, of which the first `shared` are the same in all. At least 24 bytes differ.
     Strings {
         length: usize,
         shared: usize,
@@ -177,7 +177,7 @@ impl Pairs {
         Ok(())
     }
 
-    /// Of the UUIDs, of the strings, and of the ratios of the pairs.
+    /// The medians of the UUIDs, of the strings, and of the ratios of the pairs.
     fn medians(&self) -> [f64; 3] {
         let median_of = |of: fn(&[f64; 2]) -> f64| median(&self.0.iter().map(of).collect::<Vec<f64>>());
         [

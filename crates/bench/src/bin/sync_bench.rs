@@ -1,4 +1,4 @@
-//! What a sync of a source takes: of unchanged points that are told by their hashes, and of new ones beside an upsert.
+//! What a sync of a source takes: of unchanged points that are recognised by their hashes, and of new ones beside an upsert.
 //!
 //! ```text
 //! cargo run --release -p kithdb-bench --bin sync_bench -- [--entries 10000] [--others 90000] [--dim 384] [--text 1000]

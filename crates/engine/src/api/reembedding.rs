@@ -44,7 +44,7 @@ impl ReembedRequest {
         self.tried.is_some()
     }
 
-    /// The same with the size that was asked for, or any.
+    /// The same request before a size was tried: with the size that it named, or 1.
     pub fn untried(&self) -> NewReembedding {
         NewReembedding { model: self.model.clone(), size: self.size.unwrap_or(1), rate: self.rate }
     }

@@ -100,12 +100,12 @@ impl<'b> BodyWithWarnings<'b> {
         BodyWithWarnings { body, strictness, gives_out_texts: false, warnings: RefCell::default() }
     }
 
-    /// The same, whose texts may be given out.
+    /// Sets whether texts may be given out to be embedded outside the engine.
     pub fn giving_out_texts(self, gives_out_texts: bool) -> BodyWithWarnings<'b> {
         BodyWithWarnings { gives_out_texts, ..self }
     }
 
-    /// The same read strictly, whatever its request says.
+    /// The body read strictly, whatever its request says.
     pub fn strictly(&self) -> BodyWithWarnings<'b> {
         BodyWithWarnings::new(self.body, Strictness::Strict).giving_out_texts(self.gives_out_texts)
     }

@@ -40,7 +40,7 @@ impl TextInputReader {
         TextInputReader { purpose, ..TextInputReader::default() }
     }
 
-    /// The same for a request of which not all texts need a vector.
+    /// A reader for a request of which not all texts need a vector.
     pub(super) fn with_any_number_of_texts(self) -> TextInputReader {
         TextInputReader { takes_any_number: true, ..self }
     }

@@ -38,7 +38,7 @@ impl VectorReader {
         VectorReader { texts: TextInputReader::new(EmbeddingPurpose::Query), ..VectorReader::default() }
     }
 
-    /// The same for a request of which not all texts need a vector.
+    /// A reader for a request of which not all texts need a vector.
     pub(super) fn with_any_number_of_texts(self) -> VectorReader {
         VectorReader { texts: self.texts.with_any_number_of_texts(), ..self }
     }

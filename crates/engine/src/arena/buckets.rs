@@ -24,7 +24,7 @@ pub(super) struct Buckets {
     first_shift: u32,
     /// Where each bucket starts, null until it is there.
     starts: [AtomicPtr<u8>; BUCKETS],
-    /// The same buckets, for those who add or count them.
+    /// The blocks that `starts` points into: they own the memory and know their sizes.
     blocks: [OnceLock<Block>; BUCKETS],
     /// One past the greatest item reserved.
     reserved: AtomicU32,

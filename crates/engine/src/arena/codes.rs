@@ -15,7 +15,7 @@ const CLAIMED: u64 = 2;
 /// Bytes of a tag.
 const TAG_BYTES: usize = size_of::<AtomicU64>();
 
-/// Fixed rows of bytes, each with a tag of 64 bits, addressed by number. A row is written once and never changes.
+/// Fixed rows of bytes, each with a tag of 64 bits, addressed by slot. A row is written once and never changes.
 ///
 /// A row starts on a cache line and fills whole lines. Its tag is in the last eight bytes of the last line if the payload leaves
 /// them free, and in a separate column otherwise.
@@ -56,17 +56,17 @@ impl CodeArena {
         self.tags.iter().for_each(|tags| tags.provide(end));
     }
 
-    /// Writes row `row` with a tag whose lowest bit is taken as set. Panics when the row is written already or just
+    /// Writes the row at `slot` with a tag whose lowest bit is taken as set. Panics when the row is written already or just
     /// being written, from [`CodeArena::MAX_ROWS`] on, or when the payload has another size than the arena's.
-    pub fn write(&self, row: u32, payload: &[u8], tag: u64) {
+    pub fn write(&self, slot: u32, payload: &[u8], tag: u64) {
         assert_eq!(payload.len(), self.payload_bytes, "a row of a wrong size");
-        let place = self.rows.reserve(row);
+        let place = self.rows.reserve(slot);
         if let Some(tags) = &self.tags {
-            tags.reserve(row);
+            tags.reserve(slot);
         }
-        let state = self.tag(row).expect("reserved above");
+        let state = self.tag(slot).expect("reserved above");
         let claim = state.compare_exchange(0, CLAIMED, Ordering::Relaxed, Ordering::Relaxed);
-        assert!(claim.is_ok(), "row {row} is written already");
+        assert!(claim.is_ok(), "row {slot} is written already");
         // SAFETY: the place has `row_bytes` bytes, of which the payload is the first and the tag none. The claim makes
         // this thread the only writer ever, and readers stay away from the bytes until the tag is published below.
         unsafe { place.as_ptr().copy_from_nonoverlapping(payload.as_ptr(), payload.len()) }
@@ -76,9 +76,9 @@ impl CodeArena {
     /// A row and its tag, or none when it was never written. The row has [`CodeArena::row_bytes`] bytes; what follows
     /// the payload is zeros and possibly the tag.
     #[inline(always)]
-    pub fn row(&self, row: u32) -> Option<(&[u8], u64)> {
-        let place = self.rows.item(row)?;
-        let tag = self.tag(row)?.load(Ordering::Acquire);
+    pub fn row(&self, slot: u32) -> Option<(&[u8], u64)> {
+        let place = self.rows.item(slot)?;
+        let tag = self.tag(slot)?.load(Ordering::Acquire);
         if tag & WRITTEN == 0 {
             return None;
         }
@@ -88,20 +88,20 @@ impl CodeArena {
     }
 
     /// The payload of a row and its tag, or none when it was never written.
-    pub fn payload(&self, row: u32) -> Option<(&[u8], u64)> {
-        self.row(row).map(|(bytes, tag)| (&bytes[..self.payload_bytes], tag))
+    pub fn payload(&self, slot: u32) -> Option<(&[u8], u64)> {
+        self.row(slot).map(|(bytes, tag)| (&bytes[..self.payload_bytes], tag))
     }
 
     /// Asks for the first `bytes` of a row, at most [`CodeArena::row_bytes`], and its tag.
     #[inline(always)]
-    pub fn prefetch(&self, hint: Hint, row: u32, bytes: usize) {
-        prefetch_range(hint, self.rows.address(row), bytes);
+    pub fn prefetch(&self, hint: Hint, slot: u32, bytes: usize) {
+        prefetch_range(hint, self.rows.address(slot), bytes);
         match &self.tags {
-            Some(tags) => prefetch_range(hint, tags.address(row), TAG_BYTES),
+            Some(tags) => prefetch_range(hint, tags.address(slot), TAG_BYTES),
             // It is in the last line, and read before anything else.
             None if bytes < self.row_bytes() => {
                 let behind = self.row_bytes() - TAG_BYTES;
-                prefetch_range(hint, self.rows.address(row).wrapping_add(behind), TAG_BYTES);
+                prefetch_range(hint, self.rows.address(slot).wrapping_add(behind), TAG_BYTES);
             }
             None => {}
         }
@@ -123,11 +123,11 @@ impl CodeArena {
     }
 
     #[inline(always)]
-    fn tag(&self, row: u32) -> Option<&AtomicU64> {
+    fn tag(&self, slot: u32) -> Option<&AtomicU64> {
         let place = match &self.tags {
-            Some(tags) => tags.item(row)?,
+            Some(tags) => tags.item(slot)?,
             // SAFETY: a row ends `row_bytes` after its start.
-            None => unsafe { self.rows.item(row)?.add(self.row_bytes() - TAG_BYTES) },
+            None => unsafe { self.rows.item(slot)?.add(self.row_bytes() - TAG_BYTES) },
         };
         // SAFETY: eight zeroed bytes, aligned to eight: both places are at multiples of eight from the start of a
         // block. They are accessed as `AtomicU64` only, but for reads of a row that is written for good. They live
@@ -143,8 +143,8 @@ mod tests {
     /// Inside the last line, just fitting there, and beside it.
     const SIZES: [usize; 6] = [1, 48, 56, 57, 64, 768];
 
-    fn payload(bytes: usize, row: u32) -> Vec<u8> {
-        (0..bytes).map(|i| (row as usize * 31 + i * 7) as u8).collect()
+    fn payload(bytes: usize, slot: u32) -> Vec<u8> {
+        (0..bytes).map(|i| (slot as usize * 31 + i * 7) as u8).collect()
     }
 
     #[test]
@@ -152,15 +152,15 @@ mod tests {
         for bytes in SIZES {
             let arena = CodeArena::new(bytes);
             assert!(arena.is_empty() && arena.row(0).is_none());
-            for row in (0..20_000).rev() {
-                arena.write(row, &payload(bytes, row), u64::from(row) << 20 | WRITTEN);
-                Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, row, arena.row_bytes()));
+            for slot in (0..20_000).rev() {
+                arena.write(slot, &payload(bytes, slot), u64::from(slot) << 20 | WRITTEN);
+                Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, slot, arena.row_bytes()));
             }
-            for row in 0..20_000 {
-                let (line, tag) = arena.row(row).expect("written");
+            for slot in 0..20_000 {
+                let (line, tag) = arena.row(slot).expect("written");
                 assert_eq!(line.len() % CODE_LINE_BYTES + line.as_ptr().align_offset(CODE_LINE_BYTES), 0);
-                assert_eq!(tag, u64::from(row) << 20 | WRITTEN);
-                assert_eq!(arena.payload(row), Some((&payload(bytes, row)[..], tag)));
+                assert_eq!(tag, u64::from(slot) << 20 | WRITTEN);
+                assert_eq!(arena.payload(slot), Some((&payload(bytes, slot)[..], tag)));
             }
             Hint::ALL.iter().for_each(|&hint| arena.prefetch(hint, u32::MAX, arena.row_bytes()));
             assert!(arena.row(1 << 29).is_none() && arena.row(u32::MAX).is_none());
@@ -195,17 +195,17 @@ mod tests {
                 for thread in 0..2u32 {
                     let arena = &arena;
                     scope.spawn(move || {
-                        for row in (thread..30_000).step_by(2) {
-                            arena.write(row, &payload(bytes, row), u64::from(row) << 1);
+                        for slot in (thread..30_000).step_by(2) {
+                            arena.write(slot, &payload(bytes, slot), u64::from(slot) << 1);
                         }
                     });
                 }
                 for _ in 0..20 {
-                    for row in 0..30_000 {
-                        if let Some((bytes_read, tag)) = arena.payload(row) {
+                    for slot in 0..30_000 {
+                        if let Some((bytes_read, tag)) = arena.payload(slot) {
                             assert_eq!(
                                 (bytes_read, tag),
-                                (&payload(bytes, row)[..], u64::from(row) << 1 | 1)
+                                (&payload(bytes, slot)[..], u64::from(slot) << 1 | 1)
                             );
                         }
                     }

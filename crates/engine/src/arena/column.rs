@@ -28,27 +28,27 @@ impl AtomicColumn64 {
         AtomicColumn64 { chunks: Chunks::new(size_of::<AtomicU64>()), len: 0 }
     }
 
-    /// Appends a value and returns its row. Panics after 2³² − 1 rows.
+    /// Appends a value and returns its slot. Panics after 2³² − 1 rows.
     pub fn push(&mut self, value: u64) -> u32 {
-        let row = self.len;
-        let len = row.checked_add(1).expect("row numbers are u32");
-        self.chunks.reserve(row);
-        cell(&self.chunks, row).store(value, Ordering::Release);
+        let slot = self.len;
+        let len = slot.checked_add(1).expect("row numbers are u32");
+        self.chunks.reserve(slot);
+        cell(&self.chunks, slot).store(value, Ordering::Release);
         self.len = len;
-        row
+        slot
     }
 
     /// Changes the value of a row. Panics when there is no such row. Takes `&mut self` because growth, which copies the
     /// values, could lose a store of another thread.
-    pub fn store(&mut self, row: u32, value: u64) {
-        assert!(row < self.len, "row {row} of {}", self.len);
-        cell(&self.chunks, row).store(value, Ordering::Release);
+    pub fn store(&mut self, slot: u32, value: u64) {
+        assert!(slot < self.len, "row {slot} of {}", self.len);
+        cell(&self.chunks, slot).store(value, Ordering::Release);
     }
 
     /// The value of a row. Panics when there is no such row.
-    pub fn load(&self, row: u32) -> u64 {
-        assert!(row < self.len, "row {row} of {}", self.len);
-        cell(&self.chunks, row).load(Ordering::Acquire)
+    pub fn load(&self, slot: u32) -> u64 {
+        assert!(slot < self.len, "row {slot} of {}", self.len);
+        cell(&self.chunks, slot).load(Ordering::Acquire)
     }
 
     /// Drops the rows from `len` on, as after a commit that failed. A table that holds such rows may see the values of new
@@ -106,9 +106,9 @@ impl ColumnTable {
 
     /// The value of a row. Panics when there is no such row.
     #[inline(always)]
-    pub fn load(&self, row: u32) -> u64 {
-        assert!(row < self.len, "row {row} of {}", self.len);
-        cell(&self.chunks, row).load(Ordering::Acquire)
+    pub fn load(&self, slot: u32) -> u64 {
+        assert!(slot < self.len, "row {slot} of {}", self.len);
+        cell(&self.chunks, slot).load(Ordering::Acquire)
     }
 
     /// Number of rows.
@@ -124,10 +124,10 @@ impl ColumnTable {
 }
 
 #[inline(always)]
-fn cell(chunks: &Chunks, row: u32) -> &AtomicU64 {
+fn cell(chunks: &Chunks, slot: u32) -> &AtomicU64 {
     // SAFETY: items are eight bytes, aligned to eight, zeroed when made, and accessed as `AtomicU64` only (growth
     // copies under `&mut` of the column, when there are no stores). The borrow of `chunks` keeps the memory alive.
-    unsafe { chunks.item(row).cast::<AtomicU64>().as_ref() }
+    unsafe { chunks.item(slot).cast::<AtomicU64>().as_ref() }
 }
 
 #[cfg(test)]
@@ -137,14 +137,14 @@ mod tests {
     #[test]
     fn values_read_back_and_change_in_place_in_every_chunk() {
         let mut column = AtomicColumn64::new();
-        for row in 0..1_200_000u64 {
-            assert_eq!(u64::from(column.push(row * 3)), row);
+        for slot in 0..1_200_000u64 {
+            assert_eq!(u64::from(column.push(slot * 3)), slot);
         }
         let table = column.table();
-        for row in [0, 1, 511, 600_000, 1_199_999] {
-            assert_eq!(table.load(row), u64::from(row) * 3);
-            column.store(row, 7);
-            assert_eq!((column.load(row), table.load(row)), (7, 7));
+        for slot in [0, 1, 511, 600_000, 1_199_999] {
+            assert_eq!(table.load(slot), u64::from(slot) * 3);
+            column.store(slot, 7);
+            assert_eq!((column.load(slot), table.load(slot)), (7, 7));
         }
         assert_eq!(table.len(), 1_200_000);
     }

@@ -12,7 +12,7 @@ const BUCKETS: usize = 31;
 /// Bytes that the first bucket has at most, unless the hint asks for more.
 const FIRST_BUCKET_BYTES: usize = 4 << 10;
 
-/// Rows of `width` words each, zero at first, addressed by row number.
+/// Rows of `width` words each, zero at first, addressed by slot.
 ///
 /// Memory comes in buckets, each twice the size of the one before, allocated whole when a row in it is first reserved
 /// and never moved or copied: a reference to a row is valid as long as the arena, and growth cannot lose a concurrent
@@ -45,8 +45,8 @@ impl LinkArena {
 
     /// The words of a row, or none when it was never reserved. The caller chooses the memory order of its accesses.
     #[inline(always)]
-    pub fn row(&self, row: u32) -> &[AtomicU32] {
-        let (bucket, offset) = self.place(row);
+    pub fn row(&self, slot: u32) -> &[AtomicU32] {
+        let (bucket, offset) = self.place(slot);
         match self.buckets.get(bucket).and_then(OnceLock::get) {
             Some(block) => self.slice(block, offset),
             None => &[],
@@ -54,11 +54,11 @@ impl LinkArena {
     }
 
     /// The words of a row, whose memory is allocated if need be. Panics from [`LinkArena::MAX_ROWS`] on.
-    pub fn reserve(&self, row: u32) -> &[AtomicU32] {
-        assert!(row < Self::MAX_ROWS, "row {row} is beyond the limit of a link arena");
-        let (bucket, offset) = self.place(row);
+    pub fn reserve(&self, slot: u32) -> &[AtomicU32] {
+        assert!(slot < Self::MAX_ROWS, "row {slot} is beyond the limit of a link arena");
+        let (bucket, offset) = self.place(slot);
         let block = self.block(bucket);
-        self.reserved.fetch_max(row + 1, Ordering::Relaxed);
+        self.reserved.fetch_max(slot + 1, Ordering::Relaxed);
         self.slice(block, offset)
     }
 
@@ -100,8 +100,8 @@ impl LinkArena {
 
     /// The bucket of a row and its place there: row r is number r + 2^shift in a binary tree of levels.
     #[inline(always)]
-    fn place(&self, row: u32) -> (usize, usize) {
-        let number = row as usize + (1 << self.first_shift);
+    fn place(&self, slot: u32) -> (usize, usize) {
+        let number = slot as usize + (1 << self.first_shift);
         let level = number.ilog2();
         ((level - self.first_shift) as usize, number - (1 << level))
     }
@@ -129,17 +129,17 @@ mod tests {
             let arena = LinkArena::new(width, hint);
             let count = 40_000 / width as u32 + 10;
             let mut places = Vec::new();
-            for row in 0..count {
-                let words = arena.reserve(row);
+            for slot in 0..count {
+                let words = arena.reserve(slot);
                 assert_eq!(words.len(), width);
                 assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
-                words.iter().for_each(|word| word.store(row + 1, Ordering::Relaxed));
+                words.iter().for_each(|word| word.store(slot + 1, Ordering::Relaxed));
                 places.push(words.as_ptr());
             }
-            for row in 0..count {
-                let words = arena.row(row);
-                assert_eq!(words.as_ptr(), places[row as usize]);
-                assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == row + 1));
+            for slot in 0..count {
+                let words = arena.row(slot);
+                assert_eq!(words.as_ptr(), places[slot as usize]);
+                assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == slot + 1));
             }
         }
     }
@@ -161,14 +161,14 @@ mod tests {
             for thread in 0..2u32 {
                 let arena = &arena;
                 scope.spawn(move || {
-                    for row in 0..50_000 {
-                        arena.reserve(row)[thread as usize].store(row + 1, Ordering::Relaxed);
+                    for slot in 0..50_000 {
+                        arena.reserve(slot)[thread as usize].store(slot + 1, Ordering::Relaxed);
                     }
                 });
             }
         });
-        for row in 0..50_000 {
-            assert!(arena.row(row).iter().all(|word| word.load(Ordering::Relaxed) == row + 1));
+        for slot in 0..50_000 {
+            assert!(arena.row(slot).iter().all(|word| word.load(Ordering::Relaxed) == slot + 1));
         }
     }
 }

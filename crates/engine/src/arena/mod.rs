@@ -7,7 +7,10 @@
 //! | [`CodeArena`] | fixed rows of bytes with a tag each, written once by any thread, read by any |
 //! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |
 //!
-//! Each starts with a few KiB, so that a tiny collection needs little memory, and uses huge pages once it is large. Beside the
+//! The rows of an arena are numbered from 0; the number of one is its *slot*. Which rows or nodes of a field they are is up
+//! to the user of the arena.
+//!
+//! Each arena starts with a few KiB, so that a tiny collection needs little memory, and uses huge pages once it is large. Beside the
 //! file map this is the only module of the engine that contains `unsafe`.
 
 mod block;

@@ -43,19 +43,19 @@ impl RowArena {
         RowArena { chunks, row_bytes, len: 0, frozen: AtomicU32::new(0) }
     }
 
-    /// Appends a row and returns its number. Panics when its length is not that of the arena, or after 2³² − 1 rows.
+    /// Appends a row and returns its slot. Panics when its length is not that of the arena, or after 2³² − 1 rows.
     pub fn push(&mut self, row: &[u8]) -> u32 {
         assert_eq!(row.len(), self.row_bytes, "row of a wrong length");
-        let number = self.len;
-        let len = number.checked_add(1).expect("row numbers are u32");
-        self.chunks.reserve(number);
-        assert!(self.chunks.is_memory(number), "row {number} would be written to a map");
-        let place = self.chunks.item(number);
+        let slot = self.len;
+        let len = slot.checked_add(1).expect("row numbers are u32");
+        self.chunks.reserve(slot);
+        assert!(self.chunks.is_memory(slot), "row {slot} would be written to a map");
+        let place = self.chunks.item(slot);
         // SAFETY: the item is in memory of ours and `row_bytes` long or longer. No table reads it: all their lengths
         // are at most `frozen`, and `frozen <= len` (kept by `truncate`). `&mut self` excludes other writers.
         unsafe { place.as_ptr().copy_from_nonoverlapping(row.as_ptr(), row.len()) }
         self.len = len;
-        number
+        slot
     }
 
     /// Drops the rows from `len` on, as after a commit that failed. Tables that hold them stay as they are.
@@ -80,9 +80,9 @@ impl RowArena {
         self.chunks.seal(chunk, map, offset, self.row_bytes);
         *self.frozen.get_mut() = rows.end.max(*self.frozen.get_mut());
         debug_assert!(
-            rows.clone().all(|row| {
+            rows.clone().all(|slot| {
                 // SAFETY: both lists hold the rows of a full chunk, which are initialised and not written any more.
-                unsafe { row_of(&before, row, self.row_bytes) == row_of(&self.chunks, row, self.row_bytes) }
+                unsafe { row_of(&before, slot, self.row_bytes) == row_of(&self.chunks, slot, self.row_bytes) }
             }),
             "the map does not hold the rows from {from} on"
         );
@@ -122,8 +122,8 @@ impl RowArena {
     }
 
     /// Whether a row is there and has not been released.
-    pub fn holds(&self, row: u32) -> bool {
-        row < self.len && self.chunks.is_held(row)
+    pub fn holds(&self, slot: u32) -> bool {
+        slot < self.len && self.chunks.is_held(slot)
     }
 
     /// Rows of a full chunk, a power of two: it follows from the length of a row alone.
@@ -138,10 +138,10 @@ impl RowArena {
     }
 
     /// A row that is there. Panics when it is not, or has been released.
-    pub fn row(&self, row: u32) -> &[u8] {
-        assert!(row < self.len, "row {row} of {}", self.len);
+    pub fn row(&self, slot: u32) -> &[u8] {
+        assert!(slot < self.len, "row {slot} of {}", self.len);
         // SAFETY: rows below `len` are initialised, `row_bytes` long, and written only through `&mut self`.
-        unsafe { row_of(&self.chunks, row, self.row_bytes) }
+        unsafe { row_of(&self.chunks, slot, self.row_bytes) }
     }
 
     /// Number of rows, those released included.
@@ -187,22 +187,22 @@ pub struct RowTable {
 impl RowTable {
     /// A row, `row_bytes` long. Panics when there is no such row, or when it has been released.
     #[inline(always)]
-    pub fn row(&self, row: u32) -> &[u8] {
-        assert!(row < self.len, "row {row} of {}", self.len);
+    pub fn row(&self, slot: u32) -> &[u8] {
+        assert!(slot < self.len, "row {slot} of {}", self.len);
         // SAFETY: `push` has reserved and written every row below `len` of the arena, or `push_mapped` has brought it,
         // and nobody writes to it again while a table holds it (invariant 1). Hand-over of the table to this thread
         // orders those writes before.
-        unsafe { row_of(&self.chunks, row, self.row_bytes) }
+        unsafe { row_of(&self.chunks, slot, self.row_bytes) }
     }
 
     /// Whether a row is there and has not been released.
-    pub fn holds(&self, row: u32) -> bool {
-        row < self.len && self.chunks.is_held(row)
+    pub fn holds(&self, slot: u32) -> bool {
+        slot < self.len && self.chunks.is_held(slot)
     }
 
     /// Whether a row lies in memory: neither in a map nor released.
-    pub fn is_memory(&self, row: u32) -> bool {
-        row < self.len && self.chunks.is_memory(row)
+    pub fn is_memory(&self, slot: u32) -> bool {
+        slot < self.len && self.chunks.is_memory(slot)
     }
 
     /// Number of rows, those released included.
@@ -242,9 +242,9 @@ impl RowTable {
 /// # Safety
 /// The list holds the row, all of it is initialised, and nobody writes to it while the answer lives.
 #[inline(always)]
-unsafe fn row_of(chunks: &Chunks, row: u32, row_bytes: usize) -> &[u8] {
+unsafe fn row_of(chunks: &Chunks, slot: u32, row_bytes: usize) -> &[u8] {
     // SAFETY: the caller's; items are `row_bytes` long or longer, and the borrow of the list keeps them alive.
-    unsafe { std::slice::from_raw_parts(chunks.item_unchecked(row).as_ptr(), row_bytes) }
+    unsafe { std::slice::from_raw_parts(chunks.item_unchecked(slot).as_ptr(), row_bytes) }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub trait Receiver: Send + Sync + 'static {
 /// Why there is no connection.
 #[derive(Debug)]
 pub enum NotConnected {
-    /// Nobody listens there, or no longer.
+    /// No process listens there, or none any more.
     Nobody,
     /// Another version of the protocol: a sentence that names both.
     OtherVersion(String),

@@ -37,7 +37,7 @@ pub struct Call {
     id: Option<OperationId>,
     /// The position of the log when it was sent to an owner for the first time.
     first_sent: Option<Lsn>,
-    /// The owner was told that nobody waits for it.
+    /// The owner was notified that the answer is not awaited any more.
     is_cancelled: bool,
 }
 
@@ -158,7 +158,7 @@ impl Call {
 /// What is to be done about a call.
 enum Due {
     Nothing,
-    /// The owner is to be told that nobody waits for it.
+    /// The owner is to be notified that the answer is not awaited any more.
     Cancel,
     Fail(Error),
 }

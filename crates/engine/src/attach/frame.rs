@@ -226,7 +226,7 @@ pub fn failure(call: u64, position: Lsn, error: &Error) -> Vec<u8> {
 /// Reads a frame of at most `most` bytes into `frame`, without its length; false at the end of the stream.
 ///
 /// # Errors
-/// Those of the stream; `InvalidData` for a frame that is empty or too long.
+/// The errors of the stream, and `InvalidData` for a frame that is empty or too long.
 pub fn read(stream: &mut impl Read, frame: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let mut length = [0; 4];
     match stream.read_exact(&mut length) {

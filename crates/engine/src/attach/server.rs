@@ -27,7 +27,7 @@ const MOST_CONNECTIONS: usize = 256;
 const MOST_CALLS: usize = 64;
 /// Bytes of calls that run and of answers that are not read, of one connection; what follows waits in its socket.
 const MOST_BYTES: usize = 256 << 20;
-/// The same of all connections. A connection of which nothing runs may always have one call.
+/// Such bytes of all connections together. A connection of which nothing runs may always have one call.
 const MOST_BYTES_OF_ALL: usize = 512 << 20;
 /// Time from a connection to its hello.
 const HELLO_TIME: Duration = Duration::from_secs(5);
@@ -360,7 +360,7 @@ impl Connection {
         self.answered.notify_one();
     }
 
-    /// Gives up what nobody will read the answers of.
+    /// Gives up calls whose answers will not be read.
     fn end(&self) {
         if !self.shared.is_closing.load(Ordering::Acquire) {
             self.outgoing.cut();

@@ -47,7 +47,7 @@ pub struct FolderEntry {
     pub path: PathBuf,
     pub membership: Membership,
     pub open: OpenEngine,
-    /// Of this process, whatever it is in the folder.
+    /// The supervisor of this process, which is the same as owner and as attached process.
     pub supervisor: Arc<Supervisor>,
 }
 

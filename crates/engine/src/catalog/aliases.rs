@@ -180,7 +180,7 @@ impl Catalog {
         }
     }
 
-    /// Forgets the aliases of a collection whose deletion is durable. The ledger is locked.
+    /// Removes the aliases of a collection whose deletion is durable. The ledger is locked.
     pub(super) fn forget_aliases(&self, id: u64) {
         let aliases = self.aliases.load();
         if aliases.values().any(|target| target.id == id) {

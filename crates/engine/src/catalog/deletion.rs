@@ -25,7 +25,7 @@ pub(super) struct Detached {
 enum Marked {
     /// A collection, which is marked now.
     Now(Arc<Entry>),
-    /// The same call has marked it before.
+    /// The same call has marked the collection before.
     Before,
     /// No collection.
     Nothing,

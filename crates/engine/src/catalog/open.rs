@@ -25,7 +25,7 @@ pub enum Mode {
     Threaded,
     /// The calling thread, with randomness from a seed: for simulations.
     Inline {
-        /// Of the log's random parts.
+        /// Seed of the log's random numbers.
         seed: u64,
     },
 }

@@ -126,7 +126,7 @@ pub struct SavedCatalog {
     deleted: BTreeSet<u64>,
     /// Collections whose creation the log holds.
     created: BTreeSet<u64>,
-    /// Of the collections with numbers below this, the file listed those that were not deleted.
+    /// The file lists every collection with a number below this that was not deleted.
     listed_below: u64,
 }
 
@@ -225,8 +225,8 @@ impl SalvagedAliases {
         }
     }
 
-    /// Those of collections that there are. Where parts of the log are missing, another one may be of a deleted collection,
-    /// or have got the name of a new one.
+    /// The aliases of collections that exist. Where parts of the log are missing, an alias may name a deleted collection, or
+    /// equal the name of a new one; such aliases are left out.
     fn kept(mut self, entries: &BTreeMap<u64, SavedEntry>) -> Vec<(u64, String)> {
         let names: BTreeSet<&str> = entries.values().map(|(_, name, _)| name.as_str()).collect();
         self.0.retain(|alias, id| entries.contains_key(id) && !names.contains(alias.as_str()));

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Revision(u128);
 
 impl Revision {
-    /// That of these bits.
+    /// The revision of these bits.
     pub fn of_bits(bits: u128) -> Revision {
         Revision(bits)
     }

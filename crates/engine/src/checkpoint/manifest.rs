@@ -113,7 +113,7 @@ impl Manifest {
         self.writers.get(&file).copied().unwrap_or(own)
     }
 
-    /// Forgets who wrote files that it names no more.
+    /// Drops the writers of files that it does not name any more.
     pub fn forget_unnamed_files(&mut self) {
         let named: BTreeSet<u32> = self.files().collect();
         self.writers.retain(|file, _| named.contains(file));

@@ -139,7 +139,7 @@ pub struct RoomNeeded {
 }
 
 impl RoomNeeded {
-    /// Of a view.
+    /// The space that a checkpoint of a view needs.
     pub(crate) fn of(view: &View, previous: &Manifest) -> RoomNeeded {
         let points = (view.state.points.len() as u64 + 1) * point_bytes(view);
         let rows = new_row_bytes(view, previous);

@@ -17,11 +17,11 @@ pub(super) struct Health {
     is_retired: AtomicBool,
     /// Background tasks that panicked the last time they worked on the collection.
     task_failures: TaskFailures,
-    /// As many faults of maps there were in the process when none was of this collection.
+    /// Map faults of the process that were counted when none of them was in this collection.
     sound_at: AtomicU64,
 }
 
-/// Of faults that last, the first counts.
+/// Faults of a collection. Of the lasting ones (`poison`, `damage`) the first is kept.
 #[derive(Default)]
 struct Faults {
     /// Why writes are refused until the collection is reopened.

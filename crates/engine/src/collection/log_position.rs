@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// Which records of the log belong to a collection, and which of them its checkpoint holds.
 pub(super) struct LogPosition {
-    /// Of the record that created the collection; [`Lsn::NONE`] when the log does not hold it any more.
+    /// The record that created the collection; [`Lsn::NONE`] when the log does not hold it any more.
     created: Lsn,
-    /// Of the last record of the collection.
+    /// The last record of the collection.
     last: AtomicU64,
     /// The checkpoint holds every record of the collection up to this one.
     checkpointed: AtomicU64,

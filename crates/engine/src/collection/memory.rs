@@ -36,7 +36,7 @@ const MEASURED_FACTOR: u32 = 100;
 #[derive(Default)]
 pub(super) struct IndexBytes {
     measured: AtomicU64,
-    /// Of the automatic ones, measured when there is another one, or one less, and at the same intervals.
+    /// Bytes of the automatic indexes; measured when their number changes, and at the same intervals.
     automatic: AtomicU64,
     last: Mutex<Option<LastMeasured>>,
 }

@@ -53,7 +53,7 @@ pub(super) struct BoundedGraphs {
 }
 
 impl BoundedGraphs {
-    /// Those of a view.
+    /// The bounded graphs of a view.
     pub fn of(view: &View) -> BoundedGraphs {
         let graphs = view.fields.iter().map(|table| table.graphs.bounded()).collect();
         BoundedGraphs { fields: Arc::clone(&view.fields), graphs }

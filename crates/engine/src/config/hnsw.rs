@@ -29,7 +29,7 @@ pub struct HnswConfig {
     pub max_indexing_threads: u64,
     /// Stored and answered, without effect: links and codes stay in memory.
     pub on_disk: bool,
-    /// Likewise.
+    /// Stored and answered, without effect: links and codes stay in memory.
     pub memory: Option<MemoryPlacement>,
     /// Links per node where `m` is 0. Otherwise stored and answered, without effect: the planner finds filtered neighbours
     /// without extra links.

@@ -79,7 +79,7 @@ fn read_dense(reader: &mut Reader<'_>) -> Result<VectorParams, Error> {
     Ok(VectorParams { datatype, multivector, ..VectorParams::new(size, metric) })
 }
 
-/// The same of a field of sparse vectors.
+/// Reads what cannot be changed of a field of sparse vectors.
 fn read_sparse(reader: &mut Reader<'_>) -> Result<SparseParams, Error> {
     let (mut modifier, mut datatype) = (None, None);
     reader.object(|r, key| {

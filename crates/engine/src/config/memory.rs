@@ -30,7 +30,7 @@ impl MemoryPlacement {
         reader.optional(|r| fields::choice(r, &MemoryPlacement::ALL))
     }
 
-    /// The same for a component that is never held in memory apart from the files.
+    /// Reads the placement of a component that is never held in memory apart from the files.
     ///
     /// # Errors
     /// `BadRequest` for `pinned` too.

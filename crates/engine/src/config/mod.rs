@@ -232,7 +232,7 @@ impl CollectionConfig {
         &self.vectors
     }
 
-    /// The same without shadows.
+    /// The dense fields without shadows.
     pub fn declared_fields(&self) -> &[(Box<str>, VectorParams)] {
         &self.vectors[..self.declared()]
     }

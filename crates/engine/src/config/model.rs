@@ -44,7 +44,7 @@ impl FieldModel {
         Ok(FieldModel { name, revision, text_key, required })
     }
 
-    /// The same, with what another model says of texts where it says nothing itself.
+    /// This model with `text_key` and `required` of another one where it has none itself.
     pub(super) fn completed_by(&self, other: Option<&FieldModel>) -> FieldModel {
         let (text_key, required) =
             other.map_or((None, None), |other| (other.text_key.clone(), other.required));
@@ -161,7 +161,7 @@ impl ModelClaims {
         }
     }
 
-    /// The same with what the request says of those that name no model.
+    /// Gives claims without a model the model that the request names for them.
     #[must_use]
     pub(crate) fn naming(mut self, named: &NamedModels) -> ModelClaims {
         for claim in self.0.iter_mut().filter(|claim| claim.model.is_none()) {

@@ -13,7 +13,7 @@ pub enum Quantization {
         quantile: Option<f64>,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
-        /// The same, which overrides it.
+        /// Where the codes are kept; overrides `always_ram`.
         memory: Option<MemoryPlacement>,
     },
     /// Product quantisation.
@@ -22,14 +22,14 @@ pub enum Quantization {
         compression: &'static str,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
-        /// The same, which overrides it.
+        /// Where the codes are kept; overrides `always_ram`.
         memory: Option<MemoryPlacement>,
     },
     /// One or two bits a component.
     Binary {
         /// Keep the codes in memory.
         always_ram: Option<bool>,
-        /// The same, which overrides it.
+        /// Where the codes are kept; overrides `always_ram`.
         memory: Option<MemoryPlacement>,
         /// `one_bit`, `two_bits` or `one_and_half_bits`.
         encoding: Option<&'static str>,
@@ -42,7 +42,7 @@ pub enum Quantization {
         bits: Option<&'static str>,
         /// Keep the codes in memory.
         always_ram: Option<bool>,
-        /// The same, which overrides it.
+        /// Where the codes are kept; overrides `always_ram`.
         memory: Option<MemoryPlacement>,
     },
 }

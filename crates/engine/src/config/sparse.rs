@@ -39,7 +39,7 @@ pub struct SparseIndexParams {
     pub full_scan_threshold: Option<u64>,
     /// Where the original vectors are kept; see [`Placement`](super::Placement).
     pub on_disk: Option<bool>,
-    /// The same, which overrides it.
+    /// Where the original vectors are kept; overrides `on_disk`.
     pub memory: Option<MemoryPlacement>,
     /// The element type of the values.
     pub datatype: Option<Datatype>,

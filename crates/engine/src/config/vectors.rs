@@ -46,7 +46,7 @@ pub struct VectorParams {
     pub quantization: Option<Quantization>,
     /// Where the original vectors are kept; see [`Placement`].
     pub on_disk: Option<bool>,
-    /// The same, which overrides it.
+    /// Where the original vectors are kept; overrides `on_disk`.
     pub memory: Option<MemoryPlacement>,
     /// The element type, where the request named one.
     pub datatype: Option<Datatype>,

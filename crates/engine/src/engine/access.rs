@@ -9,7 +9,7 @@ use crate::json::Reader;
 use crate::limits::Limits;
 use std::sync::Arc;
 
-/// What somebody wants to do in a collection.
+/// What a caller does in a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Read it.
@@ -32,7 +32,7 @@ enum Name {
     BeginsWith(Box<str>),
 }
 
-/// What a caller may reach. Whoever has no such limits may reach everything.
+/// What a caller may reach. A caller without limits may reach everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// All collections when absent.

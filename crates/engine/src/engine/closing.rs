@@ -54,7 +54,7 @@ impl Engine {
         self.close_by(None);
     }
 
-    /// The same in about that time. The log is synced first; then collections are checkpointed, those with the longest
+    /// Closes the engine, as [`Engine::close`] does, in about that time. The log is synced first; then collections are checkpointed, those with the longest
     /// replay first, and what is not checkpointed when the time is over stays in the log, which the next start replays.
     /// Where a thread does not end in time the directory stays held until the process ends.
     pub fn close_within(&self, time: Duration) {

@@ -34,7 +34,7 @@ impl Read<'_> {
     /// Answers the searches of a batch, and explains those that ask for it; the others have `null`.
     ///
     /// # Errors
-    /// That of the first search that has one, with its place.
+    /// The error of the first search that fails, with its place in the batch.
     pub fn explained_batch(
         &mut self,
         snapshot: &Arc<Snapshot>,

@@ -56,7 +56,7 @@ struct State {
     /// The last step was one of a fresh write: the next is not, so that new ones do not stop the others.
     was_fresh: bool,
     closed: bool,
-    /// And no thread resolves any more.
+    /// The lane is closed and no thread resolves any more.
     drained: bool,
 }
 

@@ -129,7 +129,7 @@ pub struct Request {
     pub gives_out_texts: bool,
     /// What its caller may reach (C15); everything when absent.
     pub access: Option<Arc<Access>>,
-    /// Whose cursors it may use (C22): the same text is the same caller; empty for nobody in particular.
+    /// Whose cursors it may use (C22): the same text is the same caller; empty for an anonymous one.
     pub caller: Box<str>,
     /// The form of the body, and of the vectors of the answer.
     pub packing: Packing,
@@ -184,7 +184,7 @@ impl Request {
 /// The form of a request's body, and of the vectors of its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packing {
-    /// That of the body.
+    /// The form of the body.
     pub body: BodyForm,
     /// Whether the vectors of the answer to a read of points are 32-bit floats beside the JSON (`json/packed.rs`).
     pub answer: bool,
@@ -343,7 +343,7 @@ impl Engine {
         Engine::open_held(storage, lock, options, &Arc::default())
     }
 
-    /// The same with a directory that this process has claimed already, and the supervisor of its threads.
+    /// Opens the engine in a directory that this process has claimed already, with the supervisor of its threads.
     ///
     /// # Errors
     /// As [`Engine::open`].

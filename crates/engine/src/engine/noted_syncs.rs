@@ -14,7 +14,7 @@ const DIR: &str = "catalog";
 const FILE: &str = "staged-syncs";
 /// Begins the file: what it is, and the version of its format.
 const TITLE: &[u8] = b"kithdb staged syncs 1\n";
-/// Syncs whose parts are lost that are remembered; the oldest are forgotten.
+/// Syncs with lost parts that are listed at most; the oldest are dropped from the list.
 const MAX_LOST: usize = 16 * MAX_STAGED_SYNCS;
 
 /// A digest of a [`SyncKey`].
@@ -55,7 +55,7 @@ impl NotedSyncs {
     /// Notes durably that a sync has parts from now on.
     ///
     /// # Errors
-    /// Those of the disk: nothing is noted.
+    /// The errors of the disk; nothing is noted then.
     pub fn begin(&mut self, key: &SyncKey) -> Result<(), Error> {
         let note = note_of(key);
         if PlantedFault::StagedSyncsNotNoted.is_on() || !self.begun.insert(note) {
@@ -88,7 +88,7 @@ impl NotedSyncs {
         }
     }
 
-    /// Whether parts of a sync are lost. It is forgotten then: the caller says so.
+    /// Whether parts of a sync are lost. The note is removed then: the caller reports it.
     pub fn take_lost(&mut self, key: &SyncKey) -> bool {
         let note = note_of(key);
         let before = self.lost.len();
@@ -123,7 +123,7 @@ fn decode(bytes: &[u8]) -> Option<VecDeque<Note>> {
     is_sound.then(|| notes.iter().map(|note| Note::from_le_bytes(*note)).collect())
 }
 
-/// The same in every version: notes outlive the process.
+/// The note of a sync. Every version must compute the same one: notes outlive the process.
 fn note_of(key: &SyncKey) -> Note {
     let names = [key.caller.as_bytes(), key.sync_id.as_bytes()];
     let words = names.iter().flat_map(|name| {

@@ -58,15 +58,16 @@ pub enum Operation {
     Reembedding,
     CommitReembedding,
     AbortReembedding,
-    /// Of the worker of a process that embeds, not of an endpoint: which fields are being embedded anew.
+    /// Which fields are being embedded anew. Called by the worker of an embedding process, not by an endpoint.
     ListReembeddings,
-    /// The same: the next texts of a field.
+    /// The next texts of a field to embed. Called by the same worker.
     NextTexts,
-    /// The same: their vectors.
+    /// Writes the vectors of such texts. Called by the same worker.
     FillVectors,
-    /// Of a process that makes snapshots, not of an endpoint: a checkpoint of the collection, with its files linked into a folder.
+    /// Checkpoints the collection and links its files into a folder. Called by a process that makes snapshots, not by an
+    /// endpoint.
     LinkSnapshot,
-    /// The same for collections that are made of such folders.
+    /// Makes collections from such folders. Called by a process that recovers snapshots, not by an endpoint.
     AdoptFolders,
 }
 

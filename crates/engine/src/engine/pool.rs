@@ -12,7 +12,7 @@ use std::time::Instant;
 /// The share of the processors that the system gives a thread when there are more threads than processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// That of other threads: for work that a client waits for.
+    /// The priority of other threads: for work that a client waits for.
     Normal,
     /// About a third of it: for work that may take longer while reads are served. With much less, other processes of
     /// the machine could starve writes.
@@ -51,7 +51,7 @@ pub struct PoolOptions {
     pub name: &'static str,
     /// How many there are, and how many jobs may wait.
     pub capacity: Capacity,
-    /// Of the threads.
+    /// The priority of the threads.
     pub priority: Priority,
     /// Counts their panics.
     pub supervisor: Arc<Supervisor>,

@@ -171,7 +171,7 @@ impl Read<'_> {
         self.request.access.as_ref().and_then(|access| access.filter()).map(|filter| &**filter)
     }
 
-    /// The same, for points that are asked for by their ids.
+    /// The filter of the points that the caller may read by their ids.
     fn shown_by_id(&self) -> Option<&Filter> {
         self.shown().filter(|_| !PlantedFault::RetrieveOutsideToken.is_on())
     }

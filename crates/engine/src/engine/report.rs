@@ -1,7 +1,7 @@
 //! What an engine serves and what is wrong with it, as a snapshot.
 //!
-//! Counting walks all collections, so a thread of the engine does it, and only when someone asks and the last snapshot is
-//! too old. Whoever asks, and however often: there is at most one walk at a time, and a caller that accepts a snapshot
+//! Counting walks all collections, so a thread of the engine does it, and only when a snapshot is requested and the last one
+//! is too old. However many callers there are, there is at most one walk at a time, and a caller that accepts a snapshot
 //! of the last second never causes more than one in a second.
 
 #[cfg(doc)]

@@ -128,7 +128,7 @@ pub fn explained(
 /// What each leaf of a query finds.
 ///
 /// # Errors
-/// That of the first leaf that has one.
+/// The error of the first leaf that fails.
 fn search_leaves(
     core: &Core,
     of: &Request,
@@ -156,7 +156,7 @@ fn search_leaves(
 /// The hits of each search of a batch, on this thread and those that are free.
 ///
 /// # Errors
-/// That of the first search that has one, with its place.
+/// The error of the first search that fails, with its place in the batch.
 pub fn batch(
     core: &Core,
     of: &Request,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long parts wait for the next one.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// Whose sync it is. The same `sync_id` of another caller or collection is another sync.
+/// Identifies a sync. The same `sync_id` of another caller or collection is another sync.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct SyncKey {
     pub caller: Box<str>,
@@ -33,7 +33,7 @@ pub(super) struct StagedSyncs(Mutex<Inner>);
 struct Inner {
     staged: HashMap<SyncKey, Staged>,
     noted: NotedSyncs,
-    /// Until when parts may be missing of which nobody knows; `None` where the notes were read.
+    /// Until when a sync may have lost parts without a note of it; `None` where the notes were read.
     doubtful_until: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ struct Staged {
 }
 
 impl StagedSyncs {
-    /// Without parts: those of an earlier run are lost.
+    /// No staged syncs: the parts of an earlier run are lost.
     pub fn new(storage: Arc<dyn Storage>) -> StagedSyncs {
         let noted = NotedSyncs::open(storage);
         let doubtful_until = noted.is_unknown().then(|| Instant::now() + KEPT_FOR);
@@ -100,7 +100,7 @@ impl StagedSyncs {
         Ok(complete)
     }
 
-    /// Forgets a sync that was applied.
+    /// Removes a sync that was applied.
     pub fn end(&self, key: &SyncKey) {
         let mut inner = self.0.lock();
         let ended = inner.staged.remove(key);
@@ -109,7 +109,7 @@ impl StagedSyncs {
         drop(ended);
     }
 
-    /// Forgets those whose next part did not come, and those of collections that are gone.
+    /// Removes syncs whose next part did not come in time, and those of deleted collections.
     pub fn sweep(&self) {
         let ended = self.0.lock().remove_ended();
         drop(ended);

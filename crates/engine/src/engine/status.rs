@@ -60,9 +60,9 @@ pub struct Status {
 /// Bytes on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskBytes {
-    /// Of the log.
+    /// Bytes of the log's segments.
     pub log: u64,
-    /// Of the files of all collections that are served, as they were within the last seconds.
+    /// Bytes of the files of all served collections, at most some seconds old.
     pub data: u64,
 }
 

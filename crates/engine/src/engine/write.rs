@@ -178,13 +178,13 @@ impl Form {
 
 /// A parsed write.
 enum Prepared {
-    /// Of a collection, with this configuration.
+    /// Create a collection with this configuration.
     Creation(Box<CollectionConfig>),
-    /// Of a collection, under this name.
+    /// Clone a collection under this name.
     Clone(String),
-    /// Of a collection.
+    /// Delete a collection.
     Deletion,
-    /// Of collections, of what folders hold.
+    /// Make collections from the contents of folders.
     Adoption(Vec<AdoptedFolder>),
     /// Changes of aliases.
     Aliases(Vec<AliasAction>),
@@ -271,7 +271,7 @@ fn within(request: &Request) -> Option<Arc<Filter>> {
     request.access.as_ref().and_then(|access| access.filter()).cloned()
 }
 
-/// The name of a clone, if the caller may make it. Whoever clones a collection reads all of it.
+/// The name of a clone, if the caller may make it. To clone a collection is to read all of it.
 fn name_of_clone(request: &Request, name: String) -> Result<String, Error> {
     if let Some(access) = &request.access {
         access.check(&name, Right::Write)?;

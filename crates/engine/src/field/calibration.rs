@@ -26,7 +26,7 @@ const TOLERANCE: f64 = 0.005;
 /// Standard errors below the mean that a bound lies at which the recall is below in one of a hundred samples. A few queries
 /// miss most of their hits and the rest none, so that fewer standard errors hold for less than their share of samples.
 const ONE_SIDED: f64 = 2.326;
-/// The same for the interval of 95 % that is shown.
+/// Standard errors on either side of the mean in the interval of 95 % that is shown.
 const TWO_SIDED: f64 = 1.96;
 /// A search that no width is measured for is at most so wide.
 const WIDEST: usize = 100_000;
@@ -162,7 +162,7 @@ impl Calibration {
         Some((between.ceil() as usize).max(k))
     }
 
-    /// The same for one of the measured shares.
+    /// The width for one of the measured shares.
     fn ef_among(
         &self,
         target: f64,
@@ -185,8 +185,8 @@ impl Calibration {
         Some(((narrow + (wide - narrow) * between).ceil() as usize).max(k))
     }
 
-    /// The same for one of the measured numbers of hits. Between two measured widths recall is taken to rise with the logarithm of the
-    /// width: it rises faster at first, so the width is not too small. From a walk to a scan it rises at once.
+    /// The width for one of the measured numbers of hits. Between two measured widths recall is taken to rise with the
+    /// logarithm of the width: it rises faster at first, so the width is not too small. From a walk to a scan it rises at once.
     fn width(
         &self,
         target: f64,
@@ -341,7 +341,7 @@ mod tests {
         calibration
     }
 
-    /// Of searches that all walk.
+    /// The decision to scan of searches that always walk: never.
     fn never(_share: f64, _ef: usize) -> bool {
         false
     }

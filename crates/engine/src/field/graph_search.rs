@@ -15,7 +15,7 @@ use std::time::Duration;
 const LEAST_OVERSAMPLING: usize = 2;
 /// Least number of candidates that a scan of codes keeps for re-ranking.
 const LEAST_KEPT: usize = 64;
-/// The same for each hit.
+/// Least number of candidates kept for each hit.
 const LEAST_KEPT_PER_HIT: usize = 2;
 /// Codes of fewer bits are too coarse to return their estimates as scores.
 const FINE_BITS: u8 = 4;

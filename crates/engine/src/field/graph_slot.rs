@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// searched. About 680 rows of 384 components, some 40 µs of scanning on one core: about as much as the walk through the
 /// graph, so that a search beside writes costs at most twice as much as one alone.
 const SEARCHED_COMPONENTS: u64 = 1 << 18;
-/// The same for all rows. Those that were written since the last search cost nothing until the next one, which then
+/// The limit for all rows of the tail. Those that were written since the last search cost nothing until the next one, which then
 /// scans 128 MiB at most: some 8 ms on one core.
 const TAIL_COMPONENTS: u64 = 32 << 20;
 
@@ -99,7 +99,7 @@ impl GraphSlot {
         self.replace_next(current, None, next)
     }
 
-    /// The same in the place of one that was found beside the current graph.
+    /// Replaces the next graph that was found beside the current one.
     pub(crate) fn replace_next(
         &self,
         current: &FieldGraph,

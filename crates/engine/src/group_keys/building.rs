@@ -22,7 +22,7 @@ const LEAST_LIMIT: u64 = 1 << 20;
 const LIMIT_PER_POINT: u64 = 64;
 /// Changed points and new groups before the lists of members are made anew, at least.
 const LEAST_CHANGES: u64 = if cfg!(test) { 16 } else { 1024 };
-/// The same as a share of the points.
+/// The least number of changes as a share of the points: their number divided by this.
 const CHANGES_DIVISOR: u64 = 32;
 /// Nanoseconds to read a document, about.
 const DOCUMENT: u64 = 200;
@@ -126,7 +126,7 @@ impl KeyColumn {
         self.changed.insert(offset);
     }
 
-    /// The same with a base of its own, and without the groups that no point is in any more.
+    /// Merges the changes into a new base, and drops groups without points.
     fn rebased(self) -> KeyColumn {
         let (starts, _) = self.members_by_group(self.groups());
         let is_used = |number: u32| starts[number as usize] < starts[number as usize + 1];

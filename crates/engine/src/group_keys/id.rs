@@ -36,7 +36,7 @@ impl<'v> GroupId<'v> {
         }
     }
 
-    /// The same with a text of its own.
+    /// The id with an owned text.
     pub fn into_owned(self) -> GroupId<'static> {
         match self {
             GroupId::Integer(integer) => GroupId::Integer(integer),

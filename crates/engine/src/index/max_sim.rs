@@ -1,7 +1,7 @@
 //! MaxSim, the comparison of multi-vectors: for each row of the query the nearest row of the vector, summed up
 //! (Khattab & Zaharia, *ColBERT*, SIGIR 2020, §3.1).
 //!
-//! Of distances that are smaller for nearer it is the sum of the least: Σ min d(q, r). Under Dot and Cosine that is
+//! In distances, which are smaller for nearer, it is the sum of the minima: Σ min d(q, r). Under Dot and Cosine that is
 //! minus the sum of the greatest products, under Manhattan the sum of the least sums of differences, and under Euclid
 //! the sum of the least *squared* distances, whose root clients see.
 

@@ -46,13 +46,13 @@ impl<'a> JsonBody<'a> {
         Ok(JsonBody { text, floats: Some(floats), watch: None, ids: IdRules::default() })
     }
 
-    /// The same, which is given up when `watch` says so while it is read.
+    /// Sets a watch that can stop the reading of the body.
     #[must_use]
     pub fn watched(self, watch: Watch<'a>) -> JsonBody<'a> {
         JsonBody { watch: Some(watch), ..self }
     }
 
-    /// The same with other ids.
+    /// Sets how ids are read.
     #[must_use]
     pub fn with_ids(self, ids: IdRules<'a>) -> JsonBody<'a> {
         JsonBody { ids, ..self }

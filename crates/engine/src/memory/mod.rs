@@ -2,7 +2,7 @@
 //!
 //! Three sources meet here. Writes charge what they are going to take. A measurement, some times a second, says what the
 //! collections hold and what the whole process holds, V8 and the fragments of the heap included; then the charges before
-//! the last one are forgotten, since the measurement has them. `docs/memory.md` has the reasons.
+//! the last one are dropped, since the measurement has them. `docs/memory.md` has the reasons.
 
 mod cgroups;
 mod process;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes of the limit that are those of Node.
 pub const NODE_BYTES: u64 = 128 << 20;
-/// Of a small limit the engine has at least this part.
+/// The engine's part of a small limit is at least the limit divided by this.
 const LEAST_SHARE: u64 = 4;
 
 /// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, where

@@ -54,7 +54,7 @@ impl<'p> Removal<'p> {
     /// The document without what the paths select; `None` if they select nothing.
     ///
     /// # Errors
-    /// Those of the pace.
+    /// The errors of the pace.
     pub fn apply(&self, doc: &[u8], pace: &mut Pace<'_>) -> Result<Option<Vec<u8>>, Error> {
         let mut pass = Pass { doc, pace, out: Vec::new(), done: 0 };
         pass.visit(0, doc.len(), &[&self.root])?;

@@ -1,5 +1,5 @@
 //! Vectors as points of a plane, for people to look at: by principal components ([`principal`]), or by the layout of
-//! UMAP ([`layout`]) over lists of neighbours ([`neighbours`]). Nothing here knows where vectors and neighbours come from.
+//! UMAP ([`layout`]) over lists of neighbours ([`neighbours`]). This module does not depend on where vectors and neighbours come from.
 //!
 //! Everything is a function of its input and a seed: on one machine the same vectors get the same places.
 

@@ -7,7 +7,7 @@ use kithdb_kernels::kernels;
 
 /// Vectors that the directions are found from; the others are only projected.
 const MOST_FITTED: usize = 16_384;
-/// The same in bytes.
+/// Bytes of the vectors that the directions are found from, at most.
 const FITTED_BYTES: usize = 32 << 20;
 /// Directions that are iterated. Those beyond the first two make these converge where eigenvalues are close.
 const BLOCK: usize = 8;

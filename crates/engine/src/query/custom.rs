@@ -23,10 +23,10 @@ pub enum CustomScore {
         /// How many of the vectors are positive; they come first.
         positives: usize,
     },
-    /// Of a target and pairs (positive, negative) behind it: how many pairs have the point on their positive side
+    /// For a target and the pairs (positive, negative) after it: how many pairs have the point on their positive side
     /// minus how many have it on the other, plus σ(similarity to the target), which only decides among equals.
     Discover,
-    /// Of pairs (positive, negative): Σ f(min(sim(positive) − sim(negative) − ε, 0)) with f(x) = x / (1 + |x|): how far
+    /// For pairs (positive, negative): Σ f(min(sim(positive) − sim(negative) − ε, 0)) with f(x) = x / (1 + |x|): how far
     /// the point is on the wrong sides. 0 is best.
     Context,
     /// The sum of the similarities, each multiplied by one of these weights.

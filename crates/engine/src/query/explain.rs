@@ -90,7 +90,7 @@ pub struct ScoreDetail {
 /// Runs a query on a snapshot, on this thread, and explains it.
 ///
 /// # Errors
-/// Those of the query; `PointNotFound` for a point of `why` that there is not.
+/// The errors of the query, and `PointNotFound` where a point of `why` does not exist.
 pub fn explain(
     snapshot: &Snapshot,
     request: &QueryRequest,

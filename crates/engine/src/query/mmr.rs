@@ -136,7 +136,7 @@ struct Chosen<'a> {
     field: usize,
     deadline: &'a Deadline,
     hits: Vec<Hit>,
-    /// For each of them one that compares with its vector; of multi-vectors none, because there the candidate asks.
+    /// For each hit the scorer of its vector. Empty for multi-vectors: there the candidate's rows are the query.
     scorers: Vec<Scorer<'a>>,
 }
 
@@ -144,7 +144,7 @@ impl Chosen<'_> {
     /// Adds a hit that has the vector.
     fn add(&mut self, hit: Hit) -> Result<(), Error> {
         match vector_of(self.view, self.field, hit.offset) {
-            // MaxSim takes sides: how well is what a candidate says said already?
+            // MaxSim is not symmetric: each candidate's rows are compared as the query.
             None | Some(VectorValue::Multi(_)) => {}
             Some(vector) => {
                 self.scorers.push(Scorer::new(self.view, self.field, &[&vector], None, self.deadline)?);

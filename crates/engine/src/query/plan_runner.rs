@@ -30,7 +30,7 @@ const SEED_SAMPLE: usize = 256;
 const UNCHECKED: u32 = 32;
 /// Nodes that it checks then.
 const CHECKED: u32 = 96;
-/// The same, if documents have to be read: they cost more than bits.
+/// Nodes that it checks where documents have to be read, which cost more than bits.
 const CHECKED_BY_DOCUMENT: u32 = 32;
 /// The walk is given up when fewer of these match than the expected share divided by this.
 const FAR_BELOW: f64 = 8.0;

@@ -20,7 +20,7 @@ const TWO_HOP_DISTANCE: f64 = 4.0;
 /// Width of a two-hop walk as a multiple of the width asked for: it meets dead ends that a walk through all rows does
 /// not meet.
 const TWO_HOP_WIDENING: f64 = 2.0;
-/// The same where matches are dense: dead ends are rare.
+/// Width of a two-hop walk where matches are dense, as such a multiple: dead ends are rare there.
 const DENSE_WIDENING: f64 = 1.5;
 /// Share of matches from which they are dense.
 const DENSE_SHARE: f64 = 0.3;

@@ -85,7 +85,7 @@ impl Prepared {
         Ok(Prepared { root, offset })
     }
 
-    /// The same for its first `window` hits.
+    /// The query for its first `window` hits, without an offset.
     pub fn reaching(&self, window: usize) -> Prepared {
         Prepared { root: Step { window, ..self.root.clone() }, offset: 0 }
     }

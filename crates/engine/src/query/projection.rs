@@ -85,13 +85,13 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// Those of a field of dense vectors.
+    /// The vectors of a dense field.
     fn of(table: &FieldTable) -> Vectors {
         Vectors { rows: table.rows.clone(), format: table.format, dim: table.dim }
     }
 
-    /// Of each multi-vector, by its first row, the mean of its rows. Under Cosine they count by their directions, and so
-    /// does the mean.
+    /// The mean of the rows of each multi-vector; `first_rows` has the first row of each. Under Cosine the rows count by
+    /// their directions, and so does the mean.
     ///
     /// # Errors
     /// `BadRequest` where they take too much memory; those of the deadline.

@@ -12,7 +12,7 @@ pub enum VectorSelector {
     None,
     /// All that the point has.
     All,
-    /// Those of these names; `""` is the unnamed vector.
+    /// Vectors of these names; `""` is the unnamed vector.
     Named(Vec<Box<str>>),
 }
 

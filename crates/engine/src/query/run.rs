@@ -42,7 +42,7 @@ pub struct List {
 /// Prepares and runs a query on a snapshot, on this thread.
 ///
 /// # Errors
-/// Those of [`Prepared::new`] and [`run`].
+/// The errors of [`Prepared::new`] and of [`run`].
 pub fn query(
     snapshot: &Snapshot,
     request: &QueryRequest,

@@ -59,13 +59,13 @@ tally! {
     rerank_nanos,
     /// Searches of collections: queries, and what they fetch beforehand.
     searches,
-    /// Those whose filter the field indexes do not answer alone.
+    /// Searches whose filter the field indexes do not answer alone.
     unindexed,
     /// Nanoseconds of applying field indexes to filters.
     plan_nanos,
-    /// Those of which it is known how many points match.
+    /// Searches for which the exact number of matching points is known.
     counted,
-    /// How many those are.
+    /// How many points match in those searches.
     matches,
     /// Comparisons of plans by what they cost.
     planned,
@@ -157,7 +157,7 @@ pub fn take_tally() -> Tally {
     TALLY.take()
 }
 
-/// The same, with what the plans of the last of them cost.
+/// Takes the tally, and the cost model of the last plans.
 pub fn take_work() -> (Tally, Option<CostModel>) {
     (TALLY.take(), COSTS.take())
 }

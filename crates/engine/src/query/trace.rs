@@ -156,7 +156,7 @@ impl Trace<'_> {
     /// Why the step does not pass a point on, by exact comparison; `None` if it does. `is_out` says that the point fails a
     /// filter above the step, or is an example there.
     ///
-    /// Of several sources, the one counts that came nearest to passing it on.
+    /// Where the step has several sources, the loss is that of the source in which the point came furthest.
     pub fn loss(&self, state: &State, offset: PointOffset, is_out: bool) -> Option<Loss> {
         if self.kept.contains(offset) {
             return None;

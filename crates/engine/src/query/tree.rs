@@ -49,7 +49,7 @@ pub enum Idf {
 pub enum Example {
     /// As sent, with the model that made it, where the request has its text.
     Vector(VectorValue, Option<Box<str>>),
-    /// That of a point, which is left out of all results if it is one of the searched collection.
+    /// The vector of a point, which is left out of all results if it is one of the searched collection.
     Id(PointId),
 }
 

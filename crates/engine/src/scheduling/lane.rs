@@ -55,9 +55,9 @@ struct Run {
     lane: Cell<Lane>,
     /// Processor time of the thread when it began.
     began: Cell<Duration>,
-    /// Of a light request: when its processor time is to be looked at. Of a heavy one: when its turn began.
+    /// For a light request: when its processor time is checked next. For a heavy one: when its turn began.
     since: Cell<Option<Instant>>,
-    /// Of a heavy request: time of its earlier turns.
+    /// Total time of a heavy request's earlier turns.
     attained: Cell<Duration>,
     /// Work that was estimated.
     expected: Cell<Duration>,
@@ -66,7 +66,7 @@ struct Run {
     has_turn: Cell<bool>,
     parker: OnceCell<Arc<Parker>>,
     light_read: Cell<Option<LightRead>>,
-    /// Of a heavy request: its part of the backlog.
+    /// A heavy request's share of the backlog.
     backlog: Cell<Option<Share>>,
 }
 

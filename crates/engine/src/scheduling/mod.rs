@@ -56,7 +56,7 @@ struct ReadPressure {
     reads: AtomicUsize,
     /// When the last read was answered, in nanoseconds from [`START`]; 0 for never.
     last_answer: AtomicU64,
-    /// Those of the reads that are light, as far as is known.
+    /// The light ones among `reads`, as far as their lane is known.
     light: AtomicUsize,
     /// When the last light read was answered, in the same way.
     last_light_answer: AtomicU64,
@@ -298,7 +298,7 @@ mod tests {
     fn background_threads_pause_while_reads_want_processors() {
         let _reads: Vec<ActiveRead> = (0..=*PROCESSORS).map(|_| ActiveRead::begin()).collect();
         let _background: Vec<BackgroundWork> = (0..=*PROCESSORS).map(|_| BackgroundWork::begin()).collect();
-        // The thread owes what it has worked for, until it has paused for that.
+        // The thread's owed pause grows with its work, until it has paused for that long.
         STATE.set((Instant::now().checked_sub(MAX_WORK_STEP), MIN_PAUSE));
         yield_to_reads();
         let (last_call, owed) = STATE.get();

@@ -19,9 +19,9 @@ const RECHECK: Duration = Duration::from_millis(10);
 
 /// Lets a limited number of threads run at a time, and has them take turns.
 ///
-/// Of those that wait, the one that has run least goes first (least attained service), so that a read of milliseconds passes
-/// those of seconds however many they are. Those that have run for less than [`SHORT`] have their turns in the order of their
-/// waiting: otherwise newcomers would hold up one of 5 ms after its first slice for as long as they keep coming.
+/// The waiting thread that has run least goes first (least attained service), so that a read of milliseconds overtakes any
+/// number of reads of seconds. Threads that have run for less than [`SHORT`] are served in the order in which they began to
+/// wait: otherwise newcomers would delay a read of 5 ms after its first slice for as long as they keep coming.
 #[derive(Default)]
 pub struct RunQueue {
     state: Mutex<State>,

@@ -29,7 +29,7 @@ impl<'d> Allowance<'d> {
         Allowance { most_added: Some(most_added), added: 0, most_read, read: 0, pace }
     }
 
-    /// The same after so many bytes.
+    /// The allowance after `added` bytes were added and `read` bytes read.
     #[must_use]
     pub fn after(self, added: u64, read: u64) -> Allowance<'d> {
         Allowance { added, read, ..self }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The origin of the times of uses.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A field index that nobody declared. It is derived: neither the log nor a checkpoint has it, and no client sees it but as
+/// A field index that no client declared. It is derived: neither the log nor a checkpoint has it, and no client sees it but as
 /// `auto_indexes`. A clone is the same index of another state.
 #[derive(Clone)]
 pub struct AutoIndex {

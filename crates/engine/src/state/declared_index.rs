@@ -24,7 +24,7 @@ pub struct IndexDraft {
     blank: FieldIndex,
     /// Points that were changed since the declaration: a builder that began with an older state has to read them again.
     touched: PointSet,
-    /// Nobody declared it (C23).
+    /// It is automatic (C23): no client declared it.
     is_automatic: bool,
     progress: Arc<Progress>,
 }
@@ -45,7 +45,7 @@ impl DeclaredIndex {
         Self::draft_of(path, schema, false)
     }
 
-    /// The same of one that nobody declared.
+    /// A draft of an automatic index (C23).
     pub fn automatic(path: JsonPath, schema: FieldSchema) -> DeclaredIndex {
         Self::draft_of(path, schema, true)
     }
@@ -59,7 +59,7 @@ impl DeclaredIndex {
         })
     }
 
-    /// The same from a schema as the log and the manifest keep it.
+    /// A draft from a schema as the log and the manifest keep it.
     ///
     /// # Errors
     /// A sentence when the schema cannot be read.
@@ -134,7 +134,7 @@ impl IndexDraft {
         self.progress.claimed.store(!is_put_off, Ordering::Release);
     }
 
-    /// Whether nobody declared it (C23).
+    /// Whether it is automatic (C23).
     pub fn is_automatic(&self) -> bool {
         self.is_automatic
     }

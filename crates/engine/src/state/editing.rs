@@ -9,7 +9,7 @@ use crate::payload::edit::{self, EditError};
 pub struct Editing<'e> {
     /// What is done.
     pub edit: &'e PayloadEdit,
-    /// That of an edit which removes paths.
+    /// The compiled removal of an edit which removes paths.
     removal: Option<Removal<'e>>,
 }
 

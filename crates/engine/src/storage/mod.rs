@@ -178,7 +178,7 @@ impl LockGuard {
         Self { _held: Arc::new(held) }
     }
 
-    /// The same claim once more: it ends with the last of them.
+    /// Another handle on the same claim, which ends when the last handle is dropped.
     pub fn share(&self) -> LockGuard {
         Self { _held: Arc::clone(&self._held) }
     }

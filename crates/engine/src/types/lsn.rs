@@ -11,7 +11,7 @@ pub struct Lsn(u64);
 impl Lsn {
     /// Before every record: stands for no record.
     pub const NONE: Lsn = Lsn(0);
-    /// Of the first record.
+    /// The number of the first record.
     pub const FIRST: Lsn = Lsn(1);
     /// Above every record.
     pub const MAX: Lsn = Lsn(u64::MAX);
@@ -26,17 +26,17 @@ impl Lsn {
         self.0
     }
 
-    /// Of the record behind this one.
+    /// The number of the record after this one.
     pub const fn next(self) -> Lsn {
         self.plus(1)
     }
 
-    /// Of the record before this one; not for [`Lsn::NONE`].
+    /// The number of the record before this one; not for [`Lsn::NONE`].
     pub const fn previous(self) -> Lsn {
         Lsn(self.0 - 1)
     }
 
-    /// Of the record that is so many records behind this one.
+    /// The number of the record that comes `records` records after this one.
     pub const fn plus(self, records: u64) -> Lsn {
         Lsn(self.0 + records)
     }

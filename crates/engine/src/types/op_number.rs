@@ -10,7 +10,7 @@ pub struct OpNumber(u64);
 impl OpNumber {
     /// Before every operation: stands for no operation.
     pub const NONE: OpNumber = OpNumber(0);
-    /// Of the first operation.
+    /// The number of the first operation.
     pub const FIRST: OpNumber = OpNumber(1);
     /// The highest number; `u64::MAX` stands for the end of a row that has none.
     pub const MAX: OpNumber = OpNumber(u64::MAX - 1);
@@ -25,12 +25,12 @@ impl OpNumber {
         self.0
     }
 
-    /// Of the operation behind this one.
+    /// The number of the operation after this one.
     pub const fn next(self) -> OpNumber {
         self.plus(1)
     }
 
-    /// Of the operation that is so many operations behind this one.
+    /// The number of the operation that comes `operations` operations after this one.
     pub const fn plus(self, operations: u64) -> OpNumber {
         OpNumber(self.0 + operations)
     }

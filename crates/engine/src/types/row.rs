@@ -66,7 +66,7 @@ impl RowRange {
         RowRange::of_len(Row(chunk * chunk_rows), chunk_rows)
     }
 
-    /// Those of them that are before `end`.
+    /// The part of the range before `end`.
     #[must_use]
     pub fn before(self, end: Row) -> RowRange {
         RowRange { end: self.end.min(end), ..self }

@@ -154,9 +154,9 @@ impl Encoder {
 
     /// Makes `query` stand for a vector. Panics when the vector has another length.
     ///
-    /// Of an inner product ⟨x, μ⟩ is known of every row, so any multiple t·μ may be taken away from a query instead of μ
-    /// itself: −⟨x, q⟩ = t·bₓ + t·‖μ‖²/2 − ⟨μ, q⟩ − ⟨x′, R(q − tμ)⟩. The t that leaves the least is ⟨q, μ⟩ / ‖μ‖². With 1,
-    /// eight bits of q − μ would have nothing of a query that is short against the mean.
+    /// The inner product ⟨x, μ⟩ of every row is stored, so any multiple t·μ may be subtracted from the query instead of
+    /// μ itself: −⟨x, q⟩ = t·bₓ + t·‖μ‖²/2 − ⟨μ, q⟩ − ⟨x′, R(q − tμ)⟩. The remainder q − tμ is shortest for
+    /// t = ⟨q, μ⟩ / ‖μ‖². With t = 1 and a query much shorter than μ, the eight bits of q − μ would hold almost nothing of q.
     pub fn query(&self, vector: &[f32], query: &mut CodeQuery) {
         let rotated = match self.metric {
             Metric::Euclid => self.rotate(vector, query),

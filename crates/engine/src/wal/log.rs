@@ -161,7 +161,7 @@ impl Log {
         self.append_record(Pending { collection, kind, operation: None, body: body.into() })
     }
 
-    /// The same with a whole record.
+    /// Appends a whole record, as [`Log::append`] does with the parts of one.
     pub(super) fn append_record(&mut self, record: Pending) -> Result<Lsn, LogError> {
         self.check()?;
         let body = &record.body;

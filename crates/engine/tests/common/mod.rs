@@ -69,7 +69,7 @@ impl Client {
         self.answer_named(None, operation, collection, target, wait, body)
     }
 
-    /// The same, of a request with an operation id.
+    /// The answer to a request with an operation id.
     pub fn answer_named(
         &self,
         id: Option<u128>,
@@ -93,7 +93,7 @@ impl Client {
         result.expect("answered before it returns")
     }
 
-    /// The same, parsed.
+    /// The answer, parsed.
     pub fn execute(
         &self,
         operation: &str,

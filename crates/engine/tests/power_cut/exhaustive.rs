@@ -25,9 +25,9 @@ const LENGTHS: [usize; 2] = [3, 4];
 /// The longest programs of a normal run, of all that there are; `KITHDB_PROGRAMS` sets another number, and
 /// `KITHDB_FIRST_PROGRAM` which comes first.
 const LONGEST_PROGRAMS: u64 = 40;
-/// Of the programs of two operations that begin without syncs, which have the most choices, a normal run has one in so many.
+/// A normal run takes one in this many of the programs of two operations that begin unsynced; these have the most choices.
 const UNSYNCED_ONE_IN: u64 = 4;
-/// And of those with a kind that is not among the first.
+/// A normal run takes one in this many of the programs with a kind that is not among the first.
 const LATER_ONE_IN: u64 = 16;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;

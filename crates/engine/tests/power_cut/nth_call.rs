@@ -14,7 +14,7 @@ const CALLS: u64 = 500;
 /// A normal run lets each call of this step fail, in each of the scenarios; `KITHDB_CALL_STEP` sets another one for both,
 /// and `KITHDB_FIRST_CALL` which call comes first.
 const CALL_STEPS: [u64; 2] = [8, 32];
-/// The same for calls of one kind, which are few.
+/// The step for calls of one kind, which are few.
 const KIND_STEP: u64 = 3;
 
 /// Operations on points of one collection, with checkpoints and vacuums that have something to do.

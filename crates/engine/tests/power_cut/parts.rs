@@ -32,7 +32,7 @@ pub struct Staged {
     pub collection: String,
     tag: &'static str,
     sync_id: u64,
-    /// Of an id the last entry counts.
+    /// The last entry of each id.
     entries: BTreeMap<u64, Entry>,
     /// Whether a part was answered.
     has_begun: bool,

@@ -203,7 +203,7 @@ impl Kind {
         self.run_and(session, client, at, |_| {});
     }
 
-    /// The same, and checks the error if the disk failed.
+    /// Runs the step as `run` does, and checks the error if the disk failed.
     pub fn run_and(self, session: &mut Session, client: &Client, at: u64, check: impl FnOnce(&Error)) {
         let versions = versions::of(client, NAME);
         match (self.step(&session.model, at, &session.snapshots, &versions), self) {

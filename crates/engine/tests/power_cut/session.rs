@@ -47,7 +47,7 @@ pub struct Session {
     repeatable: Vec<Sent>,
     /// The request of unknown fate.
     unanswered: Option<Sent>,
-    /// The same once what it may have left is settled, with the state that a repeat of it leaves.
+    /// The unanswered request once its effects are settled, with the state that a repeat of it leaves.
     to_repeat: Option<Repeat>,
     /// Background work is under way and waits for this.
     pub in_turn: bool,

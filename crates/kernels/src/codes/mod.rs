@@ -78,7 +78,7 @@ impl CodeWidth {
 /// Σ of products of a query with one row. The query has [`CodeWidth::planes`] bytes for each byte of the row.
 pub type OneCode = fn(&[QueryLine], &[u8]) -> i32;
 
-/// The same with four rows of equal length.
+/// The sums for four rows of equal length.
 pub type FourCodes = fn(&[QueryLine], [&[u8]; 4]) -> [i32; 4];
 
 /// The instruction sets that code kernels are written for.

@@ -4,7 +4,7 @@ import { isRawNumber, type JsonValue } from '../service/exact-json';
 
 type Value = JsonValue | undefined;
 
-/** Told apart by people with any kind of colour vision (Okabe and Ito), on light and dark. */
+/** Distinguishable with any kind of colour vision (Okabe and Ito), on light and dark. */
 const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#a59a20', '#7a6ff0'];
 const PLAIN = '#3d7fcf';
 const OTHER = '#8b95a1';

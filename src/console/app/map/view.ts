@@ -42,7 +42,7 @@ export function extentOf(places: Float32Array): Extent {
   return [x, y];
 }
 
-/** The same part on a canvas of another size. */
+/** The view of the same part of the plane on a canvas of another size. */
 export function resized(view: View, width: number, height: number): View {
   if (view.width === 0 || view.height === 0) return whole(width, height, view.extent);
   const zoom = view.scale / leastScale(view);

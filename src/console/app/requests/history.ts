@@ -17,7 +17,7 @@ const LONGEST_KEPT = 200_000;
 
 let nextKey = 0;
 
-/** The latest first. It is in memory only: a reload forgets it. */
+/** The latest first. It is in memory only and lost at a reload. */
 export const history = signal<readonly Sent[]>([]);
 
 export function remember(sent: Omit<Sent, 'key'>): void {

@@ -120,9 +120,9 @@ export interface IssuedToken extends AccessToken {
 export interface VectorField {
   readonly name: string;
   readonly kind: 'dense' | 'multi' | 'sparse';
-  /** Of dense ones. */
+  /** Parameters of a dense field, multi-vector fields included. */
   readonly params?: DenseParams;
-  /** Of sparse ones. */
+  /** The modifier of a sparse field. */
   readonly modifier?: string | undefined;
 }
 

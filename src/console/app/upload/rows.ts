@@ -10,7 +10,7 @@ export function formatOf(name: string): FileFormat {
   return /\.csv$/i.test(name) ? 'csv' : 'jsonl';
 }
 
-/** The rows of a file in their order. `progress` is told how many bytes are read. */
+/** The rows of a file in their order. `progress` is called with the bytes read so far. */
 export function rowsOf(
   file: File,
   format: FileFormat,

@@ -162,7 +162,7 @@ struct Row {
     recall: f64,
     filtered_us: f64,
     plain_us: f64,
-    /// Of a filtered search, on average.
+    /// Distances of a filtered search, on average.
     distances: f64,
     scanned: f64,
     fallbacks: f64,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// A file is copied forward when more than its length divided by this is dead. At a half, each byte that is written frees
 /// another.
 const COMPACTION_DIVISOR: u64 = 2;
-/// The same on a full disk, where room is dearer than writing.
+/// The divisor on a full disk, where space matters more than the bytes that are written.
 const FULL_DISK_COMPACTION_DIVISOR: u64 = 8;
 /// What is copied so that its place becomes free leaves the free space divided by this to the log.
 const LOG_ROOM_DIVISOR: u64 = 16;

@@ -78,7 +78,7 @@ pub struct ReembeddingReport {
     pub done: u64,
     /// Points that have a vector in the field.
     pub total: u64,
-    /// Of these, points that were found to have no text.
+    /// Points among `total` that were found to have no text.
     pub missing_texts: u64,
     /// How long the rest will take, as far as that is known.
     pub eta: Option<Duration>,

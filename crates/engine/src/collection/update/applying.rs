@@ -46,7 +46,7 @@ pub struct Applying<'r> {
 }
 
 impl<'r> Applying<'r> {
-    /// On a state, after what was used so far. Memory has room for so many bytes.
+    /// Applies updates to a state, after what was used so far. `memory_room` is how many bytes memory has left.
     pub fn resume(
         state: &State,
         (batch, within): (Option<&'r [&'static str]>, Option<&'r Filter>),
@@ -71,7 +71,7 @@ impl<'r> Applying<'r> {
         }
     }
 
-    /// The same, for which points whose time has come are absent.
+    /// Treats points that are due at `now` as absent.
     pub fn at_time(self, now: Option<i64>) -> Applying<'r> {
         Applying { now, ..self }
     }

@@ -34,7 +34,7 @@ enum Found {
 
 /// Entries compared with a state.
 struct Comparison {
-    /// Of the scope as it is.
+    /// The current revision of the scope.
     revision: Revision,
     /// One for each entry.
     found: Vec<Found>,
@@ -50,7 +50,7 @@ pub struct SyncPlan {
     pub unchanged: usize,
     /// Points that would be deleted.
     pub deleted: usize,
-    /// Of the scope.
+    /// The current revision of the scope.
     pub revision: Revision,
 }
 

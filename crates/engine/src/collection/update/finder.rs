@@ -10,14 +10,14 @@ use crate::state::{ScanMeter, State};
 use crate::types::{OpNumber, PointId, PointOffset};
 use std::collections::BTreeSet;
 
-/// Points that a filter of a request matched, before an earlier state of the collection is forgotten.
+/// Points that a filter of a request matched, before an earlier state of the collection is dropped.
 #[derive(Default)]
 pub struct Matched {
     /// By their offsets in the state that the request was resolved on.
     present: PointSet,
     /// Points that this state does not have: earlier updates of the same request add them.
     added: BTreeSet<PointId>,
-    /// Those of the present points that are as a sync wants them (C20).
+    /// Present points that already are as the sync wants them (C20).
     unchanged: PointSet,
 }
 
@@ -33,12 +33,12 @@ impl Matched {
         Matched { present: PointSet::from_sorted(&present), added, unchanged: PointSet::new() }
     }
 
-    /// The same, of which points at some ascending offsets are as a sync wants them.
+    /// Sets which points, at ascending offsets, already are as a sync wants them.
     pub fn with_unchanged(self, offsets: &[PointOffset]) -> Matched {
         Matched { unchanged: PointSet::from_sorted(offsets), ..self }
     }
 
-    /// The same, where some points were looked at again in a later state: `again` is what of them matches there.
+    /// Replaces the result for points that were examined again in a later state: `again` has those that match there.
     pub fn replace(&mut self, changed: &Changed, again: Matched) {
         self.present = &(&self.present - &changed.offsets) | &again.present;
         self.unchanged = &(&self.unchanged - &changed.offsets) | &again.unchanged;
@@ -64,7 +64,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Between a state at an operation and a later one.
+    /// What changed between the state `before`, at operation `op`, and a later one.
     pub fn between(before: &State, op: OpNumber, after: &State) -> Changed {
         let offsets: Vec<PointOffset> = after.changed_after(op).collect();
         // An offset may have another point than before.
@@ -102,13 +102,13 @@ pub enum Finder<'a> {
         matched: &'a Matched,
         /// What is different now.
         changed: &'a Changed,
-        /// Of the request.
+        /// The deadline of the request.
         deadline: &'a Deadline,
     },
 }
 
 impl<'a> Finder<'a> {
-    /// Of the request.
+    /// The deadline of the request.
     pub fn deadline(&self) -> &'a Deadline {
         match self {
             Finder::Looking(deadline) | Finder::Found { deadline, .. } => deadline,
@@ -127,7 +127,7 @@ impl<'a> Finder<'a> {
     /// The live points of a state that match.
     ///
     /// # Errors
-    /// Those of the deadline.
+    /// The errors of the deadline.
     pub fn matching(&self, state: &State, filter: &Filter) -> Result<Vec<PointId>, Error> {
         match self {
             Finder::Looking(deadline) => {
@@ -156,7 +156,7 @@ impl<'a> Finder<'a> {
     /// between two points.
     ///
     /// # Errors
-    /// Those of the deadline.
+    /// The errors of the deadline.
     pub fn compared(
         &self,
         state: &State,

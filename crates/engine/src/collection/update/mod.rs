@@ -171,9 +171,9 @@ pub struct Updates<'r> {
     pub within: Option<&'r Filter>,
     /// Points whose time has come by then are absent (C17).
     pub now: Option<i64>,
-    /// Of the engine.
+    /// The limits of the engine.
     pub limits: &'r Limits,
-    /// Of the request.
+    /// The deadline of the request.
     pub deadline: &'r Deadline,
 }
 

@@ -87,7 +87,7 @@ struct Search {
     candidates: PointSet,
     next: Option<PointOffset>,
     matching: Vec<PointOffset>,
-    /// Those that are as a sync wants them.
+    /// Matching points that already are as a sync wants them.
     unchanged: Vec<PointOffset>,
 }
 
@@ -101,7 +101,7 @@ impl Resolution {
     /// Goes on until the slice is over. Returns whether every filter is resolved.
     ///
     /// # Errors
-    /// Those of the updates, of the deadline, and `BadRequest` when the filters cost more than a request may.
+    /// The errors of the updates and of the deadline, and `BadRequest` when the filters cost more than a request may.
     pub fn go_on(&mut self, updates: Updates<'_>, slice: &mut Slice) -> Result<bool, Error> {
         updates.deadline.check()?;
         let Some(pass) = &mut self.pass else { return Ok(true) };

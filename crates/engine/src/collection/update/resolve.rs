@@ -113,7 +113,7 @@ impl<'a> AccessScope<'a> {
         Ok(within.matches(&self.state.subject(offset)).then_some((offset, point)))
     }
 
-    /// Those of these points that the caller may reach, and those that are absent for everybody.
+    /// These points without those that exist and that the caller may not reach.
     fn seen(&mut self, mut ids: Vec<PointId>) -> Result<Vec<PointId>, Error> {
         if self.within.is_some() {
             let mut kept = Vec::with_capacity(ids.len());

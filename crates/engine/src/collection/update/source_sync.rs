@@ -105,7 +105,7 @@ impl SyncEntries {
         later.list.into_iter().for_each(|entry| self.put(entry));
     }
 
-    /// Forgets the texts whose vectors were not made: the body that has them is gone.
+    /// Drops the texts whose vectors were not made: the body that has them is gone.
     pub fn forget_texts(&mut self) {
         for content in self.list.iter_mut().filter_map(|entry| entry.content.as_mut()) {
             if let Texts::Wanted(_) = content.texts {
@@ -209,20 +209,20 @@ pub enum Texts {
 pub struct ContentHash(Box<[u8]>);
 
 impl ContentHash {
-    /// That of a text; none for one that is too long.
+    /// The hash given as a text; `None` for a text that is too long.
     pub fn text(text: &str) -> Option<ContentHash> {
         let mut json = Vec::with_capacity(text.len() + 2);
         write_string(&mut json, text);
         (json.len() <= MAX_HASH_BYTES).then(|| ContentHash(json.into()))
     }
 
-    /// That of an integer as it was written; none for another number.
+    /// The hash given as an integer, as it was written; `None` for another number.
     pub fn integer(text: &str) -> Option<ContentHash> {
         let is_integer = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
         is_integer.then(|| ContentHash(text.as_bytes().into()))
     }
 
-    /// That in a payload; none where there is no such value.
+    /// The hash in a payload; `None` where there is no such value.
     pub fn of(document: &[u8], key: &JsonPath) -> Option<ContentHash> {
         let mut found = None;
         Document::new(document).values_at(key, |value| {

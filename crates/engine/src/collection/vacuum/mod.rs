@@ -2,8 +2,8 @@
 //!
 //! A chunk whose rows are half dead is emptied by the collection's writer: its live rows are appended anew, as operations
 //! without a change, so that a view shows each point once. A chunk without a live row is dropped once no graph has a
-//! node for one of its rows; readers of older views keep it in memory until they leave, the checkpoint after that
-//! forgets it on disk.
+//! node for one of its rows; readers of older views keep it in memory until they end, and the next checkpoint
+//! drops it on disk.
 
 mod rows;
 
@@ -30,7 +30,7 @@ const ROOM_STEP: u64 = 1 << 18;
 /// Time limit of one move of rows.
 const MOVE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the vacuum knows from its last turn.
+/// State of the vacuum between two turns.
 #[derive(Default)]
 pub(super) struct Vacuum {
     /// What the rows and graphs were like when they were examined last, in one number.

@@ -18,7 +18,7 @@ use crate::types::{OpNumber, OperationId, PointId};
 
 /// A write that was applied to the head.
 pub(super) struct Applied {
-    /// Of its record; none of a sync that changed nothing (C20).
+    /// Bodies of its log records; empty for a sync that changed nothing (C20).
     pub bodies: Vec<Vec<u8>>,
     /// What replaying the record costs.
     pub replay_work: usize,

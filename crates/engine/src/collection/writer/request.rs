@@ -35,7 +35,7 @@ pub enum Write {
         /// The points that the caller may reach (C15); all when absent.
         within: Option<Arc<Filter>>,
     },
-    /// The same, where what the filters match was found beside the writer.
+    /// Updates of which a thread beside the writer has found what the filters match.
     Resolved {
         /// In order; each sees the ones before it.
         updates: Vec<Update>,

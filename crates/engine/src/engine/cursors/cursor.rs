@@ -25,7 +25,7 @@ pub(super) struct Asked<'r> {
 /// A view that is kept for further pages.
 pub(in crate::engine) struct Cursor {
     pub(super) id: u128,
-    /// Whoever opened it; empty for nobody in particular.
+    /// The caller that opened it; empty for an anonymous one.
     caller: Box<str>,
     operation: Operation,
     /// The collection, which goes when it is deleted.
@@ -68,7 +68,7 @@ impl Cursor {
         (limit, with): (usize, Selectors),
         source: Source,
     ) -> Result<Cursor, Error> {
-        // Whoever guesses it could read the page.
+        // A client that guesses it could read the page.
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|_| Error::Internal("the system gives no random numbers".into()))?;
         let ttl = Duration::from_secs(request.seconds);

@@ -19,7 +19,7 @@ pub struct Strict<'a> {
 }
 
 impl<'a> Strict<'a> {
-    /// Those of a collection; `None` where strict mode is not enabled.
+    /// The strict mode of a collection; `None` where it is not enabled.
     ///
     /// # Errors
     /// `BadRequest` for a timeout that is too long.

@@ -23,7 +23,7 @@ struct Point {
     id: PointId,
     vectors: Vec<&'static str>,
     payload: Vec<u8>,
-    /// Of the text indexes.
+    /// The tokenizers of the text indexes, by their paths.
     tokenizers: Vec<(JsonPath, Tokenizer)>,
 }
 

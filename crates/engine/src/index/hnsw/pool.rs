@@ -35,7 +35,7 @@ impl Candidate {
         self.0 & 1 == 1
     }
 
-    /// The same for another walk, which has not expanded it.
+    /// The candidate for another walk, which has not expanded it.
     pub(super) fn unexpanded(self) -> Candidate {
         Candidate(self.0 & !1)
     }

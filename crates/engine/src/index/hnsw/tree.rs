@@ -122,7 +122,7 @@ impl Hnsw {
         self.join_parts(space, scratch, &|| false).expect("a repair is not stopped")
     }
 
-    /// The same, until `stop` returns true.
+    /// Joins the parts of a graph, until `stop` returns true.
     pub(super) fn join_parts<S: Space>(
         &self,
         space: &S,

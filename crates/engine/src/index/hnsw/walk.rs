@@ -196,7 +196,7 @@ impl Hnsw {
         self.descend_beside(computer, level, None, scratch)
     }
 
-    /// The same without a node. None when that is the one to begin at, too.
+    /// As `descend`, but avoids a node. `None` where that is also the entry node.
     fn descend_beside<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,
@@ -249,7 +249,7 @@ impl Hnsw {
         self.walk_beside(computer, level, &WalkParams::wide(ef), accept, scratch, stop)
     }
 
-    /// The same for the width of a walk, without the node that it avoids.
+    /// As `walk_layer`, with the width of `params`, and without the node that these avoid.
     fn walk_beside<S: Space>(
         &self,
         computer: DistanceComputer<'_, S>,

@@ -16,11 +16,11 @@ impl fmt::Debug for KindOf<'_> {
 /// How the ids of a body are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdRules<'a> {
-    /// Those of the collection of the request.
+    /// The kind of ids of the request's collection.
     pub kind: IdKind,
-    /// Those of examples, where they are looked up in another collection.
+    /// The kind of ids of examples that are looked up in another collection.
     pub of_examples: Option<IdKind>,
-    /// Those of other collections; `None` where all are of the same kind.
+    /// The kinds of ids of other collections; `None` where all are of the same kind.
     pub of_others: Option<KindOf<'a>>,
     /// The ids may be of any collection: a string is each id that it can be.
     pub are_of_any: bool,

@@ -72,7 +72,7 @@ pub fn merge_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) 
 /// Replaces each value that `path` selects by `patch`. The way there is created as in [`merge_at`]. A `null` is stored.
 ///
 /// # Errors
-/// Those of [`merge_at`].
+/// The errors of [`merge_at`].
 pub fn overwrite_at(doc: &[u8], path: &JsonPath, patch: &[u8], pace: &mut Pace<'_>) -> Result<Vec<u8>> {
     set(doc, path, patch, |writer, _, patch| writer.put(patch), pace)
 }

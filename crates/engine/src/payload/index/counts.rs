@@ -8,11 +8,11 @@ use crate::types::PointOffset;
 /// A value as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedValue<'a> {
-    /// Of a keyword index.
+    /// A value of a keyword index.
     Text(&'a str),
-    /// Of an integer index.
+    /// A value of an integer index.
     Integer(i64),
-    /// Of a bool index.
+    /// A value of a bool index.
     Bool(bool),
 }
 

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 /// A covered value as a key of the index.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key<'a> {
-    /// Of an integer, float, bool or datetime index.
+    /// The key in an integer, float, bool or datetime index.
     Number(i64),
-    /// Of a keyword index, with its UUID if the text is one. Of a text index, without.
+    /// The key in a keyword index, with its UUID if the text is one, or in a text index, without a UUID.
     Text(Cow<'a, str>, Option<u128>),
-    /// Of a uuid index.
+    /// The key in a uuid index.
     Uuid(u128),
-    /// Of a geo index.
+    /// The key in a geo index.
     Place(Place),
 }
 

@@ -10,11 +10,11 @@ use crate::payload::interval::Interval;
 /// A value that has an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OrderKey {
-    /// Of an integer index.
+    /// A value of an integer index.
     Integer(i64),
-    /// Of a float index.
+    /// A value of a float index.
     Float(f64),
-    /// Of a datetime index: microseconds since the epoch.
+    /// A value of a datetime index: microseconds since the epoch.
     Datetime(i64),
 }
 

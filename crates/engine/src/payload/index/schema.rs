@@ -93,7 +93,7 @@ pub struct FieldSchema {
     options: [Option<bool>; OPTIONS.len()],
     /// `memory`, where it was given: one of [`MEMORY`].
     memory: Option<&'static str>,
-    /// Those of a text index; all absent for another.
+    /// The options of a text index; all absent for any other kind.
     text: Arc<TextOptions>,
 }
 

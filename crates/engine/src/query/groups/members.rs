@@ -11,8 +11,8 @@ use crate::query::estimate;
 use crate::types::{PointId, PointOffset};
 use std::collections::HashMap;
 
-/// Of each group its points among `candidates`. An index of the field that has its values as they are stored answers for
-/// most points, another one says of which points the documents are to be read. Without one, those of all candidates are read.
+/// The points of each group among `candidates`. An index of the field that has its values as they are stored gives them
+/// for most points; any other index says whose documents have to be read. Without one, those of all candidates are read.
 ///
 /// # Errors
 /// `Timeout`.

@@ -20,7 +20,7 @@ const NARROW_STEP: f64 = 5.0;
 /// A walk compares all rows until it is so many times as wide as at first. The rows that it has not compared then lead
 /// nowhere, so it needs some beyond its width.
 const ALL_ROWS: usize = 2;
-/// The same while there are too few groups: a better one must not be passed by.
+/// The multiple that counts while there are too few groups: a better group must not be missed.
 const ALL_ROWS_FOR_GROUPS: usize = 8;
 /// The widest walk.
 const MAX_WIDTH: usize = 4096;

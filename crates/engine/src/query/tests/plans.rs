@@ -32,7 +32,7 @@ struct Setup {
     distance: &'static str,
     quantization: Value,
     points: u64,
-    /// Of each hundred points: updated, deleted, and added once the graph is built.
+    /// Points in each hundred that are updated, deleted (`deleted`), and added once the graph is built (`tail`).
     updated: u64,
     deleted: u64,
     tail: u64,

@@ -164,7 +164,7 @@ impl Head {
         self.op = view.op;
     }
 
-    /// Forgets the deaths and the removed fields up to an operation that is durable.
+    /// Drops the recorded deaths and removed fields up to an operation that is durable.
     pub fn settle(&mut self, op: OpNumber) {
         self.removed.retain(|field| field.op > op);
         while self.deaths.front().is_some_and(|(died, ..)| *died <= op) {
