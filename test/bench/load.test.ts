@@ -24,8 +24,8 @@ const ALL: Readonly<Record<string, readonly string[]>> = {
 };
 const WITHOUT_CALLERS = ['attack-24', 'overload', 'memory', 'stop'];
 
-/** A normal run takes three; `npm run test:long -- cases` has all. */
-const SCENARIOS = runsAll ? Object.keys(ALL) : ['attack-2', 'attack-18', 'stop'];
+/** A normal run takes two; `npm run test:long -- cases` has all. */
+const SCENARIOS = runsAll ? Object.keys(ALL) : ['attack-18', 'stop'];
 
 /** The generator is compiled first where it is out of date. */
 const TIMEOUT_MS = 900_000;
@@ -100,10 +100,10 @@ describe('npm run bench:load', () => {
   test('counts what a bystander and its attackers were answered', () => {
     const result = (name: string): Report['results'][number] =>
       report.results.find(({ scenario }) => scenario === name)!;
-    expect(result('attack-2').details).toMatchObject({
+    expect(result('attack-18').details).toMatchObject({
       idle: { all: { statuses: { 200: { count: expect.any(Number) as number } } } },
       during: { all: { waited: { latency: { p99: expect.any(Number) as number } } } },
-      attackers: [{ sent_bytes: expect.any(Number) as number, connections: { opened: 2 } }],
+      attackers: [{ sent_bytes: expect.any(Number) as number, connections: expect.any(Object) as object }],
     });
     const measured = (scenario: string, what: string): unknown =>
       result(scenario).figures.find((figure) => figure.what === what)?.measured;
@@ -114,6 +114,7 @@ describe('npm run bench:load', () => {
       expect(measured('attack-18', 'busy after the attackers were told to go')).toEqual(isNumber);
     }
     if (runsAll) {
+      expect(result('attack-2').details).toMatchObject({ attackers: [{ connections: { opened: 2 } }] });
       expect(measured('attack-19', 'a creation, answers that are 200')).toEqual(isNumber);
       expect(measured('attack-24', "bystander's p99")).toEqual(isNumber);
       expect(measured('memory', 'acknowledged points that are lost')).toBe(0);
