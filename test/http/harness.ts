@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, Server } from 'node:http';
-import { request as httpRequest, type Agent } from 'node:http';
+import { request as httpRequest } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pino, { type Logger } from 'pino';
@@ -148,12 +148,10 @@ export interface Sent {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
   readonly json?: unknown;
-  /** Keeps connections for further requests. */
-  readonly agent?: Agent;
 }
 
 /**
- * Sends one request, on a connection of its own unless an agent is given; the path goes out as it is written. What comes back must be as
+ * Sends one request on a connection of its own; the path goes out as it is written. What comes back must be as
  * `openapi.yaml` describes it.
  */
 export async function send(
@@ -214,7 +212,7 @@ function exchange(
   }
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: '127.0.0.1', port: service.port, method, path, headers, agent: options.agent ?? false },
+      { host: '127.0.0.1', port: service.port, method, path, headers, agent: false },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
