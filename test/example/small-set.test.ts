@@ -148,7 +148,8 @@ describe('the small data set', () => {
     await run(process.execPath, [
       join(root, 'bench', 'rest.mjs'),
       ...['--data', join(root, 'data', 'debian-small')],
-      ...['--full-scan-kb', '10', '--ef', 'exact,64', '--connections', '2', '--seconds', '0.05', '--out', out],
+      ...['--full-scan-kb', '10', '--ef', 'exact,64', '--connections', '2'],
+      ...['--seconds', '0.05', '--out', out],
       ...['--filtered', '--search-under-load'],
     ]);
     const report = JSON.parse(readFileSync(out, 'utf8')) as BenchReport;
