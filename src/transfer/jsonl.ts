@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
 import { linesAtOnce, openPieces, type OpenPieces } from './lines';
 import { ID_FIELD, pointOf, vectorField, type Columns, type Mapping, type StringIds } from './mapping';
+import { endOfValue, fieldsOf } from './page';
 import type { Row, Source } from './row';
 
 /**
@@ -101,9 +102,24 @@ function mayBeTwo(line: Buffer): boolean {
 function mayHaveTextForVector(line: Buffer): boolean {
   for (let at = line.indexOf(VECTOR); at >= 0; at = line.indexOf(VECTOR, at + 1)) {
     const colon = afterSpace(line, line.indexOf(QUOTE, at + 1) + 1);
-    if (line[afterSpace(line, colon + 1)] === QUOTE) return true;
+    const value = afterSpace(line, colon + 1);
+    if (line[value] === QUOTE || (line[value] === OPEN && mayHaveTextForField(line, value))) return true;
   }
   return false;
+}
+
+/** Whether an object of named vectors may have a text for one of them. A text for a model (C16) is none. */
+function mayHaveTextForField(line: Buffer, from: number): boolean {
+  const vectors = fieldsOf(line.subarray(from, endOfValue(line, from, true)), true);
+  const isText = (value: Buffer | undefined): boolean => value?.[afterSpace(value, 0)] === QUOTE;
+  return [...vectors.values()].some(isText) && !MODEL_KEYS.every((key) => isText(vectors.get(key)));
+}
+
+/** The fields of a text for a model. An object with only one of them has named vectors. */
+const MODEL_KEYS = ['text', 'model'] as const;
+
+function isTextOfModel(value: object): boolean {
+  return MODEL_KEYS.every((key) => typeof (value as Columns)[key] === 'string');
 }
 
 /** The place of the first byte from `at` on that is no white space. */
@@ -138,7 +154,7 @@ function columnsOfPoint(
     columns[column] = value;
     fields.set(field, column);
   };
-  if (named && !('indices' in vectors)) {
+  if (named && !('indices' in vectors) && !isTextOfModel(vectors)) {
     for (const [field, value] of Object.entries(vectors)) add(field, value);
   } else {
     add('', vectors);

@@ -121,8 +121,8 @@ export function fieldsOf(object: Buffer, ofVectors = false): ReadonlyMap<string,
   return fields;
 }
 
-/** The place behind the value that begins at `from`: that of the comma or the bracket that follows it. */
-function endOfValue(bytes: Buffer, from: number, isVector: boolean): number {
+/** The place behind the value that begins at `from`: that of the comma or the bracket that follows it, or of the end. */
+export function endOfValue(bytes: Buffer, from: number, isVector: boolean): number {
   let depth = 0;
   for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at];

@@ -247,6 +247,41 @@ describe('transfer', () => {
     expect(err).toBe(reasons.map((reason) => `kithdb: ${reason}\n`).join(''));
   });
 
+  it('named vectors of a point may be base64, and texts of models are sent as they are', async () => {
+    const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
+    const owls = '{"text":"AAAA","model":"qdrant/bm25"}';
+    const lines = [
+      `{"id":1,"vector":{"image":"${base64}"}}`,
+      `{"id":2,"vector":{"image":[3,4], "text" : "${base64}","words":${owls}},"payload":{"a":1.0}}`,
+      `{"id":3,"vectors":{"words":${owls},"image": "${base64}"}}`,
+      `{"id":4,"vector":{"words":${owls}},"payload":{"vector":"x"}}`,
+      '{"id":5,"vector":{"text":"AAAA","model":"nobody"}}',
+      '{"id":6,"vector":{"text":"AAAA","model":"nobody"},"payload":{"vector":"x"}}',
+      '{"id":7,"vector":{"image":"AAAA"}}',
+    ];
+    const vectors = { image: { size: 2, distance: 'Dot' }, text: { size: 2, distance: 'Dot' } };
+    await server.ok('PUT', '/collections/named-base64', { vectors, sparse_vectors: { words: {} } });
+    const rejects = join(folder, 'named-base64-rejects.jsonl');
+    const path = file('named-base64.jsonl', lines.join('\n'));
+    const flags = ['--collection', 'named-base64', '--file', path, '--rejects', rejects];
+    const { code, err } = await kithdb('import', ...url(), ...flags);
+    expect([code, err.trim().split('\n').sort()]).toEqual([
+      3,
+      [
+        "kithdb: line 5: vector.model: unknown model 'nobody', expected qdrant/bm25",
+        "kithdb: line 6: vector.model: unknown model 'nobody', expected qdrant/bm25",
+        'kithdb: line 7: the vector image is neither a list of numbers nor base64 of 32-bit floats (little-endian)',
+      ],
+    ]);
+    const words = expect.objectContaining({ indices: [expect.any(Number)] }) as unknown;
+    expect(await exported('named-base64')).toEqual([
+      { id: 1, vector: { image: [0.5, -2] }, payload: {} },
+      { id: 2, vector: { image: [3, 4], text: [0.5, -2], words }, payload: { a: 1 } },
+      { id: 3, vector: { image: [0.5, -2], words }, payload: {} },
+      { id: 4, vector: { words }, payload: { vector: 'x' } },
+    ]);
+  });
+
   it('a vector may be called id', async () => {
     const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
     const { code, name } = await imported(
