@@ -38,7 +38,13 @@ interface NextTexts {
   readonly begun: number;
   readonly rate?: number;
   readonly has_more: boolean;
-  readonly points: readonly object[];
+  readonly points: readonly PointText[];
+}
+
+/** The text of a point. */
+interface PointText {
+  /** The id of the point, as messages have it. */
+  readonly point: string;
 }
 
 /**
@@ -107,6 +113,7 @@ export class Reembedder {
     let failures = 0;
     let error: string | undefined;
     while (!this.#stop.signal.aborted) {
+      let points: readonly PointText[] = [];
       try {
         const next = await this.#next(field, most, error);
         if (next.points.length === 0) {
@@ -115,6 +122,7 @@ export class Reembedder {
         }
         await this.#pause(failures === 0 ? 0 : (this.#pausesMs[failures - 1] ?? this.#pausesMs.at(-1) ?? 0));
         const begun = performance.now();
+        points = next.points;
         await this.#call('fill_vectors', field, { begun: next.begun, points: next.points });
         [most, failures, error] = [Math.min(MOST_TEXTS, most * 2), 0, undefined];
         if (next.rate !== undefined) {
@@ -122,9 +130,10 @@ export class Reembedder {
         }
       } catch (failure) {
         if (!(failure instanceof EngineError) || ENDED.has(failure.code)) return;
-        error = sentenceOf(failure);
+        error = sentenceOf(failure, points);
         // One text that the model refuses is found by halves; the others go on.
-        [most, failures] = [Math.max(1, most >> 1), Math.min(failures + 1, this.#pausesMs.length)];
+        const sent = points.length === 0 ? most : points.length;
+        [most, failures] = [Math.max(1, sent >> 1), Math.min(failures + 1, this.#pausesMs.length)];
       }
     }
   }
@@ -161,10 +170,16 @@ export class Reembedder {
   }
 }
 
-/** Why a batch failed. Places in its body mean nothing to who reads it. */
-function sentenceOf({ code, details }: EngineError): string {
+/**
+ * Why a batch failed. Places in its body mean nothing to who reads it, so the point is named in their place. A model does not
+ * say which of several texts it refuses: the point is known when the halves have come to one.
+ */
+function sentenceOf({ code, details }: EngineError, points: readonly PointText[]): string {
   const { message } = engineFailure(code, details, 'Re-embedding failed');
-  return message.replace(/^points\[\d+\]\.input(?:\.model)?: /, '');
+  const sentence = message.replace(/^points\[\d+\]\.input(?:\.model)?: /, '');
+  const [only, ...others] = points;
+  const isOfPoint = code === 'model_failed' && only !== undefined && others.length === 0;
+  return isOfPoint ? `point ${only.point}: ${sentence}` : sentence;
 }
 
 /** A short answer has a character for each byte. */

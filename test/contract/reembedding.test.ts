@@ -228,6 +228,22 @@ describe('C19 a re-embedding', () => {
     expect([ready.done, ready.error]).toEqual([3, undefined]);
   });
 
+  it('C19 the error names the point whose text the model refuses', async () => {
+    const path = await filled([textOf(1), textOf(2)]);
+    await begin(path);
+    await untilState(path, 'ready');
+    endpoint.answer = (response) => {
+      sendJson(response, 400, {});
+    };
+    const id = '8f1f1a9c-1c5d-4a53-9f0e-0b6c9f0e1a2b';
+    const point = { id, vector: { title: [1, 2, 3], other: [1] }, payload: { text: textOf(7) } };
+    await server.ok('PUT', `${path}/points`, { points: [point] });
+    expect((await untilState(path, 'retrying')).error).toBe(
+      `point ${id}: Model 'new' failed: it answered 400`,
+    );
+    await server.ok('POST', `${path}${TITLE}/abort`);
+  });
+
   it('C19, C25 a repeat of a call gets the answer of the first', async () => {
     const path = await filled([textOf(1)]);
     const repeated = async (rest: string, key: string, json: Json): Promise<[number, Json]> => {

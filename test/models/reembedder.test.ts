@@ -18,8 +18,17 @@ interface Text {
   readonly at: number;
 }
 
+interface Sent {
+  readonly limit?: number;
+  readonly points?: readonly Text[];
+  readonly error?: string;
+}
+
 /** Gives out the texts of some fields, and takes all of them but one, as a model that refuses it would have it. */
 class TextsEngine extends FakeEngine {
+  /** Why the batch before failed, as the worker says it with each request of texts. */
+  readonly errors: (string | undefined)[] = [];
+
   constructor(
     readonly fields: readonly TextField[],
     readonly refused?: number,
@@ -31,7 +40,8 @@ class TextsEngine extends FakeEngine {
     // The worker must not keep timers and other callbacks from running.
     await new Promise((resolve) => setImmediate(resolve));
     const sent = body instanceof FakeBody && body.bytes.length > 0 ? body.bytes.toString() : '{}';
-    const { limit = 0, points = [] } = JSON.parse(sent) as { limit?: number; points?: Text[] };
+    const { limit = 0, points = [], error } = JSON.parse(sent) as Sent;
+    if (operation === 'next_texts') this.errors.push(error);
     if (operation === 'list_reembeddings') {
       return answer(this.fields.map(({ vector }) => ({ collection: 'c', vector })));
     }
@@ -42,7 +52,9 @@ class TextsEngine extends FakeEngine {
 
   private fill(field: TextField, points: readonly Text[]): object {
     field.batches += 1;
-    if (points.some(({ at }) => at === this.refused)) throw new EngineError('model_failed', { name: 'm' });
+    if (points.some(({ at }) => at === this.refused)) {
+      throw new EngineError('model_failed', { name: 'm', place: 'points[0].input' });
+    }
     for (const { at } of points) field.left.splice(field.left.indexOf(at), 1);
     return {};
   }
@@ -54,7 +66,7 @@ function next(field: TextField, limit: number): object {
   const texts = (behind.length > 0 ? behind : field.left).slice(0, limit);
   field.at = (texts.at(-1) ?? -1) + 1;
   const { rate } = field;
-  return { begun: 1, rate, has_more: texts.length > 0, points: texts.map((at) => ({ at })) };
+  return { begun: 1, rate, has_more: texts.length > 0, points: texts.map((at) => ({ at, point: `p${at}` })) };
 }
 
 function answer(result: unknown): Buffer {
@@ -78,11 +90,18 @@ async function whileEmbedding(engine: TextsEngine, check: () => Promise<void>): 
 
 test('C19 one text that the model refuses is found by halves, and the others are embedded', async () => {
   const field = fieldOf('v', 100);
-  await whileEmbedding(new TextsEngine([field], 37), async () => {
+  const engine = new TextsEngine([field], 37);
+  await whileEmbedding(engine, async () => {
     // Half of these is enough.
     await until(() => field.batches >= 100);
     expect(field.left).toEqual([37]);
   });
+  // Its point is named as soon as it was sent alone.
+  const errors = engine.errors.filter((error) => error !== undefined);
+  expect([errors[0], errors.at(-1)]).toEqual([
+    "Model 'm' failed: it failed",
+    "point p37: Model 'm' failed: it failed",
+  ]);
 });
 
 test('C19 a field with a rate waits while another one goes on', async () => {

@@ -169,6 +169,8 @@ fn read_vector(reader: &mut Reader<'_>, inputs: &mut TextInputReader) -> Result<
     reader.object(|r, key| {
         match key {
             "at" => at = Some(r.u64()?),
+            // The name of the point, for the failure of its text.
+            "point" => r.skip()?,
             "input" => {
                 let vector = inputs.vector(r)?;
                 input = Some((inputs.take_text().unwrap_or_default(), vector));

@@ -188,7 +188,8 @@ pub fn write_fields_of_collections(out: &mut Vec<u8>, fields: &[(String, String)
     });
 }
 
-/// Appends texts that are to be embedded, as the body that brings their vectors back has them.
+/// Appends texts that are to be embedded, as the body that brings their vectors back has them. `point` is the id as messages
+/// have it.
 pub fn write_next_texts(out: &mut Vec<u8>, next: &NextTexts) {
     let mut object = ObjectWriter::start(out);
     write_u64(object.key("begun"), next.begun.get());
@@ -197,6 +198,7 @@ pub fn write_next_texts(out: &mut Vec<u8>, next: &NextTexts) {
     write_list(object.key("points"), &next.texts, |out, point| {
         let mut object = ObjectWriter::start(out);
         write_u64(object.key("at"), u64::from(point.at.get()));
+        write_string(object.key("point"), &point.id.to_string());
         let mut input = ObjectWriter::start(object.key("input"));
         write_string(input.key("text"), &point.text);
         write_string(input.key("model"), &next.model);

@@ -8,7 +8,7 @@ use crate::point_set::PointSet;
 use crate::scheduling::yield_to_reads;
 use crate::state::View;
 use crate::sync::Mutex;
-use crate::types::{OpNumber, PointOffset};
+use crate::types::{OpNumber, PointId, PointOffset};
 use std::time::{Duration, Instant};
 
 /// Bytes of texts that are given out at a time; one text is always. A call of a model has as many (`docs/models.md`).
@@ -40,6 +40,8 @@ pub struct NextTexts {
 pub struct TextOfPoint {
     /// Where the point is.
     pub at: PointOffset,
+    /// Its id, which a failure names.
+    pub id: PointId,
     /// Its text.
     pub text: String,
 }
@@ -162,7 +164,8 @@ impl Progress {
                 }
                 return (texts, false);
             };
-            let payload = state.at(at).payload.bytes();
+            let point = state.at(at);
+            let payload = point.payload.bytes();
             if texts.len() == most || looked == LOOKED_AT || (looked > 0 && looked_bytes > LOOKED_AT_BYTES) {
                 return (texts, true);
             }
@@ -172,7 +175,7 @@ impl Progress {
                 }
                 Some(text) => {
                     bytes += text.len();
-                    texts.push(TextOfPoint { at, text: text.into_owned() });
+                    texts.push(TextOfPoint { at, id: point.id.clone(), text: text.into_owned() });
                 }
                 None => {
                     self.missing.insert(at);
