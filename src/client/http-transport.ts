@@ -31,6 +31,8 @@ export interface HttpRequest {
   /** With its query string. */
   readonly path: string;
   readonly body?: unknown;
+  /** Whether the body is lines of JSON, as bytes. */
+  readonly isLines?: boolean | undefined;
   /** Sent as `Idempotency-Key`. */
   readonly operationId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -123,11 +125,11 @@ export class HttpTransport implements ByteTransport {
     }
   }
 
-  #send({ method, path, body, operationId, signal }: HttpRequest): Promise<RawAnswer> {
+  #send({ method, path, body, isLines, operationId, signal }: HttpRequest): Promise<RawAnswer> {
     const bytes = body === undefined ? undefined : encodeBody(body);
     const headers: Record<string, string | number> = { ...this.#headers };
     if (bytes !== undefined) {
-      headers['content-type'] = 'application/json';
+      headers['content-type'] = isLines === true ? 'application/x-ndjson' : 'application/json';
       headers['content-length'] = bytes.length;
     }
     if (operationId !== undefined) {
@@ -222,8 +224,8 @@ async function read(response: http.IncomingMessage): Promise<RawAnswer> {
 
 function requestOf(call: Call): HttpRequest {
   const { method, path, hasBody } = httpTarget(call);
-  const { signal, operationId } = call;
-  return { method, path, signal, operationId, body: hasBody ? (call.body ?? {}) : undefined };
+  const { signal, operationId, isLines } = call;
+  return { method, path, signal, operationId, isLines, body: hasBody ? (call.body ?? {}) : undefined };
 }
 
 function isSuccess({ status }: RawAnswer): boolean {

@@ -43,6 +43,8 @@ export interface Call {
    * operation reads no body.
    */
   readonly body?: unknown;
+  /** Of an upsert: whether the body is bytes with a point in each line (C5.14). A server that is too old answers 415. */
+  readonly isLines?: boolean | undefined;
   /**
    * The operation id of a write: a UUID. A repeated call with the id of an applied write gets its answer again and
    * changes nothing (C25).

@@ -66,7 +66,7 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   #run(
-    { operation, collection, target, flags, operationId, signal }: Call,
+    { operation, collection, target, flags, isLines, operationId, signal }: Call,
     bytes: Buffer,
     packing: Packing,
   ): Promise<Answer> {
@@ -81,6 +81,7 @@ export class EmbeddedTransport implements ByteTransport {
       operationId,
       body,
       packing,
+      isLines,
       whenAbandoned: (callback) => {
         signal?.addEventListener('abort', callback, { once: true });
       },
@@ -171,7 +172,10 @@ export class EmbeddedTransport implements ByteTransport {
 /** The body as JSON text, in memory that the engine may take. */
 function jsonOf(body: unknown): Buffer {
   if (body === undefined) return EMPTY;
-  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(encodeJson(body));
+  if (!(body instanceof Uint8Array)) return Buffer.from(encodeJson(body));
+  // The engine copies a part of some memory, and may take the whole of it.
+  const isPart = body.length < body.buffer.byteLength;
+  return isPart ? Buffer.from(body.buffer, body.byteOffset, body.length) : Buffer.from(body);
 }
 
 /** A short answer has a character for each byte. */

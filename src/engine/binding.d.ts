@@ -54,8 +54,8 @@ export declare class NativeEngine {
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
    * With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
    * is kept until `supply` or `discard`.
-   * `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, plus 2 where the vectors of
-   * the answer are to be packed.
+   * `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, 8 where it has a point in
+   * each line, plus 2 where the vectors of the answer are to be packed.
    * `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
    */
   execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null): void

@@ -448,8 +448,11 @@ class Facade implements Engine {
 }
 
 /** The forms of a request's body and of its answer, as the addon takes them. */
-function formOf({ packing, isArrow }: EngineRequest): number | undefined {
+function formOf({ packing, isArrow, isLines }: EngineRequest): number | undefined {
   const form =
-    Number(packing?.body === true) + 2 * Number(packing?.answer === true) + 4 * Number(isArrow === true);
+    Number(packing?.body === true) +
+    2 * Number(packing?.answer === true) +
+    4 * Number(isArrow === true) +
+    8 * Number(isLines === true);
   return form === 0 ? undefined : form;
 }

@@ -99,6 +99,8 @@ export interface EngineRequest {
   readonly packing?: Packing | undefined;
   /** Whether the body is an Arrow IPC stream, of an upsert (C5.13), in place of JSON. */
   readonly isArrow?: boolean | undefined;
+  /** Whether the body has a point of an upsert in each line (C5.14). */
+  readonly isLines?: boolean | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
   /**

@@ -3,7 +3,7 @@ import type { Engine, IncomingBody } from '../engine/types';
 import type { Admission, Arrival, Reservation } from './admission';
 import type { ArrivingBody } from './arriving-bodies';
 import type { AuditedBody } from './audited-body';
-import { ARROW_STREAM, isArrow, isJson } from './content';
+import { ARROW_STREAM, isArrow, isJson, isJsonLines, JSON_LINES } from './content';
 import { bodyCoding } from './content-coding';
 import { bodyTooLarge, unsupportedBody, unsupportedCoding, type Failure } from './errors';
 import type { Exchange } from './exchange';
@@ -19,7 +19,7 @@ import type { Client } from './shares';
 export function checkBodyHeaders(
   exchange: Exchange,
   limitBytes: number,
-  route: Pick<EngineRoute, 'body' | 'takesArrow'>,
+  route: Pick<EngineRoute, 'body' | 'takesRows'>,
 ): Failure | undefined {
   const { headers } = exchange.request;
   if ((exchange.announcedBytes ?? 0) > limitBytes) {
@@ -33,11 +33,11 @@ export function checkBodyHeaders(
     return unsupportedCoding(encoding);
   }
   const type = headers['content-type'];
-  const takesArrow = route.takesArrow === true;
-  if (isJson(type) || (takesArrow && isArrow(type))) {
+  const takesRows = route.takesRows === true;
+  if (isJson(type) || (takesRows && (isArrow(type) || isJsonLines(type)))) {
     return undefined;
   }
-  const types = takesArrow ? `application/json or ${ARROW_STREAM}` : 'application/json';
+  const types = takesRows ? `application/json, ${JSON_LINES} or ${ARROW_STREAM}` : 'application/json';
   return unsupportedBody(`Unsupported content type: the body must be ${types}`);
 }
 

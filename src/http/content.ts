@@ -17,7 +17,19 @@ export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 /** Whether a `Content-Type` means an Arrow IPC stream. Parameters have no effect. */
 export function isArrow(contentType: string | undefined): boolean {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === ARROW_STREAM;
+  return mediaType(contentType) === ARROW_STREAM;
+}
+
+/** The type of lines of JSON. */
+export const JSON_LINES = 'application/x-ndjson';
+
+/** Whether a `Content-Type` means lines of JSON. Parameters have no effect. */
+export function isJsonLines(contentType: string | undefined): boolean {
+  return mediaType(contentType) === JSON_LINES;
+}
+
+function mediaType(contentType: string | undefined): string | undefined {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;

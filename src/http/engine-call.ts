@@ -8,7 +8,7 @@ import {
   type IncomingBody,
 } from '../engine/types';
 import type { Admission, Reservation } from './admission';
-import { isArrow } from './content';
+import { isArrow, isJsonLines } from './content';
 import { engineFailure } from './errors';
 import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
@@ -173,6 +173,7 @@ function engineRequest(
   room: AnswerRoom | undefined,
   { isLenient }: Dialect,
 ): EngineRequest {
+  const rows = route.takesRows === true ? exchange.request.headers['content-type'] : undefined;
   // Every request has the same properties, also those that are undefined: V8 reads them faster then.
   return {
     operation: route.operation,
@@ -184,7 +185,8 @@ function engineRequest(
     answerBytes: room?.bytes,
     operationId,
     isLenient: isLenient ? true : undefined,
-    isArrow: route.takesArrow === true ? isArrow(exchange.request.headers['content-type']) : undefined,
+    isArrow: rows === undefined ? undefined : isArrow(rows),
+    isLines: rows === undefined ? undefined : isJsonLines(rows),
     limits: exchange.limits,
     caller: exchange.credential,
     body,

@@ -24,8 +24,8 @@ export interface EngineRoute extends RouteLine {
   readonly parameters: ParameterKind;
   /** Whether the endpoint reads a body; the engine refuses one that is missing or bad. */
   readonly body: boolean;
-  /** Whether its body may be an Arrow IPC stream in place of JSON (C5.13). */
-  readonly takesArrow?: boolean;
+  /** Whether its body may be an Arrow IPC stream (C5.13), or lines of JSON (C5.14), of which each row is a point. */
+  readonly takesRows?: boolean;
   /** The path parameter that becomes the engine's `target`. */
   readonly target?: string;
   /**

@@ -48,7 +48,7 @@ const SEARCH = 'Search failed';
 
 /** The endpoints that change points and their field indexes (C5). */
 export const changeRoutes: readonly EngineRoute[] = [
-  { ...change('PUT', '/points', 'upsert_points', UPSERT), takesArrow: true },
+  { ...change('PUT', '/points', 'upsert_points', UPSERT), takesRows: true },
   change('POST', '/points/delete', 'delete_points', DELETE),
   change('PUT', '/points/vectors', 'update_vectors', UPSERT),
   change('POST', '/points/vectors/delete', 'delete_vectors', DELETE),

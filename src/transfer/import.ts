@@ -1,7 +1,7 @@
 import { BadRequestError } from '../client/errors';
 import type { Transport } from '../client/transport';
 import { RequestBodies, type RequestBody } from './request-body';
-import { isRejected, rowsAtOnce, type Point, type Rejected, type Source } from './row';
+import { isRejected, rowsAtOnce, type Block, type Point, type Rejected, type Source } from './row';
 
 /** How an import sends points. */
 export interface ImportOptions {
@@ -24,10 +24,12 @@ export interface ImportOptions {
 /** Points of one request. */
 interface Batch {
   readonly number: number;
-  readonly body: RequestBody;
   /** The ordinal behind its last row. */
   readonly next: number;
 }
+
+/** The status of a body in a form that the server does not know. */
+const UNSUPPORTED = 415;
 
 /** Sends the rows of a source as points. Resolves with the number of points that are stored. */
 export function importPoints(options: ImportOptions): Promise<number> {
@@ -44,6 +46,8 @@ class Import {
   #first = 0;
   #stored = 0;
   #failure: { readonly error: unknown } | undefined;
+  /** Whether blocks are sent before anybody has looked at them. */
+  #sendsBlocks = true;
 
   constructor(private readonly options: ImportOptions) {
     this.#bodies = new RequestBodies(options.batchPoints, options.batchBytes);
@@ -51,21 +55,10 @@ class Import {
   }
 
   async run(): Promise<number> {
-    const { source, from, reject } = this.options;
-    let next = from;
+    const { source, from, batchPoints } = this.options;
+    const blocks = source.isSentAsItIs === true ? source.blocks?.(from, batchPoints) : undefined;
     try {
-      for await (const rows of rowsAtOnce(source, from)) {
-        for (const row of rows) {
-          next = row.ordinal + 1;
-          if (isRejected(row)) {
-            reject(row);
-            continue;
-          }
-          if (!this.#body.hasRoomFor(row)) await this.#send(row.ordinal);
-          this.#body.add(row);
-        }
-      }
-      await this.#send(next);
+      await (blocks === undefined ? this.#sendRows() : this.#sendBlocks(blocks));
     } finally {
       await Promise.all(this.#running);
     }
@@ -73,16 +66,43 @@ class Import {
     return this.#stored;
   }
 
-  /** Sends what has been gathered, when one more request may be under way. `next` is the ordinal behind its last row. */
-  async #send(next: number): Promise<void> {
-    const batch: Batch = { number: this.#batches, body: this.#body, next };
+  async #sendRows(): Promise<void> {
+    const { source, from, reject } = this.options;
+    let next = from;
+    for await (const rows of rowsAtOnce(source, from)) {
+      for (const row of rows) {
+        next = row.ordinal + 1;
+        if (isRejected(row)) {
+          reject(row);
+          continue;
+        }
+        if (!this.#body.hasRoomFor(row)) await this.#sendBody(row.ordinal);
+        this.#body.add(row);
+      }
+    }
+    await this.#sendBody(next);
+  }
+
+  async #sendBlocks(blocks: AsyncIterable<Block>): Promise<void> {
+    for await (const block of blocks) await this.#send(block.next, () => this.#storeBlock(block));
+  }
+
+  /** Sends what has been gathered. `next` is the ordinal behind its last row. */
+  async #sendBody(next: number): Promise<void> {
+    const body = this.#body;
+    this.#body = this.#bodies.take();
+    await this.#send(next, () => this.#storeBatch(body));
+  }
+
+  /** Stores a batch, when one more request may be under way. `next` is the ordinal behind its last row. */
+  async #send(next: number, store: () => Promise<void>): Promise<void> {
+    const batch: Batch = { number: this.#batches, next };
     this.#batches += 1;
     while (this.#running.size >= this.options.parallel) {
       await Promise.race(this.#running);
     }
     this.#rethrow();
-    this.#body = this.#bodies.take();
-    const sending = this.#storeBatch(batch.body)
+    const sending = store()
       .then(() => {
         this.#finish(batch);
       })
@@ -113,50 +133,80 @@ class Import {
     }
   }
 
+  /** Sends a block as it is. Only where it is refused its rows are looked at, one by one. */
+  async #storeBlock(block: Block): Promise<void> {
+    let refusal: BadRequestError | undefined;
+    if (this.#sendsBlocks) {
+      refusal = await this.#upsert(block.bytes, block.count, true);
+      if (refusal === undefined) {
+        block.release();
+        return;
+      }
+      // The server is older than such bodies.
+      if (refusal.status === UNSUPPORTED) [this.#sendsBlocks, refusal] = [false, undefined];
+    }
+    const points = this.#pointsOf(block);
+    const isAsSent = points.length === block.count && points.every(({ json }) => typeof json !== 'string');
+    await (refusal !== undefined && isAsSent
+      ? this.#storeWithout(points, refusal.message)
+      : this.#store(points));
+  }
+
+  #pointsOf(block: Block): readonly Point[] {
+    const points: Point[] = [];
+    for (const row of block.rows()) {
+      if (isRejected(row)) {
+        this.options.reject(row);
+        continue;
+      }
+      points.push(row);
+      // Every block of a file whose vectors are in base64 would be refused: from here on they are looked at first.
+      if (typeof row.json === 'string') this.#sendsBlocks = false;
+    }
+    return points;
+  }
+
   /** Stores points; of those that the service refuses each is rejected by itself. */
   async #storeBatch(body: RequestBody): Promise<void> {
     if (body.points === 0) return;
     const refusal = await this.#upsert(body.bytes(), body.points);
     // What was refused may still be on its way, so its memory is not used again.
     if (refusal === undefined) this.#bodies.giveBack(body);
-    else await this.#storeWithout(body.texts(), refusal);
+    else await this.#storeWithout(body.texts(), refusal.message);
   }
 
   async #store(points: readonly Point[]): Promise<void> {
     if (points.length === 0) return;
     const body = Buffer.from(`{"points":[${points.map(({ json }) => String(json)).join(',\n')}]}`);
     const refusal = await this.#upsert(body, points.length);
-    if (refusal !== undefined) await this.#storeWithout(points, refusal);
+    if (refusal !== undefined) await this.#storeWithout(points, refusal.message);
   }
 
-  /** Sends points. Resolves with the message of a refusal; undefined when they are stored. */
-  async #upsert(body: Buffer, points: number): Promise<string | undefined> {
+  /** Sends points. Resolves with a refusal; undefined when they are stored. */
+  async #upsert(body: Buffer, points: number, isLines = false): Promise<BadRequestError | undefined> {
     const { transport, collection } = this.options;
+    const flags = { wait: true };
     try {
-      await transport.execute({ operation: 'upsert_points', collection, flags: { wait: true }, body });
+      await transport.execute({ operation: 'upsert_points', collection, flags, body, isLines });
       this.#stored += points;
       return undefined;
     } catch (error) {
       if (!(error instanceof BadRequestError)) throw error;
-      return error.message;
+      return error;
     }
   }
 
   async #storeWithout(points: readonly Point[], reason: string): Promise<void> {
     const [only, ...others] = points;
     if (only !== undefined && others.length === 0) {
-      this.options.reject({ ...only, text: String(only.json), reason });
+      this.options.reject({ ...only, text: String(only.json), reason: withoutPlace(reason) });
       return;
     }
     const named = /\bpoints\[(\d+)\]/.exec(reason)?.[1];
     const at = named === undefined || brokenJson(points) ? undefined : Number(named);
     const bad = at === undefined ? undefined : points[at];
     if (bad !== undefined) {
-      this.options.reject({
-        ...bad,
-        text: String(bad.json),
-        reason: reason.replace(/\bpoints\[\d+\]\.?/, ''),
-      });
+      this.options.reject({ ...bad, text: String(bad.json), reason: withoutPlace(reason) });
       await this.#store(points.filter((point) => point !== bad));
       return;
     }
@@ -164,6 +214,11 @@ class Import {
     await this.#store(points.slice(0, middle));
     await this.#store(points.slice(middle));
   }
+}
+
+/** A reason without the place of the row in its request. */
+function withoutPlace(reason: string): string {
+  return reason.replace(/\bpoints\[\d+\]\.?/, '');
 }
 
 /** Whether a text is no JSON: then the places of a message may not be those of the rows. */

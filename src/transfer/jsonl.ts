@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
+import { isBlank, LineBlocks, linesOfBlock, type LineBlock } from './line-blocks';
 import { linesAtOnce, openPieces, type OpenPieces } from './lines';
 import { ID_FIELD, pointOf, vectorField, type Columns, type Mapping, type StringIds } from './mapping';
 import { endOfValue, fieldsOf } from './page';
-import type { Row, Source } from './row';
+import type { Block, Row, Source } from './row';
 
 /**
  * A file with one JSON object a line. Without a mapping each line is a point as an upsert takes it, whose vectors may also
@@ -12,6 +13,7 @@ import type { Row, Source } from './row';
 export class JsonLines implements Source {
   readonly bytes: number;
   #file: OpenPieces | undefined;
+  #blocks: LineBlocks | undefined;
 
   constructor(
     private readonly path: string,
@@ -23,7 +25,7 @@ export class JsonLines implements Source {
   }
 
   bytesRead(): number {
-    return this.#file?.bytesRead() ?? 0;
+    return this.#blocks?.bytesRead ?? this.#file?.bytesRead() ?? 0;
   }
 
   async *rows(from: number): AsyncGenerator<Row> {
@@ -34,6 +36,29 @@ export class JsonLines implements Source {
     const count = { line: 0, ordinal: -1 };
     this.#file = openPieces(this.path);
     for await (const lines of linesAtOnce(this.#file.pieces)) yield this.#rowsOf(lines, from, count);
+  }
+
+  /** With a mapping there are none. */
+  get isSentAsItIs(): boolean {
+    return this.mapping === undefined;
+  }
+
+  async *blocks(from: number, mostRows: number): AsyncGenerator<Block> {
+    this.#blocks = new LineBlocks(this.path, mostRows);
+    for await (const block of this.#blocks.blocks(from)) yield this.#blockOf(block);
+  }
+
+  #blockOf(block: LineBlock): Block {
+    const { bytes, rows, ordinal, linesBefore } = block;
+    return {
+      bytes,
+      count: rows,
+      next: ordinal + rows,
+      rows: () => this.#rowsOf(linesOfBlock(block), 0, { line: linesBefore, ordinal: ordinal - 1 }),
+      release: () => {
+        block.release();
+      },
+    };
   }
 
   /** The rows of some lines. `count` has how many lines and rows there were. */
@@ -127,10 +152,6 @@ function afterSpace(line: Buffer, at: number): number {
   let next = at;
   while (line[next] === 0x20 || line[next] === 0x09) next += 1;
   return next;
-}
-
-function isBlank(line: Buffer): boolean {
-  return line[0] !== OPEN && line.toString().trim() === '';
 }
 
 /** The columns and the mapping of a line that is a point already. */

@@ -35,6 +35,19 @@ export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
+/** Rows whose bytes are the body of a request of JSON lines (C5.14). Nobody has looked at them. */
+export interface Block {
+  readonly bytes: Buffer;
+  /** How many rows they are. */
+  readonly count: number;
+  /** The ordinal behind the last one. */
+  readonly next: number;
+  /** The rows, looked at. A row that has to be sent in another form is a text. */
+  rows(): Iterable<Row>;
+  /** Says that nobody reads the bytes any more: their memory is used again. */
+  release(): void;
+}
+
 /** Where the rows of an import come from. */
 export interface Source {
   /** Bytes of all files of it, for the progress. */
@@ -45,6 +58,10 @@ export interface Source {
   rows(from: number): AsyncIterable<Row>;
   /** The same rows, those that are there together without a wait between them. Absent where each has to be waited for. */
   rowsAtOnce?(from: number): AsyncIterable<Iterable<Row>>;
+  /** Whether {@link blocks} gives the rows as the file has them. */
+  readonly isSentAsItIs?: boolean;
+  /** The same rows in blocks. */
+  blocks?(from: number, mostRows: number): AsyncIterable<Block>;
 }
 
 /** The rows of a source, those that are there together in one. */

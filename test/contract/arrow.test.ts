@@ -203,7 +203,7 @@ describe('C5.13 an upsert as an Arrow IPC stream', () => {
     for (const type of ['application/vnd.apache.arrow.file', 'application/octet-stream', 'text/plain']) {
       expect(await put(`${path}/points`, stream, { 'content-type': type })).toEqual([
         415,
-        'Unsupported content type: the body must be application/json or application/vnd.apache.arrow.stream',
+        'Unsupported content type: the body must be application/json, application/x-ndjson or application/vnd.apache.arrow.stream',
       ]);
     }
     expect((await put(`${path}/points/vectors`, stream))[0]).toBe(415);

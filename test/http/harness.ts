@@ -7,7 +7,7 @@ import pino, { type Logger } from 'pino';
 import type { Engine } from '../../src/engine/types';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { ClientAddresses } from '../../src/http/client-address';
-import { isArrow } from '../../src/http/content';
+import { isArrow, isJsonLines } from '../../src/http/content';
 import type { TlsMaterial } from '../../src/http/certificate';
 import { createHttpServer, DEFAULT_SERVER_LIMITS, type ServerLimits } from '../../src/http/http-server';
 import { Deferred } from '../../src/http/deferred';
@@ -178,7 +178,8 @@ function mustHaveBeenDescribed(
   answer: Answer,
 ): void {
   // Of a body of another type no more than the type is described.
-  if (isArrow(headers?.['content-type'])) return;
+  const type = headers?.['content-type'];
+  if (isArrow(type) || isJsonLines(type)) return;
   const operation = description().find(method, path);
   if (answer.status !== 200 || operation?.body === undefined || (json ?? body) === undefined) return;
   // What the dialect `qdrant` passes over, and says so, is not described.

@@ -143,8 +143,8 @@ impl NativeEngine {
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
     /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
     /// is kept until `supply` or `discard`.
-    /// `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, plus 2 where the vectors of
-    /// the answer are to be packed.
+    /// `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, 8 where it has a point in
+    /// each line, plus 2 where the vectors of the answer are to be packed.
     /// `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
@@ -479,9 +479,10 @@ impl SlowSearch {
 
 /// The form of a body and of the vectors of an answer, as `execute` takes it.
 fn packing_of(flags: u32) -> Packing {
-    let body = match flags & 5 {
+    let body = match flags & !2 {
         0 => BodyForm::Json,
         1 => BodyForm::Packed,
+        8 => BodyForm::Lines,
         _ => BodyForm::Arrow,
     };
     Packing { body, answer: flags & 2 != 0 }

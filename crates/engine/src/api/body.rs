@@ -18,13 +18,30 @@ pub(super) fn parse<T>(
     if marks.is_empty() { Ok(value) } else { Err(text_input::wanted(body.bytes(), &marks)) }
 }
 
+/// As [`parse`], for a body of lines. An absent one has none.
+pub(super) fn parse_lines<T>(
+    body: &(impl RequestBody + ?Sized),
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    let (value, marks) = parse_bytes(body, body.bytes(), read)?;
+    if marks.is_empty() { Ok(value) } else { Err(text_input::wanted(body.bytes(), &marks)) }
+}
+
 /// As [`parse`], for a body of which not all texts need a vector: those that were marked are answered, too.
 pub(super) fn parse_with_marks<T>(
     body: &(impl RequestBody + ?Sized),
     read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Mark>)> {
     let bytes = body.bytes();
-    let mut reader = Reader::new(if is_absent(bytes) { b"{}" } else { bytes })?;
+    parse_bytes(body, if is_absent(bytes) { b"{}" } else { bytes }, read)
+}
+
+fn parse_bytes<T>(
+    body: &(impl RequestBody + ?Sized),
+    bytes: &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<(T, Vec<Mark>)> {
+    let mut reader = Reader::new(bytes)?;
     reader.unpack(body.floats());
     reader.be_watched(body.watch());
     reader.ids = body.ids();

@@ -200,6 +200,14 @@ pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Upd
     update(body, limits, Operation::Upsert)
 }
 
+/// `PUT …/points` with a point in each line (C5.14).
+///
+/// # Errors
+/// As [`upsert`].
+pub fn upsert_lines(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
+    body::parse_lines(body, |r| upsert::read_lines(r, &mut Budget::new(limits)))
+}
+
 /// `PUT …/points` as an Arrow IPC stream (C5.13), into a collection of such ids. `watch` is asked for each row whether to go
 /// on; `charge` takes what the points take of memory beyond the length of the stream.
 ///

@@ -54,16 +54,47 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
 type Points = (Vec<PointInput>, ModelClaims);
 
 fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Points> {
-    let limits = budget.limits;
-    let mut forms = VectorReader::of_documents();
-    let mut scratch = Vec::new();
-    let points = budget.list(reader, |r| {
+    let mut read = PointReader::new(budget.limits);
+    let points = budget.list(reader, |r| read.point(r))?;
+    Ok((points, read.forms.into_claims()))
+}
+
+/// Reads an upsert whose body has a point in each line (C5.14).
+pub(super) fn read_lines(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
+    let mut read = PointReader::new(budget.limits);
+    let mut points = Vec::new();
+    reader.lines("points", |r, _| {
+        budget.take("points")?;
+        points.push(read.point(r)?);
+        Ok(())
+    })?;
+    if points.is_empty() {
+        return Err(field_error(reader, "points", "must hold at least one point"));
+    }
+    let models = read.forms.into_claims().naming(&NamedModels::default());
+    Ok(Update::Upsert { points, mode: UpdateMode::Upsert, update_filter: None, models })
+}
+
+/// Reads points.
+struct PointReader<'l> {
+    limits: &'l Limits,
+    forms: VectorReader,
+    scratch: Vec<u8>,
+}
+
+impl<'l> PointReader<'l> {
+    fn new(limits: &'l Limits) -> PointReader<'l> {
+        PointReader { limits, forms: VectorReader::of_documents(), scratch: Vec::new() }
+    }
+
+    fn point(&mut self, reader: &mut Reader<'_>) -> Result<PointInput> {
+        let PointReader { limits, forms, scratch } = self;
         let (mut id, mut vectors, mut payload, mut if_version) = (None, None, None, None);
-        r.object(|r, key| {
+        reader.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
-                "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
+                "payload" => payload = r.optional(|r| object_bytes_by(r, scratch))?,
                 "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
             }
@@ -71,13 +102,12 @@ fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Point
         })?;
         yield_to_reads();
         Ok(PointInput {
-            id: id.ok_or_else(|| r.missing("id"))?,
-            vectors: vectors.ok_or_else(|| r.missing("vector"))?,
+            id: id.ok_or_else(|| reader.missing("id"))?,
+            vectors: vectors.ok_or_else(|| reader.missing("vector"))?,
             payload: payload.unwrap_or_else(empty_object),
             if_version,
         })
-    })?;
-    Ok((points, forms.into_claims()))
+    }
 }
 
 /// The vectors of a columnar upsert.

@@ -41,7 +41,8 @@ const PACKS_BODY: u16 = 64;
 const PACKS_ANSWER: u16 = 128;
 const GIVES_OUT_TEXTS: u16 = 256;
 const IS_ARROW: u16 = 512;
-const FLAGS: u16 = (IS_ARROW << 1) - 1;
+const IS_LINES: u16 = 1024;
+const FLAGS: u16 = (IS_LINES << 1) - 1;
 
 /// What a process opens the folder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +185,7 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.packing.body == BodyForm::Packed, PACKS_BODY),
         (call.packing.answer, PACKS_ANSWER),
         (call.packing.body == BodyForm::Arrow, IS_ARROW),
+        (call.packing.body == BodyForm::Lines, IS_LINES),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0_u16, |all, (_, flag)| all | flag);
     let target = call.target.unwrap_or_default();
@@ -307,11 +309,12 @@ impl<'a> Rest<'a> {
         let first_sent = if has(HAS_BEEN_SENT) { Some(Lsn::new(self.number()?)) } else { None };
         let collection = self.name()?;
         let target = Some(self.name()?).filter(|_| has(HAS_TARGET));
-        let form = match (has(PACKS_BODY), has(IS_ARROW)) {
-            (false, false) => BodyForm::Json,
-            (true, false) => BodyForm::Packed,
-            (false, true) => BodyForm::Arrow,
-            (true, true) => return None,
+        let form = match (has(PACKS_BODY), has(IS_ARROW), has(IS_LINES)) {
+            (false, false, false) => BodyForm::Json,
+            (true, false, false) => BodyForm::Packed,
+            (false, true, false) => BodyForm::Arrow,
+            (false, false, true) => BodyForm::Lines,
+            _ => return None,
         };
         let body = std::mem::take(&mut self.0);
         Some(CallFrame {
@@ -434,7 +437,8 @@ mod tests {
             body: &[0xff; 8],
             ..CALL_SAMPLE
         };
-        for call in [CALL_SAMPLE, bare, arrow] {
+        let lines = CallFrame { packing: Packing { body: BodyForm::Lines, answer: false }, ..CALL_SAMPLE };
+        for call in [CALL_SAMPLE, bare, arrow, lines] {
             let bytes = sent(&call);
             assert_eq!(ToOwner::decode(&read_back(&bytes)), Some(ToOwner::Call(call)));
         }

@@ -174,7 +174,7 @@ impl Request {
     fn json(&self) -> Result<JsonBody<'_>, Error> {
         let bytes = (*self.body).as_ref();
         match self.packing.body {
-            BodyForm::Json => Ok(JsonBody::from(bytes)),
+            BodyForm::Json | BodyForm::Lines => Ok(JsonBody::from(bytes)),
             BodyForm::Packed => JsonBody::unpack(bytes),
             BodyForm::Arrow => Err(Error::Internal("an Arrow IPC stream in place of JSON".to_string())),
         }
@@ -200,6 +200,8 @@ pub enum BodyForm {
     Packed,
     /// An Arrow IPC stream, of an upsert only (C5.13).
     Arrow,
+    /// Lines of JSON, each with a point of an upsert (C5.14). Other operations take it for JSON.
+    Lines,
 }
 
 /// Called once with the whole success envelope, or the error.

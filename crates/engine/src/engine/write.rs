@@ -216,6 +216,9 @@ fn prepare(
         Operation::UpdateCollection => {
             Prepared::Collection(Write::Patch(Box::new(api::update_collection(sent)?)), Shape::True)
         }
+        Operation::UpsertPoints if request.packing.body == BodyForm::Lines => {
+            points(api::upsert_lines(&sent.strictly(), limits)?)
+        }
         Operation::UpsertPoints => points(api::upsert(&sent.strictly(), limits)?),
         Operation::SyncPoints => Prepared::Sync(Box::new(api::sync_points(&sent.strictly(), limits)?)),
         Operation::DeletePoints => points(api::delete_points(body, limits)?),

@@ -48,6 +48,45 @@ fn columns_mean_the_same_as_points_c5_1() {
 }
 
 #[test]
+fn lines_mean_the_same_as_a_list_of_points_c5_14() {
+    let limits = Limits::default();
+    let points = [
+        r#"{"id":1,"vector":[1,2],"payload":{"a":"}\n{"}}"#,
+        r#" {"id":"550e8400-e29b-41d4-a716-446655440000", "vector":{"t":[1]},"if_version":3} "#,
+        r#"{"id":3,"vector":{"s":{"text":"owls","model":"qdrant/bm25"}}}"#,
+    ];
+    let list = api::upsert(format!(r#"{{"points":[{}]}}"#, points.join(",")).as_bytes(), &limits);
+    let list = format!("{:?}", list.expect("a list"));
+    let [one, two, three] = points;
+    for lines in [points.join("\n"), format!("\n\r\n{one}\r\n \t\n{two}\n{three}\n\n")] {
+        let lines = api::upsert_lines(lines.as_bytes(), &limits).expect("lines");
+        assert_eq!(format!("{lines:?}"), list);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_line_is_named_by_its_point_c5_14() {
+    let limits = Limits { max_points_per_request: 3, ..Limits::default() };
+    let good = r#"{"id":1,"vector":[1]}"#;
+    for (lines, expected) in [
+        ("", "points: must hold at least one point"),
+        (" \n\r\n", "points: must hold at least one point"),
+        (&format!("{good}\n\n{{\"id\":1}}"), "points[1].vector"),
+        (&format!("{good}\n{{\"id\":1,\n\"vector\":[1]}}\n"), "at byte 30 (points[1])"),
+        (&format!("{good}\n{{\"id\":1,\"vector\":[1"), "(points[1].vector"),
+        (&format!("{good}\n{good} {good}"), "expected the end of the line at byte 44 (points[1])"),
+        (&format!("{good},\n{good}"), "expected the end of the line at byte 21 (points[0])"),
+        (&format!("{good}\n[{good}]"), "points[1]: expected an object, got an array"),
+        (&format!("{{\"points\":[{good}]}}"), "points[0].points"),
+        (&format!("{good}\n{good}\n{good}\n{good}"), "points: at most 3 points"),
+    ] {
+        let error = api::upsert_lines(lines.as_bytes(), &limits).expect_err(lines);
+        let message = String::from_utf8(error.details_json()).expect("JSON");
+        assert!(message.contains(expected), "{lines}: {message}");
+    }
+}
+
+#[test]
 fn vectors_of_every_kind_are_read_c2_3() {
     let sparse = |indices: &[u32], values: &[f32]| {
         VectorValue::Sparse(SparseVector { indices: indices.to_vec(), values: values.to_vec() })

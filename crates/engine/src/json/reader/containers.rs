@@ -108,6 +108,39 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads a body of lines, each with one value, as the array that is called `name` in messages. `value` is called with the
+    /// index of each and must consume it. Blank lines are passed over. A value cannot go on in the next line, so no two
+    /// broken lines make a whole.
+    pub fn lines(
+        &mut self,
+        name: &'static str,
+        mut value: impl FnMut(&mut Self, usize) -> Result<()>,
+    ) -> Result<()> {
+        let text = self.text;
+        self.enter(Step::Key(Cow::Borrowed(name)))?;
+        self.enter(Step::Index(0))?;
+        let mut index = 0;
+        while self.at < text.len() {
+            let end = text[self.at..].find('\n').map_or(text.len(), |length| self.at + length);
+            self.text = &text[..end];
+            self.skip_space();
+            if self.at < end {
+                *self.path.last_mut().expect("entered above") = Step::Index(index);
+                self.look()?;
+                value(self, index)?;
+                self.skip_space();
+                if self.at < end {
+                    return Err(self.syntax("expected the end of the line"));
+                }
+                index += 1;
+            }
+            self.text = text;
+            self.at = (end + 1).min(text.len());
+        }
+        self.path.clear();
+        Ok(())
+    }
+
     /// Reads an array into a list, or another value into a list of one: the dialect accepts a single value where a list is
     /// expected.
     pub fn one_or_many<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
