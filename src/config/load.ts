@@ -38,6 +38,10 @@ export interface Config {
   readonly searchThreads: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
+  /** Seconds without a request after which a collection sleeps; 0 for never. */
+  readonly residencyIdleSeconds: number;
+  /** Bytes of all that are awake above which the longest idle sleep; undefined for half of the engine's memory. */
+  readonly residencyBudget: number | undefined;
   /** Share of the processors that measuring recall may use, from 0 to 100. */
   readonly calibrationPercent: number;
   /** Collections with metrics of their own. */
@@ -272,6 +276,8 @@ function assemble(
     console: values.console,
     searchThreads: values.searchThreads,
     memoryLimit: values.memoryLimit,
+    residencyIdleSeconds: values.residencyIdleSeconds,
+    residencyBudget: values.residencyBudget,
     calibrationPercent: values.calibrationPercent,
     metricsCollections: values.metricsCollections,
     authEnabled: values.authEnabled,

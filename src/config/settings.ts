@@ -165,6 +165,24 @@ export const SETTINGS = {
     about:
       'How much memory the process may hold; 128 MiB of it are for Node. From 90 % on, writes that make data grow get a 507, until less than 85 % is held.',
   }),
+  residencyIdleSeconds: setting({
+    group: 'Server',
+    parse: wholeNumber(0, 31_536_000),
+    fallback: 600,
+    fallbackText: '600',
+    placeholder: 'SECONDS',
+    about:
+      'Time without a request after which a collection sleeps: its memory is given back, and the next request for its points opens it again. 0 lets none sleep for that reason. A collection with residency hot never sleeps.',
+  }),
+  residencyBudget: setting<number | undefined>({
+    group: 'Server',
+    parse: wholeNumber(1, 1024 * 1024 * GIB),
+    fallback: undefined,
+    fallbackText: "half of the engine's part of the memory limit",
+    placeholder: 'BYTES',
+    about:
+      'How many bytes all collections may hold in memory before those sleep that were not used for longest, but for one second.',
+  }),
   calibrationPercent: setting({
     group: 'Server',
     parse: wholeNumber(0, 100),

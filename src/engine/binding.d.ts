@@ -427,6 +427,17 @@ export interface NativeRepairReport {
   sound: boolean
 }
 
+/** When collections sleep (C24). */
+export interface NativeResidency {
+  /** Seconds without a request after which one does; 0 for never. */
+  idleSeconds: number
+  /**
+   * Bytes of all that are awake above which those sleep that were not used for longest; half of the engine's memory when
+   * absent.
+   */
+  budgetBytes?: number
+}
+
 /** What the scrub did since the engine was opened. */
 export interface NativeScrub {
   /** Passes that came to their end. */
@@ -507,6 +518,8 @@ export interface NativeSharing {
 export interface NativeStatus {
   /** Collections, quarantined ones included. */
   collections: number
+  /** Those that are asleep. */
+  asleep: number
   /** Live points of all of them. */
   points: number
   /** Quarantined collections. */
@@ -527,6 +540,8 @@ export interface NativeStatus {
   logSyncs: NativeDurations
   /** How long the checkpoints of collections took. */
   checkpoints: NativeDurations
+  /** How long collections took to wake. */
+  wakes: NativeDurations
   /** Points that were removed since the engine was opened because their time had come. */
   expiredPoints: number
   /** Field indexes that the engine made by itself. */
@@ -575,6 +590,8 @@ export interface OpenOptions {
   slowRequestMs?: number
   /** How files are read in the background for signs of decay; not at all when absent. */
   scrub?: NativeScrubOptions
+  /** When collections sleep that are not used; as the engine does it when absent. */
+  residency?: NativeResidency
   /** How the directory is shared with other processes; as a server has it when absent. */
   sharing?: NativeSharing
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */

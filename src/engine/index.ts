@@ -88,7 +88,7 @@ export function openNativeEngine(options: EngineOptions): Engine {
 /** What the binding opens an engine with; it takes no options that are undefined. */
 function nativeOptions(options: EngineOptions): OpenOptions {
   const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
-  const { calibrationShare, reportedCollections, slowRequestMs } = options;
+  const { calibrationShare, reportedCollections, slowRequestMs, residency } = options;
   return {
     dataDir,
     ...(searchThreads === undefined ? {} : { searchThreads }),
@@ -97,6 +97,7 @@ function nativeOptions(options: EngineOptions): OpenOptions {
     ...(calibrationShare === undefined ? {} : { calibrationShare }),
     ...(reportedCollections === undefined ? {} : { reportedCollections }),
     ...(slowRequestMs === undefined ? {} : { slowRequestMs }),
+    ...(residency === undefined ? {} : { residency }),
     ...(scrub === undefined ? {} : { scrub }),
     ...(sharing === undefined ? {} : { sharing }),
     ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),

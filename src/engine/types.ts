@@ -363,6 +363,10 @@ export interface EngineInternals {
   readonly logSyncs: Durations;
   /** Durations of the checkpoints that wrote something. */
   readonly checkpoints: Durations;
+  /** Collections that are asleep (C24). */
+  readonly asleep: number;
+  /** Durations of the openings of collections that slept. */
+  readonly wakes: Durations;
   /** Figures of the first {@link EngineOptions.reportedCollections} collections, in order of creation. */
   readonly collections: readonly CollectionFigures[];
   /** Points that were removed since the engine was opened because their time had come (C17). */
@@ -456,6 +460,13 @@ export interface EngineOptions {
   readonly calibrationShare?: number;
   /** Collections that {@link EngineInternals} has figures of; none when absent. */
   readonly reportedCollections?: number;
+  /** When collections sleep that are not used (C24); as the engine does it when absent. */
+  readonly residency?: {
+    /** Seconds without a request after which one does; 0 for never. */
+    readonly idleSeconds: number;
+    /** Bytes of all that are awake above which the longest idle sleep; half of the engine's memory when absent. */
+    readonly budgetBytes?: number;
+  };
   /** Searches that take half of so many milliseconds in the engine are profiled; none when absent. */
   readonly slowRequestMs?: number;
   /** How files are read in the background for signs of decay; not at all when absent. */

@@ -249,6 +249,8 @@ function storageFamilies({
   autoIndexes,
   logSyncs,
   checkpoints,
+  asleep,
+  wakes,
 }: EngineInternals): readonly Family[] {
   return [
     {
@@ -280,6 +282,18 @@ function storageFamilies({
       name: 'kithdb_checkpoint_duration_seconds',
       help: 'How long the checkpoints of collections took that were written',
       durations: () => [checkpoints],
+    },
+    {
+      type: 'gauge',
+      name: 'kithdb_asleep_collections',
+      help: 'Collections that are not in memory, because they were not used',
+      samples: () => [{ value: asleep }],
+    },
+    {
+      type: 'histogram',
+      name: 'kithdb_wake_duration_seconds',
+      help: 'How long collections took to open that slept',
+      durations: () => [wakes],
     },
   ];
 }

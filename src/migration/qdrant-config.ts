@@ -8,6 +8,7 @@ export interface QdrantInfo {
   readonly ids?: unknown;
   readonly expire_at_key?: unknown;
   readonly field_indexes?: unknown;
+  readonly residency?: { readonly setting?: unknown } | null;
   readonly vector_models?: Readonly<Record<string, unknown>> | null;
 }
 
@@ -77,6 +78,7 @@ export function bodyOfInfo(info: QdrantInfo): {
     quantization_config: config.quantization_config,
     strict_mode_config: config.strict_mode_config,
     ...Object.fromEntries(OWN.map((name) => [name, info[name]])),
+    ...(info.residency?.setting === 'hot' && { residency: 'hot' }),
   });
   // The metadata is the user's own, nulls included.
   const own = isGiven(config.metadata) ? { metadata: config.metadata } : {};

@@ -46,10 +46,12 @@ export function makeEngine(start: Start, factory: EngineFactory): Promise<Engine
   const { allowFilesystem: allowedFileSystems, calibrationPercent, metricsCollections } = config;
   const memory = { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) };
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
+  const { residencyIdleSeconds: idleSeconds, residencyBudget: budgetBytes } = config;
+  const residency = { idleSeconds, ...(budgetBytes !== undefined && { budgetBytes }) };
   const make = async (): Promise<Engine> => {
     const models = await openModels(start);
     return factory({
-      ...{ dataDir, searchThreads, memory, limits, allowedFileSystems },
+      ...{ dataDir, searchThreads, memory, limits, allowedFileSystems, residency },
       ...{ calibrationShare: calibrationPercent / 100, reportedCollections: metricsCollections },
       ...(config.slowRequestMs !== undefined && { slowRequestMs: config.slowRequestMs }),
       ...(scrubMbPerSecond > 0 && { scrub }),

@@ -542,6 +542,7 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     slowRequestMs: '250',
     maxBodyBytes: '4096',
     memoryLimit: '268435456',
+    residencyBudget: '1048576',
     searchThreads: '77',
   };
   return examples[key] ?? (placeholder === 'N' || placeholder === 'SECONDS' ? '17' : 'some-text');

@@ -468,6 +468,7 @@ describe('C15 filter of an access token', () => {
     await ok(jwt, 'PUT', `${path}/index`, { field_name: 'tenant', field_schema: 'keyword' });
     const info = await ok(own, 'GET', path);
     expect([info.points_count, info.indexed_vectors_count]).toEqual([null, null]);
+    expect(info).not.toHaveProperty('residency');
     expect(info.payload_schema.tenant.points).toBe(0);
     expect(await ok(own, 'POST', `${path}/points/count`, {})).toEqual({ count: 10 });
     expect((await ok(jwt, 'GET', path)).points_count).toBe(20);

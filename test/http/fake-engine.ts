@@ -30,6 +30,8 @@ const INTERNALS: EngineInternals = {
   indexBacklog: { dense: 503, sparse: 504, field: 505 },
   logSyncs: { bounds: [0.001, 30], counts: [601, 2, 3], seconds: 604.5 },
   checkpoints: { bounds: [0.001, 30], counts: [0, 7, 0], seconds: 6.5 },
+  asleep: 215,
+  wakes: { bounds: [0.001, 30], counts: [1, 0, 2], seconds: 7.5 },
   collections: [],
   expiredPoints: 207,
   autoIndexes: 210,

@@ -104,7 +104,7 @@ describe('C3.16 GET /metrics', () => {
     const page = await scrape(service);
     const figures = page.samples
       .filter(({ name }) =>
-        /^kithdb_(auto_indexes|collection|points|expired|cursor|health_issues|background|memory|mapped|disk|index|reads|recall|search|kernels|quar|checksum|scrub)/.test(
+        /^kithdb_(asleep|auto_indexes|collection|points|expired|cursor|health_issues|background|memory|mapped|disk|index|reads|recall|search|kernels|quar|checksum|scrub)/.test(
           name,
         ),
       )
@@ -146,6 +146,7 @@ describe('C3.16 GET /metrics', () => {
       'kithdb_search_plans_total two_hop_walk': 204,
       kithdb_expired_points_total: 207,
       kithdb_auto_indexes: 210,
+      kithdb_asleep_collections: 215,
       kithdb_cursors: 208,
       kithdb_cursor_bytes: 209,
       kithdb_search_fallbacks_total: 205,
@@ -196,6 +197,13 @@ describe('C3.16 GET /metrics', () => {
       '_bucket+Inf': 7,
       _sum: 6.5,
       _count: 7,
+    });
+    expect(bucketsOf('kithdb_wake_duration_seconds')).toEqual({
+      '_bucket0.001': 1,
+      _bucket30: 1,
+      '_bucket+Inf': 3,
+      _sum: 7.5,
+      _count: 3,
     });
   });
 

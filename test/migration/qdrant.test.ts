@@ -122,6 +122,7 @@ describe('kithdb migrate qdrant', () => {
         ids: 'string',
         expire_at_key: 'until',
         field_indexes: 'manual',
+        residency: 'hot',
       });
       expect(created.status).toBe(200);
       const points = ['doc-1', '7', 7, 'ä/b'].map((id) => ({
@@ -146,10 +147,12 @@ describe('kithdb migrate qdrant', () => {
           const here = (await db.getCollection('own')) as Json;
           for (const field of ['config', 'ids', 'expire_at_key', 'field_indexes', 'vector_models'])
             expect([field, here[field]]).toEqual([field, there[field]]);
+          expect(here['residency']).toMatchObject({ setting: 'hot' });
           expect(there).toMatchObject({
             ids: 'string',
             expire_at_key: 'until',
             field_indexes: 'manual',
+            residency: { setting: 'hot' },
             vector_models: {
               title: { name: 'small', text_key: 'text' },
               words: { name: 'qdrant/bm25', required: true },

@@ -107,6 +107,11 @@ impl Deadline {
         self.is_over(now) || lane::checkpoint(now, &|| self.is_over(Instant::now()))
     }
 
+    /// The same for a thread that waits for others, and takes no turn.
+    pub fn has_come(&self) -> bool {
+        self.is_over(Instant::now())
+    }
+
     /// Says that `work` is about to be done, an estimate of processor time. A request that is heavy by this becomes one.
     ///
     /// # Errors

@@ -59,6 +59,15 @@ planted_faults! {
     LogCutUnderWrites,
     /// The mark of how far the log was cut is not written.
     CutMarkLost,
+    // Residency.
+    /// A collection falls asleep with records that only the log has.
+    SleepForgetsRecords,
+    /// A collection that wakes takes a checkpoint that is older than its sleep.
+    WakeTakesOlderState,
+    /// Points of collections that sleep do not expire.
+    SleepersNeverExpire,
+    /// The info wakes a collection.
+    InfoWakes,
     // Recovery.
     /// The body of a record is taken although its checksum is wrong.
     WrongBodyAccepted,

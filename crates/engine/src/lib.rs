@@ -103,7 +103,7 @@ pub use integrity::{
     CheckReport, CheckedCollection, Finding, Findings, LogEnd, RepairReport, RepairedCollection, Severity,
     UnsoundFile,
 };
-pub use limits::{Limits, Thresholds};
+pub use limits::{Limits, ResidencyThresholds, Thresholds};
 pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 pub use recent_operations::CallIdentity;

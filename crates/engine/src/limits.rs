@@ -1,6 +1,7 @@
 //! The limits of C2.7, each but the last eight a setting of the server, and the sizes at which background work starts.
 
 use crate::wal::MAX_BODY_BYTES;
+use std::time::Duration;
 
 /// Limits on requests and collections. A request beyond one is a 400 that names it.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +154,8 @@ pub struct Thresholds {
     /// Points that a collection must have for what filters cost to be counted towards automatic indexes (C23): scans of
     /// fewer take a few milliseconds.
     pub auto_index_points: usize,
+    /// When collections sleep.
+    pub residency: ResidencyThresholds,
 }
 
 impl Default for Thresholds {
@@ -166,6 +169,25 @@ impl Default for Thresholds {
             order_rows: 20_000,
             row_chunk_bytes: 4 << 20,
             auto_index_points: if cfg!(test) { 16 } else { 10_000 },
+            residency: ResidencyThresholds::USUAL,
         }
     }
+}
+
+/// When collections sleep (C24).
+#[derive(Clone, Copy, Debug)]
+pub struct ResidencyThresholds {
+    /// Time without a request after which a collection sleeps; it never does when absent.
+    pub idle: Option<Duration>,
+    /// Bytes of all awake collections above which those sleep that were not used for longest; half of what the engine may
+    /// hold when absent.
+    pub budget_bytes: Option<u64>,
+    /// Collections that a start opens beside those that may not sleep: those that were written last.
+    pub opened_at_start: usize,
+}
+
+impl ResidencyThresholds {
+    /// Those of a server.
+    pub const USUAL: ResidencyThresholds =
+        ResidencyThresholds { idle: Some(Duration::from_secs(600)), budget_bytes: None, opened_at_start: 64 };
 }

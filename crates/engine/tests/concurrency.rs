@@ -5,7 +5,7 @@ mod common;
 use common::Random;
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -28,6 +28,7 @@ fn open(dir: &Path) -> Engine {
         order_rows: 200,
         row_chunk_bytes: 16 << 10,
         auto_index_points: 10_000,
+        residency: ResidencyThresholds::USUAL,
     };
     let options = Options { search_threads: 2, thresholds, panics_on_request: true, ..Options::default() };
     Engine::open(Arc::new(RealDisk::open(dir).expect("a directory")), options).expect("it opens")

@@ -312,7 +312,7 @@ fn writes_are_classed_by_what_their_filters_may_cost() {
         engine.ok("upsert_points", name, json!({"points": points}));
         let collections = engine.engine().catalog().entries();
         let entry = collections.iter().find(|entry| entry.name == name).expect("it was created");
-        let collection = Arc::clone(entry.collection().expect("it is served"));
+        let collection = entry.collection().expect("it is served");
         let mut body = json!({"payload": {"seen": 1}});
         body.as_object_mut().expect("an object").append(&mut selection.as_object().expect("one").clone());
         begin(&collection, &json!({"operations": [{"set_payload": body}]})).is_some()

@@ -6,7 +6,7 @@ mod common;
 use common::TestEngine;
 use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
 use kithdb_engine::integrity::{RepairReport, Severity, check, repair};
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use kithdb_engine::types::Lsn;
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     order_rows: 1_000,
     row_chunk_bytes: 4 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 const OPTIONS: OpeningOptions = OpeningOptions { threads: 1, row_chunk_bytes: THRESHOLDS.row_chunk_bytes };
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::SimDisk;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     order_rows: u32::MAX,
     row_chunk_bytes: 1 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 type Rows = Vec<Vec<f32>>;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     order_rows: 30,
     row_chunk_bytes: 16 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 type Sparse = BTreeMap<u32, f32>;

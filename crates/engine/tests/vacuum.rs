@@ -10,7 +10,7 @@ use kithdb_engine::collection::{Collection, GraphPolicy, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::{FieldArena, IndexScratch};
-use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::limits::{Limits, ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use kithdb_engine::types::{OpNumber, PointId, PointOffset, Row, RowRange};
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     order_rows: u32::MAX,
     row_chunk_bytes: 4 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 /// What a collection holds, by id.

@@ -1,7 +1,9 @@
 //! Options of `open`, as they come from JavaScript.
 
 use crate::milliseconds;
-use kithdb_engine::{Limits, Membership, MemoryLimit, Options, Purpose, ScrubOptions};
+use kithdb_engine::{
+    Limits, Membership, MemoryLimit, Options, Purpose, ResidencyThresholds, ScrubOptions, Thresholds,
+};
 use napi_derive::napi;
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ pub struct OpenOptions {
     pub slow_request_ms: Option<f64>,
     /// How files are read in the background for signs of decay; not at all when absent.
     pub scrub: Option<NativeScrubOptions>,
+    /// When collections sleep that are not used; as the engine does it when absent.
+    pub residency: Option<NativeResidency>,
     /// How the directory is shared with other processes; as a server has it when absent.
     pub sharing: Option<NativeSharing>,
     /// Names of file systems on which a new directory may be made although they do not keep the promises of one.
@@ -42,6 +46,16 @@ pub struct NativeSharing {
     pub read_only: bool,
     /// How long opening may wait for another process.
     pub timeout_ms: f64,
+}
+
+/// When collections sleep (C24).
+#[napi(object, object_to_js = false)]
+pub struct NativeResidency {
+    /// Seconds without a request after which one does; 0 for never.
+    pub idle_seconds: f64,
+    /// Bytes of all that are awake above which those sleep that were not used for longest; half of the engine's memory when
+    /// absent.
+    pub budget_bytes: Option<f64>,
 }
 
 /// How much memory there is.
@@ -128,8 +142,21 @@ impl OpenOptions {
                 interval: Duration::try_from_secs_f64(scrub.interval_seconds)
                     .unwrap_or(Duration::from_secs(1)),
             }),
+            thresholds: self.thresholds(),
             ..defaults
         }
+    }
+
+    fn thresholds(&self) -> Thresholds {
+        let usual = Thresholds::default();
+        let Some(asked) = &self.residency else { return usual };
+        let residency = ResidencyThresholds {
+            // An invalid duration counts as none, because the conversion would panic.
+            idle: Duration::try_from_secs_f64(asked.idle_seconds).ok().filter(|idle| !idle.is_zero()),
+            budget_bytes: asked.budget_bytes.map(|bytes| bytes as u64),
+            ..usual.residency
+        };
+        Thresholds { residency, ..usual }
     }
 }
 

@@ -12,6 +12,8 @@ use napi_derive::napi;
 pub struct NativeStatus {
     /// Collections, quarantined ones included.
     pub collections: u32,
+    /// Those that are asleep.
+    pub asleep: u32,
     /// Live points of all of them.
     pub points: f64,
     /// Quarantined collections.
@@ -32,6 +34,8 @@ pub struct NativeStatus {
     pub log_syncs: NativeDurations,
     /// How long the checkpoints of collections took.
     pub checkpoints: NativeDurations,
+    /// How long collections took to wake.
+    pub wakes: NativeDurations,
     /// Points that were removed since the engine was opened because their time had come.
     pub expired_points: f64,
     /// Field indexes that the engine made by itself.
@@ -286,6 +290,7 @@ impl From<Status> for NativeStatus {
         let instruction_sets = instruction_sets();
         NativeStatus {
             collections: status.collections as u32,
+            asleep: status.asleep as u32,
             points: status.points as f64,
             quarantined: status.quarantined as u32,
             faults: status.faults.into_iter().map(|(name, fault)| NativeFault { name, fault }).collect(),
@@ -300,6 +305,7 @@ impl From<Status> for NativeStatus {
             index_backlog: status.backlog.into(),
             log_syncs: status.log_syncs.into(),
             checkpoints: status.checkpoints.into(),
+            wakes: status.wakes.into(),
             expired_points: status.expired_points as f64,
             auto_indexes: status.auto_indexes as f64,
             cursors: status.cursors.open as f64,

@@ -33,7 +33,7 @@ const [graphs, supervision, engine, clones, names, expiry, cursors, token] = [
   'token_limits',
 ].map(program);
 const heavyWrites = program('heavy_writes');
-const [reembedding, stringIds] = ['reembedding', 'string_ids'].map(program);
+const [reembedding, stringIds, residency] = ['reembedding', 'string_ids', 'residency'].map(program);
 const arrow = (name) => unit(`api::tests::arrow::${name}`);
 const query = (name) => unit(`query::tests::${name}`);
 const order = jest('disk/order');
@@ -72,6 +72,10 @@ export const DETECTED_BY = {
     'collection::log_position::tests::the_log_is_kept_for_a_write_that_no_view_has_yet',
   ),
   CutMarkLost: directed('a_manifest_that_only_the_cache_knows_is_made_durable_before_the_log_is_cut'),
+  SleepForgetsRecords: residency('what_only_the_log_has_is_in_a_checkpoint_before_a_collection_sleeps_c24'),
+  WakeTakesOlderState: residency('a_collection_does_not_wake_in_an_older_state_c24'),
+  SleepersNeverExpire: residency('points_of_a_collection_that_sleeps_come_to_their_end_c17_c24'),
+  InfoWakes: residency('a_collection_gives_its_memory_back_and_the_first_request_for_points_wakes_it_c24'),
   WrongBodyAccepted: unit('wal::tests::decay::a_flip_of_any_bit_is_reported'),
   LastGroupTrusted: programs,
   TruncationTrusted: unit('wal::tests::crashes::records_that_recovery_did_not_find_never_come_back'),

@@ -417,6 +417,19 @@ pub struct CollectionInfo<'i> {
     pub recall_estimate: Option<RecallEstimate>,
     /// Bytes in memory, maps left out, and in its files; not shown to a caller with a filter.
     pub bytes: Option<(u64, u64)>,
+    /// Where it is (C24); likewise, and of none that is quarantined.
+    pub residency: Option<ResidencyInfo>,
+}
+
+/// Where a collection is: in memory, or asleep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResidencyInfo {
+    /// A word.
+    pub state: &'static str,
+    /// Bytes in memory, maps left out.
+    pub resident_bytes: u64,
+    /// How long its last opening took; `None` where it was not opened since the engine was.
+    pub opened: Option<Duration>,
 }
 
 /// Appends a count, or null.
@@ -456,8 +469,23 @@ pub fn write_collection_info(out: &mut Vec<u8>, info: &CollectionInfo<'_>) {
     object.field("expire_at_key", info.config.expire_at_key.as_ref(), write_path);
     object.field("field_indexes", info.config.field_indexes.chosen(), write_string);
     object.field("ids", info.config.ids.chosen(), write_string);
+    write_residency(&mut object, info);
     write_auto_indexes(&mut object, info.auto_indexes);
     object.end();
+}
+
+/// Appends where the collection is, with the setting that decides it (C24).
+fn write_residency(object: &mut ObjectWriter<'_>, info: &CollectionInfo<'_>) {
+    let Some(residency) = &info.residency else { return };
+    let mut shown = ObjectWriter::start(object.key("residency"));
+    write_string(shown.key("setting"), info.config.residency.name());
+    write_string(shown.key("state"), residency.state);
+    write_u64(shown.key("resident_bytes"), residency.resident_bytes);
+    match residency.opened {
+        Some(took) => write_f64(shown.key("opened_ms"), took.as_secs_f64() * 1e3),
+        None => shown.key("opened_ms").extend_from_slice(b"null"),
+    }
+    shown.end();
 }
 
 /// Appends how far re-embeddings are, where there are any (C19).

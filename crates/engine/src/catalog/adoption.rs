@@ -4,6 +4,7 @@
 //! them. Then one record of the catalog makes them collections, and ends those that they replace.
 
 use super::entry::{Entry, EntryState};
+use super::residence::Residence;
 use super::{ADOPT, Catalog, file};
 use crate::checkpoint::{Manifest, NotAdopted, UNFINISHED, adopt_folder, discard_unfinished};
 use crate::collection::{Cause, CheckpointError, Collection, Opening, OpeningOptions, Unopened, directory};
@@ -16,6 +17,7 @@ use crate::storage::{ErrorKind, StorageError};
 use crate::types::Lsn;
 use imbl::OrdMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What a point takes of the memory beside its payload, its vectors and the graphs, roughly.
 const POINT_BYTES: u64 = 160;
@@ -35,6 +37,8 @@ struct Candidate {
     name: String,
     config: Arc<CollectionConfig>,
     collection: Arc<Collection>,
+    /// How long its opening took.
+    opened: Duration,
 }
 
 impl Catalog {
@@ -54,7 +58,7 @@ impl Catalog {
         if self.was_applied(&self.ledger.lock(), identity)? {
             return Ok(());
         }
-        let source = self.enter(source)?;
+        let source = self.enter(source)?.until(deadline);
         let of = source.collection()?;
         self.refuse_taken(name)?;
         let link = |number| of.link_copy(number).map_err(|why| refusal(&why));
@@ -74,8 +78,8 @@ impl Catalog {
     ///
     /// # Errors
     /// `CollectionNotFound` and the like; `CollectionFault`, `StorageFull`, `Internal`.
-    pub fn link_snapshot(self: &Arc<Self>, name: &str, into: &str) -> Result<(), Error> {
-        let held = self.enter(name)?;
+    pub fn link_snapshot(self: &Arc<Self>, name: &str, into: &str, deadline: &Deadline) -> Result<(), Error> {
+        let held = self.enter(name)?.until(deadline);
         held.collection()?.link_snapshot(into).map_err(|why| refusal(&why))
     }
 
@@ -138,12 +142,14 @@ impl Catalog {
             // The other threads have requests to serve.
             let row_chunk_bytes = self.shared.thresholds.row_chunk_bytes;
             let options = OpeningOptions { threads: 1, row_chunk_bytes };
+            let started = Instant::now();
             let opening = Opening::load(id, storage, &config, options).map_err(unopened)?;
             if let Some(what) = opening.contradictions().into_iter().next() {
                 return Err(unopened(what.into()));
             }
             let collection = Arc::new(Collection::open(opening, Arc::clone(&self.shared), Lsn::NONE));
-            Ok(Candidate { id, name: name.to_string(), config, collection })
+            let opened = started.elapsed();
+            Ok(Candidate { id, name: name.to_string(), config, collection, opened })
         });
         if prepared.is_err() {
             // The next start removes what cannot be removed now.
@@ -180,8 +186,8 @@ impl Catalog {
         candidates.iter().for_each(|candidate| self.note_ids(&candidate.config));
         self.entries.rcu(|entries| {
             let mut entries = OrdMap::clone(entries);
-            for Candidate { id, name, config, collection } in candidates {
-                let state = EntryState::Active(Arc::clone(collection));
+            for Candidate { id, name, config, collection, opened } in candidates {
+                let state = EntryState::Active(Residence::awake(Arc::clone(collection), Some(*opened)));
                 let entry = Entry::new(*id, name.clone(), Arc::clone(config), state);
                 entries.insert(name.clone(), Arc::new(entry));
             }

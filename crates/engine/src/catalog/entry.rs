@@ -1,13 +1,18 @@
 //! One entry of the catalog, and its use by requests.
 
 use super::Catalog;
-use crate::collection::{Cause, Collection, Unopened};
+use super::residence::{Place, Presence, Residence, ResidenceState};
+use super::sleeping::Sleeping;
+use super::waking;
+use crate::collection::{Cause, Collection, Unopened, link_folder};
 use crate::config::CollectionConfig;
 use crate::deadline::{Deadline, DeletionFlag};
 use crate::error::Error;
+use crate::storage::{Storage, StorageError};
 use crate::types::Lsn;
-use parking_lot::Mutex;
-use std::sync::Arc;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// A collection's place in the catalog.
 pub struct Entry {
@@ -28,8 +33,8 @@ pub type DeletionReply = Box<dyn FnOnce(Result<bool, Error>) + Send>;
 
 /// Whether the collection could be opened.
 pub(super) enum EntryState {
-    /// It is served.
-    Active(Arc<Collection>),
+    /// It is served, awake or asleep.
+    Active(Residence),
     /// It could not be opened: the fault, and the LSN from which on the log must keep its records.
     Quarantined { fault: String, pinned_lsn: Option<Lsn> },
 }
@@ -65,7 +70,7 @@ impl EntryState {
 
 /// Stages of a deletion, and the requests that still use the collection.
 #[derive(Default)]
-struct Life {
+pub(super) struct Life {
     users: usize,
     /// No new request may start.
     deleting: bool,
@@ -83,12 +88,71 @@ impl Entry {
         Entry { id, name, config, state, life: Mutex::default(), gone }
     }
 
-    /// The collection, unless it is quarantined.
-    pub fn collection(&self) -> Option<&Arc<Collection>> {
+    /// The collection, if it is in memory: neither quarantined nor asleep.
+    pub fn collection(&self) -> Option<Arc<Collection>> {
+        self.residence()?.collection()
+    }
+
+    /// What there is of the collection.
+    pub fn presence(&self) -> Presence {
+        self.residence().map_or(Presence::Nothing, Residence::presence)
+    }
+
+    /// What is known of a collection that is asleep, or that wakes.
+    pub fn sleeping(&self) -> Option<Arc<Sleeping>> {
+        match self.presence() {
+            Presence::Asleep(sleeping) => Some(sleeping),
+            Presence::Awake(_) | Presence::Nothing => None,
+        }
+    }
+
+    /// Whether a collection that is served is in memory.
+    pub fn residence_state(&self) -> Option<ResidenceState> {
+        Some(self.residence()?.state())
+    }
+
+    /// How long its last opening took, if it was opened since the engine was.
+    pub fn opened(&self) -> Option<Duration> {
+        self.residence()?.opened()
+    }
+
+    /// Time since a request used it.
+    pub fn idle(&self) -> Duration {
+        self.residence().map_or(Duration::ZERO, Residence::idle)
+    }
+
+    /// Counts from now on as if a request had used it.
+    pub fn note_use(&self) {
+        self.residence().into_iter().for_each(Residence::note_use);
+    }
+
+    /// Requests that searched it since the engine was opened.
+    pub fn searches(&self) -> u64 {
+        self.residence().map_or(0, Residence::searches)
+    }
+
+    pub(super) fn residence(&self) -> Option<&Residence> {
         match &self.state {
-            EntryState::Active(collection) => Some(collection),
+            EntryState::Active(residence) => Some(residence),
             EntryState::Quarantined { .. } => None,
         }
+    }
+
+    /// Links its checkpoint below `into`. None is written meanwhile.
+    pub(super) fn stage(&self, storage: &dyn Storage, into: &str) -> Result<(), StorageError> {
+        let Some(residence) = self.residence() else { return link_folder(storage, self.id, into) };
+        // One that is asleep stays so until its files are linked.
+        let place = residence.place.read();
+        let Place::Awake(collection) = &*place else { return link_folder(storage, self.id, into) };
+        let collection = Arc::clone(collection);
+        drop(place);
+        collection.stage(into)
+    }
+
+    /// Keeps requests from beginning; `None` where some run, or where it is being deleted.
+    pub(super) fn lock_unused(&self) -> Option<MutexGuard<'_, Life>> {
+        let life = self.life.lock();
+        (life.users == 0 && !life.deleting).then_some(life)
     }
 
     /// What is wrong with a quarantined collection.
@@ -101,9 +165,10 @@ impl Entry {
 
     /// The configuration in force.
     pub fn current_config(&self) -> Arc<CollectionConfig> {
-        match &self.state {
-            EntryState::Active(collection) => Arc::clone(&collection.view().state.config),
-            EntryState::Quarantined { .. } => Arc::clone(&self.config),
+        match self.presence() {
+            Presence::Awake(collection) => Arc::clone(&collection.view().state.config),
+            Presence::Asleep(sleeping) => Arc::clone(&sleeping.config),
+            Presence::Nothing => Arc::clone(&self.config),
         }
     }
 
@@ -114,7 +179,8 @@ impl Entry {
 
     pub(super) fn pinned_lsn(&self) -> Option<Lsn> {
         match &self.state {
-            EntryState::Active(collection) => collection.pinned_lsn(),
+            // One that is asleep has everything in its checkpoint.
+            EntryState::Active(residence) => residence.collection()?.pinned_lsn(),
             EntryState::Quarantined { pinned_lsn, .. } => *pinned_lsn,
         }
     }
@@ -175,10 +241,14 @@ impl Entry {
     }
 }
 
-/// A request's reference to a collection, which is not detached while the reference exists.
+/// A request's reference to a collection, which is not detached and does not fall asleep while the reference exists.
 pub struct Use {
     catalog: Arc<Catalog>,
     entry: Arc<Entry>,
+    /// Until when the request waits for a collection that wakes.
+    deadline: Option<Deadline>,
+    /// The collection, once it was asked for.
+    collection: OnceLock<Arc<Collection>>,
 }
 
 impl Use {
@@ -190,26 +260,46 @@ impl Use {
         }
         life.users += 1;
         drop(life);
-        Some(Use { catalog, entry })
+        Some(Use { catalog, entry, deadline: None, collection: OnceLock::new() })
+    }
+
+    /// The same for a request that waits until its deadline for a collection that wakes.
+    #[must_use]
+    pub fn until(self, deadline: &Deadline) -> Use {
+        let mut held = self;
+        held.deadline = Some(deadline.clone());
+        held
+    }
+
+    pub(super) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 
     /// The entry.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// The collection.
+    /// The collection. One that is asleep is woken (C24).
     ///
     /// # Errors
-    /// `CollectionFault` when it is quarantined.
+    /// `CollectionFault` when it is quarantined; of one that wakes the deadline's errors, and `MemoryLimit`.
     pub fn collection(&self) -> Result<&Arc<Collection>, Error> {
+        if let Some(collection) = self.collection.get() {
+            return Ok(collection);
+        }
         let fault = || Error::CollectionFault(self.entry.fault().unwrap_or_default().to_string());
-        self.entry.collection().ok_or_else(fault)
+        let residence = self.entry.residence().ok_or_else(fault)?;
+        let collection = waking::awake(&self.catalog, &self.entry, residence, self.deadline.as_ref())?;
+        Ok(self.collection.get_or_init(|| collection))
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
+        if self.collection.take().is_some() {
+            self.entry.note_use();
+        }
         let last = {
             let mut life = self.entry.life.lock();
             life.users -= 1;

@@ -9,11 +9,16 @@ mod claim;
 mod deletion;
 mod entry;
 mod file;
+mod loading;
 mod open;
 mod open_error;
 mod replay;
+mod residence;
+mod sleeping;
 mod staging;
 mod start_preview;
+mod summaries;
+mod waking;
 
 pub use crate::wal::CATALOG;
 pub use adoption::AdoptedFolder;
@@ -24,6 +29,8 @@ pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_faul
 pub use open::{Mode, Opened, open};
 pub use open_error::OpenError;
 pub use replay::StartDamage;
+pub use residence::{Presence, ResidenceState};
+pub use sleeping::{Sleeping, Summary, may_sleep};
 pub use staging::STAGING;
 pub use start_preview::{
     DamagedRecord, PreviewedCollection, SavedCatalog, Source, StartPreview, UnlistedCollections, preview_log,
@@ -35,6 +42,7 @@ use crate::config::CollectionConfig;
 use crate::deadline::DeletionFlag;
 use crate::error::Error;
 use crate::faults::PlantedFault;
+use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::recent_operations::{CallIdentity, Known, RecentOperations};
 use crate::storage::{ErrorKind, StorageError, map_faults};
 use crate::types::{IdKind, Lsn};
@@ -47,6 +55,7 @@ pub(crate) use file::CatalogFile;
 use file::{Found, NoCatalog};
 use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
+use residence::Residence;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -82,6 +91,10 @@ pub struct Catalog {
     settled_faults: AtomicU64,
     /// Whether there is, or was, a collection whose ids are strings.
     has_strings: AtomicBool,
+    /// Which threads open collections that wake.
+    mode: Mode,
+    /// Graphs that were damaged when their collections woke: name of the collection, file, and what is wrong.
+    damaged_graphs: Mutex<Vec<(String, String, String)>>,
 }
 
 /// What only changes of the catalog touch, one at a time.
@@ -117,6 +130,7 @@ impl Catalog {
         entries: OrdMap<String, Arc<Entry>>,
         aliases: Aliases,
         ledger: Ledger,
+        mode: Mode,
     ) -> Catalog {
         let has_strings = entries.values().any(|entry| entry.config.ids == IdKind::String);
         Catalog {
@@ -130,6 +144,8 @@ impl Catalog {
             cut_fault: Mutex::default(),
             cuts: RwLock::default(),
             settled_faults: AtomicU64::new(0),
+            mode,
+            damaged_graphs: Mutex::default(),
         }
     }
 
@@ -143,18 +159,38 @@ impl Catalog {
         self.entries.load().values().filter(|entry| !entry.is_deleting()).cloned().collect()
     }
 
-    /// Collections that serve, for background work; those being deleted included.
+    /// Collections that serve and are awake, for background work; those being deleted included.
     pub fn collections(&self) -> Vec<Arc<Collection>> {
-        self.entries.load().values().filter_map(|entry| entry.collection().cloned()).collect()
+        self.entries.load().values().filter_map(|entry| entry.collection()).collect()
     }
 
-    /// The entry of that name or alias, held for one request.
+    /// The entry of that name or alias, held for one request. One with a deadline says so ([`Use::until`]).
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionDeleted`.
     pub fn enter(self: &Arc<Self>, name: &str) -> Result<Use, Error> {
         let entry = self.named(name).ok_or_else(|| Error::CollectionNotFound(name.to_string()))?;
         Use::new(Arc::clone(self), entry).ok_or_else(|| Error::CollectionDeleted(name.to_string()))
+    }
+
+    /// Wakes a collection, for background work. It does nothing where that is being deleted, or cannot be opened.
+    pub fn wake(self: &Arc<Self>, entry: &Arc<Entry>) {
+        if let Some(held) = Use::new(Arc::clone(self), Arc::clone(entry)) {
+            // A collection that cannot be opened is quarantined by that.
+            drop(held.collection().map(drop));
+        }
+    }
+
+    /// The graphs that were damaged when their collections woke, since this was asked last.
+    pub fn take_damaged_graphs(&self) -> Vec<(String, String, String)> {
+        std::mem::take(&mut *self.damaged_graphs.lock())
+    }
+
+    fn note_damaged_graphs(&self, name: &str, damaged: &[(String, String)]) {
+        let mut noted = self.damaged_graphs.lock();
+        let room = MAX_SCRUB_FINDINGS.saturating_sub(noted.len());
+        let damaged = damaged.iter().take(room);
+        noted.extend(damaged.map(|(file, what)| (name.to_string(), file.clone(), what.clone())));
     }
 
     /// Whether a collection of that name or alias exists; one being deleted is an error (C4.5).
@@ -215,7 +251,7 @@ impl Catalog {
         let config = Arc::new(config);
         let collection =
             Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
-        let state = EntryState::Active(Arc::new(collection));
+        let state = EntryState::Active(Residence::awake(Arc::new(collection), None));
         let entry = Arc::new(Entry::new(id, name.to_string(), config, state));
         self.entries.rcu(|entries| entries.update(name.to_string(), Arc::clone(&entry)));
         Ok(())
@@ -238,8 +274,20 @@ impl Catalog {
         let fault = fault.into();
         let Some(collection) = entry.collection() else { return };
         collection.poison(&fault.what);
-        let pinned_lsn = Some(collection.checkpointed_lsn().next());
-        let state = EntryState::quarantined(&fault, pinned_lsn);
+        self.replace_by_fault(entry, &fault, collection.checkpointed_lsn());
+    }
+
+    /// Quarantines a collection that cannot wake. Returns the error for who waits for it.
+    fn quarantine_sleeping(&self, entry: &Arc<Entry>, sleeping: &Sleeping, fault: Unopened) -> Error {
+        self.replace_by_fault(entry, &fault, sleeping.summary.lsn);
+        let named = self.named(&entry.name).filter(|now| now.id == entry.id);
+        let told = named.and_then(|now| now.fault().map(str::to_string));
+        Error::CollectionFault(told.unwrap_or(fault.what))
+    }
+
+    /// Puts a quarantined entry in the place of one that was served, whose checkpoint has everything up to an LSN.
+    fn replace_by_fault(&self, entry: &Arc<Entry>, fault: &Unopened, checkpointed: Lsn) {
+        let state = EntryState::quarantined(fault, Some(checkpointed.next()));
         let quarantined = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
         let _ledger = self.ledger.lock();

@@ -1,8 +1,9 @@
 //! Opening a data directory: catalog, checkpoints, replay.
 
 use super::file::{CatalogFile, Found};
+use super::loading::Sleepers;
 use super::replay::{Replay, Slot, StartDamage};
-use super::{Catalog, Ledger, OpenError, STAGING};
+use super::{Catalog, Ledger, OpenError, STAGING, summaries};
 use crate::checkpoint::{discard_unfinished, is_unfinished};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
 use crate::faults::PlantedFault;
@@ -32,7 +33,7 @@ pub enum Mode {
 
 impl Mode {
     /// Threads that open collections. One where the order of the disk's calls must be the same every time.
-    fn threads(self) -> usize {
+    pub(super) fn threads(self) -> usize {
         match self {
             Mode::Threaded => std::thread::available_parallelism().map_or(1, usize::from),
             Mode::Inline { .. } => 1,
@@ -94,7 +95,8 @@ fn open_with(
     let stale = stale.map(|dir| (dir, saved.clone()));
     let auth_generation = saved.auth_generation;
     let opening = OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes };
-    let mut replay = Replay::load(Arc::clone(storage), saved, opening);
+    let sleepers = Sleepers::choose(summaries::load(&**storage), &saved.entries, &thresholds.residency);
+    let mut replay = Replay::load(Arc::clone(storage), saved, opening, &sleepers);
     let options = LogOptions {
         segment_bytes: thresholds.log_segment_bytes,
         highest_applied: replay.highest_applied(),
@@ -124,6 +126,7 @@ fn open_with(
         clock: Default::default(),
         expired_points: Default::default(),
         checkpoints: Default::default(),
+        wakes: Default::default(),
         supervisor: Arc::clone(supervisor),
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
@@ -137,7 +140,7 @@ fn open_with(
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
     let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, auth_generation, is_stale, fault: None };
-    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, aliases, ledger)), report, damage })
+    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, aliases, ledger, mode)), report, damage })
 }
 
 /// Group commit over a log that is open.

@@ -3,23 +3,20 @@
 use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
+use super::loading::{Loaded, Sleepers, load_checkpoints};
 use super::start_preview::DamagedRecord;
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
-use crate::collection::{
-    CHANGES, Cause, Collection, Opening, OpeningOptions, Shared, Unopened, is_manifest_damaged,
-};
+use crate::collection::{CHANGES, Cause, OpeningOptions, Shared, Unopened, is_manifest_damaged};
 use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
 use crate::recent_operations::RecentOperations;
 use crate::storage::Storage;
-use crate::types::Lsn;
+use crate::types::{Lsn, OperationId};
 use crate::wal::{DamageKind, LogReport, Replayed};
 use imbl::OrdMap;
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The damage that a start found, except what the log reports itself.
 #[derive(Debug, Default)]
@@ -44,7 +41,7 @@ pub(super) struct Slot {
     pub(super) created: Lsn,
     /// It came with a checkpoint, so that one that is not there is lost.
     pub(super) is_adopted: bool,
-    pub(super) opening: Result<Opening, Unopened>,
+    pub(super) opening: Result<Loaded, Unopened>,
 }
 
 /// A start while the log is replayed: what the checkpoints have, and what the records after them change.
@@ -71,8 +68,14 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Loads the checkpoints of the collections that the catalog's file lists.
-    pub(super) fn load(storage: Arc<dyn Storage>, saved: CatalogFile, options: OpeningOptions) -> Replay {
-        let openings = load_checkpoints(&*storage, &saved.entries, options);
+    /// Those among `sleepers` may be left asleep.
+    pub(super) fn load(
+        storage: Arc<dyn Storage>,
+        saved: CatalogFile,
+        options: OpeningOptions,
+        sleepers: &Sleepers,
+    ) -> Replay {
+        let openings = load_checkpoints(&*storage, &saved.entries, options, sleepers);
         let mut damage = StartDamage::default();
         for ((id, ..), opening) in saved.entries.iter().zip(&openings) {
             damage.blame(&*storage, *id, opening);
@@ -104,7 +107,7 @@ impl Replay {
     /// The highest LSN that any checkpoint has.
     pub(super) fn highest_applied(&self) -> Lsn {
         let openings = self.slots.values().filter_map(|slot| slot.opening.as_ref().ok());
-        openings.map(Opening::lsn).max().unwrap_or_default().max(self.saved_lsn)
+        openings.map(Loaded::lsn).max().unwrap_or_default().max(self.saved_lsn)
     }
 
     /// Applies a record of the log.
@@ -128,14 +131,7 @@ impl Replay {
             Replayed::Record { lsn, operation, collection, kind: CHANGES, body, .. } => {
                 // The collection of a record may have been deleted, or its creation may be lost.
                 self.highest_id = self.highest_id.max(collection);
-                if let Some(Slot { opening, .. }) = self.slots.get_mut(&collection)
-                    && let Ok(open) = opening
-                {
-                    let replayed = catch(|| open.replay(lsn, operation, body).map_err(Unopened::from));
-                    if let Err(fault) = replayed.unwrap_or_else(|refused| Err(refused.into())) {
-                        *opening = Err(fault);
-                    }
-                }
+                self.replay(collection, lsn, operation, body);
             }
             Replayed::Record { collection, .. } => {
                 let what = "the log holds a record of an unknown kind: use the release that wrote it, or a later one";
@@ -147,6 +143,29 @@ impl Replay {
                 }
             }
             Replayed::BadBody { lsn, collection, .. } => self.lose_behind(collection, lsn),
+        }
+    }
+
+    /// Applies a record to its collection, if that can still be opened. One that was left asleep is opened first.
+    fn replay(&mut self, id: u64, lsn: Lsn, operation: Option<OperationId>, body: &[u8]) {
+        let Some(Slot { opening, config, .. }) = self.slots.get_mut(&id) else { return };
+        let Ok(loaded) = opening else { return };
+        let replay = |loaded: &mut Loaded| {
+            let replayed = catch(|| loaded.replay(lsn, operation, body));
+            replayed.unwrap_or_else(|refused| Err(refused.into()))
+        };
+        match replay(loaded) {
+            Ok(true) => {}
+            Ok(false) => {
+                *opening = Loaded::open(id, &*self.storage, config, self.options);
+                self.damage.blame(&*self.storage, id, opening);
+                if let Ok(loaded) = opening
+                    && let Err(fault) = replay(loaded)
+                {
+                    *opening = Err(fault);
+                }
+            }
+            Err(fault) => *opening = Err(fault),
         }
     }
 
@@ -187,7 +206,7 @@ impl Replay {
     /// Adds a collection that a record creates.
     fn create(&mut self, lsn: Lsn, (id, name, config): SavedEntry, is_adopted: bool) {
         if self.only.as_ref().is_none_or(|only| *only == name) {
-            let opening = Opening::load(id, &*self.storage, &config, self.options);
+            let opening = Loaded::open(id, &*self.storage, &config, self.options);
             self.damage.blame(&*self.storage, id, &opening);
             self.slots.insert(id, Slot { name, config, created: lsn, is_adopted, opening });
         }
@@ -285,9 +304,7 @@ impl Replay {
                 damage.graphs.extend(graphs.map(|(file, what)| (name.clone(), file.clone(), what.clone())));
             }
             let state = match opening {
-                Ok(opening) => {
-                    EntryState::Active(Arc::new(Collection::open(opening, Arc::clone(shared), created)))
-                }
+                Ok(loaded) => EntryState::Active(loaded.into_residence(shared, created)),
                 // The log keeps everything from the start: what can be saved of the collection is still in it.
                 Err(fault) => EntryState::quarantined(&fault, Some(Lsn::NONE)),
             };
@@ -321,7 +338,7 @@ pub(super) fn change_aliases(aliases: &mut BTreeMap<String, u64>, changes: Vec<(
 
 impl StartDamage {
     /// Notes the file that keeps a collection from being opened.
-    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Opening, Unopened>) {
+    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Loaded, Unopened>) {
         if opening.as_ref().is_err_and(|fault| fault.cause.is_failure()) {
             let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
             kind.insert(id);
@@ -349,37 +366,4 @@ fn may_be_its_own(kind: DamageKind) -> &'static str {
             "records of the log are damaged that may be this collection's"
         }
     }
-}
-
-/// The checkpoints of all collections in their order, several at a time.
-fn load_checkpoints(
-    storage: &dyn Storage,
-    entries: &[SavedEntry],
-    options: OpeningOptions,
-) -> Vec<Result<Opening, Unopened>> {
-    let load = |(id, _, config): &SavedEntry| Opening::load(*id, storage, config, options);
-    let threads = options.threads;
-    if threads <= 1 || entries.len() <= 1 {
-        return entries.iter().map(load).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let loaded: Mutex<Vec<(usize, Result<Opening, Unopened>)>> = Mutex::default();
-    let load_some = || {
-        while let Some((at, entry)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            entries.get(at).map(|entry| (at, entry))
-        } {
-            let opening = load(entry);
-            loaded.lock().push((at, opening));
-        }
-    };
-    std::thread::scope(|scope| {
-        // Where the system refuses a thread, there are fewer; this one always loads.
-        let refused = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, load_some).is_err();
-        let _ = (1..threads.min(entries.len())).find(refused);
-        load_some();
-    });
-    let mut loaded = loaded.into_inner();
-    loaded.sort_unstable_by_key(|(at, _)| *at);
-    loaded.into_iter().map(|(_, opening)| opening).collect()
 }

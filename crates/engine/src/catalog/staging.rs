@@ -5,7 +5,6 @@
 //! that is not in the checkpoints linked before it, and every record that was acknowledged before the staging began.
 
 use super::{Catalog, file};
-use crate::collection::link_folder;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::storage::{ErrorKind, StorageError};
@@ -44,10 +43,7 @@ impl Catalog {
             storage.create_dir_all(&format!("{STAGING}/{dir}")).map_err(|error| refused(&error))?;
         }
         for entry in self.entries.load().values() {
-            let linked = match entry.collection() {
-                Some(collection) => collection.stage(STAGING),
-                None => link_folder(storage, entry.id, STAGING),
-            };
+            let linked = entry.stage(storage, STAGING);
             match linked {
                 // The collection is being deleted. The log, which is linked last, has the record of the deletion.
                 Err(error) if error.kind() == ErrorKind::NotFound && entry.is_deleting() => {}

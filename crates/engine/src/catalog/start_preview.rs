@@ -1,6 +1,7 @@
 //! A preview of a start: a start that changes nothing, and reports which collections would be served.
 
 use super::file::{self, CatalogFile, Found, SavedEntry};
+use super::loading::{Loaded, Sleepers};
 use super::open::unknown_folder;
 use super::replay::{Replay, Slot, change_aliases, move_aliases};
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP, OpenError};
@@ -89,7 +90,7 @@ pub fn preview_start(
 ) -> Result<StartPreview, OpenError> {
     let Found { file: mut saved, fault: catalog_fault, .. } = source.load(&**storage)?;
     saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
-    let mut replay = Replay::load(Arc::clone(storage), saved, options);
+    let mut replay = Replay::load(Arc::clone(storage), saved, options, &Sleepers::default());
     replay.only = only.map(str::to_string);
     let applied = replay.highest_applied();
     let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;
@@ -103,7 +104,11 @@ pub fn preview_start(
     replay.lose(&report);
     replay.complete();
     let Replay { slots, fault, last_lsn, next_id, damage, .. } = replay;
-    let found = |(id, Slot { name, opening, .. })| PreviewedCollection { id, name, outcome: opening };
+    // None is left asleep.
+    let found = |(id, Slot { name, opening, .. }): (u64, Slot)| {
+        let outcome = opening.and_then(Loaded::into_opening);
+        PreviewedCollection { id, name, outcome }
+    };
     let collections = slots.into_iter().map(found).collect();
     Ok(StartPreview { report, catalog_fault, damaged: damage.records, fault, collections, last_lsn, next_id })
 }

@@ -38,6 +38,8 @@ pub struct Shared {
     pub expired_points: AtomicU64,
     /// How long checkpoints took that were written since the engine was opened.
     pub checkpoints: Durations,
+    /// How long collections took to wake since the engine was opened.
+    pub wakes: Durations,
     /// Catches panics of background work.
     pub supervisor: Arc<Supervisor>,
 }

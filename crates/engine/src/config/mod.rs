@@ -13,6 +13,7 @@ mod patch;
 mod quantization;
 mod recipe;
 mod reembedding;
+mod residency;
 mod sparse;
 mod strict_mode;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
 pub use recipe::{Coding, Recipe};
 pub use reembedding::{NewReembedding, Reembedding, read_rate};
+pub use residency::Residency;
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};
 pub use strict_mode::StrictMode;
 pub(crate) use vectors::vector_size as read_vector_size;
@@ -81,6 +83,8 @@ pub struct CollectionConfig {
     pub expire_at_key: Option<JsonPath>,
     /// Whether field indexes make themselves (C23).
     pub field_indexes: FieldIndexes,
+    /// Whether it may sleep (C24).
+    pub residency: Residency,
     /// Which ids the points have (C21). It never changes.
     pub ids: IdKind,
 }
@@ -145,6 +149,7 @@ impl CollectionConfig {
             strict_mode: None,
             expire_at_key: None,
             field_indexes: FieldIndexes::default(),
+            residency: Residency::default(),
             ids: IdKind::default(),
         }
     }
@@ -208,6 +213,7 @@ impl CollectionConfig {
         object.field("metadata", self.metadata.as_deref(), Vec::extend_from_slice);
         object.field("expire_at_key", self.expire_at_key.as_ref(), write_path);
         object.field("field_indexes", self.field_indexes.chosen(), write_string);
+        object.field("residency", self.residency.chosen(), write_string);
         object.field("ids", self.ids.chosen(), write_string);
         object.end();
         out
@@ -374,6 +380,7 @@ impl CollectionConfig {
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
             "expire_at_key" => self.expire_at_key = r.optional(expiry_key)?,
             "field_indexes" => self.field_indexes = r.optional(FieldIndexes::parse)?.unwrap_or_default(),
+            "residency" => self.residency = r.optional(Residency::parse)?.unwrap_or_default(),
             "ids" => self.ids = r.optional(|r| choice(r, &ID_KINDS))?.unwrap_or_default(),
             _ => return Ok(false),
         }

@@ -1,8 +1,8 @@
 //! Changing a collection's configuration (C4.4).
 
 use super::{
-    CollectionConfig, FieldIndexes, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, WalDiff,
-    expiry_key, fields, json_object,
+    CollectionConfig, FieldIndexes, HnswDiff, MemoryPlacement, OptimizersDiff, QuantizationPatch, Residency,
+    WalDiff, expiry_key, fields, json_object,
     model::{self, FieldModel},
     read_payload_params,
     sparse::{self, SparsePatch},
@@ -31,6 +31,8 @@ pub struct CollectionPatch {
     expire_at_key: Option<Option<JsonPath>>,
     /// `null` is the default.
     field_indexes: Option<FieldIndexes>,
+    /// Likewise.
+    residency: Option<Residency>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,6 +81,9 @@ impl CollectionPatch {
                 "expire_at_key" => patch.expire_at_key = Some(r.optional(expiry_key)?),
                 "field_indexes" => {
                     patch.field_indexes = Some(r.optional(FieldIndexes::parse)?.unwrap_or_default());
+                }
+                "residency" => {
+                    patch.residency = Some(r.optional(Residency::parse)?.unwrap_or_default());
                 }
                 _ => r.unknown_in_body()?,
             }
@@ -140,6 +145,7 @@ impl CollectionPatch {
             config.expire_at_key.clone_from(key);
         }
         config.field_indexes = self.field_indexes.unwrap_or(config.field_indexes);
+        config.residency = self.residency.unwrap_or(config.residency);
         config.check_strict_mode()?;
         Ok(config)
     }

@@ -5,6 +5,7 @@ use super::housekeeping::{run_housekeeping, shorten_idle_log};
 use super::idle_log::IdleLog;
 use super::memory_watch;
 use super::pool::Priority;
+use super::residency::Sweeper;
 use crate::allocator;
 use crate::catalog::Catalog;
 use crate::collection::{Collection, IndexDraft, IndexTurn};
@@ -89,10 +90,10 @@ impl Background {
 }
 
 /// Vacuums, checkpoints, shortens the log, and returns memory, at intervals.
-fn keep_until_stopped(catalog: &Catalog, stop: &Stop, interval: Duration, heap_trim: &mut HeapTrim) {
+fn keep_until_stopped(catalog: &Arc<Catalog>, stop: &Stop, interval: Duration, heap_trim: &mut HeapTrim) {
     Priority::Low.take();
     let supervisor = &catalog.shared().supervisor;
-    let mut idle_log = IdleLog::default();
+    let (mut idle_log, mut sweeper) = (IdleLog::default(), Sweeper::default());
     loop {
         stop.wait(interval);
         if stop.is_requested() {
@@ -102,6 +103,7 @@ fn keep_until_stopped(catalog: &Catalog, stop: &Stop, interval: Duration, heap_t
         if idle_log.is_due(catalog.shared().log.next_lsn(), Instant::now()) {
             supervisor.step(Task::LogMaintenance, || shorten_idle_log(catalog));
         }
+        supervisor.step(Task::Residency, || sweeper.sweep(catalog));
         supervisor.step(Task::HeapTrim, || {
             let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
             if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {

@@ -4,7 +4,7 @@
 #[cfg(doc)]
 use super::Options;
 use super::pool::Priority;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Entry};
 use crate::collection::{Collection, Snapshot};
 use crate::field::calibration::{Calibration, LEAST};
 use crate::query::calibrating::{measurable, measure, rows_of};
@@ -60,9 +60,10 @@ fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop, share: f64) {
     while !stop.is_requested() {
         let pace = Pacer::new(stop, share);
         let mut has_worked = false;
-        // A round takes minutes: one that is deleted meanwhile must not stay in memory until its turn.
-        let collections: Vec<Weak<Collection>> = catalog.collections().iter().map(Arc::downgrade).collect();
-        for collection in collections.iter().filter_map(Weak::upgrade) {
+        // A round takes minutes: one that is deleted meanwhile must not stay in memory until its turn, and one that is to
+        // sleep must not be held.
+        let entries: Vec<Weak<Entry>> = catalog.entries().iter().map(Arc::downgrade).collect();
+        for collection in entries.iter().filter_map(|entry| entry.upgrade()?.collection()) {
             if stop.is_requested() {
                 return;
             }

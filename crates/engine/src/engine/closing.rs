@@ -78,6 +78,8 @@ impl Engine {
             } else {
                 all_ended &= checkpoint_until(&self.core.catalog, schedule.checkpoints);
             }
+            // Without them the next start opens all collections.
+            let _ = self.core.catalog.write_summaries();
         }
         let _ = log.close();
         if all_ended {

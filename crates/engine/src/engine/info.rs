@@ -2,7 +2,7 @@
 
 use super::Operation;
 use crate::api::{response, summaries};
-use crate::catalog::Entry;
+use crate::catalog::{Entry, Presence, ResidenceState, Sleeping, Use};
 use crate::collection::{AutoIndex, Collection, View};
 use crate::config::Reembedding;
 use crate::faults::PlantedFault;
@@ -34,12 +34,16 @@ struct State {
 
 impl State {
     fn of(entry: &Entry) -> State {
-        let Some(collection) = entry.collection() else {
-            let fault = entry.fault().map(str::to_string);
-            let status = response::CollectionStatus::Red;
-            return State { status, fault, points: 0, indexed: 0, waiting: None };
+        let collection = match entry.presence() {
+            Presence::Awake(collection) => collection,
+            Presence::Asleep(sleeping) => return State::of_sleeping(&sleeping),
+            Presence::Nothing => {
+                let fault = entry.fault().map(str::to_string);
+                let status = response::CollectionStatus::Red;
+                return State { status, fault, points: 0, indexed: 0, waiting: None };
+            }
         };
-        let fault = fault(collection);
+        let fault = fault(&collection);
         let task_failure = collection.task_failure();
         let view = collection.current_view();
         let indexed = collection.indexed_vectors();
@@ -47,11 +51,21 @@ impl State {
         let dense = view.fields.iter().take(declared).map(|table| table.vectors());
         let vectors: u64 = dense.chain(view.sparse.iter().map(|table| table.live())).sum();
         State {
-            status: status(collection, fault.is_some(), task_failure.is_some()),
+            status: status(&collection, fault.is_some(), task_failure.is_some()),
             fault: fault.or_else(|| task_failure.map(|_| TASK_FAILURE.to_string())),
             points: view.points_count() as u64,
             indexed,
             waiting: (!collection.is_settled()).then(|| vectors.saturating_sub(indexed)),
+        }
+    }
+
+    fn of_sleeping(sleeping: &Sleeping) -> State {
+        State {
+            status: response::CollectionStatus::Green,
+            fault: None,
+            points: sleeping.summary.points,
+            indexed: sleeping.summary.indexed_vectors,
+            waiting: None,
         }
     }
 }
@@ -62,34 +76,27 @@ fn fault(collection: &Collection) -> Option<String> {
 }
 
 /// Writes everything that is said of a collection (C4.2). For a caller with a filter there are no counts (C15).
-pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
-    let Some(collection) = entry.collection() else {
-        let config = entry.current_config();
-        let info = response::CollectionInfo {
-            status: response::CollectionStatus::Red,
-            fault: entry.fault(),
-            indexed_vectors_count: Some(0).filter(|_| !hides_counts),
-            points_count: Some(0).filter(|_| !hides_counts),
-            segments_count: 0,
-            config: &config,
-            indexes: &[],
-            auto_indexes: &[],
-            reembeddings: &[],
-            recall_estimate: None,
-            bytes: None,
-        };
-        return response::write_collection_info(out, &info);
+pub fn write_info(out: &mut Vec<u8>, held: &Use, hides_counts: bool) {
+    let entry = held.entry();
+    if PlantedFault::InfoWakes.is_on() {
+        drop(held.collection().map(drop));
+    }
+    let collection = match entry.presence() {
+        Presence::Awake(collection) => collection,
+        Presence::Asleep(sleeping) => return write_sleeping(out, entry, &sleeping, hides_counts),
+        Presence::Nothing => return write_quarantined(out, entry, hides_counts),
     };
-    let fault = fault(collection);
+    let fault = fault(&collection);
     // What the background tries again is shown too, although nothing is refused because of it.
     let task_failure = collection.task_failure();
     collection.measure_disk();
     let view = collection.current_view();
     let (declared, automatic) = field_indexes(&view, hides_counts);
     let (declared, automatic) = (shown(&declared), shown(&automatic));
-    let reembeddings = if hides_counts { Vec::new() } else { reembeddings(collection, &view) };
+    let resident = collection.memory().resident();
+    let reembeddings = if hides_counts { Vec::new() } else { reembeddings(&collection, &view) };
     let info = response::CollectionInfo {
-        status: status(collection, fault.is_some(), task_failure.is_some()),
+        status: status(&collection, fault.is_some(), task_failure.is_some()),
         fault: fault.as_deref().or(task_failure.as_deref().map(|_| TASK_FAILURE)),
         indexed_vectors_count: (!hides_counts).then(|| collection.indexed_vectors()),
         points_count: (!hides_counts).then(|| view.points_count() as u64),
@@ -99,9 +106,61 @@ pub fn write_info(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
         auto_indexes: &automatic,
         reembeddings: &reembeddings,
         recall_estimate: estimate(&collection.read_snapshot()).filter(|_| !hides_counts),
-        bytes: (!hides_counts).then(|| (collection.memory().resident(), collection.disk_bytes())),
+        bytes: (!hides_counts).then_some((resident, collection.disk_bytes())),
+        residency: (!hides_counts).then(|| residency(entry, ResidenceState::Awake, resident)),
     };
     response::write_collection_info(out, &info);
+}
+
+/// The same of a collection that is quarantined.
+fn write_quarantined(out: &mut Vec<u8>, entry: &Entry, hides_counts: bool) {
+    let config = entry.current_config();
+    let info = response::CollectionInfo {
+        status: response::CollectionStatus::Red,
+        fault: entry.fault(),
+        indexed_vectors_count: Some(0).filter(|_| !hides_counts),
+        points_count: Some(0).filter(|_| !hides_counts),
+        segments_count: 0,
+        config: &config,
+        indexes: &[],
+        auto_indexes: &[],
+        reembeddings: &[],
+        recall_estimate: None,
+        bytes: None,
+        residency: None,
+    };
+    response::write_collection_info(out, &info);
+}
+
+/// The same of a collection that is asleep, from what is known without its files (C24). A log that accepts no writes is not
+/// its fault until it is written to.
+fn write_sleeping(out: &mut Vec<u8>, entry: &Entry, sleeping: &Sleeping, hides_counts: bool) {
+    let Sleeping { config, indexes, summary, .. } = sleeping;
+    let declared: Vec<_> = indexes
+        .iter()
+        .zip(&summary.index_points)
+        .map(|((path, schema), points)| (path.clone(), schema, if hides_counts { 0 } else { *points }))
+        .collect();
+    let state = entry.residence_state().unwrap_or(ResidenceState::Asleep);
+    let info = response::CollectionInfo {
+        status: response::CollectionStatus::Green,
+        fault: None,
+        indexed_vectors_count: (!hides_counts).then_some(summary.indexed_vectors),
+        points_count: (!hides_counts).then_some(summary.points),
+        segments_count: 1,
+        config,
+        indexes: &shown(&declared),
+        auto_indexes: &[],
+        reembeddings: &[],
+        recall_estimate: sleeping.recall.filter(|_| !hides_counts),
+        bytes: (!hides_counts).then_some((0, summary.disk_bytes)),
+        residency: (!hides_counts).then(|| residency(entry, state, 0)),
+    };
+    response::write_collection_info(out, &info);
+}
+
+fn residency(entry: &Entry, state: ResidenceState, resident_bytes: u64) -> response::ResidencyInfo {
+    response::ResidencyInfo { state: state.name(), resident_bytes, opened: entry.opened() }
 }
 
 /// The vector fields that are being embedded anew, with the points that are done and all.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Runs one: the reply comes when its work is done, at once or from another thread.
 pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
     let held = match core.catalog.enter(&request.collection) {
-        Ok(held) => held,
+        Ok(held) => held.until(deadline),
         Err(error) => return reply(Err(error)),
     };
     // The path may have named it by an alias.
@@ -45,7 +45,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline, reply: Reply) {
         let linked = request
             .json()
             .and_then(|json| api::link_snapshot(&body(json, request.strictness)))
-            .and_then(|folder| core.catalog.link_snapshot(&request.collection, &folder));
+            .and_then(|folder| core.catalog.link_snapshot(&request.collection, &folder, deadline));
         return answer(linked);
     }
     if request.operation == Operation::RebuildIndex

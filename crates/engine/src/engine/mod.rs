@@ -28,6 +28,7 @@ mod projections;
 mod read;
 mod reembedding;
 mod report;
+mod residency;
 mod scrub;
 mod search;
 mod shared_work;
@@ -49,6 +50,7 @@ pub use operation::Operation;
 pub use options::Options;
 pub use profile::Profile;
 pub use report::{BackgroundPanic, Report, Reported};
+pub use residency::{put_to_sleep, sleep_idle, wake_expiring};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{CollectionFigures, DiskBytes, InstructionSets, Status, instruction_sets};
 pub use tuning::Tuning;
@@ -465,7 +467,7 @@ impl Engine {
 
     /// What the scrub did since the engine was opened.
     pub fn scrub_report(&self) -> ScrubReport {
-        self.scrub.lock().report()
+        self.scrub.lock().report(&self.core.catalog)
     }
 
     /// One pass of the scrub in the caller, as fast as it goes: for tests and simulations.

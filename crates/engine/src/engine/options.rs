@@ -2,11 +2,17 @@
 
 use super::{ScrubOptions, Tuning};
 use crate::catalog::Mode;
+#[cfg(feature = "testing")]
+use crate::limits::ResidencyThresholds;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::MemoryLimit;
 #[cfg(feature = "testing")]
 use crate::supervision::PlantedPanic;
 use std::time::Duration;
+
+/// What eager background work divides the time by after which collections sleep.
+#[cfg(feature = "testing")]
+const EAGER_DIVISOR: u32 = 100;
 
 /// How to open an engine.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +70,8 @@ impl Default for Options {
 #[cfg(feature = "testing")]
 impl Options {
     /// Background work starts at thresholds of a few kilobytes and rows, and is due every 10 ms: small collections
-    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second.
+    /// are checkpointed, copied forward, vacuumed and cut from the log many times a second. They sleep after a hundredth of
+    /// the time.
     pub fn eager(self) -> Options {
         let thresholds = Thresholds {
             checkpoint_bytes: 48 << 10,
@@ -74,7 +81,11 @@ impl Options {
             vacuum_rows: 20,
             order_rows: 100,
             row_chunk_bytes: 8 << 10,
-            auto_index_points: Thresholds::default().auto_index_points,
+            residency: ResidencyThresholds {
+                idle: self.thresholds.residency.idle.map(|idle| idle / EAGER_DIVISOR),
+                ..self.thresholds.residency
+            },
+            ..Thresholds::default()
         };
         Options { thresholds, housekeeping: Duration::from_millis(10), ..self }
     }

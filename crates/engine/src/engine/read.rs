@@ -136,7 +136,7 @@ impl Read<'_> {
 
     /// The collection that the request names, kept from deletion while the answer is made.
     pub(super) fn enter(&self) -> Result<Use, Error> {
-        let held = self.core.catalog.enter(&self.request.collection)?;
+        let held = self.core.catalog.enter(&self.request.collection)?.until(self.deadline);
         // The path may have named it by an alias.
         if let Some(access) = &self.request.access {
             access.check(&held.entry().name, Right::Read)?;
@@ -220,7 +220,7 @@ impl Read<'_> {
     fn collection_info(&mut self) -> Result<(), Error> {
         let held = self.enter()?;
         let hides_counts = self.shown().is_some() && !PlantedFault::InfoCountsOutsideToken.is_on();
-        info::write_info(self.out, held.entry(), hides_counts);
+        info::write_info(self.out, &held, hides_counts);
         Ok(())
     }
 
@@ -427,7 +427,7 @@ impl Read<'_> {
     /// The collection of which points are shown beside groups, and what is shown of them.
     fn look_up<'l>(&self, lookup: &'l GroupLookup) -> Result<(Arc<View>, &'l Selectors), Error> {
         let find = || -> Result<Arc<View>, Error> {
-            let held = self.core.catalog.enter(&lookup.collection)?;
+            let held = self.core.catalog.enter(&lookup.collection)?.until(self.deadline);
             if let Some(access) = &self.request.access {
                 access.check(&held.entry().name, Right::Read)?;
             }

@@ -6,6 +6,7 @@ use super::{Core, Operation, Request};
 use crate::api::{self, BodyWithWarnings, summaries};
 use crate::collection::{Ending, Filling, Write};
 use crate::config::NewReembedding;
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::types::OpNumber;
 
@@ -25,11 +26,12 @@ pub(super) fn reembedding_write(
     core: &Core,
     request: &Request,
     sent: &BodyWithWarnings<'_>,
+    deadline: &Deadline,
 ) -> Result<Write, Error> {
     let name = embedded_field(request).into();
     Ok(match request.operation {
         Operation::ReembedVectors => {
-            Write::BeginReembedding { name, asked: beginning(core, request, sent)?, points: 0 }
+            Write::BeginReembedding { name, asked: beginning(core, request, sent, deadline)?, points: 0 }
         }
         Operation::CommitReembedding => {
             Write::EndReembedding { name, ending: api::commit_reembedding(sent)? }
@@ -47,10 +49,11 @@ fn beginning(
     core: &Core,
     request: &Request,
     sent: &BodyWithWarnings<'_>,
+    deadline: &Deadline,
 ) -> Result<Box<NewReembedding>, Error> {
     let asked = api::reembed_vectors(sent)?;
     if !asked.is_tried() {
-        let held = core.catalog.enter(&request.collection)?;
+        let held = core.catalog.enter(&request.collection)?.until(deadline);
         // The path may have named it by an alias.
         if let Some(access) = &request.access {
             access.check(&held.entry().name, Right::Write)?;
@@ -82,6 +85,7 @@ impl Read<'_> {
     pub(super) fn list_reembeddings(&mut self) {
         let mut found = Vec::new();
         for entry in self.core.catalog.entries() {
+            // One that is embedded anew does not sleep.
             let Some(collection) = entry.collection() else { continue };
             let view = collection.view();
             let fields = view.state.config.reembeddings().iter();

@@ -6,7 +6,7 @@
 
 use super::housekeeping::checkpoint_up_to;
 use crate::catalog::{Catalog, Entry, StartDamage};
-use crate::collection::{Collection, FileFault, Part, Unopened};
+use crate::collection::{Collection, FileFault, Part, Unopened, inspect};
 use crate::limits::MAX_SCRUB_FINDINGS;
 use crate::storage::StorageError;
 use crate::supervision::{self, Stop, Task};
@@ -112,13 +112,14 @@ impl Scrub {
         Ok(scrub)
     }
 
-    /// What was found so far.
-    pub fn report(&self) -> ScrubReport {
+    /// What was found so far, by it and by collections that woke.
+    pub fn report(&self, catalog: &Catalog) -> ScrubReport {
+        note_woken(catalog, &self.report);
         self.report.lock().clone()
     }
 
     /// One pass in the caller, as fast as it goes.
-    pub fn run_once(&self, catalog: &Catalog) {
+    pub fn run_once(&self, catalog: &Arc<Catalog>) {
         pass(catalog, &self.report, &mut |_| true);
     }
 
@@ -130,7 +131,7 @@ impl Scrub {
 }
 
 fn scrub_until_stopped(
-    catalog: &Catalog,
+    catalog: &Arc<Catalog>,
     report: &Mutex<ScrubReport>,
     stop: &Stop,
     ScrubOptions { bytes_per_second, interval }: ScrubOptions,
@@ -149,17 +150,20 @@ fn scrub_until_stopped(
     }
 }
 
-fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
+fn pass(catalog: &Arc<Catalog>, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
     let mut goes_on = true;
     let mut pace = |bytes| {
         goes_on = goes_on && pace(bytes);
         goes_on
     };
     for entry in catalog.entries() {
+        if entry.sleeping().is_some() {
+            scrub_sleeping(catalog, &entry, report, &mut pace);
+        }
         if let Some(collection) = entry.collection() {
             // A panic for one collection must not end the pass for the others.
             collection
-                .guard(Task::Scrub, || scrub_collection(catalog, &entry, collection, report, &mut pace));
+                .guard(Task::Scrub, || scrub_collection(catalog, &entry, &collection, report, &mut pace));
         }
         if !pace(0) {
             return;
@@ -174,6 +178,45 @@ fn pass(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64
     report.passes += 1;
     report.finished_at =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs());
+}
+
+/// Reads the files of a collection without waking it. Where they are damaged it wakes, and what is found then decides: files
+/// that were replaced meanwhile are no fault, and a graph is built again.
+fn scrub_sleeping(
+    catalog: &Arc<Catalog>,
+    entry: &Arc<Entry>,
+    report: &Mutex<ScrubReport>,
+    pace: &mut dyn FnMut(u64) -> bool,
+) {
+    let shared = catalog.shared();
+    let look = || inspect(&*shared.storage, entry.id, shared.thresholds.row_chunk_bytes, pace);
+    let Some(inspection) = shared.supervisor.step(Task::Scrub, look) else { return };
+    report.lock().bytes += inspection.bytes;
+    if inspection.faults.is_empty() {
+        return;
+    }
+    catalog.wake(entry);
+    let is_quarantined = catalog.entries().iter().any(|now| now.id == entry.id && now.fault().is_some());
+    for fault in inspection.faults.iter().filter(|_| is_quarantined) {
+        let counter: Counter = match &fault.part {
+            Part::Graph { .. } => |r| &mut r.graph_failures,
+            Part::Manifest => |r| &mut r.manifest_failures,
+            _ => |r| &mut r.data_failures,
+        };
+        let what = format!(
+            "{}; the collection is quarantined: restore a backup, or stop the server and run kithdb repair",
+            fault.what
+        );
+        note(&mut report.lock(), counter, Some(entry.name.clone()), &fault.path, what);
+    }
+}
+
+/// Takes over the damaged graphs of collections that woke.
+fn note_woken(catalog: &Catalog, report: &Mutex<ScrubReport>) {
+    for (collection, file, what) in catalog.take_damaged_graphs() {
+        let what = format!("{what}; it is built again in the background, while searches are exact");
+        note(&mut report.lock(), |r| &mut r.graph_failures, Some(collection), &file, what);
+    }
 }
 
 fn scrub_collection(

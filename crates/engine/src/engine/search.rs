@@ -48,7 +48,7 @@ pub fn one(
     request: &QueryRequest,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    hits(core, of, snapshot, &Arc::new(prepare(core, of, snapshot, request)?), deadline)
+    hits(core, of, snapshot, &Arc::new(prepare(core, of, snapshot, request, deadline)?), deadline)
 }
 
 /// A query made ready to run.
@@ -57,10 +57,12 @@ pub fn prepare(
     of: &Request,
     snapshot: &Snapshot,
     request: &QueryRequest,
+    deadline: &Deadline,
 ) -> Result<Prepared, Error> {
     check_names(&snapshot.view, &request.with.vector)?;
     request.node.check_models(&snapshot.view.state.config)?;
-    Prepared::new(snapshot, request, &Others { catalog: &core.catalog, access: of.access.as_ref() })
+    let others = Others { catalog: &core.catalog, access: of.access.as_ref(), deadline };
+    Prepared::new(snapshot, request, &others)
 }
 
 /// The hits of a query that is ready to run.
@@ -92,7 +94,7 @@ pub fn groups<'v>(
     check_names(&snapshot.view, &request.query.with.vector)?;
     let widened = groups::widened(request, core.limits.max_result_window);
     widened.node.check_models(&snapshot.view.state.config)?;
-    let others = Others { catalog: &core.catalog, access: of.access.as_ref() };
+    let others = Others { catalog: &core.catalog, access: of.access.as_ref(), deadline };
     let mut prepared = Prepared::new(snapshot, &widened, &others)?;
     if groups::can_continue(&prepared) {
         let found = groups::search(snapshot, &prepared, request, deadline);
@@ -117,7 +119,7 @@ pub fn explained(
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     check_names(&snapshot.view, &request.with.vector)?;
-    let others = Others { catalog: &core.catalog, access: of.access.as_ref() };
+    let others = Others { catalog: &core.catalog, access: of.access.as_ref(), deadline };
     let (hits, explanation) = query::explain(snapshot, request, &others, deadline)?;
     if let Some(profile) = &of.profile {
         explanation.steps.iter().for_each(|step| profile.add(step.tally, None));
@@ -180,7 +182,7 @@ pub fn batch(
                     check_names(&snapshot.view, &one.with.vector)?;
                     one.node.check_models(&snapshot.view.state.config)
                 };
-                let others = Others { catalog: &catalog, access: access.as_ref() };
+                let others = Others { catalog: &catalog, access: access.as_ref(), deadline: &deadline };
                 let hits = query::query_group(&snapshot, &members, allowed, &others, &deadline);
                 sums.settle();
                 group.iter().zip(hits).for_each(|(&at, hits)| answers.put(at, hits));
@@ -231,11 +233,13 @@ struct Others<'a> {
     catalog: &'a Arc<Catalog>,
     /// What the caller may reach.
     access: Option<&'a Arc<Access>>,
+    /// Until when it waits for one that wakes.
+    deadline: &'a Deadline,
 }
 
 impl Lookup for Others<'_> {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error> {
-        let held = self.catalog.enter(name)?;
+        let held = self.catalog.enter(name)?.until(self.deadline);
         self.access.map_or(Ok(()), |access| access.check(&held.entry().name, Right::Read))?;
         Ok(Arc::new(held.collection()?.snapshot()))
     }

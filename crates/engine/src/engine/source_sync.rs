@@ -24,7 +24,7 @@ pub(super) fn run(
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
     let SyncRequest { sync, part } = sent;
-    let held = match enter(core, &request, ids) {
+    let held = match enter(core, &request, ids, deadline) {
         Ok(held) => held,
         Err(error) => return Err(Box::new((reply, error))),
     };

@@ -3,7 +3,7 @@
 use super::Core;
 use super::cursors::CursorFigures;
 use super::pool::{Load, Pool};
-use crate::catalog::Entry;
+use crate::catalog::{Entry, Presence, Sleeping};
 use crate::collection::{Collection, IndexBacklog, MemoryReport};
 use crate::durations::DurationCounts;
 use crate::field::calibration::RecallEstimate;
@@ -15,13 +15,14 @@ use crate::query::Tally;
 use crate::query::calibrating::estimate;
 use crate::sync::atomic::Ordering;
 use kithdb_kernels::{code_kernels, kernels};
-use std::sync::Arc;
 
 /// What an engine serves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Collections, quarantined ones included.
     pub collections: usize,
+    /// Those that are asleep.
+    pub asleep: usize,
     /// Live points of all of them.
     pub points: usize,
     /// Quarantined collections.
@@ -55,6 +56,8 @@ pub struct Status {
     pub log_syncs: DurationCounts,
     /// How long the checkpoints of collections took since the engine was opened.
     pub checkpoints: DurationCounts,
+    /// How long collections took to wake since the engine was opened.
+    pub wakes: DurationCounts,
 }
 
 /// Bytes on disk.
@@ -79,7 +82,7 @@ pub struct CollectionFigures {
     pub disk_bytes: u64,
     /// What is in no index yet.
     pub backlog: IndexBacklog,
-    /// Requests that searched it since it was opened.
+    /// Requests that searched it since the engine was opened.
     pub searches: u64,
     /// Writes that were applied since it was created.
     pub writes: u64,
@@ -88,18 +91,52 @@ pub struct CollectionFigures {
 }
 
 impl CollectionFigures {
-    fn of(name: &str, collection: &Collection) -> CollectionFigures {
+    /// `None` of a collection that is quarantined.
+    fn of(entry: &Entry) -> Option<CollectionFigures> {
+        let name = entry.name.clone();
+        let collection = match entry.presence() {
+            Presence::Awake(collection) => collection,
+            Presence::Asleep(sleeping) => return Some(CollectionFigures::of_sleeping(entry, &sleeping)),
+            Presence::Nothing => return None,
+        };
         let view = collection.view();
-        CollectionFigures {
-            name: name.to_string(),
+        Some(CollectionFigures {
+            name,
             points: view.points_count() as u64,
             memory_bytes: collection.memory().resident(),
             disk_bytes: collection.disk_bytes(),
             backlog: collection.index_backlog(),
-            searches: collection.searches(),
+            searches: entry.searches(),
             writes: view.op.get(),
             recall: estimate(&collection.read_snapshot()),
+        })
+    }
+
+    fn of_sleeping(entry: &Entry, sleeping: &Sleeping) -> CollectionFigures {
+        let summary = &sleeping.summary;
+        CollectionFigures {
+            name: entry.name.clone(),
+            points: summary.points,
+            memory_bytes: 0,
+            disk_bytes: summary.disk_bytes,
+            backlog: IndexBacklog::default(),
+            searches: entry.searches(),
+            writes: summary.op.get(),
+            recall: sleeping.recall,
         }
+    }
+}
+
+impl Status {
+    /// Adds a collection that is in memory.
+    fn add(&mut self, collection: &Collection) {
+        self.points += collection.view().points_count();
+        self.memory.add(&collection.memory());
+        self.disk.data += collection.disk_bytes();
+        self.auto_indexes += collection.auto_indexes();
+        self.backlog.add(&collection.index_backlog());
+        let estimates = [self.recall, estimate(&collection.read_snapshot())];
+        self.recall = estimates.into_iter().flatten().min_by(|a, b| a.recall.total_cmp(&b.recall));
     }
 }
 
@@ -131,18 +168,19 @@ impl Core {
             disk: DiskBytes { log: shared.log.figures().disk_bytes(), data: 0 },
             log_syncs: shared.log.figures().syncs.counts(),
             checkpoints: shared.checkpoints.counts(),
+            wakes: shared.wakes.counts(),
             ..Status::default()
         };
         for entry in self.catalog.entries() {
             status.collections += 1;
-            if let Some(collection) = entry.collection() {
-                status.points += collection.view().points_count();
-                status.memory.add(&collection.memory());
-                status.disk.data += collection.disk_bytes();
-                status.auto_indexes += collection.auto_indexes();
-                status.backlog.add(&collection.index_backlog());
-                let estimates = [status.recall, estimate(&collection.read_snapshot())];
-                status.recall = estimates.into_iter().flatten().min_by(|a, b| a.recall.total_cmp(&b.recall));
+            match entry.presence() {
+                Presence::Awake(collection) => status.add(&collection),
+                Presence::Asleep(sleeping) => {
+                    status.asleep += 1;
+                    status.points += sleeping.summary.points as usize;
+                    status.disk.data += sleeping.summary.disk_bytes;
+                }
+                Presence::Nothing => {}
             }
             if let Some(fault) = entry.fault() {
                 status.quarantined += 1;
@@ -162,10 +200,10 @@ impl Core {
         }
         let mut entries = self.catalog.entries();
         entries.sort_unstable_by_key(|entry| entry.id);
-        let served = |entry: &Arc<Entry>| {
-            let collection = entry.collection()?;
-            Some(CollectionFigures::of(&entry.name, collection))
-        };
-        entries.iter().filter_map(served).take(self.reported_collections).collect()
+        entries
+            .iter()
+            .filter_map(|entry| CollectionFigures::of(entry))
+            .take(self.reported_collections)
+            .collect()
     }
 }

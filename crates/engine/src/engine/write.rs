@@ -108,7 +108,7 @@ pub fn run(core: &Core, request: Request, deadline: Deadline, reply: Reply) {
             reply(changed.map(|()| bool_envelope(true, &warnings, start)));
         }
         Ok((Prepared::Collection(write, shape), warnings)) => {
-            let queued = match enter(core, &request, ids) {
+            let queued = match enter(core, &request, ids, &deadline) {
                 Ok(held) => submit(core, held, request, write, Form::new(shape, warnings), &deadline, reply),
                 Err(error) => Err(Box::new((reply, error))),
             };
@@ -144,7 +144,7 @@ fn read(
         let ids = IdRules { kind: ids, ..IdRules::default() };
         let body = request.json()?.watched(Watch(&watch)).with_ids(ids);
         let sent = BodyWithWarnings::new(body, request.strictness).giving_out_texts(request.gives_out_texts);
-        prepare(core, request, &sent, &body).map(|prepared| (prepared, sent.into_warnings()))
+        prepare(core, request, &sent, &body, deadline).map(|prepared| (prepared, sent.into_warnings()))
     });
     match prepared.unwrap_or(Err(Error::MemoryLimit)) {
         // That of the deadline has no place in the body.
@@ -200,6 +200,7 @@ fn prepare(
     request: &Request,
     sent: &BodyWithWarnings<'_>,
     body: &JsonBody<'_>,
+    deadline: &Deadline,
 ) -> Result<Prepared, Error> {
     let limits = &core.limits;
     let points = |update: Update| points(request, update);
@@ -242,12 +243,17 @@ fn prepare(
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
-        _ => Prepared::Collection(field_write(core, request, sent)?, Shape::Update),
+        _ => Prepared::Collection(field_write(core, request, sent, deadline)?, Shape::Update),
     })
 }
 
 /// A write of the vector fields of a collection.
-fn field_write(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> Result<Write, Error> {
+fn field_write(
+    core: &Core,
+    request: &Request,
+    sent: &BodyWithWarnings<'_>,
+    deadline: &Deadline,
+) -> Result<Write, Error> {
     match request.operation {
         Operation::CreateVectorName => {
             let name = vector_name(request)?;
@@ -258,7 +264,7 @@ fn field_write(core: &Core, request: &Request, sent: &BodyWithWarnings<'_>) -> R
         Operation::ReembedVectors
         | Operation::CommitReembedding
         | Operation::AbortReembedding
-        | Operation::FillVectors => reembedding_write(core, request, sent),
+        | Operation::FillVectors => reembedding_write(core, request, sent, deadline),
         other => Err(Error::Internal(format!("{} is not a write", other.title()))),
     }
 }
@@ -316,8 +322,8 @@ fn key(update: &Update) -> &'static str {
 ///
 /// # Errors
 /// `CollectionNotFound`, also where the collection was replaced meanwhile by one with other ids; `CollectionDeleted`.
-pub(super) fn enter(core: &Core, request: &Request, ids: IdKind) -> Result<Use, Error> {
-    let held = core.catalog.enter(&request.collection)?;
+pub(super) fn enter(core: &Core, request: &Request, ids: IdKind, deadline: &Deadline) -> Result<Use, Error> {
+    let held = core.catalog.enter(&request.collection)?.until(deadline);
     if held.entry().config.ids == ids {
         Ok(held)
     } else {

@@ -383,6 +383,7 @@ fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shar
         waiting_writes: Arc::default(),
         clock: Default::default(),
         expired_points: Default::default(),
+        wakes: Default::default(),
         checkpoints: Default::default(),
         supervisor: Arc::default(),
         storage,

@@ -9,7 +9,7 @@ mod process;
 
 use crate::error::Error;
 use crate::faults::PlantedFault;
-use crate::limits::{Limits, Thresholds};
+use crate::limits::{Limits, ResidencyThresholds, Thresholds};
 use cgroups::Group;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -142,6 +142,13 @@ impl Memory {
             checkpoint_bytes: thresholds.checkpoint_bytes.min(size(part(8, 4 << 20))),
             log_budget_bytes: thresholds.log_budget_bytes.min(part(4, 8 << 20)),
             log_segment_bytes: thresholds.log_segment_bytes.min(part(8, 4 << 20)),
+            residency: ResidencyThresholds {
+                budget_bytes: thresholds
+                    .residency
+                    .budget_bytes
+                    .or_else(|| self.is_limited().then_some(self.engine_limit / 2)),
+                ..thresholds.residency
+            },
             ..thresholds
         };
         let max_unsaved_work = limits.max_unsaved_work.min(size(part(2, 32 << 20)));

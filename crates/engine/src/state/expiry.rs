@@ -77,6 +77,12 @@ impl Expiry {
             .unwrap_or(i64::MAX)
     }
 
+    /// When the next point comes to its end, or has come to it.
+    pub fn next(&self) -> Option<i64> {
+        let pending = self.pending.get_min().map(|(time, _)| *time);
+        if self.due.is_empty() { pending } else { Some(i64::MIN) }
+    }
+
     /// How many points have a time.
     pub fn points(&self) -> usize {
         self.pending.len() + self.due.len() as usize

@@ -37,6 +37,8 @@ pub enum Task {
     Calibration,
     /// Measuring how rows are prefetched best.
     Tuning,
+    /// Putting collections to sleep that are not used.
+    Residency,
     /// Making the report of what the engine serves.
     Report,
     /// A write, at the part that serves all writes of its collection.
@@ -61,7 +63,7 @@ pub enum Task {
 
 impl Task {
     /// All tasks; each stands at its number.
-    pub const ALL: [Task; 27] = [
+    pub const ALL: [Task; 28] = [
         Task::Index,
         Task::Claim,
         Task::Vacuum,
@@ -79,6 +81,7 @@ impl Task {
         Task::Scrub,
         Task::Calibration,
         Task::Tuning,
+        Task::Residency,
         Task::Report,
         Task::Write,
         Task::Help,
@@ -111,6 +114,7 @@ impl Task {
             Task::Scrub => "scrub",
             Task::Calibration => "calibration",
             Task::Tuning => "tuning",
+            Task::Residency => "residency",
             Task::Report => "report",
             Task::Write => "write",
             Task::Help => "help",

@@ -7,7 +7,7 @@ use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{Engine, Operation, Options, Request};
 use kithdb_engine::error::Error;
-use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::limits::{Limits, ResidencyThresholds, Thresholds};
 use kithdb_engine::recent_operations::CallIdentity;
 use kithdb_engine::storage::SimDisk;
 use kithdb_engine::types::OperationId;
@@ -24,6 +24,7 @@ pub const SHORT_FILES: Thresholds = Thresholds {
     order_rows: 30,
     row_chunk_bytes: 4 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 /// A number from the environment, for longer and for repeated runs.

@@ -4,7 +4,7 @@ use crate::common::{Random, TestEngine};
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{Engine, Options, run_housekeeping, shorten_idle_log};
-use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::limits::{Limits, ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -21,6 +21,7 @@ const THRESHOLDS: Thresholds = Thresholds {
     order_rows: 1000,
     row_chunk_bytes: 4 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 pub fn create(engine: &TestEngine, name: &str) {

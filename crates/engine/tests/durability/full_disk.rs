@@ -3,7 +3,7 @@
 
 use crate::common::{Random, TestEngine};
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::limits::Thresholds;
+use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 
@@ -146,6 +146,7 @@ const SHORT: Thresholds = Thresholds {
     order_rows: 1_000,
     row_chunk_bytes: 32 << 10,
     auto_index_points: 10_000,
+    residency: ResidencyThresholds::USUAL,
 };
 
 /// An indexed collection that has filled a disk; returns how many points it has.

@@ -107,6 +107,7 @@ fn nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3() {
         ("parts of syncs refused after a start", &parts::REFUSED),
         ("writes on condition of versions", &versions::MET),
         ("field indexes made without a declaration", &verify::AUTOMATIC),
+        ("collections that fell asleep", &turns::SLEPT),
     ] {
         let count = count.load(Ordering::Relaxed);
         println!("{count} {what}");

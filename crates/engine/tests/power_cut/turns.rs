@@ -8,12 +8,17 @@ use crate::common::{Client, TestEngine};
 use crate::expiry;
 use crate::session::Session;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{checkpoint_everything, index_everything, run_housekeeping, shorten_idle_log};
+use kithdb_engine::engine::{
+    checkpoint_everything, index_everything, run_housekeeping, shorten_idle_log, sleep_idle,
+};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::storage::Turn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+/// Collections that fell asleep in all programs.
+pub static SLEPT: AtomicU64 = AtomicU64::new(0);
 
 /// Kinds of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub enum Work {
     Checkpoint,
     /// A little of one collection's graphs.
     Rows,
+    /// Puts to sleep what may sleep, and notes what a start needs to leave it asleep.
+    Sleep,
 }
 
 impl Work {
@@ -39,6 +46,12 @@ impl Work {
             Work::Housekeeping => run_housekeeping(catalog),
             Work::IdleLog => shorten_idle_log(catalog),
             Work::Checkpoint => checkpoint_everything(catalog),
+            Work::Sleep => {
+                index_everything(catalog, &mut IndexScratch::default());
+                SLEPT.fetch_add(sleep_idle(catalog) as u64, Ordering::Relaxed);
+                // Without them a start opens more.
+                let _ = catalog.write_summaries();
+            }
             Work::Rows => {
                 for collection in catalog.collections() {
                     collection.index_some(&mut IndexScratch::default());
@@ -52,8 +65,12 @@ impl Work {
         let other = session.random.below(3);
         match (self, other) {
             // Two checkpoints of one collection would wait for each other.
-            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint, 0) => Work::Rows.run(client),
-            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint, _) => Work::Index.run(client),
+            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint | Work::Sleep, 0) => {
+                Work::Rows.run(client)
+            }
+            (Work::Housekeeping | Work::IdleLog | Work::Checkpoint | Work::Sleep, _) => {
+                Work::Index.run(client)
+            }
             (_, 0) => Work::Housekeeping.run(client),
             (_, 1) => Work::Checkpoint.run(client),
             (_, _) => {

@@ -40,8 +40,15 @@ pub fn one_of(client: &Client, candidates: &[&Model]) -> usize {
     panic!("the engine shows none of {} possible states:\n{}", differences.len(), differences.join("\nor\n"))
 }
 
+/// Wakes what sleeps.
+pub fn wake_all(client: &Client) {
+    let catalog = client.0.catalog();
+    catalog.entries().iter().filter(|entry| entry.sleeping().is_some()).for_each(|entry| catalog.wake(entry));
+}
+
 /// The digest of everything, by name.
 pub fn digests(client: &Client) -> BTreeMap<String, u128> {
+    wake_all(client);
     let entries = client.0.catalog().entries();
     let digest = |view: Arc<View>| view.digest();
     entries
@@ -71,6 +78,7 @@ fn difference(client: &Client, model: &Model) -> Option<String> {
     if found != aliases {
         return Some(format!("aliases {found:?}, not {aliases:?}"));
     }
+    wake_all(client);
     let entries = client.0.catalog().entries();
     for entry in entries {
         let (name, expected) = (&entry.name, &model[&entry.name]);

@@ -96,7 +96,9 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
         <Figure label="Waiting to be indexed">{count(queued)}</Figure>
         {info.size && (
           <>
-            <Figure label="Memory">{bytes(info.size.memory_bytes)}</Figure>
+            <Figure label="Memory">
+              {info.residency?.state === 'asleep' ? 'asleep' : bytes(info.size.memory_bytes)}
+            </Figure>
             <Figure label="Disk">{bytes(info.size.disk_bytes)}</Figure>
           </>
         )}

@@ -28,6 +28,7 @@ interface Draft {
   /** Takes the target recall away. */
   readonly hasNoTarget: boolean;
   readonly expireAtKey: string;
+  readonly residency: string;
 }
 
 const NOTHING: Draft = {
@@ -38,10 +39,11 @@ const NOTHING: Draft = {
   targetRecall: '',
   hasNoTarget: false,
   expireAtKey: '',
+  residency: '',
 };
 
 function changeOf(
-  { quantization, m, efConstruct, efSearch, targetRecall, hasNoTarget, expireAtKey }: Draft,
+  { quantization, m, efConstruct, efSearch, targetRecall, hasNoTarget, expireAtKey, residency }: Draft,
   further: JsonObject | undefined,
 ): JsonObject {
   const hnsw: JsonObject = {
@@ -55,6 +57,7 @@ function changeOf(
     ...(Object.keys(hnsw).length > 0 && { hnsw_config: hnsw }),
     ...(quantization !== '' && { quantization_config: quantizationOf(quantization) ?? 'Disabled' }),
     ...(expireAtKey !== '' && { expire_at_key: expireAtKey }),
+    ...(residency !== '' && { residency }),
     ...further,
   };
 }
@@ -98,6 +101,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
         />
         <GraphFields draft={draft} info={info} change={change} />
         <Expiry draft={draft} info={info} change={change} />
+        <Residency draft={draft} info={info} change={change} />
       </div>
       <details class="more">
         <summary>Other settings as JSON</summary>
@@ -147,6 +151,30 @@ function DefaultRecall({ draft, info, change }: GraphProps) {
         />
       )}
     </>
+  );
+}
+
+const RESIDENCIES = [
+  {
+    value: 'auto',
+    label: 'While it is used',
+    about: 'Its memory is given back when nobody uses it; the next search opens it.',
+  },
+  { value: 'hot', label: 'Always', about: 'It stays in memory.' },
+];
+
+function Residency({ draft, info, change }: GraphProps) {
+  const present = RESIDENCIES.find(({ value }) => value === info.residency?.setting);
+  const about = `It is in memory ${present?.value === 'hot' ? 'always' : 'while it is used'}.`;
+  return (
+    <SelectField
+      label="In memory"
+      value={draft.residency}
+      choices={[{ value: '', label: 'As it is', about }, ...RESIDENCIES]}
+      change={(residency) => {
+        change({ residency });
+      }}
+    />
   );
 }
 

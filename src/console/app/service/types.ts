@@ -76,6 +76,12 @@ export interface CollectionInfo {
     readonly metadata?: JsonObject | null;
   };
   readonly payload_schema: Readonly<Record<string, FieldIndex>>;
+  /** Whether it is in memory; absent for a token with a filter, and where it is quarantined (C24). */
+  readonly residency?: {
+    readonly setting: string;
+    readonly state: string;
+    readonly opened_ms: number | null;
+  };
   /** Those that the server made by itself; absent where there is none (C23). */
   readonly auto_indexes?: Readonly<Record<string, FieldIndex>>;
 }

@@ -1,9 +1,9 @@
 //! The bytes of answers.
 
 use crate::api::response::{
-    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, ShownVectors, UpdateStatus,
-    pack_vectors, vectors_to_json, write_bool, write_collection_info, write_collections, write_count,
-    write_elements, write_exists, write_list, write_page, write_query_result, write_record,
+    CollectionInfo, CollectionStatus, Envelope, FieldIndexInfo, PointView, ResidencyInfo, ShownVectors,
+    UpdateStatus, pack_vectors, vectors_to_json, write_bool, write_collection_info, write_collections,
+    write_count, write_elements, write_exists, write_list, write_page, write_query_result, write_record,
     write_scored_point, write_update_result, write_update_results,
 };
 use crate::config::{CollectionConfig, VectorParams};
@@ -164,6 +164,11 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
         reembeddings: &[],
         recall_estimate: Some(RecallEstimate { recall: 0.98, low: 0.97, high: 0.99, samples: 64, at: 7 }),
         bytes: Some((70, 80)),
+        residency: Some(ResidencyInfo {
+            state: "awake",
+            resident_bytes: 70,
+            opened: Some(Duration::from_micros(1500)),
+        }),
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();
@@ -185,7 +190,8 @@ fn a_collections_info_is_what_strict_clients_parse_c4_2() {
             "city": {"data_type": "keyword", "params": null, "points": 12},
             "n": {"data_type": "integer", "params": {"type": "integer", "lookup": true, "range": true}, "points": 11}},
         "recall_estimate": {"recall": 0.98, "low": 0.97, "high": 0.99, "samples": 64, "at": 7},
-        "size": {"memory_bytes": 70, "disk_bytes": 80}
+        "size": {"memory_bytes": 70, "disk_bytes": 80},
+        "residency": {"setting": "auto", "state": "awake", "resident_bytes": 70, "opened_ms": 1.5}
     });
     assert_eq!(shown, expected);
 }
@@ -205,6 +211,7 @@ fn a_fault_is_red_and_named_c10_2() {
         reembeddings: &[],
         recall_estimate: None,
         bytes: None,
+        residency: None,
     };
     let shown: serde_json::Value =
         serde_json::from_str(&written(|out| write_collection_info(out, &info))).unwrap();

@@ -58,7 +58,8 @@ impl Collection {
         }
     }
 
-    fn manifest(&self) -> Option<Manifest> {
+    /// The manifest in force.
+    pub fn manifest(&self) -> Option<Manifest> {
         self.checkpointer.lock().files.manifest.clone()
     }
 }

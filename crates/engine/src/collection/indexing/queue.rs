@@ -70,6 +70,12 @@ impl IndexQueue {
         }
     }
 
+    /// Takes a collection out of the queue, which is queued again when it is opened the next time.
+    pub fn forget(&self, collection: &Collection) {
+        self.line.lock().waiting.retain(|waiting| !std::ptr::eq(waiting.as_ptr(), collection));
+        collection.indexing.is_queued.store(false, Ordering::Release);
+    }
+
     /// Whether the engine stops: long work is to be given up.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)

@@ -47,7 +47,7 @@ impl Read<'_> {
         // A sample of a collection has no order to skip in.
         let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);
-        let prepared = search::prepare(self.core, self.request, snapshot, &request)?;
+        let prepared = search::prepare(self.core, self.request, snapshot, &request, self.deadline)?;
         let source = self.ranked(snapshot, RankedBy::Query(prepared), from + limit + 1)?;
         let taken = (held.collection()?, Arc::clone(snapshot));
         let cursor = Cursor::new(self.asked(), cursor, taken, (limit, request.with), source)?;

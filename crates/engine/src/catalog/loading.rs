@@ -1,0 +1,181 @@
+//! The checkpoints that a start loads, and the collections that it leaves asleep (C24).
+
+use super::file::SavedEntry;
+use super::residence::Residence;
+use super::sleeping::{Sleeping, Summary};
+use crate::collection::{Collection, Opening, OpeningOptions, Shared, Unopened};
+use crate::config::CollectionConfig;
+use crate::limits::ResidencyThresholds;
+use crate::storage::Storage;
+use crate::types::{Lsn, OperationId};
+use parking_lot::Mutex;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Collections that a start may leave asleep, by number.
+#[derive(Default)]
+pub(super) struct Sleepers(HashMap<u64, Summary>);
+
+impl Sleepers {
+    /// All that have a summary, without those that were written last and fit into half of the budget.
+    pub fn choose(
+        mut summaries: HashMap<u64, Summary>,
+        entries: &[SavedEntry],
+        residency: &ResidencyThresholds,
+    ) -> Sleepers {
+        if residency.idle.is_none() && residency.budget_bytes.is_none() {
+            return Sleepers::default();
+        }
+        let mut last: Vec<u64> =
+            entries.iter().map(|(id, ..)| *id).filter(|id| summaries.contains_key(id)).collect();
+        last.sort_unstable_by_key(|id| Reverse((summaries[id].lsn, *id)));
+        let mut room = residency.budget_bytes.map_or(u64::MAX, |budget| budget / 2);
+        for id in last.into_iter().take(residency.opened_at_start) {
+            let bytes = summaries[&id].resident_bytes;
+            if bytes <= room {
+                room -= bytes;
+                summaries.remove(&id);
+            }
+        }
+        Sleepers(summaries)
+    }
+
+    fn load(
+        &self,
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> Result<Loaded, Unopened> {
+        match self.0.get(&id).and_then(|summary| Sleeping::at_start(storage, id, config, summary)) {
+            Some(sleeping) => Ok(Loaded::Asleep(Box::new(sleeping))),
+            None => Loaded::open(id, storage, config, options),
+        }
+    }
+}
+
+/// A collection during a start.
+pub(super) enum Loaded {
+    /// Its checkpoint is loaded; how long that took.
+    Opening(Box<Opening>, Duration),
+    /// It is left asleep, as long as the log has nothing for it.
+    Asleep(Box<Sleeping>),
+}
+
+impl Loaded {
+    /// Loads the checkpoint of a collection.
+    ///
+    /// # Errors
+    /// As [`Opening::load`].
+    pub fn open(
+        id: u64,
+        storage: &dyn Storage,
+        config: &Arc<CollectionConfig>,
+        options: OpeningOptions,
+    ) -> Result<Loaded, Unopened> {
+        let started = Instant::now();
+        let opening = Opening::load(id, storage, config, options)?;
+        Ok(Loaded::Opening(Box::new(opening), started.elapsed()))
+    }
+
+    /// LSN of the last record that it has.
+    pub fn lsn(&self) -> Lsn {
+        match self {
+            Loaded::Opening(opening, _) => opening.lsn(),
+            Loaded::Asleep(sleeping) => sleeping.summary.lsn,
+        }
+    }
+
+    /// Applies a record of the log, if it is behind the checkpoint. False where it must be opened for that.
+    ///
+    /// # Errors
+    /// As [`Opening::replay`].
+    pub fn replay(
+        &mut self,
+        lsn: Lsn,
+        operation: Option<OperationId>,
+        body: &[u8],
+    ) -> Result<bool, Unopened> {
+        match self {
+            Loaded::Opening(opening, _) => opening.replay(lsn, operation, body).map(|()| true)?,
+            Loaded::Asleep(sleeping) => return Ok(lsn <= sleeping.summary.lsn),
+        };
+        Ok(true)
+    }
+
+    /// As [`Opening::missing`].
+    pub fn missing(&self, created: Lsn) -> Option<String> {
+        match self {
+            Loaded::Opening(opening, _) => opening.missing(created),
+            // Its manifest was read.
+            Loaded::Asleep(_) => None,
+        }
+    }
+
+    /// As [`Opening::damaged_graphs`].
+    pub fn damaged_graphs(&self) -> &[(String, String)] {
+        match self {
+            Loaded::Opening(opening, _) => opening.damaged_graphs(),
+            Loaded::Asleep(_) => &[],
+        }
+    }
+
+    /// What was loaded, where nothing is left asleep.
+    ///
+    /// # Errors
+    /// A sentence, where it is.
+    pub fn into_opening(self) -> Result<Opening, Unopened> {
+        match self {
+            Loaded::Opening(opening, _) => Ok(*opening),
+            Loaded::Asleep(_) => Err("the collection was left asleep".into()),
+        }
+    }
+
+    /// The collection, ready to serve. `created` as for [`Opening::missing`].
+    pub fn into_residence(self, shared: &Arc<Shared>, created: Lsn) -> Residence {
+        match self {
+            Loaded::Opening(opening, took) => {
+                let collection = Collection::open(*opening, Arc::clone(shared), created);
+                Residence::awake(Arc::new(collection), Some(took))
+            }
+            Loaded::Asleep(sleeping) => Residence::asleep(*sleeping),
+        }
+    }
+}
+
+/// The checkpoints of all collections in their order, several at a time.
+pub(super) fn load_checkpoints(
+    storage: &dyn Storage,
+    entries: &[SavedEntry],
+    options: OpeningOptions,
+    sleepers: &Sleepers,
+) -> Vec<Result<Loaded, Unopened>> {
+    let load = |(id, _, config): &SavedEntry| sleepers.load(*id, storage, config, options);
+    let threads = options.threads;
+    if threads <= 1 || entries.len() <= 1 {
+        return entries.iter().map(load).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let loaded: Mutex<Vec<(usize, Result<Loaded, Unopened>)>> = Mutex::default();
+    let load_some = || {
+        while let Some((at, entry)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            entries.get(at).map(|entry| (at, entry))
+        } {
+            let opening = load(entry);
+            loaded.lock().push((at, opening));
+        }
+    };
+    std::thread::scope(|scope| {
+        // Where the system refuses a thread, there are fewer; this one always loads.
+        let refused = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, load_some).is_err();
+        let _ = (1..threads.min(entries.len())).find(refused);
+        load_some();
+    });
+    let mut loaded = loaded.into_inner();
+    loaded.sort_unstable_by_key(|(at, _)| *at);
+    loaded.into_iter().map(|(_, opening)| opening).collect()
+}
