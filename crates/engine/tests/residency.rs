@@ -236,7 +236,7 @@ fn damage(engine: &TestEngine, name: &str, file: &str) {
 }
 
 #[test]
-fn the_scrub_finds_damage_of_a_collection_that_sleeps_c24_c10_6() {
+fn the_scrub_finds_damage_of_a_collection_that_sleeps_c24() {
     let engine = prepared(SHORT_FILES);
     assert!(sleep(&engine, "c"));
     damage(&engine, "c", ".data");
