@@ -42,7 +42,7 @@ async function asleep(path: string): Promise<void> {
   await until(async () => (await residency(path)).state === 'asleep');
 }
 
-/** The folder of the collection that was created last. */
+/** The folder of the collection that was created last. A checkpoint makes it, so there is one once the collection has slept. */
 function lastFolder(): string {
   const collections = join(server.dataDir, 'collections');
   const folders = readdirSync(collections).filter((name) => /^[0-9a-f]{16}$/.test(name));
@@ -125,9 +125,9 @@ describe('C24 residency', () => {
 
   it('C24 C10.2 damage of a collection that sleeps quarantines it alone, when it wakes', async () => {
     const [sound, path] = [await filled('sound'), await filled('damaged')];
-    const folder = lastFolder();
-    await asleep(path);
     await asleep(sound);
+    await asleep(path);
+    const folder = lastFolder();
     for (const name of readdirSync(folder).filter((one) => one.endsWith('.data'))) {
       const bytes = readFileSync(join(folder, name));
       bytes[bytes.length >> 1]! ^= 1;
@@ -148,8 +148,8 @@ describe('C24 residency', () => {
     async () => {
       const other = await filled('other');
       const path = await filled('slow');
-      const manifest = join(lastFolder(), 'MANIFEST');
       await asleep(path);
+      const manifest = join(lastFolder(), 'MANIFEST');
       const kept = readFileSync(manifest);
       rmSync(manifest);
       // Who opens it waits until somebody writes.
