@@ -4,7 +4,7 @@ import { SourceError } from './row';
 
 const LINE_BREAK = 0x0a;
 const OPEN = 0x7b;
-/** Bytes of the memory that a part of the file is read into. Many short requests cost the server more than few long ones. */
+/** Bytes of the memory that a part of the file is read into, and so about the length of a request. */
 const CHUNK_BYTES = 5 << 19;
 /** A longer line is no row: no request may be as long (C2.7). */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;

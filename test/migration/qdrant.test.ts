@@ -147,7 +147,7 @@ describe('kithdb migrate qdrant', () => {
           const here = (await db.getCollection('own')) as Json;
           for (const field of ['config', 'ids', 'expire_at_key', 'field_indexes', 'vector_models'])
             expect([field, here[field]]).toEqual([field, there[field]]);
-          expect(here['residency']).toMatchObject({ setting: 'hot' });
+          expect(here.residency).toMatchObject({ setting: 'hot' });
           expect(there).toMatchObject({
             ids: 'string',
             expire_at_key: 'until',
