@@ -683,6 +683,7 @@ export interface components {
       on_disk_payload?: boolean | null;
       expire_at_key?: components['schemas']['ExpireAtKey'];
       field_indexes?: components['schemas']['FieldIndexes'];
+      residency?: components['schemas']['Residency'];
       /**
        * @description Which ids points have: `default` (or null) is integers and UUIDs, `string` is integers and strings. It cannot be changed later.
        * @enum {unknown}
@@ -712,6 +713,11 @@ export interface components {
      * @enum {unknown}
      */
     FieldIndexes: 'auto' | 'manual' | null;
+    /**
+     * @description `auto` (or null) lets the collection give its memory back while it is not used, until a request needs its points; `hot` keeps it in memory.
+     * @enum {unknown}
+     */
+    Residency: 'auto' | 'hot' | null;
     /** @description The collection to be made. */
     CloneCollection: {
       /** @description Its name, which no collection has. */
@@ -757,6 +763,7 @@ export interface components {
       quantization?: components['schemas']['QuantizationChange'];
       expire_at_key?: components['schemas']['ExpireAtKey'];
       field_indexes?: components['schemas']['FieldIndexes'];
+      residency?: components['schemas']['Residency'];
       /** @description Merged; null deletes a key. */
       metadata?: {
         [key: string]: unknown;
@@ -862,6 +869,23 @@ export interface components {
        * @constant
        */
       ids?: 'string';
+      /** @description Whether it is in memory; absent where it is quarantined. */
+      residency?: {
+        /**
+         * @description As it was set.
+         * @enum {unknown}
+         */
+        setting: 'auto' | 'hot';
+        /**
+         * @description Where it is. Asking does not wake it.
+         * @enum {unknown}
+         */
+        state: 'awake' | 'asleep' | 'waking';
+        /** @description What it holds of the memory. */
+        resident_bytes: number;
+        /** @description How long its last opening took; null where the server has not opened it yet. */
+        opened_ms: number | null;
+      };
       /** @description The fields whose index the server made by itself; absent where there is none. */
       auto_indexes?: {
         [key: string]: {

@@ -218,8 +218,8 @@ const TYPESCRIPT_FAULTS = {
   BatchesNotHalved: {
     what: 'After a failure of the model as many texts are sent again as before.',
     file: 'src/models/reembedder.ts',
-    find: 'Math.max(1, most >> 1)',
-    replace: 'most',
+    find: 'Math.max(1, sent >> 1)',
+    replace: 'sent',
   },
   RateNotKept: {
     what: 'A re-embedding does not wait for what its rate says.',

@@ -200,6 +200,7 @@ impl Server {
             clock: Default::default(),
             expired_points: Default::default(),
             checkpoints: Default::default(),
+            wakes: Default::default(),
             supervisor: Arc::default(),
         });
         let body = format!(
