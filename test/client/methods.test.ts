@@ -71,8 +71,14 @@ async function connectQdrant(url: string): Promise<JsClient> {
 /** A collection's description with the types of its sizes: these depend on what the process has done before. */
 function withoutSizes(info: object): unknown {
   const size: unknown = { disk_bytes: expect.any(Number), memory_bytes: expect.any(Number) };
-  expect(info).toMatchObject({ size });
-  return { ...info, size };
+  const residency: unknown = {
+    setting: 'auto',
+    state: 'awake',
+    opened_ms: null,
+    resident_bytes: expect.any(Number),
+  };
+  expect(info).toMatchObject({ size, residency });
+  return { ...info, size, residency };
 }
 
 /** Calls with the same names and arguments in both clients; gives what each resolves with. */

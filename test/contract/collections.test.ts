@@ -52,6 +52,10 @@ describe('C4.1 the list', () => {
 
 /** What a collection takes in memory and on the disk. */
 const SIZE: unknown = { memory_bytes: expect.any(Number), disk_bytes: expect.any(Number) };
+const AWAKE = { setting: 'auto', state: 'awake', resident_bytes: expect.any(Number) as number };
+/** What the info says of a collection that was created since the last start, and of one that the start opened (C24). */
+const CREATED: unknown = { ...AWAKE, opened_ms: null };
+const OPENED: unknown = { ...AWAKE, opened_ms: expect.any(Number) };
 
 describe('C4.2, C4.3 the info of a collection', () => {
   it('C4.2 everything that strict clients parse is there, with the effective values', async () => {
@@ -59,6 +63,7 @@ describe('C4.2, C4.3 the info of a collection', () => {
       status: 'green',
       recall_estimate: null,
       size: SIZE,
+      residency: CREATED,
       optimizer_status: 'ok',
       warnings: [],
       indexed_vectors_count: 0,
@@ -156,7 +161,7 @@ describe('C4.2, C4.3 the info of a collection', () => {
       expect(messages(info)).toContain(ignored);
     }
     await server.restart();
-    expect(await server.ok('GET', '/collections/echo')).toEqual({ ...info, size: SIZE });
+    expect(await server.ok('GET', '/collections/echo')).toEqual({ ...info, size: SIZE, residency: OPENED });
   });
 
   it.each([
@@ -297,7 +302,7 @@ describe('C4.2, C4.3 the info of a collection', () => {
     });
     await server.restart();
     // Field indexes are built beside the first requests.
-    expect(await green(path)).toEqual({ ...info, size: SIZE });
+    expect(await green(path)).toEqual({ ...info, size: SIZE, residency: OPENED });
   });
 
   it('C4.2 yellow until what outgrew the tail is indexed, then green with the vectors counted', async () => {
