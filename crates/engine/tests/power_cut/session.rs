@@ -177,12 +177,7 @@ impl Session {
             .chance(40)
             .then(|| u128::from(self.boots) << 64 | u128::from(client.0.log_position().get()));
         let sent = Sent { id, operation, collection: collection.clone(), target, wait, body };
-        if sent.is_of_fields()
-            || self.staged.as_ref().is_some_and(|staged| sent.ends().contains(&staged.collection))
-        {
-            // Its vectors may fit no more, or it has no collection.
-            self.staged = None;
-        }
+        self.forget_staged_in(&sent);
         match (sent.send(client), outcome) {
             (Ok(result), Ok(after)) => {
                 assert!(!self.poisoned, "{operation} was acknowledged by a log that takes no writes");
@@ -221,6 +216,14 @@ impl Session {
     fn forget_those_before(&mut self, sent: &Sent) {
         let ended = sent.ends();
         self.repeatable.retain(|kept| !ended.contains(&kept.collection) || kept.is_of_catalog());
+    }
+
+    /// Forgets the sync that waits for its last part, where its vectors may fit no more or its collection is gone.
+    fn forget_staged_in(&mut self, sent: &Sent) {
+        let is_ended = self.staged.as_ref().is_some_and(|staged| sent.ends().contains(&staged.collection));
+        if is_ended || sent.is_of_fields() {
+            self.staged = None;
+        }
     }
 
     /// Keeps a request to repeat it.
@@ -373,6 +376,8 @@ impl Session {
         let unanswered = self.unanswered.take().filter(|_| has_maybe && place < 2);
         if let (Some(sent), 1) = (&unanswered, place) {
             self.forget_those_before(sent);
+            // Parts that were staged since are of the collection that it has replaced.
+            self.forget_staged_in(sent);
         }
         let repeatable = unanswered.filter(|sent| sent.id.is_some());
         self.to_repeat = repeatable.map(|sent| Repeat {
