@@ -100,15 +100,23 @@ fn is_stopped(engine: &Engine, name: &str) -> bool {
     found.expect("it is served").fault().is_some()
 }
 
+fn cores() -> u32 {
+    thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
+
+/// The threads of the heavy lane: those that resolve, and the one that applies.
+fn lane_threads() -> u32 {
+    (cores() / 2).max(1) + 1
+}
+
 /// Lets a task panic and asserts what every task must do then.
 fn panic_in(task: Task) {
     let disk = SimDisk::new();
     // The threads of one kind all begin with the task of their kind.
-    let indexers = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let (lane_threads, light) = ((indexers / 2).max(1) + 1, Limits::default().light_filter_work);
+    let light = Limits::default().light_filter_work;
     let at_start = match task {
-        Task::Index => indexers,
-        Task::HeavyLane => lane_threads,
+        Task::Index => cores(),
+        Task::HeavyLane => lane_threads(),
         Task::Scrub
         | Task::Tuning
         | Task::Deadlines
@@ -198,12 +206,15 @@ fn a_panic_at_the_end_of_a_turn_ends_no_thread_of_the_heavy_lane() {
     create(&engine, "c");
     put(&engine, "c", 0..10).expect("it is written");
     let times = 20;
-    engine.catalog().shared().supervisor.plant(PlantedPanic { task: Task::HeavyLane, times });
+    let supervisor = &engine.catalog().shared().supervisor;
+    // A thread that has not begun would panic before its first turn, and rest longer from panic to panic.
+    until("the threads of the lane", || supervisor.reached(Task::HeavyLane) == u64::from(lane_threads()));
+    supervisor.plant(PlantedPanic { task: Task::HeavyLane, times });
     for _ in 0..times + 1 {
         ok(&engine, "set_payload", "c", &by_filter());
     }
     until("the panics", || panics(&engine, Task::HeavyLane) == u64::from(times));
-    assert_eq!(engine.catalog().shared().supervisor.restarts()[Task::HeavyLane as usize], 0);
+    assert_eq!(supervisor.restarts()[Task::HeavyLane as usize], 0);
     engine.close();
 }
 

@@ -47,6 +47,9 @@ pub struct Supervisor {
     events: Mutex<Events>,
     /// Tasks of the whole engine that panicked the last time.
     task_failures: TaskFailures,
+    /// How often each task has begun a run or a step.
+    #[cfg(feature = "testing")]
+    reached: [AtomicU64; Task::ALL.len()],
     #[cfg(feature = "testing")]
     planted: Mutex<Vec<PlantedPanic>>,
 }
@@ -195,8 +198,15 @@ impl Supervisor {
         self.planted.lock().push(planted);
     }
 
+    /// How often a task has begun a run or a step.
+    #[cfg(feature = "testing")]
+    pub fn reached(&self, task: Task) -> u64 {
+        self.reached[task as usize].load(Ordering::Relaxed)
+    }
+
     #[cfg(feature = "testing")]
     fn reach(&self, task: Task) {
+        self.reached[task as usize].fetch_add(1, Ordering::Relaxed);
         let mut planted = self.planted.lock();
         let Some(found) = planted.iter_mut().find(|one| one.task == task && one.times > 0) else { return };
         found.times -= 1;
