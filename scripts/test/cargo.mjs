@@ -65,7 +65,7 @@ export function countTests(tally, log) {
     const ignored = /^test (\S+).* ignored(?:, (.*?))?(?: <[\d.]+s>)?$/.exec(line);
     if (ignored) tally.skip(`${program} ${ignored[1]}`, ignored[2] ?? 'no reason is given');
     const failed = /^---- (\S+) stdout ----$/.exec(line)?.[1];
-    if (failed) tally.fail(`${program} ${failed}`, outputAfter(lines, index));
+    if (failed) tally.fail(`${program} ${failed}`, outputOf(failed, lines, index));
     const result = /^test result: \w+\. (\d+) passed; (\d+) failed/.exec(line);
     if (result) {
       const [passed, failed] = result.slice(1).map(Number);
@@ -76,9 +76,14 @@ export function countTests(tally, log) {
   return allPassed;
 }
 
-/** The first lines of what a failed test printed, which end where the next test's begin. */
-function outputAfter(lines, index) {
-  const after = lines.slice(index + 1, index + 1 + SHOWN_OUTPUT_LINES).filter((line) => line.trim() !== '');
+/**
+ * The lines after the one at `index`, which a failed test printed: from the panic of its own thread on, where there is
+ * one, because threads that it started may have panicked before.
+ */
+function outputOf(test, lines, index) {
+  const after = lines.slice(index + 1);
   const end = after.findIndex((line) => /^(---- \S+ stdout ----|failures:)$/.test(line));
-  return (end < 0 ? after : after.slice(0, end)).join('\n');
+  const printed = (end < 0 ? after : after.slice(0, end)).filter((line) => line.trim() !== '');
+  const own = printed.findIndex((line) => line.startsWith(`thread '${test}' `) && line.includes(' panicked at '));
+  return printed.slice(Math.max(own, 0)).slice(0, SHOWN_OUTPUT_LINES).join('\n');
 }
