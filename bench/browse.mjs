@@ -12,6 +12,7 @@ import { browse, loadBoth } from './console/browse.mjs';
 import { firstViews, pointPages } from './console/views.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
+import { ask } from './load/calls.mjs';
 import { machine } from './machine.mjs';
 
 const USAGE = `npm run bench:browse -- [flags]
@@ -54,13 +55,8 @@ async function run() {
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-async function call(method, path, body) {
-  const answer = await fetch(new URL(path, server.url), {
-    method,
-    ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()).result;
+function call(method, path, body) {
+  return ask(server, method, path, body);
 }
 
 await untilInterrupted(run, async () => {

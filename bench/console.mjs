@@ -14,6 +14,7 @@ import { startServer } from '../scripts/server-process.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { sendAll } from './load.mjs';
+import { ask } from './load/calls.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
 import { upsertsOf } from './points.mjs';
@@ -251,14 +252,8 @@ function rounded(value) {
   return Number(value.toPrecision(3));
 }
 
-async function call(method, path, body) {
-  const answer = await fetch(new URL(path, server.url), {
-    method,
-    ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
-  const { status, result } = await answer.json();
-  if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${status.error}`);
-  return result;
+function call(method, path, body) {
+  return ask(server, method, path, body);
 }
 
 await untilInterrupted(run, async () => {

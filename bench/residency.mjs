@@ -10,6 +10,7 @@ import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
+import { ask } from './load/calls.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
 
@@ -168,12 +169,6 @@ function rounded(number) {
   return Number(number.toPrecision(4));
 }
 
-async function call(method, path, body) {
-  const answer = await fetch(new URL(path, server.url), {
-    method,
-    ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
-  const { status, result } = await answer.json();
-  if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${status.error}`);
-  return result;
+function call(method, path, body) {
+  return ask(server, method, path, body);
 }
