@@ -56,7 +56,7 @@ class Import {
 
   async run(): Promise<number> {
     const { source, from, batchPoints } = this.options;
-    const blocks = source.isSentAsItIs === true ? source.blocks?.(from, batchPoints) : undefined;
+    const blocks = source.blocks?.(from, batchPoints);
     try {
       await (blocks === undefined ? this.#sendRows() : this.#sendBlocks(blocks));
     } finally {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
-import { isBlank, LineBlocks, linesOfBlock, type LineBlock } from './line-blocks';
-import { linesAtOnce, openPieces, type OpenPieces } from './lines';
+import { isBlank, LineBlocks, type LineBlock } from './line-blocks';
+import { linesAtOnce, linesIn, openPieces, type OpenPieces } from './lines';
 import { ID_FIELD, pointOf, vectorField, type Columns, type Mapping, type StringIds } from './mapping';
 import { endOfValue, fieldsOf } from './page';
 import type { Block, Row, Source } from './row';
@@ -38,14 +38,14 @@ export class JsonLines implements Source {
     for await (const lines of linesAtOnce(this.#file.pieces)) yield this.#rowsOf(lines, from, count);
   }
 
-  /** With a mapping there are none. */
-  get isSentAsItIs(): boolean {
-    return this.mapping === undefined;
+  blocks(from: number, mostRows: number): AsyncIterable<Block> | undefined {
+    if (this.mapping !== undefined) return undefined;
+    this.#blocks = new LineBlocks(this.path, mostRows);
+    return this.#blocksOf(this.#blocks.blocks(from));
   }
 
-  async *blocks(from: number, mostRows: number): AsyncGenerator<Block> {
-    this.#blocks = new LineBlocks(this.path, mostRows);
-    for await (const block of this.#blocks.blocks(from)) yield this.#blockOf(block);
+  async *#blocksOf(blocks: AsyncIterable<LineBlock>): AsyncGenerator<Block> {
+    for await (const block of blocks) yield this.#blockOf(block);
   }
 
   #blockOf(block: LineBlock): Block {
@@ -54,7 +54,7 @@ export class JsonLines implements Source {
       bytes,
       count: rows,
       next: ordinal + rows,
-      rows: () => this.#rowsOf(linesOfBlock(block), 0, { line: linesBefore, ordinal: ordinal - 1 }),
+      rows: () => this.#rowsOf(linesIn(bytes), 0, { line: linesBefore, ordinal: ordinal - 1 }),
       release: () => {
         block.release();
       },

@@ -1,13 +1,9 @@
 import { open } from 'node:fs/promises';
-import { openFile } from './lines';
-import { SourceError } from './row';
+import { LINE_BREAK, openFile, refuseLongLine } from './lines';
 
-const LINE_BREAK = 0x0a;
 const OPEN = 0x7b;
 /** Bytes of the memory that a part of the file is read into, and so about the length of a request. */
 const CHUNK_BYTES = 5 << 19;
-/** A longer line is no row: no request may be as long (C2.7). */
-const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /** Whole lines of a file, as they are: the body of a request (C5.14). */
 export interface LineBlock {
@@ -168,11 +164,9 @@ async function fillWhole(input: Input, memory: Buffer, from: number): Promise<nu
   return filled;
 }
 
-/** Memory with the same bytes and room for more. */
+/** Memory with the same bytes, which are the beginning of a line, and room for more. */
 function longer(memory: Buffer): Buffer {
-  if (memory.length >= MAX_LINE_BYTES) {
-    throw new SourceError(`A line has more than ${MAX_LINE_BYTES} bytes: is it one point a line?`);
-  }
+  refuseLongLine(memory.length + 1);
   const larger = Buffer.allocUnsafeSlow(2 * memory.length);
   memory.copy(larger);
   return larger;
@@ -181,14 +175,4 @@ function longer(memory: Buffer): Buffer {
 /** Whether a line has nothing but white space. */
 export function isBlank(line: Buffer): boolean {
   return line[0] !== OPEN && line.toString().trim() === '';
-}
-
-/** The lines of a block, without their ends. */
-export function* linesOfBlock({ bytes }: LineBlock): Generator<Buffer> {
-  for (let at = 0; at < bytes.length;) {
-    const lineBreak = bytes.indexOf(LINE_BREAK, at);
-    const end = lineBreak < 0 ? bytes.length : lineBreak;
-    yield bytes.subarray(at, bytes[end - 1] === 0x0d && end > at ? end - 1 : end);
-    at = end + 1;
-  }
 }

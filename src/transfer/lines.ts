@@ -4,9 +4,16 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { SourceError } from './row';
 
-const LINE_BREAK = 10;
+export const LINE_BREAK = 10;
 /** A longer line is no row: no request may be as long (C2.7). */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** @throws SourceError where so many bytes of one line have been read that it is no row */
+export function refuseLongLine(bytes: number): void {
+  if (bytes > MAX_LINE_BYTES) {
+    throw new SourceError(`A line has more than ${MAX_LINE_BYTES} bytes: is it one point a line?`);
+  }
+}
 
 /** A file that is read. */
 export interface OpenFile {
@@ -80,31 +87,32 @@ export async function* linesAtOnce(pieces: AsyncIterable<Buffer>): AsyncGenerato
   for await (const piece of pieces) {
     const last = piece.lastIndexOf(LINE_BREAK);
     if (last >= 0) {
-      yield linesIn(piece, last, rest);
+      yield linesAfter(rest, piece.subarray(0, last + 1));
       rest = [];
       restBytes = 0;
     }
     if (last + 1 < piece.length) {
       rest.push(Buffer.from(piece.subarray(last + 1)));
       restBytes += piece.length - last - 1;
-      if (restBytes > MAX_LINE_BYTES) {
-        throw new SourceError(`A line has more than ${MAX_LINE_BYTES} bytes: is it one point a line?`);
-      }
+      refuseLongLine(restBytes);
     }
   }
   if (restBytes > 0) yield [lineOf(Buffer.concat(rest))];
 }
 
-/** The lines of a piece up to its last end of a line. `before` has what the first one begins with. */
-function* linesIn(piece: Buffer, last: number, before: readonly Buffer[]): Generator<Buffer> {
-  let from = 0;
-  if (before.length > 0) {
-    from = piece.indexOf(LINE_BREAK) + 1;
-    yield lineOf(Buffer.concat([...before, piece.subarray(0, from - 1)]));
-  }
-  while (from <= last) {
-    const end = piece.indexOf(LINE_BREAK, from);
-    yield lineOf(piece.subarray(from, end));
+/** The lines of whole lines of a piece; the first one begins with `rest`, which pieces before it had. */
+function* linesAfter(rest: readonly Buffer[], lines: Buffer): Generator<Buffer> {
+  const end = rest.length === 0 ? 0 : lines.indexOf(LINE_BREAK) + 1;
+  if (end > 0) yield lineOf(Buffer.concat([...rest, lines.subarray(0, end - 1)]));
+  yield* linesIn(lines.subarray(end));
+}
+
+/** The lines of bytes without their ends; the last one may have none. */
+export function* linesIn(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length;) {
+    const lineBreak = bytes.indexOf(LINE_BREAK, from);
+    const end = lineBreak < 0 ? bytes.length : lineBreak;
+    yield lineOf(bytes.subarray(from, end));
     from = end + 1;
   }
 }

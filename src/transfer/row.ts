@@ -58,10 +58,8 @@ export interface Source {
   rows(from: number): AsyncIterable<Row>;
   /** The same rows, those that are there together without a wait between them. Absent where each has to be waited for. */
   rowsAtOnce?(from: number): AsyncIterable<Iterable<Row>>;
-  /** Whether {@link blocks} gives the rows as the file has them. */
-  readonly isSentAsItIs?: boolean;
-  /** The same rows in blocks. */
-  blocks?(from: number, mostRows: number): AsyncIterable<Block>;
+  /** The same rows in blocks, as the file has them. Absent or undefined where each row is made of its columns. */
+  blocks?(from: number, mostRows: number): AsyncIterable<Block> | undefined;
 }
 
 /** The rows of a source, those that are there together in one. */

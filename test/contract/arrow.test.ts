@@ -29,13 +29,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Sends a stream; the status, and the result or the message. */
-async function put(
-  path: string,
-  body: Buffer,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<[number, Json]> {
-  const answer = await send({ port: server.port }, 'PUT', path, { body, headers: { ...ARROW, ...headers } });
-  return [answer.status, answer.body.result ?? answer.body.status.error];
+function put(path: string, body: Buffer, headers: object = {}): Promise<[number, Json]> {
+  return server.put(path, body, { ...ARROW, ...headers });
 }
 
 const DONE = [200, { operation_id: expect.any(Number), status: 'completed' }];

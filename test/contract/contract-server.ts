@@ -105,6 +105,16 @@ export class ContractServer {
     return answer.body.result;
   }
 
+  /** Puts a body of any type; the status, and the result or the message. */
+  async put(
+    path: string,
+    body: Buffer,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<[status: number, answer: Json]> {
+    const answer = await send({ port: this.port }, 'PUT', path, { body, headers });
+    return [answer.status, answer.body.result ?? answer.body.status.error];
+  }
+
   /** The status and the message of a request that must fail; `json` is an object, or the text of the body. */
   async refused(method: string, path: string, json?: unknown): Promise<[status: number, message: string]> {
     const answer =

@@ -12,14 +12,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Sends lines; the status, and the result or the message. */
-async function put(
-  path: string,
-  lines: string | Buffer,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<[number, Json]> {
-  const body = Buffer.from(lines);
-  const answer = await send({ port: server.port }, 'PUT', path, { body, headers: { ...LINES, ...headers } });
-  return [answer.status, answer.body.result ?? answer.body.status.error];
+function put(path: string, lines: string | Buffer, headers: object = {}): Promise<[number, Json]> {
+  return server.put(path, Buffer.from(lines), { ...LINES, ...headers });
 }
 
 const DONE = [200, { operation_id: expect.any(Number), status: 'completed' }];
