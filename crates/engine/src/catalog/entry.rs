@@ -12,7 +12,7 @@ use crate::storage::{Storage, StorageError};
 use crate::types::Lsn;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A collection's place in the catalog.
 pub struct Entry {
@@ -68,10 +68,11 @@ impl EntryState {
     }
 }
 
-/// Stages of a deletion, and the requests that still use the collection.
-#[derive(Default)]
+/// Stages of a deletion, and the use of the collection by requests.
 pub(super) struct Life {
     users: usize,
+    /// When a request that needed its points last ended.
+    used: Instant,
     /// No new request may start.
     deleting: bool,
     /// The mark is in the log.
@@ -80,6 +81,20 @@ pub(super) struct Life {
     detached: bool,
     /// The request that deletes it, until it is answered.
     deletion: Option<(Deadline, DeletionReply)>,
+}
+
+impl Default for Life {
+    fn default() -> Life {
+        Life {
+            users: 0,
+            used: Instant::now(),
+            deleting: false,
+            mark_durable: false,
+            detaching: false,
+            detached: false,
+            deletion: None,
+        }
+    }
 }
 
 impl Entry {
@@ -118,12 +133,12 @@ impl Entry {
 
     /// Time since a request used it.
     pub fn idle(&self) -> Duration {
-        self.residence().map_or(Duration::ZERO, Residence::idle)
+        self.life.lock().used.elapsed()
     }
 
-    /// Counts from now on as if a request had used it.
+    /// Sets the time of the last use to now.
     pub fn note_use(&self) {
-        self.residence().into_iter().for_each(Residence::note_use);
+        self.life.lock().used = Instant::now();
     }
 
     /// Requests that searched it since the engine was opened.
@@ -297,11 +312,13 @@ impl Use {
 
 impl Drop for Use {
     fn drop(&mut self) {
-        if self.collection.take().is_some() {
-            self.entry.note_use();
-        }
+        // Its reference goes before the count of users says that nobody has one.
+        let was_used = self.collection.take().is_some();
         let last = {
             let mut life = self.entry.life.lock();
+            if was_used {
+                life.used = Instant::now();
+            }
             life.users -= 1;
             life.users == 0 && life.mark_durable
         };

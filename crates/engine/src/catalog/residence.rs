@@ -3,16 +3,14 @@
 use super::sleeping::Sleeping;
 use super::waking::Wake;
 use crate::collection::Collection;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The place of a collection in memory, and what outlives its sleep.
 pub(super) struct Residence {
     pub(super) place: RwLock<Place>,
-    /// When the last request that used it ended, or it was opened.
-    used: Mutex<Instant>,
     /// How long its last opening took; `u64::MAX` before the first one of this process.
     opened_nanos: AtomicU64,
     /// Searches before its last sleep.
@@ -74,7 +72,6 @@ impl Residence {
     fn of(place: Place) -> Residence {
         Residence {
             place: RwLock::new(place),
-            used: Mutex::new(Instant::now()),
             opened_nanos: AtomicU64::new(u64::MAX),
             past_searches: AtomicU64::new(0),
         }
@@ -104,17 +101,7 @@ impl Residence {
         }
     }
 
-    /// A request that used it has ended.
-    pub fn note_use(&self) {
-        *self.used.lock() = Instant::now();
-    }
-
-    /// Time since it was used.
-    pub fn idle(&self) -> Duration {
-        self.used.lock().elapsed()
-    }
-
-    /// It was opened.
+    /// Notes how long the opening of the collection took.
     pub fn note_opened(&self, took: Duration) {
         self.opened_nanos.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX - 1), Ordering::Relaxed);
     }
@@ -131,7 +118,7 @@ impl Residence {
         self.past_searches.load(Ordering::Relaxed) + now
     }
 
-    /// It forgets so many searches now.
+    /// Keeps the number of searches of a collection that leaves the memory and counts anew when it is opened again.
     pub fn keep_searches(&self, searches: u64) {
         self.past_searches.fetch_add(searches, Ordering::Relaxed);
     }

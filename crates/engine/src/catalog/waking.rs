@@ -15,9 +15,9 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the deadline of a request that waits.
+/// How often a request that waits checks its deadline.
 const LOOK: Duration = Duration::from_millis(10);
-/// Bytes of files from which on all cores open a collection: the others have requests to serve.
+/// Collections whose files have at least this many bytes are opened on all cores; for a smaller one, one thread is enough.
 const LARGE_BYTES: u64 = 4 << 20;
 
 /// A collection that is being opened, for all requests that wait for it.
@@ -174,7 +174,7 @@ fn load(catalog: &Catalog, entry: &Entry, sleeping: &Sleeping) -> Result<Arc<Col
     shared.wakes.add(took);
     if let Some(residence) = entry.residence() {
         residence.note_opened(took);
-        residence.note_use();
     }
+    entry.note_use();
     Ok(Arc::new(collection))
 }

@@ -79,7 +79,7 @@ fn fault(collection: &Collection) -> Option<String> {
 pub fn write_info(out: &mut Vec<u8>, held: &Use, hides_counts: bool) {
     let entry = held.entry();
     if PlantedFault::InfoWakes.is_on() {
-        drop(held.collection().map(drop));
+        let _ = held.collection();
     }
     let collection = match entry.presence() {
         Presence::Awake(collection) => collection,

@@ -32,7 +32,7 @@ struct Run {
 
 /// Runs the program of a seed. Returns what the disk holds at its end, as one number.
 pub fn run(seed: u64) -> u64 {
-    // Of every fourth program a start leaves asleep what it can.
+    // In every fourth program a start leaves as many collections asleep as it can.
     let opened_at_start = if seed % 4 == 1 { 0 } else { THRESHOLDS.residency.opened_at_start };
     let residency = ResidencyThresholds { opened_at_start, ..THRESHOLDS.residency };
     let thresholds = Thresholds { residency, ..THRESHOLDS };
@@ -100,7 +100,7 @@ impl Run {
             12..15 => Work::Checkpoint,
             15..18 => Work::Rows,
             18..20 => Work::IdleLog,
-            // Of a disk that fails a collection that wakes would be quarantined.
+            // A collection that wakes while the disk fails would be quarantined.
             20..22 if !self.session().armed => Work::Sleep,
             _ => {
                 let client = self.engine.client();
@@ -158,7 +158,7 @@ impl Run {
         self.session().armed = true;
     }
 
-    /// Wakes what sleeps, before its files cannot be read any more.
+    /// Wakes all sleeping collections while their files can still be read.
     fn wake_all(&self) {
         verify::wake_all(&self.engine.client());
     }
