@@ -1,6 +1,6 @@
 /**
- * The server's own modules and most of its packages joined into few files: a start then opens and compiles some twenty of
- * them in place of more than five hundred.
+ * The server's own modules and most of its packages joined into few files: a start opens and compiles a few large ones in
+ * place of one for each module.
  */
 import { join } from 'node:path';
 import { root } from './tree.mjs';

@@ -37,7 +37,7 @@ const metric = async (name: string): Promise<number> => {
   return Number(line?.[1]);
 };
 
-/** Asks nothing that would wake it until it sleeps. */
+/** Waits until it sleeps, by requests that do not wake it. */
 async function asleep(path: string): Promise<void> {
   await until(async () => (await residency(path)).state === 'asleep');
 }
@@ -152,7 +152,7 @@ describe('C24 residency', () => {
       const manifest = join(lastFolder(), 'MANIFEST');
       const kept = readFileSync(manifest);
       rmSync(manifest);
-      // Who opens it waits until somebody writes.
+      // Opening a pipe blocks until a writer comes.
       execFileSync('mkfifo', [manifest]);
       const [status, message] = await server.refused('POST', `${path}/points/search?timeout=1`, search);
       expect([status, message]).toEqual([408, expect.stringContaining('timed out after 1 seconds')]);

@@ -3,7 +3,7 @@ import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 
 /**
- * A whole server in this process, on a free port: a start takes a tenth of the processor time of a process of its own.
+ * A whole server in this process, on a free port: a process of its own would have to load Node and the server again.
  * What a signal, a kill or an exit code does is for {@link ../crash/server-child.ServerChild}.
  */
 export class ServerHere {
