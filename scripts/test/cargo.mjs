@@ -84,6 +84,8 @@ function outputOf(test, lines, index) {
   const after = lines.slice(index + 1);
   const end = after.findIndex((line) => /^(---- \S+ stdout ----|failures:)$/.test(line));
   const printed = (end < 0 ? after : after.slice(0, end)).filter((line) => line.trim() !== '');
-  const own = printed.findIndex((line) => line.startsWith(`thread '${test}' `) && line.includes(' panicked at '));
+  const own = printed.findIndex(
+    (line) => line.startsWith(`thread '${test}' `) && line.includes(' panicked at '),
+  );
   return printed.slice(Math.max(own, 0)).slice(0, SHOWN_OUTPUT_LINES).join('\n');
 }

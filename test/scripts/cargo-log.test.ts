@@ -45,7 +45,11 @@ test('what a failed Rust test said is in the summary of a run', () => {
       ['time', 'src/lib.rs a::passes', 0.25],
       ['time', 'src/lib.rs a::fails', 0.5],
       ['time', 'src/lib.rs b::fails_too', 0.1],
-      ['fail', 'src/lib.rs a::fails', "thread 'a::fails' (11) panicked at src/a.rs:3:5:\nassertion failed: found"],
+      [
+        'fail',
+        'src/lib.rs a::fails',
+        "thread 'a::fails' (11) panicked at src/a.rs:3:5:\nassertion failed: found",
+      ],
       ['fail', 'src/lib.rs b::fails_too', 'Error: "no such file"'],
       ['add', { passed: 1, failed: 2 }],
     ],
