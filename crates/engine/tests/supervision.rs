@@ -3,8 +3,9 @@
 mod common;
 
 use kithdb_engine::MemoryLimit;
+use kithdb_engine::catalog::ResidenceState;
 use kithdb_engine::collection::{Collection, View};
-use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning};
+use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning, put_to_sleep};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
@@ -245,12 +246,11 @@ fn until_calibrated(collection: &Weak<Collection>) {
     });
 }
 
-#[test]
-fn calibration_stops_when_its_collection_is_deleted_and_keeps_nothing_of_it_c14() {
-    // A query takes it minutes: the pauses are five thousand times as long as the work.
-    let options = Options { calibration_share: 1e-4, ..options() };
-    let engine = open(&SimDisk::new(), options);
-    for name in ["a", "b"] {
+/// An engine whose calibration takes minutes for a query: its pauses are five thousand times as long as its work. With
+/// collections that have graphs.
+fn calibrating(names: &[&str]) -> Engine {
+    let engine = open(&SimDisk::new(), Options { calibration_share: 1e-4, ..options() });
+    for name in names {
         let vectors = json!({"size": 32, "distance": "Euclid"});
         let hnsw = json!({"full_scan_threshold": 10});
         ok(&engine, "create_collection", name, &json!({"vectors": vectors, "hnsw_config": hnsw}));
@@ -259,6 +259,12 @@ fn calibration_stops_when_its_collection_is_deleted_and_keeps_nothing_of_it_c14(
         ok(&engine, "upsert_points", name, &json!({"points": points}));
         until("the graph", || ok(&engine, "collection_info", name, &Value::Null)["status"] == json!("green"));
     }
+    engine
+}
+
+#[test]
+fn calibration_stops_when_its_collection_is_deleted_and_keeps_nothing_of_it_c14() {
+    let engine = calibrating(&["a", "b"]);
     let kept: Vec<(Weak<Collection>, Weak<View>)> = engine
         .catalog()
         .collections()
@@ -272,6 +278,20 @@ fn calibration_stops_when_its_collection_is_deleted_and_keeps_nothing_of_it_c14(
         until("its memory is free", || collection.strong_count() == 0 && view.strong_count() == 0);
     }
     assert_eq!(panics(&engine, Task::Calibration), 0);
+    engine.close();
+}
+
+#[test]
+fn a_collection_that_is_calibrated_goes_to_sleep_and_is_calibrated_when_it_is_used_again_c14_c24() {
+    let engine = calibrating(&["a"]);
+    let catalog = engine.catalog();
+    let [entry] = &catalog.entries()[..] else { panic!("one collection") };
+    let collection = || entry.collection().map(|collection| Arc::downgrade(&collection));
+    until_calibrated(&collection().expect("it is awake"));
+    until("its sleep", || put_to_sleep(catalog, entry));
+    assert_eq!(entry.residence_state(), Some(ResidenceState::Asleep));
+    ok(&engine, "retrieve_points", "a", &json!({"ids": [3]}));
+    until_calibrated(&collection().expect("it is awake again"));
     engine.close();
 }
 

@@ -73,6 +73,8 @@ pub(super) struct Life {
     users: usize,
     /// When a request that needed its points last ended.
     used: Instant,
+    /// It is put to sleep as soon as nothing holds it.
+    about_to_sleep: bool,
     /// No new request may start.
     deleting: bool,
     /// The mark is in the log.
@@ -88,12 +90,20 @@ impl Default for Life {
         Life {
             users: 0,
             used: Instant::now(),
+            about_to_sleep: false,
             deleting: false,
             mark_durable: false,
             detaching: false,
             detached: false,
             deletion: None,
         }
+    }
+}
+
+impl Life {
+    fn note_use(&mut self) {
+        self.used = Instant::now();
+        self.about_to_sleep = false;
     }
 }
 
@@ -138,7 +148,17 @@ impl Entry {
 
     /// Sets the time of the last use to now.
     pub fn note_use(&self) {
-        self.life.lock().used = Instant::now();
+        self.life.lock().note_use();
+    }
+
+    /// Asks background work that can be interrupted to let go of the collection until its next use.
+    pub fn announce_sleep(&self) {
+        self.life.lock().about_to_sleep = true;
+    }
+
+    /// Whether it is to be put to sleep, and was not used since.
+    pub fn is_about_to_sleep(&self) -> bool {
+        self.life.lock().about_to_sleep
     }
 
     /// Requests that searched it since the engine was opened.
@@ -317,7 +337,7 @@ impl Drop for Use {
         let last = {
             let mut life = self.entry.life.lock();
             if was_used {
-                life.used = Instant::now();
+                life.note_use();
             }
             life.users -= 1;
             life.users == 0 && life.mark_durable

@@ -63,12 +63,14 @@ fn calibrate_until_stopped(catalog: &Catalog, stop: &Stop, share: f64) {
         // A round takes minutes: one that is deleted meanwhile must not stay in memory until its turn, and one that is to
         // sleep must not be held.
         let entries: Vec<Weak<Entry>> = catalog.entries().iter().map(Arc::downgrade).collect();
-        for collection in entries.iter().filter_map(|entry| entry.upgrade()?.collection()) {
+        for entry in entries.iter().filter_map(Weak::upgrade).filter(|entry| !entry.is_about_to_sleep()) {
+            let Some(collection) = entry.collection() else { continue };
             if stop.is_requested() {
                 return;
             }
-            // One that is deleted is not measured to the end: until then its vectors stay in memory.
-            let step = || calibrate_some(&collection, &|| pace.pause() || collection.is_retired());
+            // One that is deleted or to sleep is not measured to the end: until then its vectors stay in memory.
+            let is_unwanted = || collection.is_retired() || entry.is_about_to_sleep();
+            let step = || calibrate_some(&collection, &|| pace.pause() || is_unwanted());
             has_worked |= collection.guard(Task::Calibration, step) == Some(true);
         }
         drop(pace);

@@ -99,6 +99,7 @@ pub fn put_to_sleep(catalog: &Catalog, entry: &Arc<Entry>) -> bool {
     if !is_quiet(&collection) {
         return false;
     }
+    entry.announce_sleep();
     let shared = catalog.shared();
     if !PlantedFault::SleepForgetsRecords.is_on() {
         checkpoint(catalog, &collection, GraphPolicy::Always);
