@@ -182,12 +182,19 @@ pub struct ResidencyThresholds {
     /// Bytes of all awake collections above which those sleep that were not used for longest; half of what the engine may
     /// hold when absent.
     pub budget_bytes: Option<u64>,
-    /// Collections that a start opens beside those that may not sleep: those that were written last.
+    /// A start with at most so many collections opens all of them; one with more opens so many at most, of those that are
+    /// large the ones that were written last, and those that may not sleep.
     pub opened_at_start: usize,
+    /// Collections whose files have at least this many bytes are large: their opening takes long, and uses all cores.
+    pub large_bytes: u64,
 }
 
 impl ResidencyThresholds {
     /// Those of a server.
-    pub const USUAL: ResidencyThresholds =
-        ResidencyThresholds { idle: Some(Duration::from_secs(600)), budget_bytes: None, opened_at_start: 64 };
+    pub const USUAL: ResidencyThresholds = ResidencyThresholds {
+        idle: Some(Duration::from_secs(600)),
+        budget_bytes: None,
+        opened_at_start: 64,
+        large_bytes: 4 << 20,
+    };
 }

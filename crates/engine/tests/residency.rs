@@ -16,9 +16,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+const USUAL: ResidencyThresholds = ResidencyThresholds::USUAL;
+
 /// A start opens only what may not sleep.
 const NONE_AT_START: Thresholds = Thresholds {
-    residency: ResidencyThresholds { idle: Some(Duration::ZERO), budget_bytes: None, opened_at_start: 0 },
+    residency: ResidencyThresholds {
+        idle: Some(Duration::ZERO),
+        opened_at_start: 0,
+        large_bytes: 0,
+        ..USUAL
+    },
     ..SHORT_FILES
 };
 
@@ -291,16 +298,16 @@ fn points_of_a_collection_that_sleeps_come_to_their_end_c17_c24() {
 
 #[test]
 fn the_longest_idle_sleep_while_all_hold_more_than_the_budget_c24() {
-    let residency = ResidencyThresholds { idle: None, budget_bytes: Some(1), opened_at_start: 64 };
+    let residency = ResidencyThresholds { idle: None, budget_bytes: Some(1), ..USUAL };
     let engine = prepared(Thresholds { residency, ..SHORT_FILES });
     assert_eq!(sleep_idle(engine.engine().catalog()), 0, "it was used within a second");
     std::thread::sleep(Duration::from_millis(1_050));
     assert_eq!(sleep_idle(engine.engine().catalog()), 1);
-    let idle = ResidencyThresholds { idle: Some(Duration::ZERO), budget_bytes: None, opened_at_start: 64 };
+    let idle = ResidencyThresholds { idle: Some(Duration::ZERO), ..USUAL };
     let engine = prepared(Thresholds { residency: idle, ..SHORT_FILES });
     engine.ok("create_collection", "d", config());
     assert_eq!(sleep_idle(engine.engine().catalog()), 2, "an empty one too");
-    let never = ResidencyThresholds { idle: None, budget_bytes: None, opened_at_start: 0 };
+    let never = ResidencyThresholds { idle: None, ..USUAL };
     let engine = prepared(Thresholds { residency: never, ..SHORT_FILES });
     assert_eq!(sleep_idle(engine.engine().catalog()), 0);
 }
@@ -316,8 +323,8 @@ fn names(of: &str) -> Vec<String> {
 }
 
 /// An engine with four collections that were written in the order of their names, closed.
-fn four(opened_at_start: usize) -> (TestEngine, BTreeMap<String, Value>) {
-    let residency = ResidencyThresholds { opened_at_start, ..NONE_AT_START.residency };
+fn four(opened_at_start: usize, large_bytes: u64) -> (TestEngine, BTreeMap<String, Value>) {
+    let residency = ResidencyThresholds { opened_at_start, large_bytes, ..NONE_AT_START.residency };
     let mut engine =
         TestEngine::with(SimDisk::new(), 1, Thresholds { residency, ..SHORT_FILES }).expect("it opens");
     for name in ["a", "b", "c", "d"] {
@@ -338,7 +345,7 @@ fn digests(engine: &TestEngine) -> BTreeMap<String, Value> {
 
 #[test]
 fn a_start_opens_what_was_written_last_and_leaves_the_rest_asleep_c24() {
-    let (mut engine, before) = four(1);
+    let (mut engine, before) = four(1, 0);
     engine.open().expect("it opens");
     assert_eq!(sleeping(&engine), names("abc"));
     assert_eq!(engine.engine().status().points, 160);
@@ -352,8 +359,18 @@ fn a_start_opens_what_was_written_last_and_leaves_the_rest_asleep_c24() {
 }
 
 #[test]
+fn a_start_with_many_collections_leaves_small_ones_asleep_whenever_they_were_written_c24() {
+    for (opened_at_start, large_bytes, asleep) in [(3, 1 << 30, "abcd"), (4, 1 << 30, ""), (3, 1, "a")] {
+        let (mut engine, before) = four(opened_at_start, large_bytes);
+        engine.open().expect("it opens");
+        assert_eq!(sleeping(&engine), names(asleep), "{opened_at_start} of 4, {large_bytes}");
+        assert_eq!(digests(&engine), before);
+    }
+}
+
+#[test]
 fn a_start_opens_collections_of_which_the_log_has_later_records_c24() {
-    let (mut engine, mut before) = four(0);
+    let (mut engine, mut before) = four(0, 0);
     engine.open().expect("it opens");
     assert_eq!(sleeping(&engine), names("abcd"));
     engine.ok("upsert_points", "b", points(30..60, 3));
@@ -367,7 +384,7 @@ fn a_start_opens_collections_of_which_the_log_has_later_records_c24() {
 
 #[test]
 fn without_sound_summaries_a_start_opens_everything_c24() {
-    let (engine, before) = four(0);
+    let (engine, before) = four(0, 0);
     for kind in 0..4 {
         let mut copy = engine.duplicate();
         let path = "catalog/SUMMARIES";
@@ -396,7 +413,7 @@ fn without_sound_summaries_a_start_opens_everything_c24() {
 
 #[test]
 fn everything_that_is_done_to_collections_is_done_to_those_that_sleep_c24() {
-    let (mut engine, before) = four(0);
+    let (mut engine, before) = four(0, 0);
     engine.open().expect("it opens");
     let asleep = |engine: &TestEngine| {
         for name in sleeping_or_not(engine) {
@@ -514,8 +531,7 @@ fn ask(engine: &Engine, request: Request) -> Result<Value, String> {
 /// Options with which collections sleep whenever they can, many times a second.
 fn sleepy() -> Options {
     let usual = Options::default();
-    let residency =
-        ResidencyThresholds { idle: Some(Duration::ZERO), budget_bytes: None, opened_at_start: 0 };
+    let residency = ResidencyThresholds { idle: Some(Duration::ZERO), opened_at_start: 0, ..USUAL };
     Options { thresholds: Thresholds { residency, ..usual.thresholds }, ..usual }.eager()
 }
 

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Sleepers(HashMap<u64, Summary>);
 
 impl Sleepers {
-    /// All that have a summary, without those that were written last and fit into half of the budget.
+    /// All that have a summary, without those that were written last and fit into half of the budget. Where there are many,
+    /// small ones are among them whenever they were written.
     pub fn choose(
         mut summaries: HashMap<u64, Summary>,
         entries: &[SavedEntry],
@@ -32,6 +33,8 @@ impl Sleepers {
         let mut last: Vec<u64> =
             entries.iter().map(|(id, ..)| *id).filter(|id| summaries.contains_key(id)).collect();
         last.sort_unstable_by_key(|id| Reverse((summaries[id].lsn, *id)));
+        let is_many = entries.len() > residency.opened_at_start;
+        last.retain(|id| !is_many || summaries[id].disk_bytes >= residency.large_bytes);
         let mut room = residency.budget_bytes.map_or(u64::MAX, |budget| budget / 2);
         for id in last.into_iter().take(residency.opened_at_start) {
             let bytes = summaries[&id].resident_bytes;

@@ -141,8 +141,9 @@ impl Sleeping {
         saved: &Arc<CollectionConfig>,
         summary: &Summary,
     ) -> Option<Sleeping> {
-        // What is wrong with it is found, and said, by opening it.
-        let manifest = Manifest::load(storage, id).ok()??;
+        // What is wrong with it is found, and said, by opening it. A summary is made of a manifest that has been stored, so
+        // this one has been if it is the summary's; with a sync for each, thousands would take a second.
+        let manifest = Manifest::load_stored(storage, id).ok()??;
         let config = CollectionConfig::restore(&manifest.config).ok()?;
         if !summary.is_of(&manifest) || !may_sleep(&config) {
             return None;

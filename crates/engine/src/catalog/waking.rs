@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 
 /// How often a request that waits checks its deadline.
 const LOOK: Duration = Duration::from_millis(10);
-/// Collections whose files have at least this many bytes are opened on all cores; for a smaller one, one thread is enough.
-const LARGE_BYTES: u64 = 4 << 20;
 
 /// A collection that is being opened, for all requests that wait for it.
 #[derive(Default)]
@@ -155,8 +153,9 @@ fn load(catalog: &Catalog, entry: &Entry, sleeping: &Sleeping) -> Result<Arc<Col
     let _held = shared.memory.hold(summary.resident_bytes);
     let started = Instant::now();
     shared.storage.turn("waking a collection");
+    let is_large = summary.disk_bytes >= shared.thresholds.residency.large_bytes;
     let options = OpeningOptions {
-        threads: if summary.disk_bytes >= LARGE_BYTES { catalog.mode.threads() } else { 1 },
+        threads: if is_large { catalog.mode.threads() } else { 1 },
         row_chunk_bytes: shared.thresholds.row_chunk_bytes,
     };
     let opening = Opening::load(entry.id, &*shared.storage, &sleeping.config, options)?;

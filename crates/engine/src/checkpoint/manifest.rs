@@ -299,7 +299,23 @@ impl Manifest {
     /// # Errors
     /// What is wrong with it.
     pub fn load(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
-        let read = Manifest::load_from(storage, &directory(id));
+        Manifest::of_collection(id, Manifest::load_from(storage, &directory(id)))
+    }
+
+    /// As [`load`](Self::load), for a manifest that is known to have been stored whole. Until that is so a power cut may
+    /// take it back.
+    ///
+    /// # Errors
+    /// As for `load`.
+    pub fn load_stored(storage: &dyn Storage, id: u64) -> Result<Option<Manifest>, BadManifest> {
+        let bytes = read(storage, &directory(id))?;
+        Manifest::of_collection(id, bytes.map(|bytes| parse(&bytes)).transpose())
+    }
+
+    fn of_collection(
+        id: u64,
+        read: Result<Option<Manifest>, BadManifest>,
+    ) -> Result<Option<Manifest>, BadManifest> {
         let found = match &read {
             Ok(None) => return Ok(None),
             Ok(Some(manifest)) => Some(manifest),
@@ -318,15 +334,12 @@ impl Manifest {
     /// # Errors
     /// What is wrong with it.
     pub fn load_from(storage: &dyn Storage, dir: &str) -> Result<Option<Manifest>, BadManifest> {
-        let path = format!("{dir}/MANIFEST");
-        let of_manifest = BadManifest::Unreadable;
-        if !storage.exists(&path).map_err(of_manifest)? {
-            return Ok(None);
-        }
-        let bytes = storage.read(&path).map_err(of_manifest)?;
+        let Some(bytes) = read(storage, dir)? else { return Ok(None) };
         // A process that was killed may have left a name that only the cache knows. What is read here decides what
         // is deleted and how far the log is cut, so it must not be taken back by a power cut.
-        PlantedFault::CachedManifestTrusted.skips(|| storage.sync_dir(dir)).map_err(of_manifest)?;
+        PlantedFault::CachedManifestTrusted
+            .skips(|| storage.sync_dir(dir))
+            .map_err(BadManifest::Unreadable)?;
         parse(&bytes).map(Some)
     }
 
@@ -340,6 +353,15 @@ impl Manifest {
             loaded => loaded,
         }
     }
+}
+
+/// The bytes of the manifest in a folder; `None` when there is none.
+fn read(storage: &dyn Storage, dir: &str) -> Result<Option<Vec<u8>>, BadManifest> {
+    let path = format!("{dir}/MANIFEST");
+    if !storage.exists(&path).map_err(BadManifest::Unreadable)? {
+        return Ok(None);
+    }
+    storage.read(&path).map(Some).map_err(BadManifest::Unreadable)
 }
 
 /// Why a manifest cannot be used.

@@ -20,7 +20,7 @@ pub const THRESHOLDS: Thresholds = Thresholds {
     order_rows: 30,
     row_chunk_bytes: 4 << 10,
     auto_index_points: 8,
-    residency: ResidencyThresholds { idle: Some(Duration::ZERO), budget_bytes: None, opened_at_start: 64 },
+    residency: ResidencyThresholds { idle: Some(Duration::ZERO), ..ResidencyThresholds::USUAL },
 };
 /// Boots of one program; each ends with a power cut or a kill.
 const BOOTS: u64 = 3;
