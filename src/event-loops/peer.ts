@@ -1,0 +1,114 @@
+import type { MessagePort, TransferListItem } from 'node:worker_threads';
+
+/** What one side can be asked: by name, what it takes and what it answers. */
+type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
+/** What one side can be told. */
+type Tells = Record<string, unknown>;
+
+/** How one side answers what it is asked. */
+export type Answers<A extends Asks> = {
+  readonly [K in keyof A]: (value: A[K]['takes']) => A[K]['answers'] | Promise<A[K]['answers']>;
+};
+/** What one side does when it is told something. */
+export type Hears<T extends Tells> = { readonly [K in keyof T]: (value: T[K]) => void };
+
+type Message =
+  | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly value: unknown }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'refusal'; readonly id: number; readonly error: unknown }
+  | { readonly kind: 'tell'; readonly name: string; readonly value: unknown };
+
+/** Anything that messages are sent through: a port, or a worker thread. */
+export type Line = Pick<MessagePort, 'postMessage' | 'on'>;
+
+interface Asked {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** The other side of a line between two event loops, of which each asks the other and tells it something. */
+export class Peer<Their extends { readonly asks: Asks; readonly tells: Tells }> {
+  readonly #asked = new Map<number, Asked>();
+  #last = 0;
+  #gone: Error | undefined;
+
+  /** @param failed is called with an error of a handler, which nobody else reports */
+  constructor(
+    private readonly line: Line,
+    private readonly answers: Answers<Asks>,
+    private readonly hears: Hears<Tells>,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    line.on('message', (message: Message) => {
+      this.#take(message);
+    });
+  }
+
+  /** Asks the other side. Rejects with its error, or when it has gone. */
+  ask<K extends keyof Their['asks'] & string>(
+    name: K,
+    value: Their['asks'][K]['takes'],
+  ): Promise<Their['asks'][K]['answers']> {
+    if (this.#gone !== undefined) {
+      return Promise.reject(this.#gone);
+    }
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject });
+      this.#post({ kind: 'ask', id, name, value });
+    });
+  }
+
+  tell<K extends keyof Their['tells'] & string>(
+    name: K,
+    value: Their['tells'][K],
+    transfer?: readonly TransferListItem[],
+  ): void {
+    this.#post({ kind: 'tell', name, value }, transfer);
+  }
+
+  /** The other side has gone: what it was asked is not answered any more. */
+  end(why: Error): void {
+    this.#gone ??= why;
+    for (const { reject } of this.#asked.values()) {
+      reject(why);
+    }
+    this.#asked.clear();
+  }
+
+  #post(message: Message, transfer?: readonly TransferListItem[]): void {
+    this.line.postMessage(message, transfer);
+  }
+
+  #take(message: Message): void {
+    switch (message.kind) {
+      case 'tell':
+        this.hears[message.name]?.(message.value);
+        break;
+      case 'ask':
+        this.#answer(message).catch(this.failed);
+        break;
+      case 'answer':
+        this.#settle(message.id)?.resolve(message.value);
+        break;
+      case 'refusal':
+        this.#settle(message.id)?.reject(message.error);
+        break;
+    }
+  }
+
+  async #answer({ id, name, value }: Extract<Message, { kind: 'ask' }>): Promise<void> {
+    try {
+      this.#post({ kind: 'answer', id, value: await this.answers[name]?.(value) });
+    } catch (error) {
+      this.#post({ kind: 'refusal', id, error });
+    }
+  }
+
+  #settle(id: number): Asked | undefined {
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    return asked;
+  }
+}
