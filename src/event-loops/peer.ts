@@ -1,4 +1,4 @@
-import type { MessagePort, TransferListItem } from 'node:worker_threads';
+import type { TransferListItem } from 'node:worker_threads';
 
 /** What one side can be asked: by name, what it takes and what it answers. */
 type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
@@ -12,14 +12,23 @@ export type Answers<A extends Asks> = {
 /** What one side does when it is told something. */
 export type Hears<T extends Tells> = { readonly [K in keyof T]: (value: T[K]) => void };
 
-type Message =
+export type Message =
   | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly value: unknown }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly error: unknown }
   | { readonly kind: 'tell'; readonly name: string; readonly value: unknown };
 
 /** Anything that messages are sent through: a port, or a worker thread. */
-export type Line = Pick<MessagePort, 'postMessage' | 'on'>;
+export interface Line {
+  postMessage(message: unknown, transfer?: readonly TransferListItem[]): void;
+  on(event: 'message', listener: (message: Message) => void): unknown;
+}
+
+/** What can be asked of one side of a line, and what it can be told. */
+interface Side {
+  readonly asks: Asks;
+  readonly tells: Tells;
+}
 
 interface Asked {
   resolve(value: unknown): void;
@@ -27,7 +36,7 @@ interface Asked {
 }
 
 /** The other side of a line between two event loops, of which each asks the other and tells it something. */
-export class Peer<Their extends { readonly asks: Asks; readonly tells: Tells }> {
+export class Peer<Own extends Side, Their extends Side> {
   readonly #asked = new Map<number, Asked>();
   #last = 0;
   #gone: Error | undefined;
@@ -35,11 +44,11 @@ export class Peer<Their extends { readonly asks: Asks; readonly tells: Tells }> 
   /** @param failed is called with an error of a handler, which nobody else reports */
   constructor(
     private readonly line: Line,
-    private readonly answers: Answers<Asks>,
-    private readonly hears: Hears<Tells>,
+    private readonly answers: Answers<Own['asks']>,
+    private readonly hears: Hears<Own['tells']>,
     private readonly failed: (error: unknown) => void,
   ) {
-    line.on('message', (message: Message) => {
+    line.on('message', (message) => {
       this.#take(message);
     });
   }
@@ -84,7 +93,7 @@ export class Peer<Their extends { readonly asks: Asks; readonly tells: Tells }> 
   #take(message: Message): void {
     switch (message.kind) {
       case 'tell':
-        this.hears[message.name]?.(message.value);
+        (this.hears as Partial<Hears<Tells>>)[message.name]?.(message.value);
         break;
       case 'ask':
         this.#answer(message).catch(this.failed);

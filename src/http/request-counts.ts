@@ -63,6 +63,8 @@ export interface RequestCounts {
   whenIdle(): Promise<void>;
   /** Where there are several event loops: what each has had to do, when {@link refresh} asked for it last. */
   readonly loops?: readonly LoopFigures[];
+  /** Says which lines the route table has, of which other event loops answer some. */
+  countRoutes?(routes: readonly Route[]): void;
   /** Asks the other event loops for their counts. */
   refresh?(): Promise<void>;
 }
@@ -100,7 +102,7 @@ export class LocalRequestCounts implements RequestCounts {
   #idle: (() => void) | undefined;
 
   /** @param gauges requests in progress and open connections, where other event loops can read them */
-  constructor(private readonly gauges = new Int32Array(2)) {}
+  constructor(private readonly gauges: Int32Array = new Int32Array(2)) {}
 
   get inProgress(): number {
     return this.gauges[IN_PROGRESS] ?? 0;
