@@ -34,15 +34,19 @@ export function relay(
   forwarded.on('continue', () => {
     response.writeContinue();
   });
-  forwarded.on('response', (answer) => {
-    passOn(exchange, answer);
+  let answer: IncomingMessage | undefined;
+  forwarded.on('response', (arrived) => {
+    answer = arrived;
+    passOn(exchange, arrived);
   });
   forwarded.on('error', () => {
     if (response.headersSent) response.destroy();
     else exchange.fail(unexpected());
   });
   exchange.whenOver(() => {
-    forwarded.destroy();
+    // Cut before its end, the answer would be one that its client has not got.
+    if (answer?.complete === true) tunnel.end();
+    else forwarded.destroy();
   });
   sendBody(exchange, forwarded);
 }

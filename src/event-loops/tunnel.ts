@@ -11,12 +11,15 @@ export interface TunnelledConnection {
   readonly httpVersion: string;
 }
 
-/** Bytes; the end of this direction; or that the other side may send more. */
-type Piece = Uint8Array | 'end' | 'more';
+/** Bytes; the end of this direction; or how many bytes the other end has had room for. */
+type Piece = Uint8Array | 'end' | number;
+
+/** Bytes that may be under way in one direction: as the buffer of a socket, they count as written. */
+const WINDOW_BYTES = 64 * 1024;
 
 /**
- * One end of a connection between two event loops. In each direction one chunk is under way: the next one is sent when the
- * other end has room for it, so that a slow reader slows down the writer.
+ * One end of a connection between two event loops. Beyond a window more is written when the other end has room for it, so that
+ * a slow reader slows down the writer.
  */
 export class Tunnel extends Duplex {
   /** As of a socket: bytes that have arrived. */
@@ -26,10 +29,12 @@ export class Tunnel extends Duplex {
   declare readonly localAddress?: string | undefined;
   /** Only there over TLS, as of a socket. */
   declare readonly encrypted?: true;
-  /** Goes on when the other end has taken the chunk that is under way. */
-  #taken: ((error?: Error | null) => void) | undefined;
-  /** The other end waits for the word that there is room. */
-  #owesMore = false;
+  /** Bytes that the other end has not had room for. */
+  #underWay = 0;
+  /** Goes on when the window has room again. */
+  #written: ((error?: Error | null) => void) | undefined;
+  /** Bytes that arrived when there was no room. */
+  #overdue = 0;
   #hasEnded = false;
   #isCut = false;
 
@@ -54,9 +59,9 @@ export class Tunnel extends Duplex {
   }
 
   override _read(): void {
-    if (this.#owesMore) {
-      this.#owesMore = false;
-      this.#post('more');
+    if (this.#overdue > 0) {
+      this.#post(this.#overdue);
+      this.#overdue = 0;
     }
   }
 
@@ -65,10 +70,12 @@ export class Tunnel extends Duplex {
       done(new Error('the other end of the tunnel has gone'));
       return;
     }
-    this.#taken = done;
+    this.#underWay += chunk.length;
     // Copied, since a chunk may be a part of memory that is reused.
     const bytes = new Uint8Array(chunk);
     this.port.postMessage(bytes, [bytes.buffer]);
+    if (this.#underWay < WINDOW_BYTES) done();
+    else this.#written = done;
   }
 
   override _writev(
@@ -98,25 +105,26 @@ export class Tunnel extends Duplex {
   }
 
   #arrived(piece: Piece): void {
-    if (piece === 'more') {
-      this.#release();
+    if (typeof piece === 'number') {
+      this.#underWay -= piece;
+      if (this.#underWay < WINDOW_BYTES) this.#release();
     } else if (piece === 'end') {
       this.#hasEnded = true;
       this.push(null);
     } else {
       this.bytesRead += piece.byteLength;
       if (this.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))) {
-        this.#post('more');
+        this.#post(piece.byteLength);
       } else {
-        this.#owesMore = true;
+        this.#overdue += piece.byteLength;
       }
     }
   }
 
   #release(error?: Error): void {
-    const taken = this.#taken;
-    this.#taken = undefined;
-    taken?.(error);
+    const written = this.#written;
+    this.#written = undefined;
+    written?.(error);
   }
 
   #post(piece: Piece): void {
