@@ -136,6 +136,7 @@ class EventLoop {
         authBodyBytes: 0,
       },
       bodyPace: DEFAULT_PACE,
+      validateQuery: (kind, queryString) => this.#main.ask('validateQuery', { kind, queryString }),
       corsOrigins: config.corsOrigins,
       requestLog: { slowMs: config.slowRequestMs },
     };

@@ -11,6 +11,7 @@ import type { Deferred } from '../http/deferred';
 import { connectionsOf } from '../http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';
 import { StartError } from '../http/listen';
+import { validateQuery } from '../http/query-validation';
 import type { HttpListeners } from '../http/request-listeners';
 import type { LoopCounts, OtherLoops } from './counts';
 import type { FurtherLoop, LoopConfig, LoopData, MainLoop } from './messages';
@@ -170,6 +171,7 @@ export class EventLoops implements OtherLoops {
   #answers(asking: number): Answers<MainLoop['asks']> {
     return {
       identify: async (credential) => (await this.#services?.auth.ready)?.known(credential) ?? null,
+      validateQuery: ({ kind, queryString }) => validateQuery(kind, queryString),
       cutOne: async () => this.#services?.connections.cutOne() === true || this.#cutOne(asking),
     };
   }

@@ -3,6 +3,7 @@ import type { Credential } from '../auth/access-token';
 import type { KnownCredential } from '../auth/service';
 import type { Config } from '../config';
 import type { TlsMaterial } from '../http/certificate';
+import type { ParameterKind, ParameterResult } from '../http/parameters';
 import type { LoopCounts } from './counts';
 import type { TunnelledConnection } from './tunnel';
 
@@ -10,6 +11,11 @@ import type { TunnelledConnection } from './tunnel';
 export interface MainLoop {
   readonly asks: {
     readonly identify: { readonly takes: Credential; readonly answers: KnownCredential | null };
+    /** Validates a query string: the library takes more memory than all the rest of an event loop. */
+    readonly validateQuery: {
+      readonly takes: { readonly kind: ParameterKind; readonly queryString: string };
+      readonly answers: ParameterResult;
+    };
     /** Cuts a connection without a request of another event loop; false where there is none. */
     readonly cutOne: { readonly takes: undefined; readonly answers: boolean };
   };

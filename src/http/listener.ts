@@ -1,17 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { Exchange } from './exchange';
 import { expressLane } from './express-lane';
-import { requestListeners, type HttpListeners, type HttpServices } from './request-listeners';
+import { validateQuery } from './query-validation';
+import * as listeners from './request-listeners';
 
-export type { HttpListeners, HttpServices } from './request-listeners';
+export type { HttpListeners } from './request-listeners';
+
+/** What the HTTP application needs. */
+export type HttpServices = Omit<listeners.HttpServices, 'validateQuery'>;
 
 /**
  * The HTTP application: the points endpoints go through the hot lane, and everything else through Express.
  * @throws Error when the route table is wrong.
  */
-export function httpListeners(services: HttpServices): HttpListeners {
+export function httpListeners(services: HttpServices): listeners.HttpListeners {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
-  return requestListeners(services, ({ chain, matcher }) => {
+  return listeners.requestListeners({ ...services, validateQuery }, ({ chain, matcher }) => {
     const made = (request: IncomingMessage): Exchange => madeExchange(exchanges, request);
     const express = expressLane(services.routes, matcher, chain, made);
     return {
