@@ -1,10 +1,14 @@
-import { connect, type Socket } from 'node:net';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openNativeEngine } from '../../src/engine';
 import { loopsByCores } from '../../src/startup/loops';
 import { sendRaw } from '../http/harness';
-import { isNoPosix } from '../missing';
+import { ServerChild } from '../crash/server-child';
+import { describeUnless, isNoPosix, itUnless, whyNoOpenssl } from '../missing';
 import { sleep, until } from '../until';
 import { LoopsServer, metric, type LoopConnection, type LoopsAnswer } from './loops-server';
 
@@ -47,7 +51,7 @@ it('has one event loop on few processors, and a bounded number on many', () => {
   expect([1, 2, 3, 4, 8, 16, 64, 256].map(loopsByCores)).toEqual([1, 1, 1, 2, 2, 4, 16, 16]);
 });
 
-describe.each([...(isNoPosix === undefined ? ['C11.6 several event loops'] : [])])('%s', () => {
+describeUnless(isNoPosix)('C11.6 several event loops', () => {
   it('all accept connections and answer, and the metrics are those of all', async () => {
     const { connections } = await started();
     const counted = await onAll(connections, 'POST', `${POINTS}/count`, { json: {} });
@@ -79,8 +83,8 @@ describe.each([...(isNoPosix === undefined ? ['C11.6 several event loops'] : [])
   it('refuse a token from the moment that its deletion or rotation is answered, and obey the state of authentication', async () => {
     const { connections } = await started({ KITHDB_ADMIN_PASSWORD: PASSWORD });
     const [first] = connections as [LoopConnection];
-    const { body: login } = await first.send('POST', '/auth/login', { json: { password: PASSWORD } });
-    const admin = { authorization: `Bearer ${login.token ?? login.access_token}` };
+    const { body: login } = await first.send('POST', '/auth/admin/login', { json: { password: PASSWORD } });
+    const admin = { authorization: `Bearer ${login.token}` };
     const count = (headers: Record<string, string>): Promise<number[]> =>
       onAll(connections, 'POST', `${POINTS}/count`, { json: {}, headers }).then(statuses);
     expect(await count({})).toEqual(OF_ALL(200));
@@ -101,9 +105,9 @@ describe.each([...(isNoPosix === undefined ? ['C11.6 several event loops'] : [])
       expect(statuses(await onAll(connections, 'PUT', POINTS, upsert))).toEqual(OF_ALL(403));
 
       const path = `/auth/access_token/${issued.id}`;
-      const rotated = await changed.send('POST', `${path}/rotate`, { headers: admin });
-      const now = rotated.status === 200 ? { authorization: `Bearer ${rotated.body.token}` } : token;
-      if (rotated.status === 200) expect(await count(token)).toEqual(OF_ALL(401));
+      const { body: rotated } = await changed.send('POST', `${path}/rotate`, { headers: admin });
+      const now = { authorization: `Bearer ${rotated.token}` };
+      expect(await count(token)).toEqual(OF_ALL(401));
       expect(await count(now)).toEqual(OF_ALL(200));
       expect((await changed.send('DELETE', path, { headers: admin })).status).toBe(200);
       expect(await count(now)).toEqual(OF_ALL(401));
@@ -233,7 +237,7 @@ describe.each([...(isNoPosix === undefined ? ['C11.6 several event loops'] : [])
     expect(named.map(({ headers }) => headers['x-request-id'])).toEqual(Array(LOOPS).fill('mine'));
     // Each answers before the body has been read, and says that its connection ends.
     const large = { body: 'x'.repeat(1_000_000), headers: { 'content-type': 'application/json' } };
-    const refused = await onAll(connections, 'POST', '/auth/login', large);
+    const refused = await onAll(connections, 'POST', '/auth/admin/login', large);
     expect(statuses(refused)).toEqual(OF_ALL(413));
 
     // A caller that speaks HTTP/1.0 is not direct, and one that names another host is not local.
@@ -258,15 +262,39 @@ describe.each([...(isNoPosix === undefined ? ['C11.6 several event loops'] : [])
     expect(new Set(counts().map(({ requestId }) => requestId)).size).toBe(50 * LOOPS);
   });
 
-  it('show a certificate that was replaced', async () => {
-    const fixture = (name: string): string => join(__dirname, '..', 'fixtures', name);
-    const tls = ['--tls-cert', fixture('localhost-cert.pem'), '--tls-key', fixture('localhost-key.pem')];
-    server = new LoopsServer(LOOPS, {}, tls);
+  itUnless(whyNoOpenssl())('show new connections a certificate that was replaced', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-loops-tls-'));
+    const [cert, key] = [join(folder, 'crt'), join(folder, 'key')] as const;
+    const make = (name: string): void => {
+      const made = ['req', '-x509', '-nodes', '-subj', `/CN=${name}`, '-newkey', 'rsa:2048'];
+      execFileSync('openssl', [...made, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+    };
+    make('first');
+    server = new LoopsServer(LOOPS, {}, ['--tls-cert', cert, '--tls-key', key]);
     const running = await server.listen();
     await running.ready;
-    const connections = await server.connectAll();
-    expect(statuses(await onAll(connections, 'GET', '/collections'))).toEqual(OF_ALL(200));
+    const shown = async (): Promise<unknown[]> => {
+      const connections = (await server?.connectAll()) ?? [];
+      const answers = await onAll(connections, 'GET', '/collections');
+      expect(statuses(answers)).toEqual(OF_ALL(200));
+      return answers.map(({ peer }) => peer);
+    };
+    expect(await shown()).toEqual(Array(LOOPS).fill('first'));
+    make('second');
     await running.readCertificateAgain?.();
-    expect(server.logged.some(({ msg }) => String(msg).includes('are as they were'))).toBe(true);
+    expect(await shown()).toEqual(Array(LOOPS).fill('second'));
+    rmSync(folder, { recursive: true });
+  });
+
+  it('stop the server where one of them meets an error that nothing catches, as the main one does', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-loops-fault-'));
+    const child = new ServerChild(folder, {
+      launcher: join(__dirname, 'faulty-server.cjs'),
+      env: { KITHDB_EVENT_LOOPS: '2', KITHDB_TOKEN_STORE: 'memory' },
+    });
+    expect(await child.exit).toEqual({ code: 1, signal: null });
+    expect(child.output).toContain('unexpected error, stopping');
+    expect(child.output).toContain('nobody catches this');
+    rmSync(folder, { recursive: true });
   });
 });

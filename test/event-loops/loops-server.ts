@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { TLSSocket } from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -18,6 +19,8 @@ export interface LoopsAnswer {
   readonly headers: Record<string, unknown>;
   readonly bytes: Buffer;
   readonly body: Json;
+  /** The name in the certificate of the server. */
+  readonly peer: unknown;
 }
 
 /** A server with several event loops in this process, over a folder of its own. */
@@ -133,6 +136,8 @@ export class LoopConnection {
         },
         (response) => {
           const pieces: Buffer[] = [];
+          const { socket } = response;
+          const peer = socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : undefined;
           response.on('data', (piece: Buffer) => pieces.push(piece));
           response.on('error', reject);
           response.on('end', () => {
@@ -142,6 +147,7 @@ export class LoopConnection {
               status: response.statusCode ?? 0,
               headers: response.headers,
               bytes,
+              peer,
               body: isJson ? JSON.parse(bytes.toString()) : bytes.toString(),
             });
           });
