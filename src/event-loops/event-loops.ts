@@ -6,7 +6,7 @@ import type { AuthService } from '../auth';
 import type { Config } from '../config';
 import type { Engine } from '../engine/types';
 import type { TlsMaterial } from '../http/certificate';
-import { ConnectionLimit, type OtherConnections } from '../http/connection-limit';
+import type { ConnectionLimit, OtherConnections } from '../http/connection-limit';
 import type { Deferred } from '../http/deferred';
 import { connectionsOf } from '../http/drain';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';

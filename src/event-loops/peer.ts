@@ -1,4 +1,4 @@
-import type { TransferListItem } from 'node:worker_threads';
+import type { Transferable } from 'node:worker_threads';
 
 /** What one side can be asked: by name, what it takes and what it answers. */
 type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
@@ -20,7 +20,7 @@ export type Message =
 
 /** Anything that messages are sent through: a port, or a worker thread. */
 export interface Line {
-  postMessage(message: unknown, transfer?: readonly TransferListItem[]): void;
+  postMessage(message: unknown, transfer?: readonly Transferable[]): void;
   on(event: 'message', listener: (message: Message) => void): unknown;
 }
 
@@ -31,8 +31,8 @@ interface Side {
 }
 
 interface Asked {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** The other side of a line between two event loops, of which each asks the other and tells it something. */
@@ -72,7 +72,7 @@ export class Peer<Own extends Side, Their extends Side> {
   tell<K extends keyof Their['tells'] & string>(
     name: K,
     value: Their['tells'][K],
-    transfer?: readonly TransferListItem[],
+    transfer?: readonly Transferable[],
   ): void {
     this.#post({ kind: 'tell', name, value }, transfer);
   }
@@ -86,14 +86,14 @@ export class Peer<Own extends Side, Their extends Side> {
     this.#asked.clear();
   }
 
-  #post(message: Message, transfer?: readonly TransferListItem[]): void {
+  #post(message: Message, transfer?: readonly Transferable[]): void {
     this.line.postMessage(message, transfer);
   }
 
   #take(message: Message): void {
     switch (message.kind) {
       case 'tell':
-        (this.hears as Partial<Hears<Tells>>)[message.name]?.(message.value);
+        this.#hear(message.name, message.value);
         break;
       case 'ask':
         this.#answer(message).catch(this.failed);
@@ -105,6 +105,11 @@ export class Peer<Own extends Side, Their extends Side> {
         this.#settle(message.id)?.reject(message.error);
         break;
     }
+  }
+
+  #hear(name: string, value: unknown): void {
+    const hears = this.hears as Readonly<Record<string, ((value: unknown) => void) | undefined>>;
+    hears[name]?.(value);
   }
 
   async #answer({ id, name, value }: Extract<Message, { kind: 'ask' }>): Promise<void> {

@@ -119,6 +119,6 @@ function passOn({ request, response }: Exchange, answer: IncomingMessage): void 
   response.writeHead(answer.statusCode ?? 500, answer.statusMessage, head);
   pipeline(answer, response, (error) => {
     // The client notices that the answer is shorter than its length.
-    if (error !== undefined && error !== null) response.destroy();
+    if (error) response.destroy();
   });
 }

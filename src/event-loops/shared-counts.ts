@@ -112,7 +112,7 @@ const COUNT = 1;
 /** Counts the clients that have sent a request to any event loop lately, by their buckets. */
 class SharedClients {
   readonly #words: Int32Array;
-  readonly #bitmaps: readonly Int32Array[];
+  readonly #bitmaps: Int32Array;
   #lastClient: string | undefined;
   #lastEpoch = 0;
 
@@ -121,7 +121,7 @@ class SharedClients {
     private readonly buckets: Buckets,
   ) {
     this.#words = parts.take(2);
-    this.#bitmaps = Array.from({ length: BITMAPS }, () => parts.take(BITMAP_WORDS));
+    this.#bitmaps = parts.take(BITMAPS * BITMAP_WORDS);
   }
 
   get count(): number {
@@ -167,7 +167,8 @@ class SharedClients {
   }
 
   #bitmap(epoch: number): Int32Array {
-    return this.#bitmaps[((epoch % BITMAPS) + BITMAPS) % BITMAPS] as Int32Array;
+    const from = (((epoch % BITMAPS) + BITMAPS) % BITMAPS) * BITMAP_WORDS;
+    return this.#bitmaps.subarray(from, from + BITMAP_WORDS);
   }
 }
 

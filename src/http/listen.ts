@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
 
@@ -38,20 +37,6 @@ export function listenOn(server: Server, descriptor: number): Promise<number> {
   return listening(server, { fd: descriptor });
 }
 
-/**
- * Makes a socket that listens, with a descriptor for each of so many servers.
- * @throws StartError saying why the address cannot be used.
- */
-export async function shareListening(port: number, host: string, count: number): Promise<readonly number[]> {
-  try {
-    const { address } = await lookup(host);
-    const { listeningDescriptors } = await import('../engine/listening.js');
-    return listeningDescriptors(address, port, count);
-  } catch (error) {
-    throw cannotListen(error, port, host);
-  }
-}
-
 function listening(server: Server, options: ListenOptions & { readonly fd?: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -62,7 +47,8 @@ function listening(server: Server, options: ListenOptions & { readonly fd?: numb
   });
 }
 
-function cannotListen(error: unknown, port: number, host: string): StartError {
+/** Why an address cannot be used. */
+export function cannotListen(error: unknown, port: number, host: string): StartError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const reason = REASONS[code] ?? (code === '' ? message : code);
   return new StartError(`Cannot listen on ${authority(host, port)}: ${reason}`, { cause: error });

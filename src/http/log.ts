@@ -35,17 +35,9 @@ export function logOptions(level: string): LoggerOptions {
 /** Logs lines of JSON anew, one by one, with a logger that writes elsewhere. */
 export function logAnew(log: Logger, lines: string): void {
   for (const line of lines.split('\n').filter((text) => text !== '')) {
-    const {
-      level,
-      time: _time,
-      msg,
-      ...fields
-    } = JSON.parse(line) as {
-      readonly level: Level;
-      readonly time: string;
-      readonly msg: string;
-    };
-    log[level](fields, msg);
+    const { level, msg, ...fields } = JSON.parse(line) as { readonly level: Level; readonly msg: string };
+    // The logger has a time of its own.
+    log[level]({ ...fields, time: undefined }, msg);
   }
 }
 

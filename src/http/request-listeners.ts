@@ -128,6 +128,27 @@ function cutCounter(requests: RequestCounts, log: Logger): () => void {
   };
 }
 
+/** Begins to count, log and trace an exchange, until it is over. */
+function observer({
+  requests,
+  addresses,
+  tracing,
+  log,
+  requestLog,
+}: HttpServices): (exchange: Exchange) => void {
+  const lines = new RequestLog(log, addresses, requestLog);
+  return (exchange) => {
+    exchange.trace = tracing?.begin(exchange, addresses.of(exchange.request));
+    requests.began();
+    exchange.whenOver(() => {
+      const seconds = exchange.elapsedSeconds();
+      requests.ended(exchange, seconds);
+      lines.ended(exchange, seconds);
+      exchange.trace?.end(exchange);
+    });
+  };
+}
+
 /**
  * Stamps each request, then sends the points endpoints through the hot lane and everything else through the other one. Both
  * run the same {@link Chain} over the same table.
@@ -137,11 +158,11 @@ export function requestListeners(
   services: HttpServices,
   otherLane: (reception: Reception) => OtherLane,
 ): HttpListeners {
-  const { routes, requests, lifecycle, log, addresses, tracing, hotLane = true } = services;
+  const { routes, requests, lifecycle, log, hotLane = true } = services;
   checkRouteTable(routes);
   const matcher = new RouteMatcher(routes);
   const chain = new Chain(services);
-  const requestLog = new RequestLog(log, addresses, services.requestLog);
+  const begin = observer(services);
   const crossOrigin = new CrossOrigin(services.corsOrigins);
   const { answer, isElsewhere } = otherLane({ chain, matcher });
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
@@ -158,14 +179,7 @@ export function requestListeners(
       answer(exchange);
       return;
     }
-    exchange.trace = tracing?.begin(exchange, addresses.of(request));
-    requests.began();
-    exchange.whenOver(() => {
-      const seconds = exchange.elapsedSeconds();
-      requests.ended(exchange, seconds);
-      requestLog.ended(exchange, seconds);
-      exchange.trace?.end(exchange);
-    });
+    begin(exchange);
     if (refused !== undefined) {
       exchange.fail(refused);
       return;

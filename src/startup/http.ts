@@ -9,12 +9,13 @@ import {
 } from '../auth';
 import { consoleRoutes } from '../console/routes';
 import { DEFAULT_PACE } from '../http/body';
+import { shareListening } from '../event-loops/listening';
 import { ClientAddresses } from '../http/client-address';
 import type { Deferred } from '../http/deferred';
 import { DIALECTS } from '../http/dialect';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';
 import { ConnectionLimit } from '../http/connection-limit';
-import { listen, listenOn, shareListening, StartError } from '../http/listen';
+import { listen, listenOn, StartError } from '../http/listen';
 import { httpListeners, type HttpListeners } from '../http/listener';
 import type { OwnAddress } from '../mcp-host/own-server';
 import { mcpRoutes } from '../mcp-host/route';
