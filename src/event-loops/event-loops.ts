@@ -197,12 +197,14 @@ export class EventLoops implements OtherLoops {
    * @throws StartError where one could not be started.
    */
   async join(engine: Engine): Promise<void> {
-    await Promise.all(
-      this.#loops.map(async ({ listens, peer }) => {
-        await listens;
-        await peer.ask('join', engine.share?.() ?? 0);
-      }),
-    );
+    const joining = this.#loops.map(async ({ listens, peer }) => {
+      await listens;
+      await peer.ask('join', engine.share?.() ?? 0);
+    });
+    await Promise.all(joining).catch((error: unknown) => {
+      // A stop during the start ends them.
+      if (!this.#isEnding) throw error;
+    });
   }
 
   get inProgress(): number {

@@ -2,7 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { pipeline } from 'node:stream';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { closeAfterResponse } from '../http/connection';
-import { unexpected } from '../http/errors';
+import { badRequest, unexpected } from '../http/errors';
 import type { Exchange } from '../http/exchange';
 import { Tunnel, type TunnelledConnection } from './tunnel';
 
@@ -25,12 +25,12 @@ export function relay(
   // The main loop limits it.
   exchange.streamsBody = true;
   const tunnel = openTunnel(request, open);
-  const forwarded = httpRequest({
-    createConnection: () => tunnel,
-    method: exchange.method,
-    path: request.url ?? '/',
-    headers: headersOf(exchange),
-  });
+  const forwarded = forward(exchange, tunnel);
+  if (forwarded === undefined) {
+    tunnel.destroy();
+    exchange.fail(badRequest('Malformed HTTP request'));
+    return;
+  }
   forwarded.on('continue', () => {
     response.writeContinue();
   });
@@ -49,6 +49,17 @@ export function relay(
     else forwarded.destroy();
   });
   sendBody(exchange, forwarded);
+}
+
+/** Undefined for a head that Node's parser accepts and its client does not send. */
+function forward(exchange: Exchange, tunnel: Tunnel): ClientRequest | undefined {
+  const { method, request } = exchange;
+  const headers = headersOf(exchange);
+  try {
+    return httpRequest({ createConnection: () => tunnel, method, path: request.url ?? '/', headers });
+  } catch {
+    return undefined;
+  }
 }
 
 function openTunnel(
