@@ -22,7 +22,8 @@ const CONNECTIONS = [1, 16];
 /**
  * One pair: both servers started anew, since two starts of one server differ by some percent for as long as they run.
  *
- * @param {Record<string, {tree: string, flags?: string[]}>} starts two servers by name: a built checkout, and flags
+ * @param {Record<string, {tree: string, launcher?: string, flags?: string[]}>} starts two servers by name: a built checkout,
+ *   what starts the server where that is not its command, and flags
  * @param {ReturnType<typeof import('../data/vector-set.mjs').readVectorSet>} set
  * @param {string[]} order their names, that of the first turn first
  * @param {object} [how]
@@ -78,10 +79,10 @@ function figuresOf(turns, connections) {
 }
 
 /** A started server with the whole set, indexed, and the searches for it. */
-async function loaded({ tree, flags: more = [] }, set) {
+async function loaded({ tree, launcher = join(tree, 'bin', 'kithdb.js'), flags: more = [] }, set) {
   const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-bench-'));
   const flags = ['--port', '0', '--data-dir', dataDir, '--log-level', 'info', ...more];
-  const server = await startServer(join(tree, 'bin', 'kithdb.js'), flags);
+  const server = await startServer(launcher, flags);
   const url = new URL(server.url);
   const prepare = (method, path, body = '') => requestBytes(url, method, `${COLLECTION}${path}`, body, '');
   const vectors = { size: set.dims, distance: set.distance };

@@ -12,13 +12,14 @@ import { LastBackup } from './operations/last-backup';
 import { reportStart } from './operations/start-report';
 import { CleanUp } from './process/clean-up';
 import { ProcessOwner } from './process/owner';
-import { localProcessState } from './process/state';
+import { localProcessState, sharedProcessState } from './process/state';
 import { ANSWER_MS, GRACE_MS } from './process/stop-times';
 import { SnapshotService } from './snapshots/service';
 import { SnapshotStore } from './snapshots/store';
 import { openAuditLog } from './startup/audit';
 import { makeEngine, nativeEngine, openEngine, type EngineFactory } from './startup/engine';
 import { serve } from './startup/http';
+import { makeLoops, type LoopParts } from './startup/loops';
 import { closeIfOpen, type Start } from './startup/start';
 import { productVersion } from './system/version';
 import { openTracing } from './tracing/open';
@@ -36,6 +37,8 @@ export interface StartOptions {
   readonly graceMs?: number;
   /** Time between two looks at the files of the certificate. */
   readonly certificateLookMs?: number;
+  /** What further event loops get in place of their usual parts. */
+  readonly loops?: LoopParts;
   /** False leaves the signals and the exit of the process to the caller, as tests do. */
   readonly ownsProcess?: boolean;
 }
@@ -79,10 +82,15 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
   cleanUp.add('tracing', () => tracing?.flush());
+  const loops = makeLoops(config, processLog, cleanUp, {
+    ownsProcess: owner !== undefined,
+    isTraced: tracing !== undefined,
+    parts: options.loops,
+  });
   const start: Start = {
-    ...{ config, log, lifecycle, cleanUp, snapshots, tracing, audit },
+    ...{ config, log, lifecycle, cleanUp, snapshots, tracing, audit, loops },
     lastBackup: new LastBackup(config.dataDir),
-    state: localProcessState(config),
+    state: loops === undefined ? localProcessState(config) : sharedProcessState(config, loops),
   };
   const auth = openStore(start);
   lifecycle.closedWhen(() => auth.current?.isClosed === true);
@@ -99,7 +107,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       reportStart(await engine, { url, tookMs: performance.now() - startedAt, log, print, isClosed });
     }
   });
-  const certificate = keepCertificate(server, config.tls, log, options.certificateLookMs);
+  const certificate = keepCertificate(server, config.tls, log, {
+    lookMs: options.certificateLookMs,
+    others: loops,
+  });
   cleanUp.add('certificate', () => certificate?.close());
   drainAtStop(start, server, options.graceMs ?? GRACE_MS);
   const running: RunningServer = {
@@ -133,14 +144,17 @@ function openStore({ config, log, state, cleanUp }: Start): Deferred<AuthService
 }
 
 /** Adds the first step of a stop: running requests have their grace. */
-function drainAtStop({ log, lifecycle, cleanUp }: Start, server: Server, graceMs: number): void {
+function drainAtStop({ log, lifecycle, cleanUp, loops }: Start, server: Server, graceMs: number): void {
   const giveUp = (): void => {
     lifecycle.engine?.giveUpRequests();
   };
   cleanUp.add('requests', async () => {
-    if (!(await drain(server, { graceMs, answerMs: ANSWER_MS, giveUp }))) {
+    const times = { graceMs, answerMs: ANSWER_MS };
+    const drained = await Promise.all([drain(server, { ...times, giveUp }), loops?.drain(times)]);
+    if (drained.includes(false)) {
       log.warn('some requests did not finish in time');
     }
+    await loops?.end();
   });
 }
 
@@ -148,10 +162,11 @@ function drainAtStop({ log, lifecycle, cleanUp }: Start, server: Server, graceMs
  * What stops the server (C11.3), once: `/readyz` answers 503 and nothing new is accepted, then the clean-up runs: running
  * requests have their grace, and engine and store close in the time that is left.
  */
-function stopOnce({ lifecycle, state, log, cleanUp }: Start): () => Promise<void> {
+function stopOnce({ lifecycle, state, log, cleanUp, loops }: Start): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     lifecycle.beginStop();
+    loops?.beginStop();
     log.info({ inProgress: state.requests.inProgress }, 'stopping');
     await cleanUp.run();
     log.info('stopped');

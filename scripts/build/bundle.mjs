@@ -17,19 +17,28 @@ const LOADED = /^\.\.\/(?:local-models|mcp)\/index\.js$/;
 /** What `bin/kithdb.js` and `package.json` name. */
 const ENTRIES = { main: join('src', 'main.ts'), index: join('src', 'index.ts') };
 
+/** What the thread of a further event loop runs: one file, so that it loads nothing that only the main one needs. */
+const EVENT_LOOP = { 'event-loop': join('src', 'event-loops', 'event-loop.ts') };
+
 /** Writes the joined files into a folder. */
 export async function bundle(folder) {
+  await write(folder, ENTRIES, {});
+  await write(folder, EVENT_LOOP, { codeSplitting: false });
+}
+
+async function write(folder, input, output) {
   // Not at the top: in a fresh clone the packages are installed after this module is loaded.
   const { rolldown } = await import('rolldown');
   const bundled = await rolldown({
     cwd: root,
-    input: ENTRIES,
+    input,
     platform: 'node',
     tsconfig: join(root, 'tsconfig.build.json'),
     external: [/^node:/, ...UNBUNDLED],
     plugins: [{ name: 'loaded-packages', resolveId: loadedPackage }],
   });
   await bundled.write({
+    ...output,
     dir: folder,
     format: 'cjs',
     exports: 'named',

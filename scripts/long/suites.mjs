@@ -116,6 +116,11 @@ function runConsole() {
   return runJest('console', ['test/console'], { CONSOLE_WALK: 'all' }, 1);
 }
 
+/** The contract over HTTP, through several event loops. */
+function runLoops(_, loops) {
+  return runJest('loops', ['test/contract', 'test/event-loops'], { TEST_EVENT_LOOPS: loops }, loops);
+}
+
 /** Every change of the store of authentication, killed before every call of the disk. */
 function runAuthKills() {
   const variables = { KITHDB_AUTH_KILL_STEP: 1 };
@@ -242,6 +247,8 @@ const standard = {
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
   // Four minutes on two cores: in full only.
   cases: { full: 1, isNumbered: false, run: runCases },
+  // Three minutes on two cores: in full only.
+  loops: { full: 3, isNumbered: false, run: runLoops },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },
   // Eight environments are installed, which takes minutes: in full only.
   programs: { full: 1, isNumbered: false, run: check('programs-suite', runPrograms) },

@@ -113,6 +113,7 @@ export const sidebar = [
       page('Sync of a source', '/sync'),
       page('Re-embedding in place', '/reembedding'),
       page('Arrow IPC streams', '/arrow'),
+      page('Event loops', '/event-loops'),
       page('Order of requests', '/scheduling'),
       page('Order of writes', '/scheduling-writes'),
       page('Admission', '/admission'),

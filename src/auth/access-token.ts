@@ -10,6 +10,20 @@ const SHAPE = /^kith_[0-9A-Za-z]{49}$/;
 /** The largest multiple of 62 that fits a byte: larger bytes are discarded, so that every character is equally likely. */
 const UNBIASED_BYTES = 248;
 
+/** A token that an operator chose may have spaces in it. */
+const BEARER = /^bearer +(\S(?:.*\S)?) *$/i;
+
+/** The headers of a request that carry a credential. */
+export interface Credential {
+  readonly authorization: string | undefined;
+  readonly apiKey: string | undefined;
+}
+
+/** The credential of a request; with both headers, `Authorization` counts (C3.1). */
+export function tokenIn({ authorization, apiKey }: Credential): string | undefined {
+  return authorization === undefined ? apiKey : BEARER.exec(authorization)?.[1];
+}
+
 /** A new raw token (C3.10); the caller keeps only its digest. */
 export function generateToken(): string {
   let body = '';

@@ -19,6 +19,10 @@ export class ClosedAuthService implements AuthService {
     return null;
   }
 
+  known(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   createAdmin(): Promise<never> {
     return this.#refuse();
   }

@@ -12,6 +12,13 @@ export interface KnownToken {
   readonly expiresAt: number | null;
 }
 
+/** The identity of a token that is not expired at `nowMs`, in milliseconds since 1970; it expires from that second on (C3.15). */
+export function aliveAt(token: KnownToken | null, nowMs: number): Identity | null {
+  return token === null || (token.expiresAt !== null && nowMs >= token.expiresAt * 1000)
+    ? null
+    : token.identity;
+}
+
 /** Keeps the identities of access tokens by the tokens' digests, so that a request needs no query of the store. */
 export interface IdentityCache {
   /** Names this moment: {@link remember} takes only what was looked up since the last {@link clear}. */
@@ -31,11 +38,18 @@ export class LocalIdentityCache implements IdentityCache {
   /** When the store was queried for each without a result, in milliseconds. */
   readonly #unknown = new Map<string, number>();
 
-  /** @param now milliseconds, never going back */
-  constructor(private readonly now: () => number) {}
+  /**
+   * @param now milliseconds, never going back
+   * @param cleared is called when it is emptied, before that counts as done
+   */
+  constructor(
+    private readonly now: () => number,
+    private readonly cleared: () => void = () => undefined,
+  ) {}
 
   clear(): void {
     this.#epoch += 1;
+    this.cleared();
     this.#known.clear();
     this.#unknown.clear();
   }

@@ -33,7 +33,7 @@ export class AuthStartError extends Error {
 }
 
 /** What authentication counts and remembers for the whole process. */
-export type ProcessAuth = Pick<AuthParts, 'throttle' | 'hasher' | 'identities'>;
+export type ProcessAuth = Pick<AuthParts, 'throttle' | 'hasher' | 'identities' | 'changed'>;
 
 /** What a test may replace. */
 export interface AuthSurroundings {
@@ -59,6 +59,7 @@ export async function openAuth(
   const onFault = (fault: StoreDamaged): void => {
     if (fault === known) return;
     known = fault;
+    process.changed?.();
     log.error({ reason: fault.message }, 'authentication is closed: its store is damaged');
   };
   try {
@@ -81,7 +82,7 @@ async function openService(
   { store, catalog }: Pick<AuthParts, 'store' | 'catalog'>,
   config: AuthConfig,
   log: Logger,
-  { throttle, hasher, identities }: ProcessAuth,
+  { throttle, hasher, identities, changed }: ProcessAuth,
   { now = Date.now, showPassword = printPassword }: AuthSurroundings,
 ): Promise<AuthService> {
   try {
@@ -94,6 +95,7 @@ async function openService(
       hasher,
       throttle,
       identities,
+      ...(changed !== undefined && { changed }),
       log,
       jwtTtlSeconds: config.jwtTtlSeconds,
       now,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Identity, Permission } from '../http/authorization';
-import { digestOf, isWellFormedToken } from './access-token';
+import { digestOf, isWellFormedToken, tokenIn, type Credential } from './access-token';
 import type { AdminJwt } from './admin-jwt';
-import type { IdentityCache, KnownToken } from './identity-cache';
+import { aliveAt, type IdentityCache, type KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
 import { tokenLimits } from './limits';
 import type { LoginThrottle } from './login-throttle';
@@ -30,6 +30,12 @@ export type LoginOutcome =
 /** How a change of the password ended. */
 export type PasswordReset = 'done' | 'no admin' | 'not allowed';
 
+/** A credential that is good now. */
+export interface KnownCredential extends KnownToken {
+  /** Whether it is good until the cache of identities is emptied, but for its expiry; otherwise for this request only. */
+  readonly isLasting: boolean;
+}
+
 /** Authentication: who a caller is, and everything behind the endpoints under `/auth`. */
 export interface AuthService {
   /** Whether the store is damaged: then nothing is served but the plain endpoints (C3.8). */
@@ -49,6 +55,8 @@ export interface AuthService {
     authorization: string | undefined,
     apiKey: string | undefined,
   ): Identity | null | Promise<Identity | null>;
+  /** The same for another event loop, which keeps what it may. */
+  known(credential: Credential): Promise<KnownCredential | null>;
   /** False when there is an admin. @throws HashingBusy */
   createAdmin(password: string): Promise<boolean>;
   /**
@@ -92,6 +100,8 @@ export interface AuthParts {
   readonly hasher: PasswordHasher;
   readonly throttle: LoginThrottle;
   readonly identities: IdentityCache;
+  /** Called when authentication was enabled, disabled or closed, before that is answered. */
+  readonly changed?: () => void;
   readonly log: Logger;
   readonly jwtTtlSeconds: number;
   /** Milliseconds since 1970. */
@@ -101,9 +111,6 @@ export interface AuthParts {
 /** What an operator can do where one client locks out all others behind a proxy. */
 const UNKNOWN_PROXY =
   '; this address passes on requests of others, who share its limit: if it is a proxy of yours, name it in KITHDB_TRUSTED_PROXIES';
-
-/** A token that an operator chose may have spaces in it. */
-const BEARER = /^bearer +(\S(?:.*\S)?) *$/i;
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
@@ -152,15 +159,35 @@ export class StoredAuthService implements AuthService {
     authorization: string | undefined,
     apiKey: string | undefined,
   ): Identity | null | Promise<Identity | null> {
-    const token = authorization === undefined ? apiKey : BEARER.exec(authorization)?.[1];
+    const token = tokenIn({ authorization, apiKey });
     if (token === undefined) {
       return null;
     }
     if (isWellFormedToken(token) || this.#isInitialToken(token)) {
       return this.#identifyAccessToken(token);
     }
+    return this.#identifyAdmin(token);
+  }
+
+  #identifyAdmin(token: string): Identity | null {
     const { admin } = this;
     return admin !== undefined && this.parts.jwt.verify(token, admin.generation) ? ADMIN_IDENTITY : null;
+  }
+
+  async known(credential: Credential): Promise<KnownCredential | null> {
+    const token = tokenIn(credential);
+    if (token === undefined) {
+      return null;
+    }
+    if (isWellFormedToken(token) || this.#isInitialToken(token)) {
+      const digest = digestOf(token);
+      const key = digest.toString('base64');
+      const known = this.parts.identities.find(key);
+      const found = known === undefined ? await this.#lookUp(digest, key) : known;
+      return found === null || this.#alive(found) === null ? null : { ...found, isLasting: true };
+    }
+    const identity = this.#identifyAdmin(token);
+    return identity && { identity, expiresAt: null, isLasting: false };
   }
 
   /** Whether a token is the last value that a setting gave, which has any form. It may not be in force any more. */
@@ -178,7 +205,7 @@ export class StoredAuthService implements AuthService {
   }
 
   #alive(token: KnownToken | null): Identity | null {
-    return token !== null && !isExpired(token.expiresAt, this.parts.now()) ? token.identity : null;
+    return aliveAt(token, this.parts.now());
   }
 
   /** Queries the store, once for all requests that need the same token at the same time. */
@@ -305,6 +332,7 @@ export class StoredAuthService implements AuthService {
       const state = enabled ? 'true' : 'false';
       await this.parts.store.storeSetting('auth_enabled', state);
       this.state = state;
+      this.parts.changed?.();
       this.parts.log.info(`authentication ${enabled ? 'enabled' : 'disabled'}`);
       return enabled;
     });
@@ -377,9 +405,4 @@ function knownToken(stored: StoredToken): KnownToken {
     }),
     expiresAt: stored.expiresAt,
   };
-}
-
-/** Whether a token is invalid because of its age: from that second on (C3.15). */
-function isExpired(expiresAt: number | null, nowMs: number): boolean {
-  return expiresAt !== null && nowMs >= expiresAt * 1000;
 }

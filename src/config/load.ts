@@ -36,6 +36,8 @@ export interface Config {
   /** Whether the web console is served. */
   readonly console: boolean;
   readonly searchThreads: number;
+  /** Undefined where the number of cores decides. */
+  readonly eventLoops: number | undefined;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
   /** Seconds without a request after which a collection sleeps; 0 for never. */
@@ -275,6 +277,7 @@ function assemble(
     models: Object.freeze(models),
     console: values.console,
     searchThreads: values.searchThreads,
+    eventLoops: values.eventLoops,
     memoryLimit: values.memoryLimit,
     residencyIdleSeconds: values.residencyIdleSeconds,
     residencyBudget: values.residencyBudget,

@@ -14,13 +14,25 @@ export declare class NativeClaim {
   release(): void
 }
 
-/** An engine over one data directory, in this process or in the one that owns the directory. */
+/**
+ * An engine over one data directory, in this process or in the one that owns the directory: as one event loop uses it. Calls
+ * are numbered, and completed, for each event loop apart.
+ */
 export declare class NativeEngine {
   /**
    * An engine that is not open yet. `onCompletions` gets the answers that are long or failures, in batches, and
    * then asks for the short ones with `take`.
    */
   constructor(onCompletions: (arg: Array<Completion>) => void)
+  /** The number under which other event loops of this process [join](Self::join) the engine, as long as this object is there. */
+  share(): number
+  /**
+   * The engine that another event loop of this process has shared and opened: what is executed here completes here.
+   *
+   * # Errors
+   * When no engine is shared under that number.
+   */
+  static join(number: number, onCompletions: (arg: Array<Completion>) => void): NativeEngine
   /**
    * Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is mostly
    * empty, or with the code `open_failed`.
@@ -150,6 +162,17 @@ export declare function filterProblem(json: string): string | null
 
 /** Which instructions this CPU runs the engine with. */
 export declare function kernels(): NativeKernels
+
+/** Listens on an address, and gives `count` descriptors of the socket. They are not inherited by other processes. */
+export declare function listen(address: string, port: number, count: number): Listening
+
+/** A socket that listens, or why there is none. */
+export interface Listening {
+  /** Descriptors of the one socket. Each is closed by whoever gets it. */
+  descriptors: Array<number>
+  /** The number of the error of the system. */
+  error?: number
+}
 
 /** A collection that was checked. */
 export interface NativeCheckedCollection {

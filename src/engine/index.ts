@@ -85,6 +85,14 @@ export function openNativeEngine(options: EngineOptions): Engine {
   return new Facade(options);
 }
 
+/**
+ * The engine that another event loop of this process has opened and shared: its requests are executed, given up and answered
+ * on this one. It cannot be opened, and closing it closes nothing.
+ */
+export function joinNativeEngine(number: number, options: EngineOptions): Engine {
+  return Facade.joined(number, options);
+}
+
 /** What the binding opens an engine with; it takes no options that are undefined. */
 function nativeOptions(options: EngineOptions): OpenOptions {
   const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
@@ -120,17 +128,32 @@ class Facade implements Engine {
 
   constructor(private readonly options: EngineOptions) {}
 
+  static joined(number: number, options: EngineOptions): Facade {
+    const facade = new Facade(options);
+    facade.load((binding, completed) => binding.NativeEngine.join(number, completed));
+    facade.state = 'ready';
+    return facade;
+  }
+
+  /** Loads the binding and makes its engine. */
+  private load(
+    make: (binding: ReturnType<typeof loadBinding>, completed: (batch: Completion[]) => void) => NativeEngine,
+  ): NativeEngine {
+    const binding = loadBinding();
+    const native = make(binding, (batch) => {
+      for (const completion of batch) this.complete(completion);
+      this.takeShortAnswers(native);
+    });
+    this.native = native;
+    this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
+    return native;
+  }
+
   async open(): Promise<string | undefined> {
     if (this.state !== 'closed') throw new Error('The engine was opened already.');
     this.state = 'opening';
     try {
-      const binding = loadBinding();
-      const native = new binding.NativeEngine((batch) => {
-        for (const completion of batch) this.complete(completion);
-        this.takeShortAnswers(native);
-      });
-      this.native = native;
-      this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
+      const native = this.load((binding, completed) => new binding.NativeEngine(completed));
       const warning = await this.awake((id) => {
         native.open(id, nativeOptions(this.options));
       });
@@ -140,6 +163,11 @@ class Facade implements Engine {
       this.state = 'closed';
       throw error;
     }
+  }
+
+  share(): number {
+    if (this.native === undefined) throw new Error('The engine is not open.');
+    return this.native.share();
   }
 
   role(): string | undefined {

@@ -514,6 +514,8 @@ export interface Engine {
    * about its file system, where there is one (C18).
    */
   open(): Promise<string | undefined>;
+  /** The number under which other event loops of this process join it while it is open; undefined for one of one loop only. */
+  share?(): number;
   /** What this process is in the folder: `owner`, `attached to process 7`, `waiting for an owner`; undefined while not open. */
   role?(): string | undefined;
   /** An empty body, to be filled and then passed to {@link Engine.execute} or discarded. */

@@ -1,6 +1,7 @@
 import { ArrivingBodies, type ArrivingBody } from './arriving-bodies';
 import { refusal, type Refusal } from './refusal';
-import { Activity, SharedBudget, shareText, type Client, type ShareOf } from './shares';
+import { localMemory, type AdmissionMemory } from './admission-memory';
+import { SharedBudget, shareText, type Client, type ShareOf } from './shares';
 import { UnreadAnswers, type AnswerRoom, type Unread, type UnreadLimits } from './unread-answers';
 
 /** Bounds of what the server holds at once for data endpoints. */
@@ -70,8 +71,9 @@ export interface Arrival extends Reservation {
 export class LocalAdmission implements Admission {
   readonly #budgets: Budgets;
 
-  constructor(limits: AdmissionLimits) {
-    this.#budgets = new Budgets(limits);
+  /** @param memory where it counts; several with the same limits and the same memory keep the limits together */
+  constructor(limits: AdmissionLimits, memory: AdmissionMemory = localMemory()) {
+    this.#budgets = new Budgets(limits, memory);
   }
 
   get requestsInFlight(): number {
@@ -92,14 +94,13 @@ export class LocalAdmission implements Admission {
 
   run(client: Client, now: number): Reservation | Refusal {
     const budgets = this.#budgets;
-    budgets.activity.note(client, now);
-    const refused = budgets.refuseRequest(client);
-    return refused ?? new LocalReservation(budgets, client);
+    budgets.memory.activity.note(client, now);
+    return budgets.takeRequest(client) ?? new LocalReservation(budgets, client);
   }
 
   receive(client: Client, now: number, length: number | undefined, body: ArrivingBody): Arrival | Refusal {
     const budgets = this.#budgets;
-    budgets.activity.note(client, now);
+    budgets.memory.activity.note(client, now);
     // What would be refused later is refused before the body has been read.
     const refused = budgets.refuseRequest(client) ?? budgets.refuseLength(length);
     if (refused !== undefined) {
@@ -120,25 +121,37 @@ export class LocalAdmission implements Admission {
 
 /** What is held, by kind. */
 class Budgets {
-  readonly activity = new Activity();
   readonly requests: SharedBudget;
   readonly bodyBytes: SharedBudget;
   readonly answers: UnreadAnswers;
   readonly arriving: ArrivingBodies;
 
-  constructor(limits: AdmissionLimits) {
-    this.requests = new SharedBudget(limits.requests, this.activity);
-    this.bodyBytes = new SharedBudget(limits.bodyBytes, this.activity);
-    this.answers = new UnreadAnswers(limits.answers, this.activity);
-    this.arriving = new ArrivingBodies(limits.arrivingBodies);
+  constructor(
+    limits: AdmissionLimits,
+    readonly memory: AdmissionMemory,
+  ) {
+    const { activity } = memory;
+    this.requests = new SharedBudget(limits.requests, activity, memory.requests);
+    this.bodyBytes = new SharedBudget(limits.bodyBytes, activity, memory.bodyBytes);
+    this.answers = new UnreadAnswers(limits.answers, memory);
+    this.arriving = new ArrivingBodies(limits.arrivingBodies, memory.arriving);
   }
 
   refuseRequest(client: Client): Refusal | undefined {
     if (!this.requests.hasRoomFor(1)) {
-      return refusal('requests', `Too many requests in progress: limit ${this.requests.limit}`);
+      return this.#noPlace();
     }
     const share = this.requests.exceededShare(client, 1);
     return share && refusal('request_share', `Too many requests in progress ${shareText(share)}`);
+  }
+
+  /** Takes a place among the requests that run, or says why it cannot have one. */
+  takeRequest(client: Client): Refusal | undefined {
+    return this.refuseRequest(client) ?? (this.requests.take(client, 1) ? undefined : this.#noPlace());
+  }
+
+  #noPlace(): Refusal {
+    return refusal('requests', `Too many requests in progress: limit ${this.requests.limit}`);
   }
 
   /** Refuses a body that would find no room even if it had that of all others that arrive. */
@@ -147,8 +160,8 @@ class Budgets {
     return running + length > this.bodyBytes.limit ? budgetFull() : undefined;
   }
 
-  /** Refuses bytes of an arriving body that holds `own`, or lets others make room for them. */
-  refuseBytes(client: Client, body: ArrivingBody, more: number, own: number): Refusal | undefined {
+  /** Takes bytes for an arriving body that holds `own`: others make room for them. Or says why it cannot have them. */
+  takeBytes(client: Client, body: ArrivingBody, more: number, own: number): Refusal | undefined {
     const now = performance.now();
     let refused = this.#whyNot(client, more, own);
     while (refused !== undefined) {
@@ -158,7 +171,8 @@ class Budgets {
       }
       refused = this.#whyNot(client, more, own);
     }
-    return undefined;
+    // Another event loop may have taken the room since.
+    return this.bodyBytes.take(client, more) ? undefined : budgetFull();
   }
 
   /** Why `client` cannot have more bytes of bodies, and of which share, where it is one. */
@@ -186,13 +200,11 @@ function budgetFull(): Refusal {
 class LocalReservation implements Reservation {
   #running = true;
 
-  /** The caller has asked whether there is room. */
+  /** The caller has taken its place. */
   constructor(
     private readonly budgets: Budgets,
     private readonly client: Client,
-  ) {
-    budgets.requests.hold(client, 1);
-  }
+  ) {}
 
   answer(bytes: number, cut: () => void): Unread {
     this.release();
@@ -221,10 +233,9 @@ class LocalArrival implements Arrival {
 
   grow(bytes: number): Refusal | undefined {
     const { budgets, client, body } = this;
-    const refused = this.#open ? budgets.refuseBytes(client, body, bytes, this.#bytes) : budgetFull();
+    const refused = this.#open ? budgets.takeBytes(client, body, bytes, this.#bytes) : budgetFull();
     if (refused === undefined) {
       this.#bytes += bytes;
-      budgets.bodyBytes.hold(client, bytes);
       budgets.arriving.grow(body, bytes);
     }
     return refused;
@@ -232,7 +243,7 @@ class LocalArrival implements Arrival {
 
   begin(): Refusal | undefined {
     const { budgets, client } = this;
-    const refused = budgets.refuseRequest(client);
+    const refused = budgets.takeRequest(client);
     if (refused === undefined) {
       budgets.arriving.remove(this.body);
       this.#run = new LocalReservation(budgets, client);

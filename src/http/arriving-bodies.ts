@@ -1,3 +1,4 @@
+import type { Counter } from './admission-memory';
 import { refusal, type Refusal } from './refusal';
 import { isSame, type Client, type ShareOf } from './shares';
 
@@ -24,26 +25,30 @@ const YOUNG_MS = 1000;
 /** The bodies that have not arrived whole, and which of them makes room for another one. */
 export class ArrivingBodies {
   readonly #bodies = new Map<ArrivingBody, Held>();
-  #bytes = 0;
 
-  constructor(private readonly limit: number) {}
+  /** @param counts of all event loops that share the limit */
+  constructor(
+    private readonly limit: number,
+    private readonly counts: { readonly bodies: Counter; readonly bytes: Counter },
+  ) {}
 
   get size(): number {
-    return this.#bodies.size;
+    return this.counts.bodies.value;
   }
 
   /** What they hold together. */
   get bytes(): number {
-    return this.#bytes;
+    return this.counts.bytes.value;
   }
 
-  /** Adds a body that arrives from `now` on. At the limit the slowest makes room for it. */
+  /** Adds a body that arrives from `now` on. At the limit the slowest of this event loop makes room for it. */
   add(client: Client, body: ArrivingBody, now: number): void {
-    if (this.#bodies.size >= this.limit) {
+    if (this.size >= this.limit) {
       const message = `Too many request bodies arrive at once: this was the slowest of ${this.limit}`;
       this.#giveUp(this.#slowest(now), refusal('bodies', message));
     }
     this.#bodies.set(body, { client, body, since: now, bytes: 0 });
+    this.counts.bodies.add(1);
   }
 
   /** Notes that a body holds more. */
@@ -51,7 +56,7 @@ export class ArrivingBodies {
     const held = this.#bodies.get(body);
     if (held !== undefined) {
       held.bytes += bytes;
-      this.#bytes += bytes;
+      this.counts.bytes.add(bytes);
     }
   }
 
@@ -60,7 +65,8 @@ export class ArrivingBodies {
     const held = this.#bodies.get(body);
     if (held !== undefined) {
       this.#bodies.delete(body);
-      this.#bytes -= held.bytes;
+      this.counts.bodies.add(-1);
+      this.counts.bytes.add(-held.bytes);
     }
   }
 

@@ -44,6 +44,14 @@ export interface Certificate {
   close(): Promise<void>;
 }
 
+/** How a certificate is kept. */
+export interface KeepingOptions {
+  /** Time between two looks at the files. */
+  readonly lookMs?: number | undefined;
+  /** The servers of other event loops, which take the same. */
+  readonly others?: { useCertificate(material: TlsMaterial): Promise<void> } | undefined;
+}
+
 /**
  * Keeps the certificate of a server as its files are (C11.5). Undefined for a server without TLS.
  *
@@ -54,12 +62,12 @@ export function keepCertificate(
   server: HttpServer,
   tls: TlsFiles | undefined,
   log: Logger,
-  lookMs = LOOK_MS,
+  { lookMs = LOOK_MS, others }: KeepingOptions = {},
 ): Certificate | undefined {
   if (tls === undefined || !isSecure(server)) {
     return undefined;
   }
-  const kept = new KeptCertificate(server, tls, log);
+  const kept = new KeptCertificate(server, tls, log, others);
   const timer = setInterval(() => {
     void kept.look();
   }, lookMs).unref();
@@ -87,6 +95,7 @@ class KeptCertificate {
     private readonly server: SecureServer,
     private readonly tls: TlsFiles,
     private readonly log: Logger,
+    private readonly others: KeepingOptions['others'],
   ) {
     this.#used = textOf(tls);
   }
@@ -103,7 +112,7 @@ class KeptCertificate {
       if (text === this.#refused?.found) {
         this.#report();
       } else {
-        this.#take(found, text);
+        await this.#take(found, text);
       }
     });
   }
@@ -118,7 +127,7 @@ class KeptCertificate {
         return;
       }
       this.#refused = undefined;
-      this.#take(found, text);
+      await this.#take(found, text);
       this.#report();
     });
   }
@@ -140,11 +149,12 @@ class KeptCertificate {
     }
   }
 
-  #take(found: Found, text: string): void {
+  async #take(found: Found, text: string): Promise<void> {
     const reason = this.#use(found);
     if (reason === undefined) {
       this.#used = text;
       this.#refused = undefined;
+      await this.others?.useCertificate(found as TlsMaterial);
       const { validTo, fingerprint256 } = new X509Certificate((found as TlsMaterial).cert);
       this.log.info({ validTo, fingerprint256 }, 'the certificate was replaced: new connections get it');
     } else {

@@ -26,7 +26,7 @@ import type { Exchange } from './exchange';
 import type { Deferred } from './deferred';
 import { abandon, EngineCalls, NO_COLLECTION, type EngineCallServices, type Work } from './engine-call';
 import type { Lifecycle } from './lifecycle';
-import { ParameterValidator, withOperationId, type ParameterResult } from './parameters';
+import { ParameterValidator, withOperationId, type ParameterResult, type ValidateQuery } from './parameters';
 import { networkOf, type ClientAddresses } from './client-address';
 import type { Client } from './shares';
 import { StartQueue } from './start-queue';
@@ -56,6 +56,7 @@ export interface ChainServices extends EngineCallServices {
     readonly authBodyBytes: number;
   };
   readonly bodyPace: BodyPace;
+  readonly validateQuery: ValidateQuery;
   /** Which requests are logged beside those that the level of the log has. */
   readonly requestLog?: RequestLogOptions;
 }
@@ -74,11 +75,12 @@ export class Chain {
   readonly #bodies: BodyReader;
   readonly #calls: EngineCalls;
   readonly #services: ServiceCalls;
-  readonly #parameters = new ParameterValidator();
+  readonly #parameters: ParameterValidator;
   readonly #starts = new StartQueue();
 
   constructor(private readonly services: ChainServices) {
-    const { admission, limits, bodyPace } = services;
+    const { admission, limits, bodyPace, validateQuery } = services;
+    this.#parameters = new ParameterValidator(validateQuery);
     this.#bodies = new BodyReader(admission, limits.bodyBytes, bodyPace);
     const fault = (exchange: Exchange, error: unknown): void => {
       this.fault(exchange, error);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Counter } from './admission-memory';
 import { canonicalAddress, networkOf } from './client-address';
 
 /** An open connection. */
@@ -22,6 +23,14 @@ interface Network {
   readonly unused: Set<Connection>;
   /** Those whose requests are all answered, idle for longest first. */
   readonly idle: Set<Connection>;
+}
+
+/** The connections of all event loops that share a limit. */
+export interface OtherConnections {
+  /** How many are open, those of this event loop included. */
+  readonly open: Counter;
+  /** Has another event loop cut a connection without a request; false where there is none. */
+  cutOne(): Promise<boolean>;
 }
 
 /** At the limit, the part of a network's connections that may be without a first request while others are idle. */
@@ -47,6 +56,8 @@ export class ConnectionLimit {
     private readonly limit: number,
     /** Called for each connection that is cut. */
     private readonly onCut: () => void,
+    /** The other event loops of the process, where the limit is that of all. */
+    private readonly others?: OtherConnections,
   ) {}
 
   /** Counts the connections of a server from its start. */
@@ -86,19 +97,48 @@ export class ConnectionLimit {
     const network = this.#networkOf(socket);
     const connection: Connection = { socket, ends, network, requests: 0, idleSince: 0 };
     this.#connections.set(socket, connection);
+    // Ends can be those of a connection whose end has not been noticed.
+    const isFurther = !this.#open.has(ends);
     this.#open.set(ends, connection);
     network.open += 1;
     network.unused.add(connection);
     socket.once('close', () => {
       this.#forget(connection);
     });
-    if (this.#open.size > this.limit) {
-      const victim = this.#victim(connection);
-      // Its descriptor is free at once, its event comes later.
-      this.#forget(victim);
-      victim.socket.destroy();
-      this.onCut();
+    const open = this.others?.open.add(isFurther ? 1 : 0) ?? this.#open.size;
+    if (open > this.limit) {
+      this.#makeRoomFor(connection);
     }
+  }
+
+  /** Cuts the connection without a request that would make room for a new one; false where there is none. */
+  cutOne(): boolean {
+    const victim = this.#victim();
+    if (victim !== undefined) {
+      this.#cut(victim);
+    }
+    return victim !== undefined;
+  }
+
+  #makeRoomFor(newest: Connection): void {
+    const victim = this.#victim(newest);
+    if (victim !== undefined || this.others === undefined) {
+      this.#cut(victim ?? newest);
+      return;
+    }
+    const cutOwn = (): void => {
+      if (this.#open.get(newest.ends) === newest) this.#cut(newest);
+    };
+    this.others.cutOne().then((isCut) => {
+      if (!isCut) cutOwn();
+    }, cutOwn);
+  }
+
+  #cut(victim: Connection): void {
+    // Its descriptor is free at once, its event comes later.
+    this.#forget(victim);
+    victim.socket.destroy();
+    this.onCut();
   }
 
   #networkOf(socket: Socket): Network {
@@ -118,6 +158,7 @@ export class ConnectionLimit {
       return;
     }
     this.#open.delete(ends);
+    this.others?.open.add(-1);
     network.open -= 1;
     network.unused.delete(connection);
     network.idle.delete(connection);
@@ -126,25 +167,25 @@ export class ConnectionLimit {
     }
   }
 
-  /** The connection that makes room for the newest one, which it is itself when every other one has a request. */
-  #victim(newest: Connection): Connection {
+  /** The connection that makes room for the newest one; undefined when every other one has a request. */
+  #victim(newest?: Connection): Connection | undefined {
     let largest: Network | undefined;
     for (const network of this.#networks.values()) {
-      const own = network === newest.network ? 1 : 0;
+      const own = network === newest?.network ? 1 : 0;
       const without = network.unused.size - own + network.idle.size;
       if (without > 0 && network.open > (largest?.open ?? 0)) {
         largest = network;
       }
     }
     if (largest === undefined) {
-      return newest;
+      return undefined;
     }
     const [idle] = largest.idle;
     const [unused] = largest.unused;
     const older = unused === newest ? undefined : unused;
     const isFlooded = largest.unused.size > largest.open * UNUSED_PART;
     const isIdle = idle !== undefined && performance.now() - idle.idleSince >= IDLE_MS;
-    return (isIdle && !isFlooded ? idle : (older ?? idle)) ?? newest;
+    return isIdle && !isFlooded ? idle : (older ?? idle);
   }
 }
 

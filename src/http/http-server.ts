@@ -7,7 +7,7 @@ import { connectionsOf, trackConnections } from './drain';
 import { ConnectionLimit } from './connection-limit';
 import { endThenCut, outstandingOn, type Outstanding } from './connection';
 import type { Failure } from './errors';
-import type { HttpListeners } from './listener';
+import type { HttpListeners } from './request-listeners';
 import { rawAnswer, refuseConnect } from './raw-answer';
 
 /** Bounds of Node's HTTP server. With Node's defaults a few slow clients could block it for minutes. */
@@ -37,8 +37,8 @@ export function createHttpServer(
   listeners: HttpListeners,
   limits: ServerLimits = DEFAULT_SERVER_LIMITS,
   tls?: TlsMaterial,
+  connections = new ConnectionLimit(limits.maxConnections, listeners.cut),
 ): Server {
-  const connections = new ConnectionLimit(limits.maxConnections, listeners.cut);
   const counted =
     (listener: RequestListener): RequestListener =>
     (request, response) => {

@@ -33,13 +33,13 @@ export class LineWriter {
     private readonly lossLine: (lines: number) => string,
   ) {}
 
-  /** Takes a line, with its end. */
+  /** Takes a line, or several, with their ends. */
   write(line: string): void {
     if (this.#gone) {
       return;
     }
     if (this.#buffered.length + line.length > MOST_CHARACTERS) {
-      this.#lost += 1;
+      this.#lost += line.split('\n').length - 1;
       return;
     }
     this.#buffered += line;

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { isatty } from 'node:tty';
-import pino, { type Logger } from 'pino';
+import pino, { type Level, type Logger, type LoggerOptions } from 'pino';
 import type pinoPretty from 'pino-pretty';
 import { LineWriter } from './line-writer';
 
@@ -14,23 +14,39 @@ export interface LogSettings {
 /** A logger and the way to empty its buffer, which a process does before it exits. */
 export interface ProcessLog {
   readonly log: Logger;
+  /** Takes whole lines of JSON that a logger of another event loop has made; absent where they are logged anew. */
+  readonly writeLines?: (lines: string) => void;
   flush(): void;
 }
 
 /** Standard error: standard output has only the line of C11.3, which says that the server is ready. */
 const LOG_FD = 2;
 
+/** How every logger of the process writes its lines. */
+export function logOptions(level: string): LoggerOptions {
+  return {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+}
+
+/** Logs lines of JSON anew, one by one, with a logger that writes elsewhere. */
+export function logAnew(log: Logger, lines: string): void {
+  for (const line of lines.split('\n').filter((text) => text !== '')) {
+    const { level, msg, ...fields } = JSON.parse(line) as { readonly level: Level; readonly msg: string };
+    // The logger has a time of its own.
+    log[level]({ ...fields, time: undefined }, msg);
+  }
+}
+
 /**
  * The log of the process. JSON lines are buffered and written in the background, since a write for each request would
  * cost the event loop a system call or a wake-up. Pretty lines, which people read, are written at once.
  */
 export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
-  const base = {
-    level: logLevel,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
+  const base = logOptions(logLevel);
   if (logFormat === 'pretty') {
     // Loaded only here: it takes longer to load than the rest of the log.
     // eslint-disable-next-line @typescript-eslint/no-require-imports
@@ -42,11 +58,17 @@ export function openLog({ logLevel, logFormat }: LogSettings): ProcessLog {
       singleLine: true,
       translateTime: 'SYS:HH:MM:ss.l',
     });
-    return { log: pino(base, stream), flush: () => undefined };
+    const writeLines = (lines: string): void => {
+      stream.write(lines);
+    };
+    return { log: pino(base, stream), writeLines, flush: () => undefined };
   }
   const writer = new LineWriter(LOG_FD, lossLine);
   return {
     log: pino(base, writer),
+    writeLines: (lines) => {
+      writer.write(lines);
+    },
     flush: () => {
       writer.flush();
     },

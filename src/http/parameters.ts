@@ -1,4 +1,3 @@
-import { checkSchema, matchedData, validationResult, type Schema } from 'express-validator';
 import { badRequest, type Failure } from './errors';
 import { UUID } from './uuid';
 
@@ -17,55 +16,8 @@ export interface Parameters {
 export type ParameterResult =
   { readonly parameters: Parameters; readonly failure?: undefined } | { readonly failure: Failure };
 
-const once = (name: string) => ({
-  bail: true,
-  errorMessage: `Query parameter '${name}' must be given once`,
-});
-
-const TIMEOUT: Schema['timeout'] = {
-  optional: true,
-  isString: once('timeout'),
-  isInt: {
-    options: { min: 1, max: 4_294_967_295, allow_leading_zeroes: false },
-    errorMessage: "Query parameter 'timeout' must be a whole number of seconds from 1 to 4294967295",
-  },
-  toInt: true,
-};
-
-const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
-  collection: { timeout: TIMEOUT },
-  read: {
-    timeout: TIMEOUT,
-    consistency: {
-      optional: true,
-      isString: once('consistency'),
-      matches: {
-        options: /^(?:[1-9]\d{0,9}|majority|quorum|all|)$/,
-        errorMessage: "Query parameter 'consistency' must be a whole number from 1, majority, quorum or all",
-      },
-    },
-  },
-  write: {
-    timeout: TIMEOUT,
-    wait: {
-      optional: true,
-      isString: once('wait'),
-      isIn: {
-        options: [['true', 'false']],
-        errorMessage: "Query parameter 'wait' must be true or false",
-      },
-      toBoolean: { options: true },
-    },
-    ordering: {
-      optional: true,
-      isString: once('ordering'),
-      isIn: {
-        options: [['weak', 'medium', 'strong']],
-        errorMessage: "Query parameter 'ordering' must be weak, medium or strong",
-      },
-    },
-  },
-};
+/** Validates the query string of a route that honours such parameters. */
+export type ValidateQuery = (kind: ParameterKind, queryString: string) => Promise<ParameterResult>;
 
 /** The parameters with the operation id that the header `Idempotency-Key` gives (C25). */
 export function withOperationId(parameters: Parameters, key: string | string[] | undefined): ParameterResult {
@@ -86,8 +38,8 @@ const REMEMBERED = 512;
 const MEMORABLE_LENGTH = 256;
 
 /**
- * Validates query strings with express-validator and caches the results, least recently used evicted first: a server
- * gets few distinct ones, and the validator costs more than the rest of a small request.
+ * Validates query strings and caches the results, least recently used evicted first: a server gets few distinct ones, and the
+ * validator costs more than the rest of a small request.
  */
 export class ParameterValidator {
   readonly #remembered: Record<ParameterKind, Map<string, ParameterResult>> = {
@@ -95,6 +47,8 @@ export class ParameterValidator {
     read: new Map(),
     collection: new Map(),
   };
+
+  constructor(private readonly validateQuery: ValidateQuery) {}
 
   /** At once when the query string is empty or known, else a promise. */
   validate(kind: ParameterKind, queryString: string): ParameterResult | Promise<ParameterResult> {
@@ -108,7 +62,7 @@ export class ParameterValidator {
       remembered.set(queryString, known);
       return known;
     }
-    return validateQuery(kind, queryString).then((result) => {
+    return this.validateQuery(kind, queryString).then((result) => {
       if (queryString.length <= MEMORABLE_LENGTH) {
         for (const oldest of remembered.keys()) {
           if (remembered.size < REMEMBERED) {
@@ -121,24 +75,4 @@ export class ParameterValidator {
       return result;
     });
   }
-}
-
-async function validateQuery(kind: ParameterKind, queryString: string): Promise<ParameterResult> {
-  const schema = SCHEMAS[kind];
-  const given = new URLSearchParams(queryString);
-  const query: Record<string, string | string[]> = {};
-  for (const name of Object.keys(schema)) {
-    const values = given.getAll(name);
-    const [first] = values;
-    if (first !== undefined) {
-      query[name] = values.length === 1 ? first : values;
-    }
-  }
-  const request = { query };
-  await checkSchema(schema, ['query']).run(request);
-  const [error] = validationResult(request).array();
-  if (error !== undefined) {
-    return { failure: badRequest(String(error.msg)) };
-  }
-  return { parameters: matchedData<Parameters>(request, { locations: ['query'] }) };
 }

@@ -20,6 +20,15 @@ export interface RouteCounts {
   seconds: number;
 }
 
+/** The counts of a route that had no request. */
+export function noCounts(): RouteCounts {
+  return {
+    outcomes: new Map(),
+    durations: new Float64Array(DURATION_BOUNDS_SECONDS.length + 1),
+    seconds: 0,
+  };
+}
+
 /**
  * Whether a credential is one, and whether it may do what was asked; of a login whether its password is the admin's, or was
  * not looked at because there were too many.
@@ -52,7 +61,28 @@ export interface RequestCounts {
   entries(): Iterable<[Route | undefined, RouteCounts]>;
   /** Resolves when no request is in progress. */
   whenIdle(): Promise<void>;
+  /** Where there are several event loops: what each has had to do, when {@link refresh} asked for it last. */
+  readonly loops?: readonly LoopFigures[];
+  /** Says which lines the route table has, of which other event loops answer some. */
+  countRoutes?(routes: readonly Route[]): void;
+  /** Asks the other event loops for their counts. */
+  refresh?(): Promise<void>;
 }
+
+/** What one event loop has had to do. */
+export interface LoopFigures {
+  /** Its number; 0 is the one that has all the services. */
+  readonly loop: number;
+  /** Requests that it has answered. */
+  readonly requests: number;
+  /** Connections that are open on it. */
+  readonly connections: number;
+  /** Seconds for which it was not idle since it was started. */
+  readonly busySeconds: number;
+}
+
+const IN_PROGRESS = 0;
+const CONNECTIONS = 1;
 
 /**
  * Counts requests by route. Every request is counted here, so there is only arithmetic: names and text are made when the
@@ -68,17 +98,18 @@ export class LocalRequestCounts implements RequestCounts {
     wrong_password: 0,
     throttled: 0,
   };
-  #connections = 0;
   #droppedConnections = 0;
-  #inProgress = 0;
   #idle: (() => void) | undefined;
 
+  /** @param gauges requests in progress and open connections, where other event loops can read them */
+  constructor(private readonly gauges: Int32Array = new Int32Array(2)) {}
+
   get inProgress(): number {
-    return this.#inProgress;
+    return this.gauges[IN_PROGRESS] ?? 0;
   }
 
   get connections(): number {
-    return this.#connections;
+    return this.gauges[CONNECTIONS] ?? 0;
   }
 
   get droppedConnections(): number {
@@ -90,23 +121,23 @@ export class LocalRequestCounts implements RequestCounts {
   }
 
   began(): void {
-    this.#inProgress += 1;
+    this.#count(IN_PROGRESS, 1);
   }
 
   ended(exchange: Exchange, seconds: number): void {
-    this.#inProgress -= 1;
+    this.#count(IN_PROGRESS, -1);
     this.#add(exchange, seconds);
-    if (this.#inProgress === 0) {
+    if (this.inProgress === 0) {
       this.#idle?.();
     }
   }
 
   connectionOpened(): void {
-    this.#connections += 1;
+    this.#count(CONNECTIONS, 1);
   }
 
   connectionClosed(): void {
-    this.#connections -= 1;
+    this.#count(CONNECTIONS, -1);
   }
 
   authenticated(outcome: AuthenticationOutcome): void {
@@ -126,11 +157,15 @@ export class LocalRequestCounts implements RequestCounts {
   }
 
   whenIdle(): Promise<void> {
-    return this.#inProgress === 0
+    return this.inProgress === 0
       ? Promise.resolve()
       : new Promise((resolve) => {
           this.#idle = resolve;
         });
+  }
+
+  #count(gauge: number, more: number): void {
+    this.gauges[gauge] = (this.gauges[gauge] ?? 0) + more;
   }
 
   #add(exchange: Exchange, seconds: number): void {
@@ -148,11 +183,7 @@ export class LocalRequestCounts implements RequestCounts {
   #of(route: Route | undefined): RouteCounts {
     let counts = this.#counts.get(route);
     if (counts === undefined) {
-      counts = {
-        outcomes: new Map(),
-        durations: new Float64Array(DURATION_BOUNDS_SECONDS.length + 1),
-        seconds: 0,
-      };
+      counts = noCounts();
       this.#counts.set(route, counts);
     }
     return counts;

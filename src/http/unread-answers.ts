@@ -1,5 +1,6 @@
 import { refusal, type Refusal } from './refusal';
-import { SharedBudget, shareText, type Activity, type Client, type Share } from './shares';
+import type { AdmissionMemory } from './admission-memory';
+import { SharedBudget, shareText, type Client, type Share } from './shares';
 
 /** An answer above this size is watched, and may be refused when too many of them are unread; the others pass always. */
 export const LARGE_ANSWER_BYTES = 256 * 1024;
@@ -43,9 +44,9 @@ export class UnreadAnswers {
 
   constructor(
     private readonly limits: UnreadLimits,
-    activity: Activity,
+    private readonly memory: AdmissionMemory,
   ) {
-    this.#budget = new SharedBudget(limits.bytes, activity);
+    this.#budget = new SharedBudget(limits.bytes, memory.activity, memory.answerBytes);
   }
 
   get bytes(): number {
@@ -76,7 +77,8 @@ export class UnreadAnswers {
     }
     const answer = new LargeAnswer(this.#budget, client, bytes, this.#large, cut);
     answer.progressed();
-    if (this.#isContended()) {
+    // Answers of other event loops may come to more than half of the limit later.
+    if (this.memory.isShared || this.#isContended()) {
       this.#watch ??= setInterval(() => {
         this.#cutStalled();
       }, this.limits.watchIntervalMs).unref();
@@ -97,7 +99,7 @@ export class UnreadAnswers {
       answer.release();
       answer.cut();
     }
-    if (!this.#isContended()) {
+    if (this.memory.isShared ? this.#large.size === 0 : !this.#isContended()) {
       clearInterval(this.#watch);
       this.#watch = undefined;
     }

@@ -14,7 +14,7 @@ import {
   serverFamilies,
 } from './definitions';
 import { registryOf, type Family } from './family';
-import { requestFamilies } from './request-metrics';
+import { loopFamilies, requestFamilies } from './request-metrics';
 
 /** What the metrics are taken from. */
 export interface MetricSources {
@@ -52,8 +52,12 @@ function reportMaker(sources: MetricSources): () => Promise<Report> {
   const ofProcess = registryOfProcess();
   return async () => {
     const open = lifecycle.engine;
-    await open?.refresh();
-    const server = [...serverFamilies(lifecycle, requests, kithdbVersion), ...requestFamilies(requests)];
+    await Promise.all([open?.refresh(), requests.refresh?.()]);
+    const server = [
+      ...serverFamilies(lifecycle, requests, kithdbVersion),
+      ...requestFamilies(requests),
+      ...loopFamilies(requests.loops),
+    ];
     const families = [...server, ...(open === undefined ? [] : familiesOf(open, lastBackup()))];
     const texts = [await ofProcess.metrics(), await registryOf(families).metrics()];
     for (const family of collectionFamilies(open?.status().internals?.collections ?? [])) {

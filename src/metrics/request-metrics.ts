@@ -1,5 +1,5 @@
 import { REFUSAL_REASONS } from '../http/refusal';
-import { DURATION_BOUNDS_SECONDS, type RequestCounts } from '../http/request-counts';
+import { DURATION_BOUNDS_SECONDS, type LoopFigures, type RequestCounts } from '../http/request-counts';
 import type { Route } from '../http/route-table';
 import { labelled, type DurationSample, type Family, type Labels, type Sample } from './family';
 
@@ -44,6 +44,34 @@ export function requestFamilies(requests: RequestCounts): readonly Family[] {
       durations: () => durationSamples(requests),
     },
   ];
+}
+
+/** What each event loop has to do; nothing where there is one. */
+export function loopFamilies(loops: readonly LoopFigures[] = []): readonly Family[] {
+  const samples = (figure: Exclude<keyof LoopFigures, 'loop'>) => () =>
+    loops.map((figures) => ({ labels: { loop: String(figures.loop) }, value: figures[figure] }));
+  return loops.length === 0
+    ? []
+    : [
+        {
+          type: 'counter',
+          name: 'kithdb_event_loop_requests_total',
+          help: 'Requests that are over, by the event loop that answered them; there are these three where there are several loops',
+          samples: samples('requests'),
+        },
+        {
+          type: 'gauge',
+          name: 'kithdb_event_loop_connections',
+          help: 'Connections that are open, by event loop',
+          samples: samples('connections'),
+        },
+        {
+          type: 'counter',
+          name: 'kithdb_event_loop_busy_seconds_total',
+          help: 'Time for which an event loop was not idle; one that is never idle is the limit of its connections',
+          samples: samples('busySeconds'),
+        },
+      ];
 }
 
 /** A line of the route table as labels. Their number is bounded: one for each line, and one for requests without a route. */

@@ -1,10 +1,11 @@
 import { LocalIdentityCache } from '../auth/identity-cache';
 import { LocalLoginThrottle } from '../auth/login-throttle';
 import type { ProcessAuth } from '../auth/open';
-import type { Config } from '../config';
 import { LocalPasswordHasher } from '../auth/password-hashing';
-import { DEFAULT_ADMISSION_LIMITS, LocalAdmission, type Admission } from '../http/admission';
-import { bytesInFlight } from './memory';
+import { LocalAdmission, type Admission } from '../http/admission';
+import { ProcessRequestCounts, type OtherLoops } from '../event-loops/counts';
+import type { EventLoops } from '../event-loops/event-loops';
+import { admissionLimits, type BudgetSettings } from './budgets';
 import { LocalRequestCounts, type RequestCounts } from '../http/request-counts';
 
 /**
@@ -20,25 +21,39 @@ export interface ProcessState {
 }
 
 /** The state of a process with one event loop. */
-export function localProcessState(
-  settings: Pick<Config, 'maxBodyBytes' | 'maxConnections'> & Partial<Pick<Config, 'memoryLimit'>>,
-): ProcessState {
-  const now = (): number => performance.now();
-  const { answers } = DEFAULT_ADMISSION_LIMITS;
-  const bodyBytes = bytesInFlight(settings);
+export function localProcessState(settings: BudgetSettings): ProcessState {
   return {
-    admission: new LocalAdmission({
-      ...DEFAULT_ADMISSION_LIMITS,
-      // Slow bodies leave a half of the connections to others.
-      arrivingBodies: Math.floor(settings.maxConnections / 2),
-      bodyBytes,
-      answers: { ...answers, bytes: Math.min(answers.bytes, bodyBytes) },
-    }),
+    admission: new LocalAdmission(admissionLimits(settings)),
     requests: new LocalRequestCounts(),
-    auth: {
-      throttle: new LocalLoginThrottle(now),
-      hasher: new LocalPasswordHasher(),
-      identities: new LocalIdentityCache(now),
-    },
+    auth: processAuth(),
+  };
+}
+
+/** The state of a process with several event loops, for the main one. */
+export function sharedProcessState(
+  settings: BudgetSettings,
+  loops: Pick<EventLoops, 'memory' | 'count' | 'publish'> & OtherLoops,
+): ProcessState {
+  const { memory, count } = loops;
+  const forget = (): void => {
+    memory.forgetCredentials();
+  };
+  const changed = (): void => {
+    loops.publish();
+  };
+  return {
+    admission: new LocalAdmission(admissionLimits(settings, count), memory.admission),
+    requests: new ProcessRequestCounts(new LocalRequestCounts(), loops),
+    auth: { ...processAuth(forget), changed },
+  };
+}
+
+/** @param forgotten is called when what was known of credentials counts no more */
+function processAuth(forgotten?: () => void): ProcessAuth {
+  const now = (): number => performance.now();
+  return {
+    throttle: new LocalLoginThrottle(now),
+    hasher: new LocalPasswordHasher(),
+    identities: new LocalIdentityCache(now, forgotten),
   };
 }

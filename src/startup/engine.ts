@@ -92,6 +92,7 @@ export function openEngine(
       // Before any data endpoint is served.
       await store.compareWith(engine);
       await start.lastBackup.read();
+      await start.loops?.join(engine);
     }
     if (!lifecycle.becomeReady(engine)) {
       return false;

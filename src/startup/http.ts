@@ -9,12 +9,14 @@ import {
 } from '../auth';
 import { consoleRoutes } from '../console/routes';
 import { DEFAULT_PACE } from '../http/body';
+import { shareListening } from '../event-loops/listening';
 import { ClientAddresses } from '../http/client-address';
 import type { Deferred } from '../http/deferred';
 import { DIALECTS } from '../http/dialect';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';
-import { listen, StartError } from '../http/listen';
-import { httpListeners } from '../http/listener';
+import { ConnectionLimit } from '../http/connection-limit';
+import { listen, listenOn, StartError } from '../http/listen';
+import { httpListeners, type HttpListeners } from '../http/listener';
 import type { OwnAddress } from '../mcp-host/own-server';
 import { mcpRoutes } from '../mcp-host/route';
 import { bytesInFlight } from '../process/memory';
@@ -34,15 +36,29 @@ export async function serve(
         log.warn(warning);
       }
     }
-    const server = createServer(start, auth);
-    return { server, port: await listen(server, config.port, config.host) };
+    const { server, listeners, connections } = createServer(start, auth);
+    const { loops } = start;
+    if (loops === undefined) {
+      return { server, port: await listen(server, config.port, config.host) };
+    }
+    const [own = -1, ...others] = await shareListening(config.port, config.host, loops.count);
+    const port = await listenOn(server, own);
+    loops.start({ auth, listeners, connections }, others);
+    return { server, port };
   } catch (error) {
     await cleanUp.run();
     throw error;
   }
 }
 
-function createServer(start: Start, auth: Deferred<AuthService>): Server {
+/** The server, what answers its requests, and the limit on its connections. */
+interface MadeServer {
+  readonly server: Server;
+  readonly listeners: HttpListeners;
+  readonly connections: ConnectionLimit;
+}
+
+function createServer(start: Start, auth: Deferred<AuthService>): MadeServer {
   const { config, log, lifecycle, state, snapshots, tracing } = start;
   let listening: Server | undefined;
   const ownAddress = (): OwnAddress | undefined => {
@@ -53,18 +69,20 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
   const { admission, requests } = state;
   const addresses = new ClientAddresses(config.trustedProxies);
   const dialect = DIALECTS[config.dialect];
+  const routes = allRoutes({
+    authRoutes: authRoutes(auth.ready, addresses, requests),
+    lifecycle,
+    requests,
+    kithdbVersion: productVersion(),
+    metrics: { lastBackup: () => start.lastBackup.finishedAt },
+    dialect,
+    pages: [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
+    snapshots,
+    settings: config.settings,
+  });
+  requests.countRoutes?.(routes);
   const listeners = httpListeners({
-    routes: allRoutes({
-      authRoutes: authRoutes(auth.ready, addresses, requests),
-      lifecycle,
-      requests,
-      kithdbVersion: productVersion(),
-      metrics: { lastBackup: () => start.lastBackup.finishedAt },
-      dialect,
-      pages: [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
-      snapshots,
-      settings: config.settings,
-    }),
+    routes,
     dialect,
     requests,
     admission,
@@ -84,8 +102,10 @@ function createServer(start: Start, auth: Deferred<AuthService>): Server {
   });
   try {
     const { maxConnections, tls } = config;
-    listening = createHttpServer(listeners, { ...DEFAULT_SERVER_LIMITS, maxConnections }, tls);
-    return listening;
+    const connections = new ConnectionLimit(maxConnections, listeners.cut, start.loops?.otherConnections);
+    const limits = { ...DEFAULT_SERVER_LIMITS, maxConnections };
+    listening = createHttpServer(listeners, limits, tls, connections);
+    return { server: listening, listeners, connections };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config';
+import type { EventLoops } from '../event-loops/event-loops';
 import type { Lifecycle } from '../http/lifecycle';
 import type { Tracing } from '../http/request-trace';
 import type { LastBackup } from '../operations/last-backup';
@@ -13,6 +14,8 @@ export interface Start {
   readonly log: Logger;
   readonly lifecycle: Lifecycle;
   readonly state: ProcessState;
+  /** The event loops beside this one; undefined where there are none. */
+  readonly loops: EventLoops | undefined;
   readonly snapshots: SnapshotService;
   readonly lastBackup: LastBackup;
   /** Undefined where no SDK of OpenTelemetry was registered. */

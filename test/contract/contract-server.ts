@@ -7,6 +7,7 @@ import { startServer, type RunningServer } from '../../src/server';
 import { openNativeEngine } from '../../src/engine';
 import type { Engine } from '../../src/engine/types';
 import { send, type Answer } from '../http/harness';
+import { LOOP_THREAD, TEST_EVENT_LOOPS } from '../loops';
 import type { Searches } from '../searches';
 
 /** A parsed answer, or a part of one; tests check its shape themselves. */
@@ -47,7 +48,8 @@ export class ContractServer {
   async restart(flags = this.flags): Promise<void> {
     await this.running?.stop();
     const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...flags]);
-    const env = { KITHDB_TOKEN_STORE: 'memory', KITHDB_SEARCH_THREADS: '1', ...this.env };
+    const usual = { KITHDB_TOKEN_STORE: 'memory', KITHDB_SEARCH_THREADS: '1', ...TEST_EVENT_LOOPS };
+    const env = { ...usual, ...this.env };
     this.running = await startServer(loadConfig({ commandLine, env, terminal: false }), {
       log: {
         log: pino({ level: 'warn' }, { write: (line) => this.logged.push(JSON.parse(line)) }),
@@ -55,6 +57,7 @@ export class ContractServer {
       },
       print: (line) => this.printed.push(line),
       ownsProcess: false,
+      loops: LOOP_THREAD,
       openEngine: (options) => (this.engine = openNativeEngine(options)),
     });
     await this.running.ready;

@@ -7,7 +7,8 @@ describe('C1.5 memory that the system refuses', () => {
   let server: ContractServer;
   let path: string;
   beforeAll(async () => {
-    server = await ContractServer.start();
+    // Further event loops would load the addon that is shipped.
+    server = await ContractServer.start([], { KITHDB_EVENT_LOOPS: '1' });
     path = await server.collection('c', { vectors: { size: 1, distance: 'Dot' } });
   });
   afterEach(() => {

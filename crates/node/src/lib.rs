@@ -9,8 +9,10 @@ mod bodies;
 mod calls;
 mod completions;
 mod handles;
+pub mod listening;
 pub mod offline;
 mod options;
+mod sharing;
 mod status;
 pub mod surroundings;
 #[cfg(feature = "testing")]
@@ -36,17 +38,24 @@ use std::time::{Duration, Instant};
 /// What is kept of a body whose texts are given out, and where.
 type KeptBody = (Arc<Handles>, Kept);
 
-/// An engine over one data directory, in this process or in the one that owns the directory.
+/// The engine of a process, which several event loops may use.
+#[derive(Default)]
+struct ProcessEngine {
+    /// `None` before `open` has succeeded and after `close`.
+    folder: Mutex<Option<Arc<SharedFolder>>>,
+    /// From which time on searches complete with their profiles; not set where none do.
+    slow: OnceLock<Duration>,
+}
+
+/// An engine over one data directory, in this process or in the one that owns the directory: as one event loop uses it. Calls
+/// are numbered, and completed, for each event loop apart.
 #[napi]
 pub struct NativeEngine {
-    /// `None` before `open` has succeeded and after `close`.
-    folder: Arc<Mutex<Option<Arc<SharedFolder>>>>,
+    process: Arc<ProcessEngine>,
     completions: Arc<Completions>,
     bodies: Arc<Bodies>,
     calls: Arc<Calls>,
     handles: Arc<Handles>,
-    /// From which time on searches complete with their profiles; not set where none do.
-    slow: Arc<OnceLock<Duration>>,
 }
 
 #[napi]
@@ -55,31 +64,43 @@ impl NativeEngine {
     /// then asks for the short ones with `take`.
     #[napi(constructor, catch_unwind)]
     pub fn new(on_completions: Function<'_, Vec<Completion>, ()>) -> napi::Result<NativeEngine> {
-        let completions = Completions::new(on_completions)?;
-        Ok(NativeEngine {
-            folder: Arc::default(),
-            completions,
-            bodies: Arc::default(),
-            calls: Arc::default(),
-            handles: Arc::default(),
-            slow: Arc::default(),
-        })
+        Ok(NativeEngine::over(Arc::default(), Completions::new(on_completions)?))
+    }
+
+    /// The number under which other event loops of this process [join](Self::join) the engine, as long as this object is there.
+    #[napi(catch_unwind)]
+    pub fn share(&self) -> u32 {
+        sharing::add(&self.process)
+    }
+
+    /// The engine that another event loop of this process has shared and opened: what is executed here completes here.
+    ///
+    /// # Errors
+    /// When no engine is shared under that number.
+    #[napi(factory, catch_unwind)]
+    pub fn join(
+        number: u32,
+        on_completions: Function<'_, Vec<Completion>, ()>,
+    ) -> napi::Result<NativeEngine> {
+        let process = sharing::find(number)
+            .ok_or_else(|| napi::Error::from_reason("no engine of this process has that number"))?;
+        Ok(NativeEngine::over(process, Completions::new(on_completions)?))
     }
 
     /// Opens the data directory on a thread of its own; completes `id` with a warning about its file system, which is mostly
     /// empty, or with the code `open_failed`.
     #[napi(catch_unwind)]
     pub fn open(&self, id: u32, options: OpenOptions) -> napi::Result<()> {
-        let (slot, completions) = (Arc::clone(&self.folder), Arc::clone(&self.completions));
+        let (process, completions) = (Arc::clone(&self.process), Arc::clone(&self.completions));
         if let Some(ms) = options.slow_request_ms {
             // The request is not over when the engine has answered it.
-            self.slow.get_or_init(|| milliseconds(ms) / 2);
+            self.process.slow.get_or_init(|| milliseconds(ms) / 2);
         }
         on_own_thread("kith-open", move || {
             let opened = catch_unwind(AssertUnwindSafe(|| open(&options)));
             completions.push(match opened {
                 Ok(Ok((folder, warning))) => {
-                    *lock(&slot) = Some(Arc::new(folder));
+                    *lock(&process.folder) = Some(Arc::new(folder));
                     Completion::success(id, warning.into_bytes())
                 }
                 Ok(Err(why)) => Completion::open_failed(id, &why),
@@ -175,7 +196,7 @@ impl NativeEngine {
             Ok(parts) => parts,
             Err(error) => return completions.push(Completion::failure(id, &error)),
         };
-        let Some(folder) = lock(&self.folder).clone() else {
+        let Some(folder) = lock(&self.process.folder).clone() else {
             return completions.push(Completion::failure(id, &Error::NotReady));
         };
         let Some(operation) = Operation::at(operation as usize) else {
@@ -184,7 +205,7 @@ impl NativeEngine {
         };
         let now = Instant::now();
         let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
-        let slow = SlowSearch::of(operation, start, &self.slow);
+        let slow = SlowSearch::of(operation, start, &self.process.slow);
         let request = Request {
             operation,
             collection,
@@ -253,7 +274,7 @@ impl NativeEngine {
     /// open.
     #[napi(catch_unwind)]
     pub fn role(&self) -> Option<String> {
-        lock(&self.folder).as_ref().map(|folder| folder.role())
+        lock(&self.process.folder).as_ref().map(|folder| folder.role())
     }
 
     /// The number of the last report of what the engine serves; 0 while it is not open. What the calls below return
@@ -338,7 +359,7 @@ impl NativeEngine {
     /// Cancels running requests that have not been written to the log. Further ones are refused.
     #[napi(catch_unwind)]
     pub fn give_up_requests(&self) {
-        if let Some(folder) = lock(&self.folder).clone() {
+        if let Some(folder) = lock(&self.process.folder).clone() {
             folder.give_up_requests();
         }
     }
@@ -347,7 +368,7 @@ impl NativeEngine {
     /// directory, and then completes `id`. A second call only completes.
     #[napi(catch_unwind)]
     pub fn close(&self, id: u32, time_ms: f64) -> napi::Result<()> {
-        let folder = lock(&self.folder).take();
+        let folder = lock(&self.process.folder).take();
         let completions = Arc::clone(&self.completions);
         let time = milliseconds(time_ms);
         on_own_thread("kith-close", move || {
@@ -360,9 +381,14 @@ impl NativeEngine {
 }
 
 impl NativeEngine {
+    fn over(process: Arc<ProcessEngine>, completions: Arc<Completions>) -> NativeEngine {
+        let (bodies, calls, handles) = (Arc::default(), Arc::default(), Arc::default());
+        NativeEngine { process, completions, bodies, calls, handles }
+    }
+
     /// The engine, while this process has it.
     fn engine(&self) -> Option<Arc<Engine>> {
-        lock(&self.folder).as_ref().and_then(|folder| folder.engine())
+        lock(&self.process.folder).as_ref().and_then(|folder| folder.engine())
     }
 
     fn report(&self) -> Option<Arc<Report>> {

@@ -1,0 +1,128 @@
+import type { Transferable } from 'node:worker_threads';
+
+/** What one side can be asked: by name, what it takes and what it answers. */
+type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
+/** What one side can be told. */
+type Tells = Record<string, unknown>;
+
+/** How one side answers what it is asked. */
+export type Answers<A extends Asks> = {
+  readonly [K in keyof A]: (value: A[K]['takes']) => A[K]['answers'] | Promise<A[K]['answers']>;
+};
+/** What one side does when it is told something. */
+export type Hears<T extends Tells> = { readonly [K in keyof T]: (value: T[K]) => void };
+
+export type Message =
+  | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly value: unknown }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'refusal'; readonly id: number; readonly error: unknown }
+  | { readonly kind: 'tell'; readonly name: string; readonly value: unknown };
+
+/** Anything that messages are sent through: a port, or a worker thread. */
+export interface Line {
+  postMessage(message: unknown, transfer?: readonly Transferable[]): void;
+  on(event: 'message', listener: (message: Message) => void): unknown;
+}
+
+/** What can be asked of one side of a line, and what it can be told. */
+interface Side {
+  readonly asks: Asks;
+  readonly tells: Tells;
+}
+
+interface Asked {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The other side of a line between two event loops, of which each asks the other and tells it something. */
+export class Peer<Own extends Side, Their extends Side> {
+  readonly #asked = new Map<number, Asked>();
+  #last = 0;
+  #gone: Error | undefined;
+
+  /** @param failed is called with an error of a handler, which nobody else reports */
+  constructor(
+    private readonly line: Line,
+    private readonly answers: Answers<Own['asks']>,
+    private readonly hears: Hears<Own['tells']>,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    line.on('message', (message) => {
+      this.#take(message);
+    });
+  }
+
+  /** Asks the other side. Rejects with its error, or when it has gone. */
+  ask<K extends keyof Their['asks'] & string>(
+    name: K,
+    value: Their['asks'][K]['takes'],
+  ): Promise<Their['asks'][K]['answers']> {
+    if (this.#gone !== undefined) {
+      return Promise.reject(this.#gone);
+    }
+    this.#last += 1;
+    const id = this.#last;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject });
+      this.#post({ kind: 'ask', id, name, value });
+    });
+  }
+
+  tell<K extends keyof Their['tells'] & string>(
+    name: K,
+    value: Their['tells'][K],
+    transfer?: readonly Transferable[],
+  ): void {
+    this.#post({ kind: 'tell', name, value }, transfer);
+  }
+
+  /** The other side has gone: what it was asked is not answered any more. */
+  end(why: Error): void {
+    this.#gone ??= why;
+    for (const { reject } of this.#asked.values()) {
+      reject(why);
+    }
+    this.#asked.clear();
+  }
+
+  #post(message: Message, transfer?: readonly Transferable[]): void {
+    this.line.postMessage(message, transfer);
+  }
+
+  #take(message: Message): void {
+    switch (message.kind) {
+      case 'tell':
+        this.#hear(message.name, message.value);
+        break;
+      case 'ask':
+        this.#answer(message).catch(this.failed);
+        break;
+      case 'answer':
+        this.#settle(message.id)?.resolve(message.value);
+        break;
+      case 'refusal':
+        this.#settle(message.id)?.reject(message.error);
+        break;
+    }
+  }
+
+  #hear(name: string, value: unknown): void {
+    const hears = this.hears as Readonly<Record<string, ((value: unknown) => void) | undefined>>;
+    hears[name]?.(value);
+  }
+
+  async #answer({ id, name, value }: Extract<Message, { kind: 'ask' }>): Promise<void> {
+    try {
+      this.#post({ kind: 'answer', id, value: await this.answers[name]?.(value) });
+    } catch (error) {
+      this.#post({ kind: 'refusal', id, error });
+    }
+  }
+
+  #settle(id: number): Asked | undefined {
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    return asked;
+  }
+}
