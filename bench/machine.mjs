@@ -27,6 +27,7 @@ const PATH_FLAGS = [
   '--tree',
   '--against',
   '--packages',
+  '--keep',
 ];
 
 /** Processes that ran or waited before the benchmark started, as a mean over a minute. */

@@ -24,6 +24,7 @@ describe('the flags of the benchmarks', () => {
     ['rest', '--ef', '64,few'],
     ['rest', '--url', 'http://127.0.0.1:1'],
     ['rest', '--url', 'nonsense'],
+    ['disk-use', '--rows', '0'],
     ['durable', '--folder', '/nowhere'],
     ['durable', '--rounds', '0'],
     ['target-recall', '--data', 'glove,normal:0x3'],
