@@ -1,7 +1,7 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine, type Packing } from '../engine/types';
+import { EngineError, type Answer, type Engine, type Operation, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
@@ -13,6 +13,8 @@ const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
+/** How long calls may be answered on this thread before other work of the event loop has its turn. */
+const HERE_MS = 2;
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
 export class EmbeddedTransport implements ByteTransport {
@@ -20,6 +22,8 @@ export class EmbeddedTransport implements ByteTransport {
   #underWay = 0;
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
+  /** When a call was first answered on this thread in this turn of the event loop. */
+  #turnSince: number | undefined;
 
   /** `engine` is open; it is closed with the transport, and so are the models that it has and what embeds with them. */
   constructor(
@@ -50,12 +54,14 @@ export class EmbeddedTransport implements ByteTransport {
     // Written before anything is counted: a value that cannot be sent throws.
     const packed = packBody(call.operation, call.body);
     const body = packed ?? jsonOf(call.body);
+    const mayRunHere = this.#mayRunHere(call.operation);
     this.#begin();
     try {
       const packing = { body: packed !== undefined, answer: packsAnswer };
-      const answer = this.#run(call, body, packing).catch((error: unknown) => {
+      const answer = this.#run(call, body, { packing, mayRunHere }).catch((error: unknown) => {
         if (!(error instanceof EngineError) || error.code !== 'needs_json') throw error;
-        return this.#run(call, jsonOf(call.body), { ...packing, body: false });
+        const asJson = { packing: { ...packing, body: false }, mayRunHere: false };
+        return this.#run(call, jsonOf(call.body), asJson);
       });
       return bytesOf(await answer);
     } catch (error) {
@@ -68,7 +74,7 @@ export class EmbeddedTransport implements ByteTransport {
   #run(
     { operation, collection, target, flags, isLines, operationId, signal }: Call,
     bytes: Buffer,
-    packing: Packing,
+    { packing, mayRunHere }: { readonly packing: Packing; readonly mayRunHere: boolean },
   ): Promise<Answer> {
     const body = bytes.length === 0 ? undefined : this.#engine.receive();
     body?.append(bytes, bytes.length);
@@ -82,10 +88,27 @@ export class EmbeddedTransport implements ByteTransport {
       body,
       packing,
       isLines,
+      mayRunHere,
       whenAbandoned: (callback) => {
         signal?.addEventListener('abort', callback, { once: true });
       },
     });
+  }
+
+  /**
+   * Whether the engine may answer on this thread: a program that waits for each call then waits for no other thread. Calls beside
+   * each other are for the threads of the engine, which answer several at a time.
+   */
+  #mayRunHere(operation: Operation): boolean {
+    if (this.#underWay > 0 || !READS_OF_POINTS.has(operation)) return false;
+    const now = performance.now();
+    if (this.#turnSince === undefined) {
+      this.#turnSince = now;
+      setImmediate(() => {
+        this.#turnSince = undefined;
+      });
+    }
+    return now - this.#turnSince < HERE_MS;
   }
 
   /** Runs work with the engine; `prefix` begins the message of an internal failure. */

@@ -69,8 +69,10 @@ export declare class NativeEngine {
    * `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, 8 where it has a point in
    * each line, plus 2 where the vectors of the answer are to be packed.
    * `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
+   * With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
+   * nothing completes.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null): void
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null): Buffer | null
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.

@@ -194,9 +194,11 @@ class Facade implements Engine {
       return this.executeTexts(native, models, { id, place, request });
     }
     const answer = this.send(native, { id, place, request });
-    whenAbandoned?.(() => {
-      if (this.calls.has(id)) native.cancel(id);
-    });
+    if (this.calls.has(id)) {
+      whenAbandoned?.(() => {
+        if (this.calls.has(id)) native.cancel(id);
+      });
+    }
     return answer;
   }
 
@@ -214,7 +216,7 @@ class Facade implements Engine {
       caller,
     } = request;
     const execute = (): void => {
-      native.execute(
+      const envelope = native.execute(
         id,
         place,
         collection ?? '',
@@ -229,7 +231,9 @@ class Facade implements Engine {
         formOf(request),
         limits,
         caller,
+        request.mayRunHere,
       );
+      if (envelope !== null) this.complete({ id, envelope });
     };
     return this.call(id, execute, request.profiled);
   }

@@ -101,6 +101,11 @@ export interface EngineRequest {
   readonly isArrow?: boolean | undefined;
   /** Whether the body has a point of an upsert in each line (C5.14). */
   readonly isLines?: boolean | undefined;
+  /**
+   * Whether a read may be answered on the calling thread, where the engine finds that it takes at most half a millisecond: a
+   * change of threads takes longer than a search.
+   */
+  readonly mayRunHere?: boolean | undefined;
   /** When the request arrived, in milliseconds of `performance.now()`; the envelope's `time` counts from here. */
   readonly arrivedAt?: number | undefined;
   /**

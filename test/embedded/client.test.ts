@@ -92,3 +92,46 @@ test('C18 a body that is JSON already, and an answer as it came', async () => {
     await transport.close();
   }
 });
+
+describe('C18 calls one after the other', () => {
+  const query = { query: [0, 0, 1], limit: 3 };
+  const points = Array.from({ length: 50 }, (_, id) => ({ id, vector: [id, 1, id % 3] }));
+
+  test('are answered on the thread of the program, and leave other work its turn', async () => {
+    const db = await opening(folder);
+    await db.createCollection('c', CONFIG);
+    await db.upsert('c', { points });
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+    };
+    // A machine that stops the thread for a moment has the engine's threads answer.
+    let isHere = false;
+    for (let attempt = 0; attempt < 100 && !isHere; attempt += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns = 0;
+      setImmediate(count);
+      await db.query('c', query);
+      isHere = turns === 0;
+    }
+    expect(isHere).toBe(true);
+    turns = 0;
+    setImmediate(count);
+    while (turns === 0) await db.query('c', query);
+  });
+
+  test('are answered as those beside each other, and fail as they do', async () => {
+    const db = await opening(folder);
+    await db.createCollection('c', CONFIG);
+    await db.upsert('c', { points });
+    const beside = await Promise.all(Array.from({ length: 4 }, () => db.query('c', query)));
+    const after = await db.query('c', query);
+    expect(beside).toEqual([after, after, after, after]);
+    await expect(db.query('c', { query: [1] })).rejects.toThrow(BadRequestError);
+    await expect(db.query('none', query)).rejects.toThrow(NotFoundError);
+    await expect(db.query('c', { ...query, filter: { must: [{ has_id: [-1] }] } })).rejects.toThrow(
+      BadRequestError,
+    );
+    expect(await db.count('c', {})).toEqual({ count: 50 });
+  });
+});

@@ -167,6 +167,8 @@ impl NativeEngine {
     /// `packing` is 1 where the vectors of the body are packed, 4 where the body is an Arrow IPC stream, 8 where it has a point in
     /// each line, plus 2 where the vectors of the answer are to be packed.
     /// `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
+    /// With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
+    /// nothing completes.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -186,7 +188,8 @@ impl NativeEngine {
         packing: Option<u32>,
         limits: Option<String>,
         caller: Option<String>,
-    ) {
+        here: Option<bool>,
+    ) -> Option<Buffer> {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing_of(packing.unwrap_or_default());
         let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
@@ -194,14 +197,13 @@ impl NativeEngine {
         let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
         let ((body, kept), (identity, access)) = match parts {
             Ok(parts) => parts,
-            Err(error) => return completions.push(Completion::failure(id, &error)),
+            Err(error) => return fail(&completions, id, &error),
         };
         let Some(folder) = lock(&self.process.folder).clone() else {
-            return completions.push(Completion::failure(id, &Error::NotReady));
+            return fail(&completions, id, &Error::NotReady);
         };
         let Some(operation) = Operation::at(operation as usize) else {
-            let error = Error::Internal(format!("there is no operation {operation}"));
-            return completions.push(Completion::failure(id, &error));
+            return fail(&completions, id, &Error::Internal(format!("there is no operation {operation}")));
         };
         let now = Instant::now();
         let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
@@ -224,11 +226,18 @@ impl NativeEngine {
             identity,
             cancellation: self.calls.begin(id),
         };
+        if here == Some(true)
+            && let Some(envelope) = folder.answer_here(&request)
+        {
+            calls.end(id);
+            return Some(envelope.into());
+        }
         let reply: Reply = Box::new(move |result| {
             calls.end(id);
             complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
         });
         folder.execute(request, reply);
+        None
     }
 
     /// The body of the call `id`; with what is kept of it where texts are given out.
@@ -460,6 +469,12 @@ fn open(options: &OpenOptions) -> Result<(SharedFolder, String), String> {
         Box::new(move |storage, lock, supervisor| Engine::open_held(storage, lock, of_engine, supervisor));
     let folder = SharedFolder::open(path, options.membership(), open).map_err(|error| error.to_string())?;
     Ok((folder, warning))
+}
+
+/// Completes a call that cannot be executed.
+fn fail(completions: &Completions, id: u32, error: &Error) -> Option<Buffer> {
+    completions.push(Completion::failure(id, error));
+    None
 }
 
 /// Completes a call. The body of one whose texts are given out is kept until their vectors come.

@@ -124,6 +124,11 @@ impl SharedFolder {
         Ok(())
     }
 
+    /// Answers a short read on the calling thread, where this process is the owner: as [`Engine::answer_here`].
+    pub fn answer_here(&self, request: &Request) -> Option<Vec<u8>> {
+        self.engine()?.answer_here(request)
+    }
+
     /// Executes a request; the reply is called exactly once, on a thread of the engine, of this folder or on the caller's.
     pub fn execute(&self, request: Request, reply: Reply) {
         let inner = &self.inner;

@@ -6,6 +6,7 @@ use super::{
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::query::take_tally;
+use crate::scheduling::{ActiveRead, lane};
 use crate::storage::map_faults;
 use crate::supervision::{Failed, Task};
 use std::time::Duration;
@@ -49,33 +50,58 @@ impl Drop for ReplyGuard {
     }
 }
 
+/// Runs a light read on the thread of its caller. `None` where it needs a thread of the engine, and where it fails: there it
+/// is to run as if nothing had been done.
+pub fn run_here(core: &Core, request: &Request) -> Option<Vec<u8>> {
+    let _read = ActiveRead::begin();
+    lane::begin_here();
+    let supervisor = &core.catalog.shared().supervisor;
+    let answer = supervisor.catch(Task::Request, None, || {
+        let deadline = deadline_of(core, request)?;
+        run_read(core, request, &deadline)
+    });
+    if lane::end_here() { answer.ok()?.ok() } else { None }
+}
+
 fn dispatch(core: &Core, request: Request, reply: Reply) {
     #[cfg(feature = "testing")]
     assert!(!core.panics_on_request || request.collection != PANIC_COLLECTION, "asked to panic by a test");
-    let allowed = request.timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST);
-    let deadline = Deadline::new(request.start, allowed, request.operation.title())
-        .or_at(&core.closing)
-        .or_cancelled(request.cancellation.clone());
-    if let Err(error) = deadline.check().and_then(|()| access::check(&request)) {
-        return reply(Err(error));
-    }
-    let deadline = match request.operation {
-        Operation::CreateCollection | Operation::DeleteCollection => deadline,
-        _ => deadline.or_gone(core.catalog.gone(&request.collection)),
+    let deadline = match deadline_of(core, &request) {
+        Ok(deadline) => deadline,
+        Err(error) => return reply(Err(error)),
     };
     if request.operation.is_write() {
         write::run(core, request, deadline, reply);
     } else if request.operation.is_maintenance() {
         maintenance::run(core, &request, &deadline, reply);
     } else {
-        let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
-        let answer = deadline
-            .expect(Duration::from_nanos(parsing))
-            .and_then(|()| answer_read(core, &request, &deadline));
-        // The deadline is that of the whole request, and its error has no place in a batch.
-        let is_of_deadline = |error: &Error| matches!(error, Error::Within(..)) && deadline.passed();
-        reply(answer.map_err(|error| if is_of_deadline(&error) { deadline.error() } else { error }));
+        reply(run_read(core, &request, &deadline));
     }
+}
+
+/// The deadline of a request that may run.
+///
+/// # Errors
+/// Why it may not.
+fn deadline_of(core: &Core, request: &Request) -> Result<Deadline, Error> {
+    let allowed = request.timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST);
+    let deadline = Deadline::new(request.start, allowed, request.operation.title())
+        .or_at(&core.closing)
+        .or_cancelled(request.cancellation.clone());
+    deadline.check().and_then(|()| access::check(request))?;
+    Ok(match request.operation {
+        Operation::CreateCollection | Operation::DeleteCollection => deadline,
+        _ => deadline.or_gone(core.catalog.gone(&request.collection)),
+    })
+}
+
+fn run_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
+    let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
+    let answer =
+        deadline.expect(Duration::from_nanos(parsing)).and_then(|()| answer_read(core, request, deadline));
+    // The deadline is that of the whole request, and its error has no place in a batch.
+    let is_of_deadline = |error: &Error| matches!(error, Error::Within(..)) && deadline.passed();
+    answer.map_err(|error| if is_of_deadline(&error) { deadline.error() } else { error })
 }
 
 /// The error for a request that did not come to its end.

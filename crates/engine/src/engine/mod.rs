@@ -436,6 +436,14 @@ impl Engine {
         }
     }
 
+    /// Answers a read on the calling thread, if it takes at most half a millisecond there. `None` where it takes longer, fails,
+    /// or has to wait: then nothing was done, and [`Engine::execute`] is to be called. For programs that call the engine one
+    /// request after the other: a change of threads takes longer than a search.
+    pub fn answer_here(&self, request: &Request) -> Option<Vec<u8>> {
+        let may_run = request.operation.may_run_here() && !request.gives_out_texts && !self.core.inline;
+        if may_run { execute::run_here(&self.core, request) } else { None }
+    }
+
     /// The LSN that the next record of the log would get after a kill at this moment: see [`CallIdentity::first_sent`].
     pub fn log_position(&self) -> Lsn {
         self.core.catalog.shared().log.settled_lsn()

@@ -217,6 +217,13 @@ impl Operation {
         )
     }
 
+    /// Whether it may run on the thread of its caller ([`Engine::answer_here`](super::Engine::answer_here)): a read that changes
+    /// nothing and is mostly short.
+    pub fn may_run_here(self) -> bool {
+        use Operation::*;
+        matches!(self, Search | Query | RetrievePoints | GetPoint | Count)
+    }
+
     /// Whether it reads points. Requests for a collection's state are not urgent, and clients poll them.
     pub fn reads_points(self) -> bool {
         use Operation::*;

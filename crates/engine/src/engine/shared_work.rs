@@ -32,8 +32,11 @@ pub fn run_on_pool<J: From<Help> + Send + 'static>(
         state: Mutex::new(State { task: Some(Arc::new(task)), workers: 0, panicked: false }),
         left: Condvar::new(),
     });
+    lane::share_out();
     let is_heavy = lane::is_heavy();
-    if let Some(pool) = &*pool.lock() {
+    if let Some(pool) = &*pool.lock()
+        && !lane::is_given_up()
+    {
         for _ in 1..pool.threads().min(count) {
             let (work, supervisor) = (Arc::clone(&work), Arc::clone(pool.supervisor()));
             // A worker that panics notes it in the state, and `finish` panics in the caller.

@@ -6,6 +6,9 @@
 //! when the [`RunQueue`] lets it: beside light reads on all processors but those that these need.
 //!
 //! Deadlines call [`checkpoint`], so each loop that checks the deadline of its request takes part.
+//!
+//! A request can also run on a thread that is not the engine's, between [`begin_here`] and [`end_here`]: that of its caller,
+//! which has other things to do. There it is given up where it would take longer than [`WORK_HERE`] or wait for another thread.
 
 use super::backlog::{self, Backlog, Share};
 use super::run_queue::{Parker, RunQueue};
@@ -18,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// A request that takes longer than this is heavy.
 pub const LIGHT_WORK: Duration = Duration::from_millis(2);
+/// What a request may take on the thread of its caller.
+pub const WORK_HERE: Duration = Duration::from_micros(500);
 /// Processor time after which a heavy request is given up, on each thread that works for it: what its deadline allows may
 /// be an hour.
 pub const MOST_WORK: Duration = Duration::from_secs(120);
@@ -39,6 +44,8 @@ enum Lane {
     None,
     Light,
     Heavy,
+    /// A request runs on the thread of its caller.
+    Here,
 }
 
 /// Why a request is given up on account of its lane.
@@ -47,6 +54,8 @@ enum Refusal {
     HeavyLaneFull,
     LongWait,
     TooMuchWork,
+    /// It needs a thread of the engine.
+    NeedsThread,
 }
 
 /// What a thread of a pool with lanes runs.
@@ -106,6 +115,33 @@ pub fn begin(now: Duration) {
     });
 }
 
+/// A request begins on the thread of its caller.
+pub fn begin_here() {
+    RUN.with(|run| {
+        run.lane.set(Lane::Here);
+        run.since.set(Some(Instant::now() + WORK_HERE));
+        run.expected.set(Duration::ZERO);
+    });
+}
+
+/// The request of this thread ends, which is the thread of its caller. False where it was given up, because it needs one of
+/// the engine.
+pub fn end_here() -> bool {
+    RUN.with(|run| {
+        run.lane.set(Lane::None);
+        run.refusal.take().is_none()
+    })
+}
+
+/// The request is about to be shared out to other threads. On the thread of its caller it is given up.
+pub fn share_out() {
+    RUN.with(|run| {
+        if run.lane.get() == Lane::Here {
+            run.refusal.set(Some(Refusal::NeedsThread));
+        }
+    });
+}
+
 /// The request is a read that counts as a light one until it becomes heavy or ends.
 pub fn hold(read: Option<LightRead>) {
     RUN.with(|run| run.light_read.set(read));
@@ -122,6 +158,11 @@ pub fn end() -> bool {
         }
         run.lane.replace(Lane::None) == Lane::Heavy
     })
+}
+
+/// Whether the request of this thread is given up on account of its lane.
+pub fn is_given_up() -> bool {
+    RUN.with(|run| run.refusal.get().is_some())
 }
 
 /// Whether the request of this thread is heavy.
@@ -145,6 +186,13 @@ pub fn checkpoint(now: Instant, given_up: &impl Fn() -> bool) -> bool {
             !run.turn_heavy(given_up)
         }
         Lane::Heavy => run.step(now, given_up),
+        Lane::Here => {
+            let is_long = run.since.get().is_none_or(|end| now >= end);
+            if is_long {
+                run.refusal.set(Some(Refusal::NeedsThread));
+            }
+            is_long
+        }
     })
 }
 
@@ -152,10 +200,11 @@ pub fn checkpoint(now: Instant, given_up: &impl Fn() -> bool) -> bool {
 /// must not go on.
 pub fn expect(work: Duration, given_up: &impl Fn() -> bool) -> bool {
     RUN.with(|run| {
-        if run.lane.get() != Lane::Light {
-            return run.refusal.get().is_none();
-        }
+        let (Lane::Light | Lane::Here) = run.lane.get() else { return run.refusal.get().is_none() };
         run.expected.set(run.expected.get().saturating_add(work));
+        if run.lane.get() == Lane::Here && run.expected.get() > WORK_HERE {
+            run.refusal.set(Some(Refusal::NeedsThread));
+        }
         run.refusal.get().is_none() && (run.expected.get() <= LIGHT_WORK || run.turn_heavy(given_up))
     })
 }
@@ -176,13 +225,21 @@ pub fn refusal() -> Option<Error> {
             "the request used more than {} seconds of processor time",
             MOST_WORK.as_secs()
         )),
+        // Nobody sees it: the request runs again.
+        Refusal::NeedsThread => Error::Overloaded("the request needs a thread of the engine".into()),
     })
 }
 
 /// Waits for other threads. `wait` returns whether what it waits for has come, at the latest after the time that it is
-/// given. Meanwhile the thread takes no turn of others, and after a moment no place in the light lane.
+/// given. Meanwhile the thread takes no turn of others, and after a moment no place in the light lane. A request on the
+/// thread of its caller does not wait, and is given up.
 pub fn wait_aside(mut wait: impl FnMut(Option<Duration>) -> bool) {
     RUN.with(|run| {
+        if run.lane.get() == Lane::Here {
+            run.refusal.set(Some(Refusal::NeedsThread));
+            wait(Some(Duration::ZERO));
+            return;
+        }
         if run.lane.get() == Lane::Light && !wait(Some(LIGHT_WORK)) {
             run.leave_light();
         }

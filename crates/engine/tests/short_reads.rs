@@ -1,0 +1,85 @@
+//! Short reads on the thread of their caller: answered as on a thread of the engine, or not at all.
+
+mod common;
+
+use kithdb_engine::catalog::ResidenceState;
+use kithdb_engine::engine::{Engine, Options, put_to_sleep};
+use kithdb_engine::storage::SimDisk;
+use serde_json::{Value, json};
+use std::sync::{Arc, mpsc};
+
+fn result(envelope: &[u8]) -> Value {
+    serde_json::from_slice::<Value>(envelope).expect("envelopes are JSON")["result"].clone()
+}
+
+/// The answer of a thread of the engine.
+fn on_a_thread(engine: &Engine, operation: &str, body: &Value) -> Value {
+    let (send, receive) = mpsc::channel();
+    engine.execute(common::request(operation, "c", body), Box::new(move |answer| drop(send.send(answer))));
+    let answer = receive.recv().expect("every request is answered");
+    result(&answer.unwrap_or_else(|error| panic!("{operation}: {error}")))
+}
+
+/// The answer of this thread, if it gives one.
+fn here(engine: &Engine, operation: &str, body: &Value) -> Option<Value> {
+    engine.answer_here(&common::request(operation, "c", body)).map(|envelope| result(&envelope))
+}
+
+fn engine() -> Engine {
+    let options = Options { search_threads: 1, calibration_share: 0.0, ..Options::default() };
+    let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+    on_a_thread(&engine, "create_collection", &json!({"vectors": {"size": 4, "distance": "Euclid"}}));
+    let points: Vec<Value> = (0..200)
+        .map(|id| json!({"id": id, "vector": [id, id % 7, id % 5, 1], "payload": {"n": id % 10}}))
+        .collect();
+    on_a_thread(&engine, "upsert_points", &json!({"points": points}));
+    engine
+}
+
+#[test]
+fn a_short_read_is_answered_as_on_a_thread_of_the_engine() {
+    let engine = engine();
+    let filter = json!({"must": [{"key": "n", "match": {"value": 3}}]});
+    let reads = [
+        ("search", json!({"vector": [5, 5, 5, 1], "limit": 4, "filter": filter, "with_payload": true})),
+        ("query", json!({"query": 17, "limit": 4, "with_vector": true})),
+        ("retrieve_points", json!({"ids": [3, 900, 4], "with_payload": true})),
+        ("count", json!({"filter": filter})),
+    ];
+    for (operation, body) in reads {
+        // The machine may stop any thread for longer than a read may take here.
+        let answer = (0..1000).find_map(|_| here(&engine, operation, &body));
+        assert_eq!(answer, Some(on_a_thread(&engine, operation, &body)), "{operation}");
+    }
+    engine.close();
+    assert_eq!(here(&engine, "count", &json!({})), None, "a closed engine answers nothing");
+}
+
+#[test]
+fn what_takes_long_or_fails_or_changes_something_is_left_to_the_threads_of_the_engine() {
+    let engine = engine();
+    let ids: Vec<u64> = (0..100_000).collect();
+    let long = json!({"query": [1, 1, 1, 1], "filter": {"must": [{"has_id": ids}]}});
+    assert_eq!(here(&engine, "query", &long), None, "half a megabyte is parsed for longer");
+    assert_eq!(on_a_thread(&engine, "query", &long)["points"][0]["id"], json!(1));
+    assert_eq!(here(&engine, "query", &json!({"query": [1]})), None, "a vector of another length");
+    let batch = json!({"searches": [{"vector": [1, 1, 1, 1], "limit": 1}]});
+    assert_eq!(here(&engine, "search_batch", &batch), None);
+    assert_eq!(here(&engine, "scroll", &json!({})), None, "it may leave a cursor");
+    assert_eq!(here(&engine, "delete_points", &json!({"points": [1]})), None);
+    assert_eq!(on_a_thread(&engine, "count", &json!({})), json!({"count": 200}), "nothing was done");
+    engine.close();
+}
+
+#[test]
+fn a_collection_that_sleeps_is_not_waited_for_here_c24() {
+    let engine = engine();
+    let entry = engine.catalog().entries().pop().expect("a collection");
+    while !put_to_sleep(engine.catalog(), &entry) {
+        std::thread::yield_now();
+    }
+    assert_eq!(here(&engine, "count", &json!({})), None);
+    assert_eq!(on_a_thread(&engine, "count", &json!({})), json!({"count": 200}));
+    assert_eq!(entry.residence_state(), Some(ResidenceState::Awake));
+    engine.close();
+}
