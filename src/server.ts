@@ -83,7 +83,6 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   // Behind the last requests: what they were traced as is exported then.
   cleanUp.add('tracing', () => tracing?.flush());
   const loops = makeLoops(config, processLog, cleanUp, {
-    ownsProcess: owner !== undefined,
     isTraced: tracing !== undefined,
     parts: options.loops,
   });

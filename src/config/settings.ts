@@ -156,14 +156,13 @@ export const SETTINGS = {
     placeholder: 'N',
     about: 'How many threads answer reads.',
   }),
-  eventLoops: setting<number | undefined>({
+  eventLoops: setting<number>({
     group: 'Server',
     parse: wholeNumber(1, 64),
-    fallback: undefined,
-    fallbackText: 'one below four cores; from there on a quarter of their number, from 2 to 16',
+    fallback: 1,
     placeholder: 'N',
     about:
-      'How many event loops accept and answer requests, each on a thread of its own. With KITHDB_MODELS, and where a program starts the server, it is one unless this is given; on Windows it is always one.',
+      'How many event loops accept and answer requests, each on a thread of its own: a quarter of the cores are enough, and below four cores one is. On Windows it is always one.',
   }),
   memoryLimit: setting<number | undefined>({
     group: 'Server',

@@ -5,7 +5,6 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openNativeEngine } from '../../src/engine';
-import { loopsByCores } from '../../src/startup/loops';
 import { sendRaw } from '../http/harness';
 import { ServerChild } from '../crash/server-child';
 import { describeUnless, isNoPosix, itUnless, whyNoOpenssl } from '../missing';
@@ -46,10 +45,6 @@ function statuses(answers: readonly LoopsAnswer[]): number[] {
 }
 
 const OF_ALL = (status: number): number[] => Array<number>(LOOPS).fill(status);
-
-it('has one event loop on few processors, and a bounded number on many', () => {
-  expect([1, 2, 3, 4, 8, 16, 64, 256].map(loopsByCores)).toEqual([1, 1, 1, 2, 2, 4, 16, 16]);
-});
 
 describeUnless(isNoPosix)('C11.6 several event loops', () => {
   it('all accept connections and answer, and the metrics are those of all', async () => {
