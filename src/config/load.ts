@@ -37,7 +37,7 @@ export interface Config {
   readonly console: boolean;
   readonly searchThreads: number;
   /** Undefined where the number of cores decides. */
-  readonly eventLoops: number | undefined;
+  readonly eventLoops: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
   /** Seconds without a request after which a collection sleeps; 0 for never. */

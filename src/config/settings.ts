@@ -160,6 +160,7 @@ export const SETTINGS = {
     group: 'Server',
     parse: wholeNumber(1, 64),
     fallback: 1,
+    fallbackText: '1',
     placeholder: 'N',
     about:
       'How many event loops accept and answer requests, each on a thread of its own: a quarter of the cores are enough, and below four cores one is. On Windows it is always one.',
