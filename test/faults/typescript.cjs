@@ -73,8 +73,8 @@ const TYPESCRIPT_FAULTS = {
   },
   ExpiredTokenTaken: {
     what: 'A token that has expired is taken.',
-    file: 'src/auth/service.ts',
-    find: 'nowMs >= expiresAt * 1000',
+    file: 'src/auth/identity-cache.ts',
+    find: 'nowMs >= token.expiresAt * 1000',
     replace: 'false',
   },
   LongJwtTaken: {
@@ -110,13 +110,13 @@ const TYPESCRIPT_FAULTS = {
   AddressNotShared: {
     what: 'One address may hold all of a budget while others want it.',
     file: 'src/http/shares.ts',
-    find: 'const shares = [{ held: this.#byNetwork.of(network), share: address }];',
+    find: 'const shares = [{ held: this.counts.byNetwork.of(network), share: address }];',
     replace: 'const shares: { held: number; share: Share }[] = []; void [network, address];',
   },
   CredentialNotShared: {
     what: 'One credential may hold all of a budget while others want it.',
     file: 'src/http/shares.ts',
-    find: 'shares.unshift({ held: this.#byCredential.of(credential), share });',
+    find: 'shares.unshift({ held: this.counts.byCredential.of(credential), share });',
     replace: 'void share;',
   },
   StartQueueBypassed: {
@@ -158,8 +158,8 @@ const TYPESCRIPT_FAULTS = {
   NewestConnectionCut: {
     what: 'At the limit of connections the new one is cut, whatever the others do.',
     file: 'src/http/connection-limit.ts',
-    find: 'const victim = this.#victim(connection);',
-    replace: 'const victim = connection;',
+    find: 'const victim = this.#victim(newest);',
+    replace: 'const victim: Connection | undefined = newest;',
   },
   IdlestConnectionKept: {
     what: 'At the limit of connections the one that was idle last is cut, and not the one that is idle for longest.',

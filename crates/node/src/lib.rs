@@ -192,18 +192,18 @@ impl NativeEngine {
     ) -> Option<Buffer> {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing_of(packing.unwrap_or_default());
-        let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
+        let completions = &self.completions;
         let body = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed);
         let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
         let ((body, kept), (identity, access)) = match parts {
             Ok(parts) => parts,
-            Err(error) => return fail(&completions, id, &error),
+            Err(error) => return fail(completions, id, &error),
         };
         let Some(folder) = lock(&self.process.folder).clone() else {
-            return fail(&completions, id, &Error::NotReady);
+            return fail(completions, id, &Error::NotReady);
         };
         let Some(operation) = Operation::at(operation as usize) else {
-            return fail(&completions, id, &Error::Internal(format!("there is no operation {operation}")));
+            return fail(completions, id, &Error::Internal(format!("there is no operation {operation}")));
         };
         let now = Instant::now();
         let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
@@ -226,12 +226,23 @@ impl NativeEngine {
             identity,
             cancellation: self.calls.begin(id),
         };
-        if here == Some(true)
-            && let Some(envelope) = folder.answer_here(&request)
-        {
-            calls.end(id);
+        self.begin(id, &folder, request, here == Some(true), (kept, slow))
+    }
+
+    /// Answers a request on this thread, if it may run `here` and is short, or has the engine complete it.
+    fn begin(
+        &self,
+        id: u32,
+        folder: &SharedFolder,
+        request: Request,
+        here: bool,
+        (kept, slow): (Option<KeptBody>, Option<SlowSearch>),
+    ) -> Option<Buffer> {
+        if here && let Some(envelope) = folder.answer_here(&request) {
+            self.calls.end(id);
             return Some(envelope.into());
         }
+        let (calls, completions) = (Arc::clone(&self.calls), Arc::clone(&self.completions));
         let reply: Reply = Box::new(move |result| {
             calls.end(id);
             complete(&completions, id, result, kept, slow.and_then(SlowSearch::json));
