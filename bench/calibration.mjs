@@ -4,14 +4,15 @@
  * measurements would slow both. With `--freezer` it is one server, whose measuring thread is frozen every other turn: two
  * servers of one kind differ by more than what is looked for.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { FrozenThread } from './frozen-thread.mjs';
 import { untilInterrupted } from './interruption.mjs';
-import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
+import { comparePairs } from './pairs.mjs';
+import { threadsOf } from './proc.mjs';
 import { searchSideBySide } from './side-by-side.mjs';
 
 const USAGE = `npm run bench:calibration -- --data FOLDER [flags]
@@ -35,8 +36,6 @@ const options = {
 };
 /** The name of the thread that calibrates, as the system has it. */
 const THREAD = 'kith-recall';
-/** Milliseconds of a tick, the unit in which Linux reports processor time to programs. */
-const TICK_MS = 10;
 
 if (process.platform !== 'linux') {
   console.error('bench:calibration suspends servers and reads /proc: it needs Linux');
@@ -52,15 +51,10 @@ const starts = {
 };
 const origin = machine('bench:calibration');
 const set = readVectorSet(flags.data);
-const pairs = [];
+/** Of each pair, the processor time of the calibration during the searches of the server that has it. */
+const calibrationMs = [];
 await untilInterrupted(
-  async () => {
-    for (let pair = 0; pair < Number(flags.pairs); pair += 1) {
-      pairs.push(await measurePair(pair % 2 === 0 ? ['with', 'without'] : ['without', 'with']));
-      process.stderr.write(`pair ${pair + 1} of ${flags.pairs}\n`);
-    }
-    report();
-  },
+  async () => report(await comparePairs('search', ['without', 'with'], Number(flags.pairs), measurePair)),
   // The servers end with this process.
   () => Promise.resolve(),
 );
@@ -81,7 +75,9 @@ async function measurePair(order) {
   try {
     const servers = isOne ? { with: starts.with, without: starts.with } : starts;
     const how = { suspends: !isOne, isOne, around };
-    return { figures: await searchSideBySide(servers, set, order, how), worked };
+    const figures = await searchSideBySide(servers, set, order, how);
+    calibrationMs.push(worked.with);
+    return figures;
   } finally {
     thread?.remove();
   }
@@ -89,39 +85,14 @@ async function measurePair(order) {
 
 /** Processor time that a server's thread has used; 0 where it has none. */
 function calibratedMs(pid) {
-  const tasks = `/proc/${pid}/task`;
-  for (const task of readdirSync(tasks)) {
-    const stat = readFileSync(`${tasks}/${task}/stat`, 'utf8');
-    // The name may hold spaces and brackets; behind it come the state and ten numbers, then user and system time.
-    const [name, rest] = [
-      stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
-      stat.slice(stat.lastIndexOf(')') + 2),
-    ];
-    if (name !== THREAD) continue;
-    const [user, system] = rest.split(' ').slice(11, 13).map(Number);
-    return (user + system) * TICK_MS;
-  }
-  return 0;
+  return threadsOf(pid).find(({ name }) => name === THREAD)?.ms ?? 0;
 }
 
-function report() {
-  const results = Object.keys(pairs[0].figures.with).map((figure) => {
-    const runs = pairs.map(({ figures }) => ({
-      with: figures.with[figure].value,
-      without: figures.without[figure].value,
-    }));
-    const { lowerIsBetter } = pairs[0].figures.with[figure];
-    const ratios = runs.map((run) => (lowerIsBetter ? run.without / run.with : run.with / run.without));
-    return { figure, ...ratioInterval(ratios), pairs: runs };
-  });
-  for (const { figure, ratio, low, high } of results) {
-    console.log(`${figure.padEnd(34)} ${ratio.toFixed(3)}  [${low.toFixed(3)}, ${high.toFixed(3)}]`);
-  }
-  const calibration_ms = pairs.map(({ worked }) => worked.with);
+function report(results) {
   console.log(
-    `processor time of the calibration during the searches of each pair: ${calibration_ms.join(', ')} ms`,
+    `processor time of the calibration during the searches of each pair: ${calibrationMs.map((ms) => ms.toFixed(1)).join(', ')} ms`,
   );
-  if (calibration_ms.some((ms) => ms === 0))
+  if (calibrationMs.some((ms) => ms === 0))
     console.log('it was over before the searches were: take more rows');
   const method = flags.freezer ? 'one server, its thread frozen in turns' : 'two servers in turns';
   const written = {
@@ -129,7 +100,7 @@ function report() {
     method,
     set: set.name,
     percent: Number(flags.percent),
-    calibration_ms,
+    calibration_ms: calibrationMs,
     results,
   };
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(written, null, 2)}\n`);

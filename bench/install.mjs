@@ -15,6 +15,7 @@ import { output } from '../scripts/build/process.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
+import { memoryOf } from './proc.mjs';
 
 const REST_MS = 10_000;
 
@@ -65,10 +66,10 @@ async function timedStart(place, env) {
   const server = await startServer(MANAGERS['npm 11'], args, env, [], [node], place);
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   const pid = Number(readFileSync(join(dataDir, 'lock'), 'utf8'));
-  const residentKb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  const { resident } = memoryOf(pid);
   process.kill(pid, 'SIGTERM');
   await server.stop();
-  return { readyMs: server.readyAfterMs, residentMb: (Number(residentKb) * 1024) / 1e6 };
+  return { readyMs: server.readyAfterMs, residentMb: resident / 1e6 };
 }
 
 function report(result) {

@@ -4,7 +4,7 @@
  * machine, so the second says what a loop costs: of the processor time of each thread, and of how many requests a second that
  * would allow on processors of their own.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,9 +13,10 @@ import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
-import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
+import { comparePairs } from './pairs.mjs';
+import { memoryOf, threadsOf } from './proc.mjs';
 import { searchSideBySide } from './side-by-side.mjs';
 
 const USAGE = `npm run bench:loops -- --data FOLDER [flags]
@@ -38,8 +39,8 @@ const LAUNCHERS = {
   real: join(root, 'bin', 'kithdb.js'),
   instant: join(root, 'bench', 'loops', 'instant-server.cjs'),
 };
-/** Of a tick of the counters of `/proc`. */
-const TICK_US = 10_000;
+/** Other threads may have had nothing to do, and a ratio needs a number above 0. */
+const LEAST_US = 10_000;
 const SETTLED_MS = 3_000;
 const MEMORY_ROUNDS = 5;
 
@@ -58,32 +59,14 @@ await untilInterrupted(run, async () => {
 async function run() {
   const report = { machine: machine('bench:loops'), loops };
   const set = readVectorSet(flags.data);
-  for (const engine of Object.keys(LAUNCHERS)) report[engine] = await compare(engine, set);
+  for (const engine of Object.keys(LAUNCHERS)) {
+    report[engine] = await comparePairs(engine, ['one', 'several'], pairs, (order) =>
+      onePair(engine, set, order),
+    );
+  }
   report.memory = await measureMemory();
   console.log(JSON.stringify(report.memory, null, 2));
   if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
-}
-
-/** All pairs with one engine; which server is searched first changes from pair to pair. */
-async function compare(engine, set) {
-  const found = [];
-  for (let pair = 0; pair < pairs; pair += 1) {
-    const order = pair % 2 === 0 ? ['one', 'several'] : ['several', 'one'];
-    found.push(await onePair(engine, set, order));
-    process.stderr.write(`${engine}: pair ${pair + 1} of ${pairs}\n`);
-  }
-  return Object.keys(found[0].one).map((figure) => {
-    const runs = found.map(({ one, several }) => ({
-      one: one[figure].value,
-      several: several[figure].value,
-    }));
-    const { lowerIsBetter = false } = found[0].one[figure];
-    const ratios = runs.map(({ one, several }) => (lowerIsBetter ? one / several : several / one));
-    const interval = ratioInterval(ratios);
-    const shown = Object.values(interval).map((value) => value.toFixed(3));
-    console.log(`${engine.padEnd(8)} ${figure.padEnd(52)} ${shown[0]}  [${shown[1]}, ${shown[2]}]`);
-    return { figure, ...interval, pairs: runs };
-  });
 }
 
 async function onePair(engine, set, order) {
@@ -98,9 +81,9 @@ async function onePair(engine, set, order) {
     {
       suspends: true,
       around: async (which, pid, turn) => {
-        const before = threadTimes(pid);
+        const before = threadsOf(pid);
         const result = await turn();
-        const threads = usedSince(before, threadTimes(pid), which === 'one' ? 1 : loops);
+        const threads = usedSince(before, threadsOf(pid), which === 'one' ? 1 : loops);
         turns[which].push({ requests: result.requests, ...threads });
         return result;
       },
@@ -120,29 +103,17 @@ function costs(turns) {
   return {
     'processor time in loops, us a search': { value: inLoops / requests, lowerIsBetter: true },
     'processor time in other threads, us a search': {
-      value: Math.max(inAll - inLoops, TICK_US) / requests,
+      value: Math.max(inAll - inLoops, LEAST_US) / requests,
       lowerIsBetter: true,
     },
     'searches/s that the loops could do, never idle': { value: (count * 1e6 * requests) / inLoops },
   };
 }
 
-/** Processor time of each thread of a process in microseconds, with its name. */
-function threadTimes(pid) {
-  const tasks = join('/proc', String(pid), 'task');
-  return new Map(
-    readdirSync(tasks).map((thread) => {
-      const stat = readFileSync(join(tasks, thread, 'stat'), 'utf8');
-      const [, name] = /\((.*)\)/s.exec(stat);
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return [thread, { name, us: (Number(fields[11]) + Number(fields[12])) * TICK_US }];
-    }),
-  );
-}
-
 /** The threads of Node that took most are the event loops. */
 function usedSince(before, after, count) {
-  const used = [...after].map(([thread, { name, us }]) => ({ name, us: us - (before.get(thread)?.us ?? 0) }));
+  const earlier = new Map(before.map(({ id, ms }) => [id, ms]));
+  const used = after.map(({ id, name, ms }) => ({ name, us: (ms - (earlier.get(id) ?? 0)) * 1000 }));
   const ofNode = used.filter(({ name }) => !name.startsWith('kith')).map(({ us }) => us);
   return {
     loops: ofNode.toSorted((a, b) => b - a).slice(0, count),
@@ -171,10 +142,8 @@ async function idle(count) {
   const args = ['--port', '0', '--data-dir', data, '--log-level', 'warn', '--event-loops', String(count)];
   server = await startServer(LAUNCHERS.real, args);
   await sleep(SETTLED_MS);
-  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
-  const megabytes = (name) =>
-    (Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)[1]) * 1024) / 1e6;
-  const memory = { resident: megabytes('VmRSS'), anonymous: megabytes('RssAnon') };
+  const { resident, anonymous } = memoryOf(server.pid);
+  const memory = { resident: resident / 1e6, anonymous: anonymous / 1e6 };
   await server.stop();
   server = undefined;
   return memory;

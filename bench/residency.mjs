@@ -2,7 +2,7 @@
  * `npm run bench:residency -- …`: how long the first search of a collection that sleeps takes, and what a start and the memory
  * of a server with many small collections come to. Client and server share the machine.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +13,7 @@ import { untilInterrupted } from './interruption.mjs';
 import { ask } from './load/calls.mjs';
 import { machine } from './machine.mjs';
 import { median } from './median.mjs';
+import { memoryOf } from './proc.mjs';
 
 const USAGE = `npm run bench:residency -- [flags]
 
@@ -126,12 +127,11 @@ async function startMany() {
   for (let round = 0; round < rounds; round += 1) {
     await start('many', 600);
     await sleep(SETTLED_MS);
-    const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
-    const kib = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)[1]);
+    const { resident, anonymous } = memoryOf(server.pid);
     found.push({
       ready: rounded(server.readyAfterMs),
-      resident: rounded(kib('VmRSS') / 1024),
-      anonymous: rounded(kib('RssAnon') / 1024),
+      resident: rounded(resident / 2 ** 20),
+      anonymous: rounded(anonymous / 2 ** 20),
     });
     await server.stop();
   }

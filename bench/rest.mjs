@@ -15,6 +15,7 @@ import { startIngest } from './ingest.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
+import { memoryOf } from './proc.mjs';
 import { recall } from './recall.mjs';
 
 const USAGE = `npm run bench:rest -- --data FOLDER [flags]
@@ -377,10 +378,9 @@ function processorUs(pid) {
 function memory(pid) {
   if (!pid) return null;
   try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const megabytes = (field) =>
-      Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)[1]) / 1024);
-    return { rssMb: megabytes('VmRSS'), peakMb: megabytes('VmHWM'), anonymousMb: megabytes('RssAnon') };
+    const { resident, peak, anonymous } = memoryOf(pid);
+    const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+    return { rssMb: megabytes(resident), peakMb: megabytes(peak), anonymousMb: megabytes(anonymous) };
   } catch {
     return null;
   }

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { root } from '../scripts/build/tree.mjs';
 import { flagsOf, listOf, whole } from './flags.mjs';
-import { ratioInterval } from './interval.mjs';
 import { machine } from './machine.mjs';
+import { comparePairs } from './pairs.mjs';
 import { readVectorSet } from '../data/vector-set.mjs';
 import { searchSideBySide } from './side-by-side.mjs';
 
@@ -33,7 +33,7 @@ const options = {
   out: { type: 'string' },
 };
 
-/** @typedef {Record<string, {value: number, lowerIsBetter?: boolean}>} Figures by name */
+/** @typedef {import('./pairs.mjs').Figures} Figures */
 
 /**
  * Each benchmark: its flags beside `--data` and `--out`, and the figures of its report; or what runs both trees at the same
@@ -92,29 +92,16 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** All pairs of one benchmark; which tree runs first changes from pair to pair. */
+/** All pairs of one benchmark. */
 async function compare(bench) {
-  const pairs = [];
-  for (let pair = 0; pair < Number(flags.pairs); pair += 1) {
-    pairs.push(await onePair(bench, pair % 2 === 1));
-    process.stderr.write(`${bench}: pair ${pair + 1} of ${flags.pairs}\n`);
-  }
-  const [first] = pairs;
-  return Object.keys(first.before).flatMap((name) => {
-    if (first.after[name] === undefined) return [];
-    const runs = pairs.map(({ before, after }) => ({ before: before[name].value, after: after[name].value }));
-    const { lowerIsBetter } = first.before[name];
-    const ratios = runs.map(({ before, after }) => (lowerIsBetter ? before / after : after / before));
-    const interval = ratioInterval(ratios);
-    const shown = Object.values(interval).map((value) => value.toFixed(3));
-    console.log(`${bench.padEnd(8)} ${name.padEnd(34)} ${shown[0]}  [${shown[1]}, ${shown[2]}]`);
-    return [{ bench, figure: name, ...interval, pairs: runs }];
-  });
+  const found = await comparePairs(bench, ['before', 'after'], Number(flags.pairs), (order) =>
+    onePair(bench, order),
+  );
+  return found.map((figure) => ({ bench, ...figure }));
 }
 
-function onePair(bench, afterFirst) {
+function onePair(bench, order) {
   const { sideBySide } = BENCHES[bench];
-  const order = afterFirst ? ['after', 'before'] : ['before', 'after'];
   if (sideBySide !== undefined) {
     const starts = Object.fromEntries(order.map((which) => [which, { tree: trees[which] }]));
     return sideBySide(starts, readVectorSet(flags.data), order);

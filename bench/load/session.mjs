@@ -1,5 +1,5 @@
 /** One measurement: a server that was started for it, and what is needed to send to it. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { memoryOf, threadsOf } from '../proc.mjs';
 import { atMost } from './verdict.mjs';
 
 /**
@@ -45,9 +45,7 @@ export function attack({ generator, server }, traffic, requests) {
 export function watchMemory(pid) {
   const read = () => {
     try {
-      return Math.round(
-        Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024,
-      );
+      return Math.round(memoryOf(pid).resident / 2 ** 20);
     } catch {
       return null;
     }
@@ -66,7 +64,7 @@ export function watchMemory(pid) {
 /** The most resident memory that a server has had, in MB, where /proc tells. */
 export function peakResidentMb(pid) {
   try {
-    return Math.round(Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024);
+    return Math.round(memoryOf(pid).peak / 2 ** 20);
   } catch {
     return null;
   }
@@ -114,27 +112,8 @@ export function busyFigure(busyMs) {
  * @returns {Map<string, number> | null}
  */
 function processorMs(pid) {
-  const threads = new Map();
   try {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      const ms = threadMs(`/proc/${pid}/task/${thread}`);
-      if (ms !== null) threads.set(thread, ms);
-    }
-    return threads;
-  } catch {
-    return null;
-  }
-}
-
-/** Nanoseconds by the scheduler, or hundredths of a second where it does not count them; null of a thread that has ended. */
-function threadMs(folder) {
-  try {
-    if (existsSync(`${folder}/schedstat`)) {
-      return Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-    }
-    const stat = readFileSync(`${folder}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) * 10;
+    return new Map(threadsOf(pid).map(({ id, ms }) => [id, ms]));
   } catch {
     return null;
   }

@@ -1,0 +1,44 @@
+/** What Linux tells of a process in `/proc`. On other systems each of these throws. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * The memory of a process in bytes: resident, the most that was, and what of the resident one no file has.
+ *
+ * @param {number} pid
+ */
+export function memoryOf(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const bytes = (field) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)[1]) * 1024;
+  return { resident: bytes('VmRSS'), peak: bytes('VmHWM'), anonymous: bytes('RssAnon') };
+}
+
+/**
+ * The threads of a process that have not ended, with the processor time that each has used.
+ *
+ * @param {number} pid
+ * @returns {{id: string, name: string, ms: number}[]}
+ */
+export function threadsOf(pid) {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).flatMap((id) => {
+    const folder = join(tasks, id);
+    try {
+      return [{ id, name: readFileSync(join(folder, 'comm'), 'utf8').trim(), ms: threadMs(folder) }];
+    } catch {
+      // It has ended since.
+      return [];
+    }
+  });
+}
+
+/** Nanoseconds by the scheduler, or hundredths of a second where it does not count them. */
+function threadMs(folder) {
+  if (existsSync(`${folder}/schedstat`)) {
+    return Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  }
+  const stat = readFileSync(`${folder}/stat`, 'utf8');
+  // The name may hold spaces and brackets; behind it come the state and ten numbers, then user and system time.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
