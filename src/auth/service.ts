@@ -7,6 +7,7 @@ import { aliveAt, type IdentityCache, type KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
 import { tokenLimits } from './limits';
 import type { LoginThrottle } from './login-throttle';
+import { Lookups } from './lookups';
 import type { PasswordHasher } from './password-hashing';
 import { ADMIN_IDENTITY, parsePermissions } from './permissions';
 import type { EngineCatalog, ServedCatalog } from './store/catalog';
@@ -114,7 +115,7 @@ const UNKNOWN_PROXY =
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
-  readonly #lookups = new Map<string, Promise<KnownToken | null>>();
+  readonly #lookups = new Lookups<KnownToken | null>();
   /** Changes of the admin and of the setting run one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
 
@@ -180,10 +181,7 @@ export class StoredAuthService implements AuthService {
       return null;
     }
     if (isWellFormedToken(token) || this.#isInitialToken(token)) {
-      const digest = digestOf(token);
-      const key = digest.toString('base64');
-      const known = this.parts.identities.find(key);
-      const found = known === undefined ? await this.#lookUp(digest, key) : known;
+      const found = await this.#findToken(token);
       return found === null || this.#alive(found) === null ? null : { ...found, isLasting: true };
     }
     const identity = this.#identifyAdmin(token);
@@ -196,40 +194,29 @@ export class StoredAuthService implements AuthService {
   }
 
   #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {
-    const digest = digestOf(token);
-    const key = digest.toString('base64');
-    const cached = this.parts.identities.find(key);
-    return cached === undefined
-      ? this.#lookUp(digest, key).then((found) => this.#alive(found))
-      : this.#alive(cached);
+    const found = this.#findToken(token);
+    return found instanceof Promise ? found.then((known) => this.#alive(known)) : this.#alive(found);
   }
 
   #alive(token: KnownToken | null): Identity | null {
     return aliveAt(token, this.parts.now());
   }
 
-  /** Queries the store, once for all requests that need the same token at the same time. */
-  #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
-    const running = this.#lookups.get(key);
-    if (running !== undefined) {
-      return running;
-    }
-    const { identities } = this.parts;
+  /** An access token that is cached, at once, or else one of the store; null for one that is unknown. */
+  #findToken(token: string): KnownToken | null | Promise<KnownToken | null> {
+    const digest = digestOf(token);
+    const key = digest.toString('base64');
+    const cached = this.parts.identities.find(key);
+    return cached === undefined ? this.#lookups.share(key, () => this.#lookUp(digest, key)) : cached;
+  }
+
+  async #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
+    const { identities, store } = this.parts;
     const { epoch } = identities;
-    const lookup = this.parts.store
-      .tokenByDigest(digest)
-      .then((stored) => {
-        const known = stored === undefined ? null : knownToken(stored);
-        identities.remember(key, known, epoch);
-        return known;
-      })
-      .finally(() => {
-        if (this.#lookups.get(key) === lookup) {
-          this.#lookups.delete(key);
-        }
-      });
-    this.#lookups.set(key, lookup);
-    return lookup;
+    const stored = await store.tokenByDigest(digest);
+    const known = stored === undefined ? null : knownToken(stored);
+    identities.remember(key, known, epoch);
+    return known;
   }
 
   /** Makes everything that was known of tokens before count no more. */

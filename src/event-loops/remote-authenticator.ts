@@ -1,5 +1,6 @@
 import { digestOf, tokenIn, type Credential } from '../auth/access-token';
 import { aliveAt, LocalIdentityCache } from '../auth/identity-cache';
+import { Lookups } from '../auth/lookups';
 import type { KnownCredential } from '../auth/service';
 import type { Authenticator, Identity } from '../http/authorization';
 import type { SharedMemory } from './shared-memory';
@@ -16,7 +17,7 @@ export class RemoteAuthenticator implements Authenticator {
   /** Only routes of the event loop that has the store ask for it. */
   readonly adminExists = true;
   readonly #identities = new LocalIdentityCache(() => performance.now());
-  readonly #lookups = new Map<string, Promise<KnownCredential | null>>();
+  readonly #lookups = new Lookups<KnownCredential | null>();
   /** What the cache holds was looked up since the shared memory had this number. */
   #generation: number;
 
@@ -50,7 +51,8 @@ export class RemoteAuthenticator implements Authenticator {
     if (known !== undefined) {
       return aliveAt(known, this.now());
     }
-    return this.#lookUp(key, { authorization, apiKey }).then((found) => aliveAt(found, this.now()));
+    const lookup = this.#lookups.share(key, () => this.#lookUp(key, { authorization, apiKey }));
+    return lookup.then((found) => aliveAt(found, this.now()));
   }
 
   #forgetWhatIsRevoked(): void {
@@ -62,25 +64,11 @@ export class RemoteAuthenticator implements Authenticator {
     }
   }
 
-  /** Asks once for all requests that need the same credential at the same time. */
-  #lookUp(key: string, credential: Credential): Promise<KnownCredential | null> {
-    const running = this.#lookups.get(key);
-    if (running !== undefined) {
-      return running;
-    }
+  async #lookUp(key: string, credential: Credential): Promise<KnownCredential | null> {
     const { epoch } = this.#identities;
-    const lookup = this.ask(credential)
-      .then((found) => {
-        this.#forgetWhatIsRevoked();
-        if (found?.isLasting !== false) this.#identities.remember(key, found, epoch);
-        return found;
-      })
-      .finally(() => {
-        if (this.#lookups.get(key) === lookup) {
-          this.#lookups.delete(key);
-        }
-      });
-    this.#lookups.set(key, lookup);
-    return lookup;
+    const found = await this.ask(credential);
+    this.#forgetWhatIsRevoked();
+    if (found?.isLasting !== false) this.#identities.remember(key, found, epoch);
+    return found;
   }
 }
