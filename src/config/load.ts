@@ -36,7 +36,7 @@ export interface Config {
   /** Whether the web console is served. */
   readonly console: boolean;
   readonly searchThreads: number;
-  /** Undefined where the number of cores decides. */
+  /** How many accept connections. */
   readonly eventLoops: number;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;

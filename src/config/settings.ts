@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { MOST_LOOPS } from '../event-loops/limits';
 import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
 import { DEFAULT_SNAPSHOT_LIMITS } from '../snapshots/limits';
@@ -158,7 +159,7 @@ export const SETTINGS = {
   }),
   eventLoops: setting<number>({
     group: 'Server',
-    parse: wholeNumber(1, 64),
+    parse: wholeNumber(1, MOST_LOOPS),
     fallback: 1,
     fallbackText: '1',
     placeholder: 'N',

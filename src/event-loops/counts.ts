@@ -61,6 +61,8 @@ export interface OtherLoops {
 export class ProcessRequestCounts implements RequestCounts {
   /** As they were when they were asked for last. */
   #others: readonly LoopCounts[] = [];
+  /** The lines of the table that other event loops have too, by their names. */
+  readonly #routes = new Map<string, Route>();
 
   constructor(
     private readonly own: LocalRequestCounts,
@@ -119,9 +121,6 @@ export class ProcessRequestCounts implements RequestCounts {
     }
     return sums.values();
   }
-
-  /** The lines of the table that other event loops have too, by their names. */
-  readonly #routes = new Map<string, Route>();
 
   /** Says which lines the table has. */
   countRoutes(routes: readonly Route[]): void {

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { AdmissionMemory, Counter } from '../http/admission-memory';
+import { MOST_LOOPS } from './limits';
 import { Buckets, Parts, SharedActivity, SharedCounter, sharedCounts } from './shared-counts';
 
 /** Words that are enough for everything below and the gauges of the most event loops there may be. */
 const WORDS = 32 * 1024;
-export const MOST_LOOPS = 64;
 /** Requests in progress, and open connections: see `LocalRequestCounts`. */
 const GAUGES = 2;
 /** Answers of one moment may come to more bytes than a word can count. */

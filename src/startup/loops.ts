@@ -1,6 +1,5 @@
 import type { Config } from '../config';
 import { EventLoops, type EventLoopsOptions } from '../event-loops/event-loops';
-import { MOST_LOOPS } from '../event-loops/shared-memory';
 import { logAnew, type ProcessLog } from '../http/log';
 import type { CleanUp } from '../process/clean-up';
 
@@ -12,13 +11,9 @@ export function makeLoops(
   config: Config,
   { log, writeLines }: ProcessLog,
   cleanUp: CleanUp,
-  options: {
-    readonly isTraced: boolean;
-    readonly parts: LoopParts | undefined;
-  },
+  { isTraced, parts }: { readonly isTraced: boolean; readonly parts: LoopParts | undefined },
 ): EventLoops | undefined {
-  const { isTraced, parts } = options;
-  const count = Math.min(config.eventLoops, MOST_LOOPS);
+  const count = config.eventLoops;
   if (count === 1) {
     return undefined;
   }
