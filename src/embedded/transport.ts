@@ -1,7 +1,7 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine, type Operation, type Packing } from '../engine/types';
+import { EngineError, type Answer, type Engine, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
@@ -54,7 +54,7 @@ export class EmbeddedTransport implements ByteTransport {
     // Written before anything is counted: a value that cannot be sent throws.
     const packed = packBody(call.operation, call.body);
     const body = packed ?? jsonOf(call.body);
-    const mayRunHere = this.#mayRunHere(call.operation);
+    const mayRunHere = this.#mayRunHere();
     this.#begin();
     try {
       const packing = { body: packed !== undefined, answer: packsAnswer };
@@ -96,11 +96,11 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   /**
-   * Whether the engine may answer on this thread: a program that waits for each call then waits for no other thread. Calls beside
+   * Whether the engine may answer a short read on this thread: a program that waits for each call then waits for no other thread. Calls beside
    * each other are for the threads of the engine, which answer several at a time.
    */
-  #mayRunHere(operation: Operation): boolean {
-    if (this.#underWay > 0 || !READS_OF_POINTS.has(operation)) return false;
+  #mayRunHere(): boolean {
+    if (this.#underWay > 0) return false;
     const now = performance.now();
     if (this.#turnSince === undefined) {
       this.#turnSince = now;
