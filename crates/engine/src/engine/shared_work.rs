@@ -32,10 +32,9 @@ pub fn run_on_pool<J: From<Help> + Send + 'static>(
         state: Mutex::new(State { task: Some(Arc::new(task)), workers: 0, panicked: false }),
         left: Condvar::new(),
     });
-    lane::share_out();
     let is_heavy = lane::is_heavy();
-    if let Some(pool) = &*pool.lock()
-        && !lane::is_given_up()
+    if lane::share_out()
+        && let Some(pool) = &*pool.lock()
     {
         for _ in 1..pool.threads().min(count) {
             let (work, supervisor) = (Arc::clone(&work), Arc::clone(pool.supervisor()));

@@ -133,13 +133,15 @@ pub fn end_here() -> bool {
     })
 }
 
-/// The request is about to be shared out to other threads. On the thread of its caller it is given up.
-pub fn share_out() {
+/// Whether the request may be shared out to other threads. On the thread of its caller it is given up in place of that.
+pub fn share_out() -> bool {
     RUN.with(|run| {
-        if run.lane.get() == Lane::Here {
+        let may_share = run.lane.get() != Lane::Here;
+        if !may_share {
             run.refusal.set(Some(Refusal::NeedsThread));
         }
-    });
+        may_share
+    })
 }
 
 /// The request is a read that counts as a light one until it becomes heavy or ends.
@@ -158,11 +160,6 @@ pub fn end() -> bool {
         }
         run.lane.replace(Lane::None) == Lane::Heavy
     })
-}
-
-/// Whether the request of this thread is given up on account of its lane.
-pub fn is_given_up() -> bool {
-    RUN.with(|run| run.refusal.get().is_some())
 }
 
 /// Whether the request of this thread is heavy.
