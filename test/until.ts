@@ -5,12 +5,19 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Polls until a condition holds; throws when it does not hold in time. */
-export async function until(condition: () => boolean | Promise<boolean>, everyMs = 5): Promise<void> {
+/** Polls until a condition holds; when it does not hold in time, throws an error that shows the `state` of that time. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  everyMs = 5,
+  state?: () => unknown,
+): Promise<void> {
   const startedAt = performance.now();
   while (!(await condition())) {
     if (performance.now() - startedAt > LONGEST_WAIT_MS) {
-      throw new Error(`It did not come to this in ${LONGEST_WAIT_MS / 1000} s: ${condition.toString()}`);
+      const seen = state === undefined ? '' : `; it is ${JSON.stringify(state())}`;
+      throw new Error(
+        `It did not come to this in ${LONGEST_WAIT_MS / 1000} s: ${condition.toString()}${seen}`,
+      );
     }
     await sleep(everyMs);
   }

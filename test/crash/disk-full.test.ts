@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  statfsSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call, ok } from './requests';
@@ -159,6 +168,13 @@ function reservedBytes(dataDir: string): number {
   return sizes.reduce((sum, stat) => sum + (stat?.blocks ?? 0) * 512, 0);
 }
 
+function fileSizes(folder: string): Record<string, number> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return Object.fromEntries(
+    names.map((name) => [name, statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0]),
+  );
+}
+
 let disks: SmallDisk[] = [];
 
 afterEach(async () => {
@@ -266,7 +282,8 @@ describe.each([
       expect(await count(url, 'c')).toBe(left + BATCH);
       if (which === 'the oldest') {
         const held = (): number => usedBytes(path) - usedBefore - reservedBytes(dataDir);
-        await until(() => held() <= left * MOST_BYTES_A_POINT, 250);
+        const files = (): unknown => ({ held: held(), left, files: fileSizes(join(dataDir, 'collections')) });
+        await until(() => held() <= left * MOST_BYTES_A_POINT, 250, files);
       }
       server.signal('SIGTERM');
       expect(await server.exit).toEqual({ code: 0, signal: null });

@@ -244,6 +244,44 @@ fn a_graph_on_disk_links_to_no_row_that_was_dropped() {
     }
 }
 
+/// Regression: after a graph was rewritten without its dead nodes, the one on the disk stayed until writes made a checkpoint
+/// due. On a small disk that was room for writes.
+#[test]
+fn the_file_of_a_rewritten_graph_is_replaced_when_nothing_else_is_due() {
+    let thresholds = Thresholds { vacuum_rows: 40, order_rows: u32::MAX, ..Thresholds::default() };
+    let mut engine = engine_of("Euclid", thresholds, 8, json!({"scalar": {"type": "int8"}}));
+    let mut random = Random(8);
+    let mut points = Points::new();
+    put(&engine, &mut points, &(0..1000).collect::<Vec<_>>(), &mut random);
+    engine.work(GraphPolicy::Always);
+    let nodes = |engine: &TestEngine| {
+        collection(engine).snapshot().graphs[0].as_ref().expect("a graph").0.hnsw.len()
+    };
+    let files = |engine: &TestEngine| engine.disk.list("collections/0000000000000001").expect("a folder");
+    // The number after that of the data.
+    let old_graph = "00000002.data".to_string();
+    assert!(files(&engine).contains(&old_graph) && nodes(&engine) == 1000);
+    let before = disk_bytes(&engine);
+    delete(&engine, &mut points, &(0..600).collect::<Vec<_>>());
+    for _ in 0..3 {
+        engine.work(GraphPolicy::WhenGrown);
+    }
+    assert_eq!(nodes(&engine), 400, "the graph was rewritten");
+    assert!(!files(&engine).contains(&old_graph), "the old graph is in {:?}", files(&engine));
+    assert!(disk_bytes(&engine) < before, "{} bytes, and {before} before", disk_bytes(&engine));
+    // It is written once.
+    let settled = files(&engine);
+    for _ in 0..3 {
+        engine.work(GraphPolicy::WhenGrown);
+    }
+    assert_eq!(files(&engine), settled);
+    engine.restart();
+    assert_eq!(nodes(&engine), 400);
+    assert_whole(&engine, &points, &mut random, "after a restart");
+    engine.work(GraphPolicy::WhenGrown);
+    assert_eq!(files(&engine), settled, "nor after a restart");
+}
+
 /// Regression: an indexer read the live rows and was then delayed. Points were deleted, their rows were dropped because
 /// no graph linked to them, and another indexer began a graph. The first indexer then inserted its outdated rows: where
 /// vectors are compared by their originals, the first node of the graph could not be read any more.

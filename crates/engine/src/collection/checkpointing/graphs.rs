@@ -25,7 +25,8 @@ pub enum GraphPolicy {
 }
 
 impl Collection {
-    /// Whether a graph is whole and no checkpoint has any of its field yet.
+    /// Whether a graph is whole, and the checkpoint has none of its field, or one that it was rewritten from: that one has
+    /// the dead nodes still, and its file the room that they take.
     pub fn has_unwritten_graph(&self) -> bool {
         // A checkpoint that is being written is asked again when it is done.
         let Some(checkpoints) = self.checkpointer.try_lock() else { return false };
@@ -35,9 +36,12 @@ impl Collection {
             let kept = previous.fields.get(field);
             let written = kept.and_then(|kept| kept.graph.as_ref());
             let whole = |graph: &FieldGraph| graph.indexed() > Row::FIRST && graph.indexed() >= table.end();
-            let is_due =
-                |graph: &Arc<FieldGraph>| whole(graph) && self.room_for_graphs() >= graph.file_bytes();
-            written.is_none() && table.graphs.current.load().as_ref().is_some_and(is_due)
+            let is_due = |graph: &Arc<FieldGraph>| {
+                written.is_none_or(|kept| !graph.is_in(kept.file()))
+                    && whole(graph)
+                    && self.room_for_graphs() >= graph.file_bytes()
+            };
+            table.graphs.current.load().as_ref().is_some_and(is_due)
         })
     }
 

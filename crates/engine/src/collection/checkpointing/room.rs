@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 /// A file is copied forward when more than its length divided by this is dead. At a half, each byte that is written frees
 /// another.
 const COMPACTION_DIVISOR: u64 = 2;
+/// The divisor where little of the disk is free: three bytes are written at most for each that is freed.
+const TIGHT_DISK_COMPACTION_DIVISOR: u64 = 4;
 /// The divisor on a full disk, where space matters more than the bytes that are written.
 const FULL_DISK_COMPACTION_DIVISOR: u64 = 8;
 /// What is copied so that its place becomes free leaves the free space divided by this to the log.
@@ -63,7 +65,11 @@ impl Collection {
     /// Files that a checkpoint copies forward: those that give back at least `bytes`, as far as there is room for copies.
     pub(super) fn files_to_compact(&self, survey: &Survey, bytes: u64) -> BTreeSet<u32> {
         let reserve = &self.shared.reserve;
-        let divisor = if reserve.is_spent() { FULL_DISK_COMPACTION_DIVISOR } else { COMPACTION_DIVISOR };
+        let divisor = match (reserve.is_spent(), reserve.is_tight()) {
+            (true, _) => FULL_DISK_COMPACTION_DIVISOR,
+            (false, true) => TIGHT_DISK_COMPACTION_DIVISOR,
+            (false, false) => COMPACTION_DIVISOR,
+        };
         let free = reserve.little_free();
         let room = free.map_or(u64::MAX, |free| without_log_room(free.saturating_sub(survey.new_bytes)));
         survey.files_to_compact(&LeastFreed { bytes, divisor }, room)
