@@ -14,7 +14,7 @@ module.exports = {
   roots: ['<rootDir>/test'],
   testEnvironment: 'node',
   testMatch: ['**/*.test.ts'],
-  maxWorkers: 2,
+  maxWorkers: 3,
   testSequencer: '<rootDir>/test/sequencer.cjs',
   // A busy machine is no reason to fail: what hangs is found just as well a little later.
   testTimeout: 120_000,

@@ -1,6 +1,6 @@
 /**
- * What tests run of the engine: the addon with the switches that only tests have, and the Rust tests themselves. One
- * cargo command builds both under the profile `soak`, so that the engine and its dependencies are compiled once.
+ * What tests run of the engine: the addon with the switches that only tests have, the Rust tests, and the models. One
+ * cargo command builds the first two under the profile `soak`, so that the engine and its dependencies are compiled once.
  */
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,13 +16,19 @@ export const TEST_BUILD = [
   ...['--profile', 'soak', '--locked'],
 ];
 
+/**
+ * The tests of orders of threads: the engine compiled once more, with the locks of a scheduler. Of the workspace, not of the
+ * engine's package alone, for which cargo would compile the dependencies again.
+ */
+export const MODELS_BUILD = [...TEST_BUILD, '--features', 'kithdb-engine/shuttle', '--test', 'models'];
+
 /** Not `native/` itself: that is packed and shipped. */
 const testingDir = join(root, 'native', 'testing');
 
 /** What cargo calls the library of `crates/node` on a platform; elsewhere than here it is an ELF file. */
 const LIBRARIES = { darwin: 'libkithdb_node.dylib', win32: 'kithdb_node.dll' };
 
-/** Builds both. Cargo decides what is out of date. */
+/** Builds all of it. Cargo decides what is out of date. */
 export async function buildTests() {
   await mustRun('build-tests', 'cargo', ['build', ...TEST_BUILD, '--lib', '--tests']);
   const library = LIBRARIES[process.platform] ?? 'libkithdb_node.so';
@@ -32,6 +38,7 @@ export async function buildTests() {
   const next = `${addon}.${process.pid}.tmp`;
   copyFileSync(join(await targetDir(), 'soak', library), next);
   renameSync(next, addon);
+  await mustRun('build-models', 'cargo', ['test', ...MODELS_BUILD, '--no-run']);
 }
 
 async function targetDir() {

@@ -94,20 +94,24 @@ function runAuthFlips(first, count) {
   return runJest('auth-flips', ['test/auth/store-damage', '-t', 'any flip of a bit'], variables, count);
 }
 
-/** Every case of the tests of which `npm test` takes a share (test/sample.ts). */
-function runCases() {
-  const files = [
-    'clients/python-client',
-    'contract/mutations',
-    'crash/disk-full',
-    'operations/backup.test',
-    'bench/load',
-  ];
+/** Tests of which `npm test` takes a share (test/sample.ts). */
+const SAMPLED_TESTS = [
+  'clients/python-client',
+  'contract/mutations',
+  'crash/disk-full',
+  'operations/backup.test',
+  'bench/load',
+  'docs/snippets',
+];
+
+/** Every case of `count` of these files, from number `first` on. */
+function runCases(first, count) {
+  const files = Array.from({ length: count }, (_, at) => SAMPLED_TESTS[(first + at) % SAMPLED_TESTS.length]);
   return runJest(
     'cases',
     files.map((file) => `test/${file}`),
     { ALL_CASES: 1 },
-    1,
+    count,
   );
 }
 
@@ -245,8 +249,7 @@ const standard = {
     { full: 1_024, slice: 128 },
   ),
   'failing-calls': { full: 8, slice: 1, isNumbered: true, run: runFailingCalls },
-  // Four minutes on two cores: in full only.
-  cases: { full: 1, isNumbered: false, run: runCases },
+  cases: { full: SAMPLED_TESTS.length, slice: 1, isNumbered: true, run: runCases },
   // Three minutes on two cores: in full only.
   loops: { full: 3, isNumbered: false, run: runLoops },
   clients: { full: 1, slice: 1, isNumbered: false, run: runClients },

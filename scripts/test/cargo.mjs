@@ -1,7 +1,7 @@
 /** Rust tests: built by `build-tests`, counted and timed from what their runner prints. */
 import { readFileSync } from 'node:fs';
 import { BuildError, run, tail } from '../build/process.mjs';
-import { TEST_BUILD } from '../build/tests.mjs';
+import { MODELS_BUILD, TEST_BUILD } from '../build/tests.mjs';
 
 /**
  * Rust's test runner times tests only where unstable options are allowed. This allows them to the test programs alone:
@@ -30,14 +30,12 @@ export async function runCargoTests(tally) {
 }
 
 /**
- * Orders of threads: the engine compiled once more, with the locks of a scheduler. Of the workspace, not of the
- * engine's package alone, for which cargo would compile the dependencies again.
+ * Orders of threads.
  *
  * @param {import('./tally.mjs').Tally} tally
  */
 export async function runModels(tally) {
-  const args = [...TEST_BUILD, '--features', 'kithdb-engine/shuttle', '--test', 'models', ...TIMED];
-  return `${await runAndCount(tally, 'models', args)} tests`;
+  return `${await runAndCount(tally, 'models', [...MODELS_BUILD, ...TIMED])} tests`;
 }
 
 /** Runs `cargo test`; how many tests passed. */

@@ -24,7 +24,7 @@ import {
 } from './store-history';
 
 /** How many flips, and the number that decides which. */
-const FLIPS = Number(process.env['KITHDB_AUTH_FLIPS'] ?? 240);
+const FLIPS = Number(process.env['KITHDB_AUTH_FLIPS'] ?? 80);
 const FIRST_FLIP = Number(process.env['KITHDB_FIRST_AUTH_FLIP'] ?? 0);
 const TIMEOUT_MS = 3_600_000;
 

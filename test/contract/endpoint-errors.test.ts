@@ -304,7 +304,7 @@ describe.each(lanes)('a collection that is deleted while a read of it runs, %s',
     await send(service, 'PUT', '/collections/c', create);
     // A filter of a thousand texts over payloads that are too long to be split once for all of them takes minutes.
     const text = 'lorem ipsum dolor sit amet '.repeat(12_000);
-    const ids = Array.from({ length: 100 }, (_, id) => id);
+    const ids = Array.from({ length: 30 }, (_, id) => id);
     const batch = { ids, vectors: ids.map(() => [1, 2]) };
     await send(service, 'PUT', '/collections/c/points', { json: { batch } });
     await send(service, 'POST', '/collections/c/points/payload', { json: { payload: { text }, filter: {} } });

@@ -5,7 +5,7 @@ import { sampled } from '../sample';
 import { ContractServer, type Json } from './contract-server';
 
 /** A normal run takes one in so many mutations; `npm run test:long -- cases` takes all. */
-const ONE_IN = 6;
+const ONE_IN = 24;
 
 /** A placeholder for a number that JSON can write and no float can hold. */
 const HUGE = 'a number beyond every float';

@@ -18,7 +18,7 @@ describe('C14 a panic of the calibration', () => {
 
   beforeAll(async () => {
     // It rests longer after each.
-    loadBinding().setTestSwitches({ panicIn: 'calibration:4' });
+    loadBinding().setTestSwitches({ panicIn: 'calibration:2' });
     const commandLine = readFlags(['--port', '0', '--data-dir', dataDir, '--calibration-percent', '100']);
     const env = { KITHDB_TOKEN_STORE: 'memory' };
     server = await startServer(loadConfig({ commandLine, env, terminal: false }), {
@@ -49,14 +49,14 @@ describe('C14 a panic of the calibration', () => {
     await until(async () => (await info())['optimizer_status'] === 'ok');
     await until(async () => (await info())['recall_estimate'] !== null);
     const said = 'a defect of the engine: background work failed. Please report it';
-    await until(() => logged.filter(({ msg }) => msg === said).length === 4);
+    await until(() => logged.filter(({ msg }) => msg === said).length === 2);
     const panics = logged.filter(({ msg }) => msg === said);
     expect(new Set(panics.map(({ task }) => task))).toEqual(new Set(['calibration']));
     await until(async () => {
       const { text } = await send(server, 'GET', '/metrics');
       return (
-        text.includes('kithdb_background_panics_total{task="calibration"} 4\n') &&
-        /kithdb_background_restarts_total\{task="calibration"\} [1-4]\n/.test(text)
+        text.includes('kithdb_background_panics_total{task="calibration"} 2\n') &&
+        /kithdb_background_restarts_total\{task="calibration"\} [1-2]\n/.test(text)
       );
     });
     expect((await info())['status']).toBe('green');

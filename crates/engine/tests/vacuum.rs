@@ -254,9 +254,8 @@ fn the_file_of_a_rewritten_graph_is_replaced_when_nothing_else_is_due() {
     let mut points = Points::new();
     put(&engine, &mut points, &(0..1000).collect::<Vec<_>>(), &mut random);
     engine.work(GraphPolicy::Always);
-    let nodes = |engine: &TestEngine| {
-        collection(engine).snapshot().graphs[0].as_ref().expect("a graph").0.hnsw.len()
-    };
+    let nodes =
+        |engine: &TestEngine| collection(engine).snapshot().graphs[0].as_ref().expect("a graph").0.hnsw.len();
     let files = |engine: &TestEngine| engine.disk.list("collections/0000000000000001").expect("a folder");
     // The number after that of the data.
     let old_graph = "00000002.data".to_string();

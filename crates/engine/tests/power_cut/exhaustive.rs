@@ -24,11 +24,11 @@ const CHANGES: usize = 10;
 const LENGTHS: [usize; 2] = [3, 4];
 /// The longest programs of a normal run, of all that there are; `KITHDB_PROGRAMS` sets another number, and
 /// `KITHDB_FIRST_PROGRAM` which comes first.
-const LONGEST_PROGRAMS: u64 = 40;
+const LONGEST_PROGRAMS: u64 = 16;
 /// A normal run takes one in this many of the programs of two operations that begin unsynced; these have the most choices.
-const UNSYNCED_ONE_IN: u64 = 4;
+const UNSYNCED_ONE_IN: u64 = 16;
 /// A normal run takes one in this many of the programs with a kind that is not among the first.
-const LATER_ONE_IN: u64 = 16;
+const LATER_ONE_IN: u64 = 32;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;
 /// How often in a row the recovery crashes too, likewise.
