@@ -165,12 +165,12 @@ export declare function filterProblem(json: string): string | null
 /** Which instructions this CPU runs the engine with. */
 export declare function kernels(): NativeKernels
 
-/** Listens on an address, and gives `count` descriptors of the socket. They are not inherited by other processes. */
+/** Listens on an address for `count` event loops. The descriptors are not inherited by other processes. */
 export declare function listen(address: string, port: number, count: number): Listening
 
-/** A socket that listens, or why there is none. */
+/** Sockets that listen, or why there are none. */
 export interface Listening {
-  /** Descriptors of the one socket. Each is closed by whoever gets it. */
+  /** A descriptor for each event loop. Each is closed by whoever gets it. */
   descriptors: Array<number>
   /** The number of the error of the system. */
   error?: number

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openNativeEngine } from '../../src/engine';
 import { sendRaw } from '../http/harness';
 import { ServerChild } from '../crash/server-child';
-import { describeUnless, isNoPosix, itUnless, whyNoOpenssl } from '../missing';
+import { describeUnless, isNoLinux, isNoPosix, itUnless, whyNoOpenssl } from '../missing';
 import { sleep, until } from '../until';
 import { LoopsServer, metric, type LoopConnection, type LoopsAnswer } from './loops-server';
 
@@ -75,6 +75,42 @@ describeUnless(isNoPosix)('C11.6 several event loops', () => {
     expect(metric(text, 'kithdb_http_connections')['']).toBe(open.reduce((sum, count) => sum + count));
   });
 
+  itUnless(isNoLinux)(
+    'have about as many connections each, though all of them are idle when these come',
+    async () => {
+      const { server } = await started();
+      const { port } = new URL(server.running.url);
+      const COUNT = 150;
+      const sockets = await Promise.all(
+        Array.from({ length: COUNT }, async () => {
+          const socket = connect(Number(port), '127.0.0.1');
+          await once(socket, 'connect');
+          return socket;
+        }),
+      );
+      const connection = server.connect();
+      let open: number[] = [];
+      await until(async () => {
+        const { body: text } = await connection.send('GET', '/metrics');
+        open = Object.values(metric(text, 'kithdb_event_loop_connections'));
+        return open.reduce((sum, count) => sum + count) >= COUNT;
+      });
+      // By chance a loop of three has less than 22 of 150 about once in a million runs.
+      expect(Math.min(...open)).toBeGreaterThanOrEqual(22);
+      for (const socket of sockets) socket.destroy();
+    },
+  );
+
+  it('have their port for themselves: another server with several loops, or with one, is refused it', async () => {
+    const { server } = await started();
+    const { port } = new URL(server.running.url);
+    for (const loops of [1, LOOPS]) {
+      const other = new LoopsServer(loops, {}, ['--port', port]);
+      await expect(other.listen()).rejects.toThrow(/already in use|EADDRINUSE/);
+      await other.stop();
+    }
+  });
+
   it('refuse a token from the moment that its deletion or rotation is answered, and obey the state of authentication', async () => {
     const { connections } = await started({ KITHDB_ADMIN_PASSWORD: PASSWORD });
     const [first] = connections as [LoopConnection];
@@ -110,6 +146,23 @@ describeUnless(isNoPosix)('C11.6 several event loops', () => {
       const disable = { json: { enabled: false }, headers: admin };
       expect((await changed.send('PATCH', '/auth/enabled', disable)).status).toBe(200);
       expect(await count({})).toEqual(OF_ALL(200));
+    }
+  });
+
+  it('are all closed where the store of authentication is damaged (C3.8)', async () => {
+    server = new LoopsServer(LOOPS, { KITHDB_TOKEN_STORE: 'sqlite3' });
+    mkdirSync(join(server.folder, 'data'));
+    writeFileSync(join(server.folder, 'data', 'auth.sqlite3'), 'this is no database');
+    await server.listen();
+    const connections = await server.connectAll();
+    for (const headers of [{}, { 'api-key': 'any' }]) {
+      const answers = await onAll(connections, 'POST', `${POINTS}/count`, { json: {}, headers });
+      expect(answers.map(({ status, body }) => [status, body.status])).toEqual(
+        Array(LOOPS).fill([
+          500,
+          { error: expect.stringContaining('the store of authentication is damaged') },
+        ]),
+      );
     }
   });
 

@@ -227,6 +227,24 @@ const TYPESCRIPT_FAULTS = {
     find: 'if (next.rate !== undefined) {',
     replace: 'if (next.rate === 0) {',
   },
+  LoopRemembersRevoked: {
+    what: 'A further event loop keeps the identities that it knows when one is revoked.',
+    file: 'src/event-loops/remote-authenticator.ts',
+    find: 'if (generation !== this.#generation) {',
+    replace: 'if (generation < this.#generation) {',
+  },
+  LateLookupRemembered: {
+    what: 'A further event loop keeps an identity that was looked up before one was revoked.',
+    file: 'src/event-loops/remote-authenticator.ts',
+    find: 'this.#identities.remember(key, found, epoch)',
+    replace: 'this.#identities.remember(key, found, this.#identities.epoch)',
+  },
+  LoopNeverClosed: {
+    what: 'A further event loop is open while authentication is closed.',
+    file: 'src/event-loops/remote-authenticator.ts',
+    find: "return this.memory.authState === 'closed';",
+    replace: 'return false;',
+  },
 };
 
 const planted = TYPESCRIPT_FAULTS[process.env.PLANTED_FAULT ?? ''];

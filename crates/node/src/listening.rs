@@ -1,40 +1,76 @@
-//! A listening socket with a descriptor for each event loop.
+//! Listening sockets for the event loops, given to them as descriptors.
 //!
-//! Node cannot duplicate a descriptor, and two handles that close the same one would, at the second time, close a file that has
-//! been opened meanwhile. So the socket is made here.
+//! On Linux each event loop has a socket of its own on the same address (`SO_REUSEPORT`), and the system spreads connections
+//! over them by a hash of the addresses and ports. Elsewhere that option does not spread them, and the loops share one socket
+//! by duplicates of its descriptor: two handles that close the same one would, at the second time, close a file that has been
+//! opened meanwhile.
 
 use napi_derive::napi;
 
-/// A socket that listens, or why there is none.
+/// Sockets that listen, or why there are none.
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Listening {
-    /// Descriptors of the one socket. Each is closed by whoever gets it.
+    /// A descriptor for each event loop. Each is closed by whoever gets it.
     pub descriptors: Vec<i32>,
     /// The number of the error of the system.
     pub error: Option<i32>,
 }
 
-/// Listens on an address, and gives `count` descriptors of the socket. They are not inherited by other processes.
+/// Listens on an address for `count` event loops. The descriptors are not inherited by other processes.
 #[cfg(unix)]
 #[napi(catch_unwind)]
 pub fn listen(address: String, port: u16, count: u32) -> napi::Result<Listening> {
-    use std::net::{IpAddr, TcpListener};
+    use std::net::{IpAddr, SocketAddr};
     use std::os::fd::IntoRawFd;
     let address: IpAddr =
         address.parse().map_err(|_| napi::Error::from_reason(format!("{address} is no IP address")))?;
-    let listened = || -> std::io::Result<Vec<TcpListener>> {
-        let first = TcpListener::bind((address, port))?;
-        let mut all = (1..count).map(|_| first.try_clone()).collect::<std::io::Result<Vec<_>>>()?;
-        all.push(first);
-        Ok(all)
-    };
-    Ok(match listened() {
+    Ok(match listened(SocketAddr::new(address, port), count) {
         Ok(all) => {
             Listening { descriptors: all.into_iter().map(IntoRawFd::into_raw_fd).collect(), error: None }
         }
         Err(error) => Listening { error: error.raw_os_error(), ..Listening::default() },
     })
+}
+
+/// A socket for each event loop, all of the same address.
+#[cfg(target_os = "linux")]
+fn listened(address: std::net::SocketAddr, count: u32) -> std::io::Result<Vec<socket2::Socket>> {
+    let bound = |address: std::net::SocketAddr, is_shared: bool| {
+        let socket =
+            socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(is_shared)?;
+        socket.bind(&address.into())?;
+        Ok::<_, std::io::Error>(socket)
+    };
+    // Another server with several event loops would share its port. A socket that shares with nobody is refused where any
+    // server listens. Where no port is asked for, the system takes one that nobody has.
+    if address.port() != 0 {
+        drop(bound(address, false)?);
+    }
+    let first = bound(address, true)?;
+    let address = first.local_addr()?.as_socket().unwrap_or(address);
+    let mut all = vec![first];
+    for _ in 1..count {
+        all.push(bound(address, true)?);
+    }
+    // Once all are bound: a connection is given to one of those that listen when it comes.
+    all.iter().try_for_each(|socket| socket.listen(BACKLOG))?;
+    Ok(all)
+}
+
+/// Connections that wait for an event loop to accept them, as Node has it for one server. The system may allow fewer.
+#[cfg(target_os = "linux")]
+const BACKLOG: i32 = 511;
+
+/// The same socket for each event loop.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn listened(address: std::net::SocketAddr, count: u32) -> std::io::Result<Vec<std::net::TcpListener>> {
+    let first = std::net::TcpListener::bind(address)?;
+    let mut all = (1..count).map(|_| first.try_clone()).collect::<std::io::Result<Vec<_>>>()?;
+    all.push(first);
+    Ok(all)
 }
 
 /// There are no descriptors of sockets here.
