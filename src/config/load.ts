@@ -36,8 +36,8 @@ export interface Config {
   /** Whether the web console is served. */
   readonly console: boolean;
   readonly searchThreads: number;
-  /** How many accept connections. */
-  readonly eventLoops: number;
+  /** How many accept connections; undefined for as many as suit the machine. */
+  readonly eventLoops: number | undefined;
   /** In bytes; undefined for that of the container or the machine. */
   readonly memoryLimit: number | undefined;
   /** Seconds without a request after which a collection sleeps; 0 for never. */

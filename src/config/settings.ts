@@ -157,14 +157,15 @@ export const SETTINGS = {
     placeholder: 'N',
     about: 'How many threads answer reads.',
   }),
-  eventLoops: setting<number>({
+  eventLoops: setting<number | undefined>({
     group: 'Server',
     parse: wholeNumber(1, MOST_LOOPS),
-    fallback: 1,
-    fallbackText: '1',
+    fallback: undefined,
+    fallbackText:
+      'on Linux a quarter of the cores from four on, at least 2, and one for each GiB of memory at most; else 1',
     placeholder: 'N',
     about:
-      'How many event loops accept and answer requests, each on a thread of its own: a quarter of the cores are enough, and below four cores one is. On Windows it is always one.',
+      'How many event loops accept and answer requests, each on a thread of its own. On Windows it is always one.',
   }),
   memoryLimit: setting<number | undefined>({
     group: 'Server',

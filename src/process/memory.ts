@@ -18,7 +18,7 @@ export function bytesInFlight({ maxBodyBytes, memoryLimit = systemMemory() }: Me
 }
 
 /** What the control groups of the process leave of the machine's memory. The engine looks closer when it opens. */
-function systemMemory(): number {
+export function systemMemory(): number {
   // Of no group it is 0, or beyond any machine.
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();

@@ -1,5 +1,6 @@
 import type { Config } from '../config';
 import { EventLoops, type EventLoopsOptions } from '../event-loops/event-loops';
+import { loopsOf } from '../event-loops/how-many';
 import { logAnew, type ProcessLog } from '../http/log';
 import type { CleanUp } from '../process/clean-up';
 
@@ -13,7 +14,7 @@ export function makeLoops(
   cleanUp: CleanUp,
   { isTraced, parts }: { readonly isTraced: boolean; readonly parts: LoopParts | undefined },
 ): EventLoops | undefined {
-  const count = config.eventLoops;
+  const count = loopsOf(config);
   if (count === 1) {
     return undefined;
   }
