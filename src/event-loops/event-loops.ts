@@ -53,7 +53,7 @@ interface Loop {
 
 /**
  * The event loops of the process beside the main one: worker threads, each with an HTTP server that accepts connections of the
- * same socket. The main loop, which this belongs to, has everything that there is once: the store of authentication, the life
+ * same address. The main loop, which this belongs to, has everything that there is once: the store of authentication, the life
  * of the engine, the certificate, the log, the metrics. docs/event-loops.md.
  */
 export class EventLoops implements OtherLoops {

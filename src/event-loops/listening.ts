@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { cannotListen } from '../http/listen';
 
 /**
- * Makes a socket that listens, with a descriptor for each of so many servers.
+ * Listens on an address with so many descriptors, one for each server.
  * @throws StartError saying why the address cannot be used.
  */
 export async function shareListening(port: number, host: string, count: number): Promise<readonly number[]> {

@@ -25,10 +25,12 @@ const LENGTHS: [usize; 2] = [3, 4];
 /// The longest programs of a normal run, of all that there are; `KITHDB_PROGRAMS` sets another number, and
 /// `KITHDB_FIRST_PROGRAM` which comes first.
 const LONGEST_PROGRAMS: u64 = 16;
-/// A normal run takes one in this many of the programs of two operations that begin unsynced; these have the most choices.
+/// A normal run takes one in this many of the programs of two operations.
+const OF_TWO_ONE_IN: u64 = 4;
+/// A normal run takes one in this many of those that begin unsynced; these have the most choices.
 const UNSYNCED_ONE_IN: u64 = 16;
 /// A normal run takes one in this many of the programs with a kind that is not among the first.
-const LATER_ONE_IN: u64 = 32;
+const LATER_ONE_IN: u64 = 8;
 /// Numbers of successive samples differ by this: it is odd and the number of programs a power of two, so none repeats.
 const SAMPLE_STEP: u64 = 389;
 /// How often in a row the recovery crashes too, likewise.
@@ -163,7 +165,8 @@ impl Seen {
 /// Whether a normal run has the program `number` of two operations.
 fn is_in_normal_run(program: &[Kind], number: u64, is_unsynced: bool) -> bool {
     let is_later = program.iter().any(|kind| !Kind::ALL[..Kind::FIRST].contains(kind));
-    let one_in = if is_unsynced { UNSYNCED_ONE_IN } else { 1 } * if is_later { LATER_ONE_IN } else { 1 };
+    let one_in =
+        if is_unsynced { UNSYNCED_ONE_IN } else { OF_TWO_ONE_IN } * if is_later { LATER_ONE_IN } else { 1 };
     // Not of one operation all, and of another none.
     let kinds = Kind::ALL.len() as u64;
     (number / kinds + 3 * (number % kinds)).is_multiple_of(one_in)
