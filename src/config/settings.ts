@@ -31,7 +31,7 @@ function limit(fallback: number, highest: number, about: string): Setting<number
     group: 'Limits',
     parse: wholeNumber(1, highest),
     fallback,
-    fallbackText: fallback.toLocaleString('en-US').replaceAll(',', ''),
+    fallbackText: String(fallback),
     placeholder: 'N',
     about,
   };

@@ -59,7 +59,7 @@ impl Background {
         }
         let keeper = {
             let (catalog, stop) = (Arc::clone(catalog), Arc::clone(&stop));
-            let mut heap_trim = HeapTrim::default();
+            let mut heap_trim = HeapTrim::new(Instant::now());
             move || keep_until_stopped(&catalog, &stop, housekeeping, &mut heap_trim)
         };
         threads.push(supervisor.spawn("kith-checkpoint".into(), Task::Housekeeping, &stop, keeper)?);
