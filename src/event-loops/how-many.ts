@@ -1,6 +1,6 @@
-import { availableParallelism } from 'node:os';
 import type { Config } from '../config';
 import { systemMemory } from '../process/memory';
+import { processors } from '../process/processors';
 import { MOST_LOOPS } from './limits';
 
 /** Cores below which engine and load have no use for a second event loop. */
@@ -22,7 +22,7 @@ export function loopsOf(
   { eventLoops, memoryLimit }: Pick<Config, 'eventLoops' | 'memoryLimit'>,
   machine: Machine = {
     platform: process.platform,
-    cores: availableParallelism(),
+    cores: processors(),
     memoryBytes: systemMemory(),
   },
 ): number {
