@@ -1,6 +1,7 @@
-import { checkSchema, matchedData, validationResult, type Schema } from 'express-validator';
+import type { Schema } from 'express-validator';
 import { badRequest } from './errors';
 import type { ParameterKind, Parameters, ParameterResult } from './parameters';
+import { validator } from './validator';
 
 const once = (name: string) => ({
   bail: true,
@@ -65,6 +66,7 @@ export async function validateQuery(kind: ParameterKind, queryString: string): P
     }
   }
   const request = { query };
+  const { checkSchema, matchedData, validationResult } = await validator();
   await checkSchema(schema, ['query']).run(request);
   const [error] = validationResult(request).array();
   if (error !== undefined) {

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { body, type ValidationChain } from 'express-validator';
+import type { ValidationChain } from 'express-validator';
 import type { ClientAddresses } from '../../http/client-address';
 import { unauthenticated } from '../../http/errors';
 import type { AuthenticationOutcome, RequestCounts } from '../../http/request-counts';
@@ -7,7 +7,7 @@ import { refusePassword } from '../password-policy';
 import { HashingBusy } from '../password-hashing';
 import type { AuthService, LoginOutcome } from '../service';
 import { answerDone, answerEnvelope, answerFailure, answering, answerTooMany } from './answer';
-import { checked, jsonBody, loginBody, matched, missing } from './request-body';
+import { checked, jsonBody, loginBody, matched, missing, type BodyField } from './request-body';
 
 /** The service may still be opening when a request arrives; its handler waits for it. */
 type OpeningAuth = Promise<AuthService>;
@@ -17,14 +17,14 @@ interface PasswordBody {
 }
 
 /** A password that is absent, not a string, empty or blank is a missing one (C3.3, C3.4). */
-function givenPassword(): ValidationChain {
+function givenPassword(body: BodyField): ValidationChain {
   return body('password')
     .custom((value: unknown) => typeof value === 'string' && value.trim() !== '')
     .withMessage(missing('password'));
 }
 
-function goodPassword(): ValidationChain {
-  return givenPassword()
+function goodPassword(body: BodyField): ValidationChain {
+  return givenPassword(body)
     .bail()
     .custom((value: string) => {
       const refused = refusePassword(value);
@@ -65,9 +65,10 @@ export function createAdmin(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     refusingByNetwork(auth),
     jsonBody,
-    checked(goodPassword()),
+    checked((body) => [goodPassword(body)]),
     answering(async (request, response) => {
-      if (await (await auth).createAdmin(matched<PasswordBody>(request).password)) {
+      const { password } = await matched<PasswordBody>(request);
+      if (await (await auth).createAdmin(password)) {
         answerDone(response, 'User registered successfully');
       } else {
         answerFailure(response, 409, 'Username already exists');
@@ -83,10 +84,10 @@ export function createAdmin(auth: OpeningAuth): readonly RequestHandler[] {
 export function resetPassword(auth: OpeningAuth): readonly RequestHandler[] {
   return [
     jsonBody,
-    checked(goodPassword()),
+    checked((body) => [goodPassword(body)]),
     answering(async (request, response) => {
       const service = await auth;
-      const { password } = matched<PasswordBody>(request);
+      const { password } = await matched<PasswordBody>(request);
       switch (await service.resetPassword(password, () => holdsAdminJwt(service, request))) {
         case 'done':
           answerDone(response, 'Password reset successfully');
@@ -139,9 +140,9 @@ export function login(
 ): readonly RequestHandler[] {
   return [
     loginBody,
-    checked(givenPassword()),
+    checked((body) => [givenPassword(body)]),
     answering(async (request, response) => {
-      const { password } = matched<PasswordBody>(request);
+      const { password } = await matched<PasswordBody>(request);
       const viaUnknownProxy = clients.isPassedOnByUnknown(request);
       const ending = (await auth).login(password, clients.of(request), viaUnknownProxy);
       const outcome = await counted(requests, ending);

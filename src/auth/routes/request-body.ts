@@ -1,9 +1,10 @@
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import { matchedData, validationResult, type ValidationChain } from 'express-validator';
+import type { body as bodyField, ValidationChain } from 'express-validator';
 import { closeAfterResponse } from '../../http/connection';
 import { hasBody, isJson } from '../../http/content';
 import { bodyCoding } from '../../http/content-coding';
 import { isMalformedGzip } from '../../http/express-lane';
+import { validator } from '../../http/validator';
 import { answerFailure } from './answer';
 
 /** Largest body of an endpoint under `/auth`, in bytes. */
@@ -52,12 +53,18 @@ export const loginBody: RequestHandler = (request, response, next) => {
   });
 };
 
-/** Runs the checks in their order and answers the first that fails. */
-export function checked(...chains: readonly ValidationChain[]): RequestHandler {
+/** Begins the checks of a field of the body. */
+export type BodyField = typeof bodyField;
+
+/** Runs the checks in their order and answers the first that fails. They are made at the first request. */
+export function checked(make: (body: BodyField) => readonly ValidationChain[]): RequestHandler {
+  let chains: readonly ValidationChain[] | undefined;
   return async (request: Request, response: Response, next) => {
     if (typeof request.body !== 'object' || request.body === null || Array.isArray(request.body)) {
       request.body = {};
     }
+    const { body, validationResult } = await validator();
+    chains ??= make(body);
     for (const chain of chains) {
       await chain.run(request);
     }
@@ -93,9 +100,9 @@ export function onlyFields(known: readonly string[]): RequestHandler {
 }
 
 /** The fields that were checked; `T` says what the checks made sure of. */
-// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- matchedData has no types of its own
-export function matched<T extends object>(request: Request): T {
-  return matchedData(request, { locations: ['body'], includeOptionals: true });
+export async function matched<T extends object>(request: Request): Promise<T> {
+  const { matchedData } = await validator();
+  return matchedData<T>(request, { locations: ['body'], includeOptionals: true });
 }
 
 /** The message for an absent field. */

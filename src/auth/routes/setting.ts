@@ -1,5 +1,4 @@
 import type { RequestHandler } from 'express';
-import { body } from 'express-validator';
 import { noteForAudit } from '../../http/audit-fields';
 import type { AuthService } from '../service';
 import { answerEnvelope, answering } from './answer';
@@ -9,16 +8,16 @@ import { checked, jsonBody, matched, missing } from './request-body';
 export function setEnabled(auth: Promise<AuthService>): readonly RequestHandler[] {
   return [
     jsonBody,
-    checked(
+    checked((body) => [
       body('enabled')
         .exists({ values: 'null' })
         .withMessage(missing('enabled'))
         .bail()
         .custom((value: unknown) => typeof value === 'boolean')
         .withMessage('enabled must be a boolean'),
-    ),
+    ]),
     answering(async (request, response) => {
-      const { enabled } = matched<{ readonly enabled: boolean }>(request);
+      const { enabled } = await matched<{ readonly enabled: boolean }>(request);
       noteForAudit(response, { enabled });
       answerEnvelope(response, await (await auth).setEnabled(enabled));
     }),

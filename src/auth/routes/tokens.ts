@@ -1,5 +1,4 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { body } from 'express-validator';
 import { filterProblem } from '../../engine/filter-problem';
 import { noteForAudit } from '../../http/audit-fields';
 import type { AuthService } from '../service';
@@ -42,7 +41,7 @@ const FIELDS: readonly (keyof TokenBody)[] = [
   'filter',
 ];
 
-const CHECKS: RequestHandler = checked(
+const CHECKS: RequestHandler = checked((body) => [
   body('name')
     .exists({ values: 'null' })
     .withMessage(missing('name'))
@@ -67,7 +66,7 @@ const CHECKS: RequestHandler = checked(
   // Checked together, when all others are good.
   body('collections').optional({ values: 'null' }),
   body('filter').optional({ values: 'null' }),
-);
+]);
 
 /** A check of express-validator whose message is the reason of the refusal. */
 function accepted(refuse: (value: unknown) => string | undefined): (value: unknown) => true {
@@ -87,7 +86,7 @@ export function createToken(auth: OpeningAuth): readonly RequestHandler[] {
     onlyFields(FIELDS),
     CHECKS,
     answering(async (request, response) => {
-      const asked = tokenRequest(matched<TokenBody>(request));
+      const asked = tokenRequest(await matched<TokenBody>(request));
       if (typeof asked === 'string') {
         answerFailure(response, 400, asked);
       } else {
