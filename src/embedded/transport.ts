@@ -96,8 +96,8 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   /**
-   * Whether the engine may answer a short read on this thread: a program that waits for each call then waits for no other thread. Calls beside
-   * each other are for the threads of the engine, which answer several at a time.
+   * Whether the engine may answer a short read on this thread: a program that waits for each call then waits for no other
+   * thread. Calls beside each other are for the threads of the engine, which answer several at a time.
    */
   #mayRunHere(): boolean {
     if (this.#underWay > 0) return false;

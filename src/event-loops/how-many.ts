@@ -10,7 +10,7 @@ const CORES_OF_A_LOOP = 4;
 /** Memory for one event loop: each takes some 15 MB at rest, and more under load. */
 const MEMORY_OF_A_LOOP = 1024 * 1024 * 1024;
 
-/** What event loops share. */
+/** What decides how many event loops suit a machine. */
 export interface Machine {
   readonly platform: NodeJS.Platform;
   readonly cores: number;

@@ -37,7 +37,9 @@ const [reembedding, stringIds, residency] = ['reembedding', 'string_ids', 'resid
 const arrow = (name) => unit(`api::tests::arrow::${name}`);
 const query = (name) => unit(`query::tests::${name}`);
 const order = jest('disk/order');
-const ofLoops = jest('event-loops/shared-memory');
+const loopCredentials = jest('event-loops/shared-memory')(
+  'are looked up again once anything was revoked, also while they were looked up',
+);
 const [storeChange, storeDamage, catalog, tokens, admin] = [
   'auth/store-change',
   'auth/store-damage',
@@ -364,13 +366,9 @@ export const DETECTED_BY = {
     'C19 one text that the model refuses is found by halves, and the others are embedded',
   ),
   RateNotKept: jest('models/reembedder')('C19 a field with a rate waits while another one goes on'),
-  LoopRemembersRevoked: ofLoops(
-    'are looked up again once anything was revoked, also while they were looked up',
-  ),
-  LateLookupRemembered: ofLoops(
-    'are looked up again once anything was revoked, also while they were looked up',
-  ),
-  LoopNeverClosed: ofLoops('are looked up again once anything was revoked, also while they were looked up'),
+  LoopRemembersRevoked: loopCredentials,
+  LateLookupRemembered: loopCredentials,
+  LoopNeverClosed: loopCredentials,
 };
 
 const HARNESS = { NotHurried: 'The servers of the kill tests work in the background as those of users do.' };

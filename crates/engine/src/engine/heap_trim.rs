@@ -11,7 +11,7 @@ const LEAST_GONE: u64 = 50_000;
 const GONE_DIVISOR: u64 = 4;
 /// Time from the deletion to the trim: the vacuum and the next views free memory in between.
 const DELAY: Duration = Duration::from_secs(10);
-/// Time from a start to its trim: what loads the program and the collections is free again by then.
+/// Time from a start to its trim: memory that only loading the program and the collections needed is free by then.
 const DELAY_OF_START: Duration = Duration::from_secs(2);
 
 /// Decides when the heap is trimmed.
