@@ -249,9 +249,10 @@ describe('deadlines', () => {
     const late = await failure(clientOf([silence], { timeoutMs: 20 }).getCollections());
     expect(late).toBeInstanceOf(DeadlineError);
     expect(late).toMatchObject({ status: 0, message: 'No answer within 20 ms' });
-    const pausing = clientOf([[412]], { retry: {} }).getCollections({ timeoutMs: 30 });
+    const pausing = clientOf([[412]], { retry: {} }).count('c', {}, { timeoutMs: 300 });
     expect(await failure(pausing)).toBeInstanceOf(DeadlineError);
-    expect(fake.requests).toHaveLength(1);
+    // The request of the call that was given up may arrive as late as this one's.
+    expect(fake.requests.filter((line) => line.startsWith('POST'))).toHaveLength(1);
     expect(await clientOf([OK], { timeoutMs: 0 }).getCollections()).toBe(true);
   });
 
