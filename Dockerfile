@@ -24,9 +24,11 @@ COPY scripts scripts
 COPY src src
 RUN CI=true node scripts/build.mjs \
  && cargo build --release --locked --package kithdb-health
-# What only building needs goes: development packages, and the sources and objects of sqlite3. What is left is laid out as
-# it will stand in the image, so that one layer has it.
-RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+# What only building needs goes: packages for development, those that are in the files of dist/, and the sources and objects
+# of sqlite3. What is left is laid out as it will stand in the image, so that one layer has it.
+RUN node scripts/package/image-manifest.mjs \
+ && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+ && find node_modules -maxdepth 1 -type d -empty -delete \
  && rm -rf node_modules/sqlite3/deps node_modules/sqlite3/src \
            node_modules/sqlite3/build/Release/obj node_modules/sqlite3/build/Release/obj.target \
  && mkdir -p /image/app /image/usr/local/bin \

@@ -37,6 +37,20 @@ export function publishedManifest(tree) {
 }
 
 /**
+ * That of the image, where sqlite3 stands compiled and nobody installs further packages.
+ *
+ * @param {Record<string, any>} tree package.json of the source tree
+ * @returns {Record<string, any>}
+ */
+export function imageManifest(tree) {
+  const isInstalled = ([name]) => UNBUNDLED.includes(name);
+  return {
+    ...Object.fromEntries(KEPT.filter((key) => key in tree).map((key) => [key, tree[key]])),
+    dependencies: Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
+  };
+}
+
+/**
  * A package of its own, whose sources are a folder of the tree that nothing of kithdb has a part of: kithdb loads it.
  *
  * @typedef {object} OptionalPackage

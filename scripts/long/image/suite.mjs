@@ -2,9 +2,11 @@
  * The suite `image`: the steps of the Dockerfile run in a Debian made by debootstrap, and the result serves as the
  * container would: as its user, on a read-only root.
  */
-import { chownSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { UNBUNDLED } from '../../build/bundle.mjs';
 import { BuildError, output } from '../../build/process.mjs';
+import { root } from '../../build/tree.mjs';
 import { buildImage } from './build.mjs';
 import { mustIn, NoMirror, removeContainers, startIn, whyNoChroot } from './chroot.mjs';
 import { firstQueries } from '../../package/installation.mjs';
@@ -38,6 +40,10 @@ function requireNothingForeign(folder) {
     const found = names.filter((name) => FOREIGN.includes(name));
     if (found.length > 0) throw new BuildError(`The image has ${found.join(', ')} in /${place}.`);
   }
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const bundled = Object.keys(dependencies).filter((name) => !UNBUNDLED.includes(name));
+  const twice = bundled.filter((name) => existsSync(join(folder, 'app/node_modules', name)));
+  if (twice.length > 0) throw new BuildError(`The image has ${twice.join(', ')}, which are in dist/.`);
 }
 
 async function packedBytes(folder) {
