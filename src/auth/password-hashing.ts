@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { Options } from '@node-rs/argon2';
 
-/** Argon2id at 64 MiB and three passes: about 60 ms of one core. */
-const MEMORY_KIB = 64 * 1024;
-const PASSES = 3;
+/** What a hash costs. */
+export interface HashCost {
+  readonly memoryKib: number;
+  readonly passes: number;
+}
+
+/** About 60 ms of one core. */
+const COST: HashCost = { memoryKib: 64 * 1024, passes: 3 };
 const LANES = 1;
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;
-const PARAMETERS = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$`;
-const OPTIONS: Options = {
-  memoryCost: MEMORY_KIB,
-  timeCost: PASSES,
-  parallelism: LANES,
-  outputLen: HASH_BYTES,
-};
 
 /** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
 const MOST_RUNNING = 2;
@@ -58,12 +56,26 @@ export class LocalPasswordHasher implements PasswordHasher {
   #suspectsRunning = 0;
   /** The least suspected first, and of the same suspicion the first to come. */
   readonly #waiting: Waiting[] = [];
-  readonly #dummy = dummyHash();
+  readonly #options: Options;
+  /** With what the hashes begin. */
+  readonly #parameters: string;
+  readonly #dummy: string;
+
+  constructor({ memoryKib, passes }: HashCost = COST) {
+    this.#options = {
+      memoryCost: memoryKib,
+      timeCost: passes,
+      parallelism: LANES,
+      outputLen: HASH_BYTES,
+    };
+    this.#parameters = `$argon2id$v=19$m=${memoryKib},t=${passes},p=${LANES}$`;
+    this.#dummy = dummyHash(this.#parameters);
+  }
 
   async hash(password: string): Promise<string> {
     return this.#admitted(0, async () => {
       const { hash } = await import('@node-rs/argon2');
-      return hash(Buffer.from(password), OPTIONS);
+      return hash(Buffer.from(password), this.#options);
     });
   }
 
@@ -76,7 +88,7 @@ export class LocalPasswordHasher implements PasswordHasher {
   }
 
   isOutdated(hash: string): boolean {
-    return !hash.startsWith(PARAMETERS);
+    return !hash.startsWith(this.#parameters);
   }
 
   async #admitted<T>(suspicion: number, work: () => Promise<T>): Promise<T> {
@@ -128,8 +140,8 @@ export class LocalPasswordHasher implements PasswordHasher {
   }
 }
 
-/** A hash with the current parameters that no password has. */
-function dummyHash(): string {
+/** A hash with these parameters that no password has. */
+function dummyHash(parameters: string): string {
   const text = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `${PARAMETERS}${text(SALT_BYTES)}$${text(HASH_BYTES)}`;
+  return `${parameters}${text(SALT_BYTES)}$${text(HASH_BYTES)}`;
 }
