@@ -14,10 +14,10 @@ const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 
 /** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
-const MOST_RUNNING = 2;
+const MAX_RUNNING = 2;
 /** Those among them whose origin is suspected of guessing: the other place is kept free. */
-const MOST_SUSPECTS_RUNNING = 1;
-const MOST_WAITING = 8;
+const MAX_RUNNING_AFTER_FAILURES = 1;
+const MAX_WAITING = 8;
 
 /** Too many hashes are waiting already: the answer is a 429. */
 export class HashingBusy extends Error {
@@ -35,17 +35,17 @@ export interface PasswordHasher {
   /**
    * Whether the password belongs to the hash. Without a hash the answer is false and takes as long, so that the time does
    * not reveal whether there is an admin.
-   * @param suspicion of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
+   * @param recentFailures of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
    * @throws HashingBusy
    */
-  verify(hash: string | undefined, password: string, suspicion?: number): Promise<boolean>;
+  verify(hash: string | undefined, password: string, recentFailures?: number): Promise<boolean>;
   /** Whether a hash was made with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
 }
 
 /** A hash that waits for a place. */
 interface Waiting {
-  readonly suspicion: number;
+  readonly recentFailures: number;
   readonly begin: () => void;
   readonly giveUp: () => void;
 }
@@ -53,8 +53,8 @@ interface Waiting {
 /** Argon2id on libuv's thread pool. */
 export class LocalPasswordHasher implements PasswordHasher {
   #running = 0;
-  #suspectsRunning = 0;
-  /** The least suspected first, and of the same suspicion the first to come. */
+  #runningAfterFailures = 0;
+  /** The least suspected first, and of the same recentFailures the first to come. */
   readonly #waiting: Waiting[] = [];
   readonly #options: Options;
   /** With what the hashes begin. */
@@ -79,8 +79,8 @@ export class LocalPasswordHasher implements PasswordHasher {
     });
   }
 
-  async verify(hash: string | undefined, password: string, suspicion = 0): Promise<boolean> {
-    return this.#admitted(suspicion, async () => {
+  async verify(hash: string | undefined, password: string, recentFailures = 0): Promise<boolean> {
+    return this.#admitted(recentFailures, async () => {
       const { verify } = await import('@node-rs/argon2');
       const matches = await verify(hash ?? this.#dummy, Buffer.from(password));
       return matches && hash !== undefined;
@@ -91,49 +91,52 @@ export class LocalPasswordHasher implements PasswordHasher {
     return !hash.startsWith(this.#parameters);
   }
 
-  async #admitted<T>(suspicion: number, work: () => Promise<T>): Promise<T> {
-    if (this.#hasPlace(suspicion)) {
-      this.#begin(suspicion);
+  async #admitted<T>(recentFailures: number, work: () => Promise<T>): Promise<T> {
+    if (this.#hasPlace(recentFailures)) {
+      this.#begin(recentFailures);
     } else {
-      await this.#placeFor(suspicion);
+      await this.#placeFor(recentFailures);
     }
     try {
       return await work();
     } finally {
-      this.#end(suspicion);
+      this.#end(recentFailures);
     }
   }
 
-  #hasPlace(suspicion: number): boolean {
-    return this.#running < MOST_RUNNING && (suspicion === 0 || this.#suspectsRunning < MOST_SUSPECTS_RUNNING);
+  #hasPlace(recentFailures: number): boolean {
+    return (
+      this.#running < MAX_RUNNING &&
+      (recentFailures === 0 || this.#runningAfterFailures < MAX_RUNNING_AFTER_FAILURES)
+    );
   }
 
-  #begin(suspicion: number): void {
+  #begin(recentFailures: number): void {
     this.#running += 1;
-    this.#suspectsRunning += suspicion === 0 ? 0 : 1;
+    this.#runningAfterFailures += recentFailures === 0 ? 0 : 1;
   }
 
-  #end(suspicion: number): void {
+  #end(recentFailures: number): void {
     this.#running -= 1;
-    this.#suspectsRunning -= suspicion === 0 ? 0 : 1;
+    this.#runningAfterFailures -= recentFailures === 0 ? 0 : 1;
     const [next] = this.#waiting;
-    if (next !== undefined && this.#hasPlace(next.suspicion)) {
+    if (next !== undefined && this.#hasPlace(next.recentFailures)) {
       this.#waiting.shift();
       // Its place is taken at once, before anybody else can come.
-      this.#begin(next.suspicion);
+      this.#begin(next.recentFailures);
       next.begin();
     }
   }
 
   /** Waits until there is a place, and takes it. @throws HashingBusy */
-  #placeFor(suspicion: number): Promise<void> {
+  #placeFor(recentFailures: number): Promise<void> {
     return new Promise((begin, reject) => {
       const giveUp = (): void => {
         reject(new HashingBusy());
       };
-      const after = this.#waiting.findIndex((other) => other.suspicion > suspicion);
-      this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { suspicion, begin, giveUp });
-      if (this.#waiting.length > MOST_WAITING) {
+      const after = this.#waiting.findIndex((other) => other.recentFailures > recentFailures);
+      this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { recentFailures, begin, giveUp });
+      if (this.#waiting.length > MAX_WAITING) {
         this.#waiting.pop()?.giveUp();
       }
     });

@@ -1,4 +1,4 @@
-import { MOST_LOOPS } from '../event-loops/limits';
+import { MAX_LOOPS } from '../event-loops/limits';
 import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
 import { processors } from '../process/processors';
@@ -159,7 +159,7 @@ export const SETTINGS = {
   }),
   eventLoops: setting<number | undefined>({
     group: 'Server',
-    parse: wholeNumber(1, MOST_LOOPS),
+    parse: wholeNumber(1, MAX_LOOPS),
     fallback: undefined,
     fallbackText:
       'on Linux a quarter of the cores from four on, at least 2, and one for each GiB of memory at most; else 1',
