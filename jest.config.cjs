@@ -12,7 +12,7 @@ const swc = {
  */
 module.exports = {
   roots: ['<rootDir>/test'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/environment.cjs',
   testMatch: ['**/*.test.ts'],
   maxWorkers: 3,
   testSequencer: '<rootDir>/test/sequencer.cjs',

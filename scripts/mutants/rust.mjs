@@ -34,7 +34,7 @@ const LEAST_LIMIT_SECONDS = 180;
 const BASELINE_LIMIT_SECONDS = 3600;
 
 /** More rounds than it takes until all that is left compiles. */
-const MOST_CHECKS = 20;
+const MAX_CHECKS = 20;
 
 /**
  * A copy of the commit, and how long each part of its tests takes.
@@ -119,7 +119,7 @@ async function switchAll(pristine, path, mutants) {
     library.replace('#[doc(hidden)]\n', `${declaration}#[doc(hidden)]\n`),
   );
   writeChanged(join(path, SOURCES, `${MODULE}.rs`), MODULE_TEXT);
-  for (let round = 0; round < MOST_CHECKS; round += 1) {
+  for (let round = 0; round < MAX_CHECKS; round += 1) {
     for (const [file, its] of byFile) {
       const left = its.filter(({ number }) => !unviable.has(number) && !alone.has(number));
       const switched = withSwitches(readFileSync(join(pristine, file), 'utf8'), left);
@@ -137,7 +137,7 @@ async function switchAll(pristine, path, mutants) {
       (isOfMutant ? unviable : alone).add(number);
     }
   }
-  throw new BuildError(`After ${MOST_CHECKS} rounds there are mutants that do not compile.`);
+  throw new BuildError(`After ${MAX_CHECKS} rounds there are mutants that do not compile.`);
 }
 
 function writeChanged(file, text) {

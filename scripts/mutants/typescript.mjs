@@ -36,11 +36,11 @@ const ALL_LIMIT_SECONDS = 7200;
 const TEST_TIMEOUT_MS = 60_000;
 
 /** So many tests of a mutant's own folder, and of others, are run by name. */
-const MOST_NAMES = 200;
-const MOST_FAR_NAMES = 40;
+const MAX_NAMES = 200;
+const MAX_FAR_NAMES = 40;
 
 /** So many files of another folder that reach a mutant in no test, only as they start a server. */
-const MOST_IN_PASSING = 3;
+const MAX_IN_PASSING = 3;
 
 /** A copy of the commit with all its mutants behind switches, and which tests reach which. */
 export async function openTypescript(commit) {
@@ -216,11 +216,11 @@ function roundsOf({ id, file }, tests) {
   const rest = near.filter(({ isReached }) => !isReached);
   const passing = far.filter(({ isReached, names }) => isReached && names.length === 0);
   return [
-    namedRound(rest, MOST_NAMES),
+    namedRound(rest, MAX_NAMES),
     { files: filesOf(whole) },
     { files: filesOf(rest.filter(({ startsProcesses }) => startsProcesses)) },
-    namedRound(far, MOST_FAR_NAMES),
-    { files: filesOf(passing.slice(0, MOST_IN_PASSING)) },
+    namedRound(far, MAX_FAR_NAMES),
+    { files: filesOf(passing.slice(0, MAX_IN_PASSING)) },
     { files: filesOf(far.filter(({ startsProcesses }) => startsProcesses)) },
   ].filter(({ files }) => files.length > 0);
 }

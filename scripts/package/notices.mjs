@@ -22,8 +22,11 @@ const RULE = '='.repeat(80);
  * @property {string} [folder] where its licence is; none where it brings none
  */
 
-/** Packages of development whose code the build puts into the console. What they need is there too. */
-const BUNDLED = ['preact', '@preact/signals', 'uplot'];
+/** The sources of the console, whose build puts the packages that they import into its files, with what these need. */
+const CONSOLE = join(root, 'src', 'console', 'app');
+/** An import that is no type and no file beside it; of a package's part, such as `preact/hooks`, the package's name. */
+const IMPORT =
+  /(?:^import (?!type\b)[^;]*?from |\bimport\()'((?:@[\w.-]+\/)?[\w-]+(?:\.[\w-]+)*)(?:\/[^']*)?'/gm;
 
 const FILES = [
   {
@@ -166,12 +169,20 @@ function packages(isWanted) {
 /** @returns {Part[]} */
 function bundledPackages() {
   const locked = lockedPackages();
-  return [...reachable(locked, BUNDLED)].map((path) => ({
+  return [...reachable(locked, importedByConsole())].map((path) => ({
     name: nameOf(path),
     version: locked[path].version,
     license: locked[path].license ?? 'see its text',
     folder: folderOf(path, locked[path], locked),
   }));
+}
+
+/** @returns {string[]} */
+function importedByConsole() {
+  const files = readdirSync(CONSOLE, { recursive: true }).filter((file) => /\.tsx?$/.test(file));
+  const texts = files.map((file) => readFileSync(join(CONSOLE, file), 'utf8'));
+  const names = texts.flatMap((text) => [...text.matchAll(IMPORT)].map(([, name]) => name));
+  return [...new Set(names)].sort();
 }
 
 function lockedPackages() {

@@ -1,4 +1,5 @@
 /** The steps of `npm test`, and in which order they run. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bindingTypesAreCurrent } from '../build/addon.mjs';
 import { buildEverything } from '../build/everything.mjs';
@@ -6,7 +7,7 @@ import { installPackages } from '../build/packages.mjs';
 import { BuildError, mustRun } from '../build/process.mjs';
 import { preparePython } from '../build/python.mjs';
 import { buildTests } from '../build/tests.mjs';
-import { root } from '../build/tree.mjs';
+import { fingerprint, isCurrent, remember, root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { runCargoTests, runModels } from './cargo.mjs';
 import { checkFaults } from './faults.mjs';
@@ -31,7 +32,7 @@ export const steps = {
   'cargo-fmt': () => cargo('fmt', '--all', '--check'),
   prettier: checkFormat,
   tsc: checkTypes,
-  eslint: () => node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0'),
+  eslint: lint,
   openapi: lintDescription,
   workflows: checkWorkflows,
   notices: requireNotices,
@@ -76,6 +77,23 @@ async function checkTypes() {
     const cache = ['--incremental', '--tsBuildInfoFile', join(built, `${name}.tsbuildinfo`)];
     await node(name, 'typescript/bin/tsc', '--noEmit', '--project', join(project, 'tsconfig.json'), ...cache);
   }
+}
+
+/** Folders and files that decide which types a source has. */
+const TYPED = ['src', 'test', 'bench', 'tsconfig.json', 'package-lock.json'];
+
+/**
+ * Files that were found right, and have the same content now, are not read again. Rules look at imported types too, which
+ * eslint's cache does not know, so it is kept only while all files that can be imported are the same: nothing imports a
+ * `*.test.ts`.
+ */
+async function lint() {
+  const cache = join(built, 'eslint');
+  const digest = fingerprint(TYPED, (name) => /\.tsx?$|^[^/]*json$/.test(name) && !name.endsWith('.test.ts'));
+  if (!isCurrent('eslint', digest)) rmSync(cache, { force: true });
+  remember('eslint', digest);
+  const cached = ['--cache', '--cache-strategy', 'content', '--cache-location', cache];
+  await node('eslint', 'eslint/bin/eslint.js', '.', '--max-warnings', '0', ...cached);
 }
 
 async function node(name, script, ...args) {

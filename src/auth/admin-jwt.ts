@@ -7,7 +7,7 @@ const SUBJECT = 'admin';
 /** The claim that names the password generation. */
 const GENERATION = 'gen';
 /** Longer texts are refused without parsing; the JWTs issued here have about 330 characters. */
-const MOST_CHARACTERS = 4096;
+const MAX_CHARACTERS = 4096;
 /** How far in the future a JWT may have been issued: clocks are sometimes set back a little. */
 const LEEWAY_SECONDS = 5;
 /** The JWTs issued here have no other header parameter: `crit`, `jwk`, `jku`, `x5u`, `kid` and all others are refused. */
@@ -48,7 +48,7 @@ export class AdminJwt {
 
   /** Whether a text is a JWT issued here that is valid under this password generation. */
   verify(token: string, generation: string): boolean {
-    if (token.length > MOST_CHARACTERS) {
+    if (token.length > MAX_CHARACTERS) {
       return false;
     }
     const nowSeconds = Math.floor(this.now() / 1000);

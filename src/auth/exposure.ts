@@ -34,7 +34,8 @@ export function checkExposure(
     throw new ExposureError(
       [
         `Refusing to listen on ${config.host}: authentication is disabled, and other machines can reach this address.`,
-        'Start with KITHDB_AUTH_ENABLED=true and KITHDB_ADMIN_PASSWORD, listen on 127.0.0.1,',
+        'Start with KITHDB_ACCESS_TOKEN, which enables authentication (kithdb init makes one, with a settings file),',
+        'or with KITHDB_AUTH_ENABLED=true and KITHDB_ADMIN_PASSWORD; listen on 127.0.0.1;',
         'or pass --insecure-no-auth to let everybody who reaches the address read and delete everything.',
       ].join('\n'),
     );

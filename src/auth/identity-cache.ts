@@ -1,7 +1,7 @@
 import type { Identity } from '../http/authorization';
 
-const MOST_KNOWN = 10_000;
-const MOST_UNKNOWN = 1000;
+const MAX_KNOWN = 10_000;
+const MAX_UNKNOWN = 1000;
 /** How long a digest that the store does not know is remembered. */
 const UNKNOWN_MS = 1000;
 
@@ -74,10 +74,10 @@ export class LocalIdentityCache implements IdentityCache {
     if (token === null) {
       this.#unknown.delete(digest);
       this.#unknown.set(digest, this.now());
-      dropOldest(this.#unknown, MOST_UNKNOWN);
+      dropOldest(this.#unknown, MAX_UNKNOWN);
     } else {
       this.#known.set(digest, token);
-      dropOldest(this.#known, MOST_KNOWN);
+      dropOldest(this.#known, MAX_KNOWN);
     }
   }
 }

@@ -4,7 +4,7 @@ import type { TokenStore } from './store/port';
 
 const SECRET_BYTES = 32;
 /** Secrets before the present one that are remembered. */
-const MOST_REPLACED = 16;
+const MAX_REPLACED = 16;
 
 /**
  * The secret that signs JWTs (C3.2): the configured one, which is stored; else the stored one; else a new one, which
@@ -52,7 +52,7 @@ async function replaceSecret(store: TokenStore, before: string | undefined, secr
   const known = await replacedSecrets(store);
   const replaced = before === undefined ? known : [digestOf(before), ...known];
   const kept = [...new Set(replaced)].filter((digest) => digest !== digestOf(secret));
-  await store.storeSetting('replaced_jwt_secrets', kept.slice(0, MOST_REPLACED).join(' '));
+  await store.storeSetting('replaced_jwt_secrets', kept.slice(0, MAX_REPLACED).join(' '));
   await store.storeSetting('jwt_secret', secret);
 }
 

@@ -16,10 +16,10 @@ export interface LimitFields {
 /** Says what is wrong with a filter for a token, as the engine reads it; undefined for one that is good. */
 export type FilterCheck = (text: string) => string | undefined;
 
-const MOST_COLLECTIONS = 100;
-const MOST_NAME_CHARACTERS = 255;
+const MAX_COLLECTIONS = 100;
+const MAX_NAME_CHARACTERS = 255;
 /** Bytes of the filter as JSON. */
-const MOST_FILTER_BYTES = 8192;
+const MAX_FILTER_BYTES = 8192;
 
 /**
  * The limits as they are stored: JSON; undefined where there are none. The engine checks the filter.
@@ -49,8 +49,8 @@ export function readLimits(
 
 /** The list of collections in its canonical form, or why it is refused. */
 function readGrants(value: unknown): LimitFields['collections'] | string {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_COLLECTIONS) {
-    return `collections must be a list of 1 to ${MOST_COLLECTIONS} objects`;
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_COLLECTIONS) {
+    return `collections must be a list of 1 to ${MAX_COLLECTIONS} objects`;
   }
   const grants = value.map((entry: unknown, at) => readGrant(entry, `collections[${at}]`));
   return grants.find((grant) => typeof grant === 'string') ?? (grants as LimitFields['collections']);
@@ -65,15 +65,15 @@ function readGrant(entry: unknown, place: string): Grant | string {
   const { name, prefix, permission, ...rest } = entry as Record<string, unknown>;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
-    return `${place} has the unknown field ${JSON.stringify(unknown.slice(0, MOST_NAME_CHARACTERS))}`;
+    return `${place} has the unknown field ${JSON.stringify(unknown.slice(0, MAX_NAME_CHARACTERS))}`;
   }
   if ((name === undefined) === (prefix === undefined)) {
     return `${place} must have either name or prefix`;
   }
   const text = name ?? prefix;
   const characters = typeof text === 'string' && !text.includes('\0') ? Array.from(text).length : 0;
-  if (characters < 1 || characters > MOST_NAME_CHARACTERS) {
-    return `${place}.${name === undefined ? 'prefix' : 'name'} must be a string of 1 to ${MOST_NAME_CHARACTERS} characters`;
+  if (characters < 1 || characters > MAX_NAME_CHARACTERS) {
+    return `${place}.${name === undefined ? 'prefix' : 'name'} must be a string of 1 to ${MAX_NAME_CHARACTERS} characters`;
   }
   const permissions = typeof permission === 'string' ? parsePermissions(permission) : undefined;
   if (permissions === undefined || permissions.has('admin')) {
@@ -93,8 +93,8 @@ function refuseFilter(filter: unknown, check: FilterCheck): string | undefined {
     return 'filter must have no integers beyond 2^53, which JSON parsers do not keep';
   }
   const text = JSON.stringify(filter);
-  if (Buffer.byteLength(text) > MOST_FILTER_BYTES) {
-    return `filter must have at most ${MOST_FILTER_BYTES} bytes`;
+  if (Buffer.byteLength(text) > MAX_FILTER_BYTES) {
+    return `filter must have at most ${MAX_FILTER_BYTES} bytes`;
   }
   return check(text);
 }

@@ -8,18 +8,18 @@ const WINDOW_MS = 60_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Addresses, and sites, that are kept; the one with the oldest last attempt is dropped first. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /** Attempts of one address, or site, that may wait for others of it to end. */
-const MOST_QUEUED = 8;
+const MAX_QUEUED = 8;
 
 /** Permission to try a password. Exactly one of its methods must be called, once. */
 export interface Attempt {
   readonly allowed: true;
   /**
-   * Failures and running attempts of the same origin: 0 is above suspicion. Where passwords have to wait to be checked,
+   * Failures and running attempts of the same origin: 0 is above recentFailures. Where passwords have to wait to be checked,
    * the lowest come first.
    */
-  readonly suspicion: number;
+  readonly recentFailures: number;
   succeeded(): void;
   failed(): void;
   /** The attempt ended before the password was checked. */
@@ -88,7 +88,7 @@ export class LocalLoginThrottle implements LoginThrottle {
   }
 
   #granted(origins: readonly Origin[]): Attempt {
-    const suspicion = Math.max(...origins.map((origin) => origin.begin()));
+    const recentFailures = Math.max(...origins.map((origin) => origin.begin()));
     const end = (): void => {
       origins.forEach((origin) => {
         origin.end();
@@ -96,10 +96,10 @@ export class LocalLoginThrottle implements LoginThrottle {
     };
     return {
       allowed: true,
-      suspicion,
+      recentFailures,
       succeeded: () => {
         // A success says nothing of the other addresses of its site.
-        origins[0]?.forgive();
+        origins[0]?.clearFailures();
         end();
       },
       failed: () => {
@@ -125,7 +125,7 @@ class Origins {
     // Re-inserted, so that the map's order is that of the last attempt.
     this.#known.delete(name);
     this.#known.set(name, origin);
-    if (this.#known.size > MOST_REMEMBERED) {
+    if (this.#known.size > MAX_REMEMBERED) {
       const [oldest] = this.#known.keys();
       this.#known.delete(oldest ?? '');
     }
@@ -154,7 +154,7 @@ class Origin {
 
   /** Waits until an attempt has ended; false when too many wait already. */
   async placeFreed(): Promise<boolean> {
-    if (this.#queue.length >= MOST_QUEUED) {
+    if (this.#queue.length >= MAX_QUEUED) {
       return false;
     }
     await new Promise<void>((resolve) => this.#queue.push(resolve));
@@ -185,7 +185,7 @@ class Origin {
     }
   }
 
-  forgive(): void {
+  clearFailures(): void {
     this.#failures = [];
     this.#nextPauseMs = FIRST_PAUSE_MS;
     this.blockedUntil = 0;

@@ -1,25 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Options } from '@node-rs/argon2';
 
-/** Argon2id at 64 MiB and three passes: about 60 ms of one core. */
-const MEMORY_KIB = 64 * 1024;
-const PASSES = 3;
+/** What a hash costs. */
+export interface HashCost {
+  readonly memoryKib: number;
+  readonly passes: number;
+}
+
+/** About 60 ms of one core. */
+const COST: HashCost = { memoryKib: 64 * 1024, passes: 3 };
 const LANES = 1;
 const HASH_BYTES = 32;
 const SALT_BYTES = 16;
-const PARAMETERS = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$`;
-const OPTIONS: Options = {
-  memoryCost: MEMORY_KIB,
-  timeCost: PASSES,
-  parallelism: LANES,
-  outputLen: HASH_BYTES,
-};
 
 /** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
-const MOST_RUNNING = 2;
+const MAX_RUNNING = 2;
 /** Those among them whose origin is suspected of guessing: the other place is kept free. */
-const MOST_SUSPECTS_RUNNING = 1;
-const MOST_WAITING = 8;
+const MAX_RUNNING_AFTER_FAILURES = 1;
+const MAX_WAITING = 8;
 
 /** Too many hashes are waiting already: the answer is a 429. */
 export class HashingBusy extends Error {
@@ -37,17 +35,17 @@ export interface PasswordHasher {
   /**
    * Whether the password belongs to the hash. Without a hash the answer is false and takes as long, so that the time does
    * not reveal whether there is an admin.
-   * @param suspicion of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
+   * @param recentFailures of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
    * @throws HashingBusy
    */
-  verify(hash: string | undefined, password: string, suspicion?: number): Promise<boolean>;
+  verify(hash: string | undefined, password: string, recentFailures?: number): Promise<boolean>;
   /** Whether a hash was made with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
 }
 
 /** A hash that waits for a place. */
 interface Waiting {
-  readonly suspicion: number;
+  readonly recentFailures: number;
   readonly begin: () => void;
   readonly giveUp: () => void;
 }
@@ -55,20 +53,34 @@ interface Waiting {
 /** Argon2id on libuv's thread pool. */
 export class LocalPasswordHasher implements PasswordHasher {
   #running = 0;
-  #suspectsRunning = 0;
-  /** The least suspected first, and of the same suspicion the first to come. */
+  #runningAfterFailures = 0;
+  /** The least suspected first, and of the same recentFailures the first to come. */
   readonly #waiting: Waiting[] = [];
-  readonly #dummy = dummyHash();
+  readonly #options: Options;
+  /** With what the hashes begin. */
+  readonly #parameters: string;
+  readonly #dummy: string;
+
+  constructor({ memoryKib, passes }: HashCost = COST) {
+    this.#options = {
+      memoryCost: memoryKib,
+      timeCost: passes,
+      parallelism: LANES,
+      outputLen: HASH_BYTES,
+    };
+    this.#parameters = `$argon2id$v=19$m=${memoryKib},t=${passes},p=${LANES}$`;
+    this.#dummy = dummyHash(this.#parameters);
+  }
 
   async hash(password: string): Promise<string> {
     return this.#admitted(0, async () => {
       const { hash } = await import('@node-rs/argon2');
-      return hash(Buffer.from(password), OPTIONS);
+      return hash(Buffer.from(password), this.#options);
     });
   }
 
-  async verify(hash: string | undefined, password: string, suspicion = 0): Promise<boolean> {
-    return this.#admitted(suspicion, async () => {
+  async verify(hash: string | undefined, password: string, recentFailures = 0): Promise<boolean> {
+    return this.#admitted(recentFailures, async () => {
       const { verify } = await import('@node-rs/argon2');
       const matches = await verify(hash ?? this.#dummy, Buffer.from(password));
       return matches && hash !== undefined;
@@ -76,60 +88,63 @@ export class LocalPasswordHasher implements PasswordHasher {
   }
 
   isOutdated(hash: string): boolean {
-    return !hash.startsWith(PARAMETERS);
+    return !hash.startsWith(this.#parameters);
   }
 
-  async #admitted<T>(suspicion: number, work: () => Promise<T>): Promise<T> {
-    if (this.#hasPlace(suspicion)) {
-      this.#begin(suspicion);
+  async #admitted<T>(recentFailures: number, work: () => Promise<T>): Promise<T> {
+    if (this.#hasPlace(recentFailures)) {
+      this.#begin(recentFailures);
     } else {
-      await this.#placeFor(suspicion);
+      await this.#placeFor(recentFailures);
     }
     try {
       return await work();
     } finally {
-      this.#end(suspicion);
+      this.#end(recentFailures);
     }
   }
 
-  #hasPlace(suspicion: number): boolean {
-    return this.#running < MOST_RUNNING && (suspicion === 0 || this.#suspectsRunning < MOST_SUSPECTS_RUNNING);
+  #hasPlace(recentFailures: number): boolean {
+    return (
+      this.#running < MAX_RUNNING &&
+      (recentFailures === 0 || this.#runningAfterFailures < MAX_RUNNING_AFTER_FAILURES)
+    );
   }
 
-  #begin(suspicion: number): void {
+  #begin(recentFailures: number): void {
     this.#running += 1;
-    this.#suspectsRunning += suspicion === 0 ? 0 : 1;
+    this.#runningAfterFailures += recentFailures === 0 ? 0 : 1;
   }
 
-  #end(suspicion: number): void {
+  #end(recentFailures: number): void {
     this.#running -= 1;
-    this.#suspectsRunning -= suspicion === 0 ? 0 : 1;
+    this.#runningAfterFailures -= recentFailures === 0 ? 0 : 1;
     const [next] = this.#waiting;
-    if (next !== undefined && this.#hasPlace(next.suspicion)) {
+    if (next !== undefined && this.#hasPlace(next.recentFailures)) {
       this.#waiting.shift();
       // Its place is taken at once, before anybody else can come.
-      this.#begin(next.suspicion);
+      this.#begin(next.recentFailures);
       next.begin();
     }
   }
 
   /** Waits until there is a place, and takes it. @throws HashingBusy */
-  #placeFor(suspicion: number): Promise<void> {
+  #placeFor(recentFailures: number): Promise<void> {
     return new Promise((begin, reject) => {
       const giveUp = (): void => {
         reject(new HashingBusy());
       };
-      const after = this.#waiting.findIndex((other) => other.suspicion > suspicion);
-      this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { suspicion, begin, giveUp });
-      if (this.#waiting.length > MOST_WAITING) {
+      const after = this.#waiting.findIndex((other) => other.recentFailures > recentFailures);
+      this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, { recentFailures, begin, giveUp });
+      if (this.#waiting.length > MAX_WAITING) {
         this.#waiting.pop()?.giveUp();
       }
     });
   }
 }
 
-/** A hash with the current parameters that no password has. */
-function dummyHash(): string {
+/** A hash with these parameters that no password has. */
+function dummyHash(parameters: string): string {
   const text = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `${PARAMETERS}${text(SALT_BYTES)}$${text(HASH_BYTES)}`;
+  return `${parameters}${text(SALT_BYTES)}$${text(HASH_BYTES)}`;
 }

@@ -1,5 +1,5 @@
 const LEAST_CHARACTERS = 12;
-const MOST_BYTES = 1024;
+const MAX_BYTES = 1024;
 
 interface Rule {
   readonly holds: (password: string) => boolean;
@@ -18,8 +18,8 @@ const RULES: readonly Rule[] = [
   { holds: (password) => /[^\p{L}\p{N}\s]/u.test(password), demand: 'contain a special character' },
   { holds: (password) => password.toLowerCase() !== 'admin', demand: 'not be the username' },
   {
-    holds: (password) => Buffer.byteLength(password) <= MOST_BYTES,
-    demand: `have at most ${MOST_BYTES} bytes`,
+    holds: (password) => Buffer.byteLength(password) <= MAX_BYTES,
+    demand: `have at most ${MAX_BYTES} bytes`,
   },
 ];
 

@@ -281,7 +281,7 @@ export class StoredAuthService implements AuthService {
     const { admin } = this;
     let matches: boolean;
     try {
-      matches = await hasher.verify(admin?.passwordHash, password, attempt.suspicion);
+      matches = await hasher.verify(admin?.passwordHash, password, attempt.recentFailures);
     } catch (error) {
       attempt.abandoned();
       throw error;

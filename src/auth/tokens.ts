@@ -103,18 +103,18 @@ function rfc3339(seconds: number): string {
 export const TOKEN_NOT_FOUND = 'Access token not found';
 export const TOKEN_EXPIRED = 'Cannot rotate an expired access token';
 
-const MOST_NAME_CHARACTERS = 255;
+const MAX_NAME_CHARACTERS = 255;
 /** Ten years. */
 const LONGEST_LIFETIME_SECONDS = 315_360_000;
 /** Characters of an unknown permission that its refusal repeats. */
-const MOST_ECHOED = 64;
+const MAX_ECHOED = 64;
 
 /** Why a name is refused: a sentence; undefined for one that is not. */
 export function refuseTokenName(value: unknown): string | undefined {
   const characters = isStorableText(value) ? Array.from(value).length : 0;
-  return characters >= 1 && characters <= MOST_NAME_CHARACTERS
+  return characters >= 1 && characters <= MAX_NAME_CHARACTERS
     ? undefined
-    : `name must be a string of 1 to ${MOST_NAME_CHARACTERS} characters, none of them NUL`;
+    : `name must be a string of 1 to ${MAX_NAME_CHARACTERS} characters, none of them NUL`;
 }
 
 /** Why a `permission` is refused: a sentence that names the part that is unknown. */
@@ -126,7 +126,7 @@ export function refusePermission(value: unknown): string | undefined {
   const unknown = unknownPermission(value);
   return unknown === undefined
     ? undefined
-    : `${rule}: ${JSON.stringify(Array.from(unknown).slice(0, MOST_ECHOED).join(''))} is none of them`;
+    : `${rule}: ${JSON.stringify(Array.from(unknown).slice(0, MAX_ECHOED).join(''))} is none of them`;
 }
 
 /** Why a description is refused. */

@@ -26,13 +26,13 @@ export async function backup(config: Config, console: Console, flags: GivenFlags
   return report(outcome, outcome, console, flags);
 }
 
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 
 function keptNumber(text: string | undefined): number | undefined {
   const number = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : NaN;
-  if (text !== undefined && !(number >= 1 && number <= MOST_KEPT)) {
+  if (text !== undefined && !(number >= 1 && number <= MAX_KEPT)) {
     throw new CommandError(
-      `--keep must be a whole number from 1 to ${MOST_KEPT}, not ${JSON.stringify(text)}`,
+      `--keep must be a whole number from 1 to ${MAX_KEPT}, not ${JSON.stringify(text)}`,
       EXIT.usage,
     );
   }

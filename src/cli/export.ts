@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Config, VerbFlag } from '../config';
+import { explained as fileReason } from '../files/explained';
 import type { Exported, ExportOptions } from '../transfer/export';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { optionalFlag, requiredFlag, say } from './flags';
@@ -115,7 +116,8 @@ async function writeWhole(to: string, write: (output: Writable) => Promise<Expor
   } catch (error) {
     output.destroy();
     rmSync(partial, { force: true });
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw code === undefined ? error : new CommandError(message);
+    // The name of the part would only raise questions.
+    const isOfFile = (error as NodeJS.ErrnoException).code !== undefined;
+    throw isOfFile ? new CommandError(fileReason(error).replace(partial, to)) : error;
   }
 }

@@ -1,6 +1,9 @@
 import { settingsHelp, wrapped, type VerbFlag } from '../config';
 import type { Verb } from './verbs';
 
+/** The verb that takes all settings. */
+const SERVER = 'serve';
+
 /** What `kithdb help` prints. */
 export function overview(verbs: readonly Verb[]): string {
   return [
@@ -11,7 +14,7 @@ export function overview(verbs: readonly Verb[]): string {
     ...verbLines(verbs),
     '',
     'kithdb <verb> --help says more, and lists flags and settings. Without a verb it serves.',
-    EXIT_CODES,
+    ALL_EXIT_CODES,
     '',
   ].join('\n');
 }
@@ -55,10 +58,13 @@ export function verbHelp(verb: Verb): string {
     '',
     ...flags.map(flagHelp),
   ];
+  const isOfServer = keys === undefined && name !== SERVER;
   const settings = [
     'A flag beats the environment, which beats the file of --config.',
     '',
-    settingsHelp(keys),
+    isOfServer
+      ? `It takes all settings of a server: kithdb ${SERVER} --help lists them.`
+      : settingsHelp(keys),
     '',
   ];
   return [...head, ...(usesSettings ? settings : []), exitCodes ?? EXIT_CODES, ''].join('\n');
@@ -68,6 +74,10 @@ function flagHelp({ name, placeholder, about }: VerbFlag): string {
   const flag = `  --${name}${placeholder === undefined ? '' : ` ${placeholder}`}`;
   return [flag, ...wrapped(about, '      '), ''].join('\n');
 }
+
+/** The exit codes of all verbs. */
+const ALL_EXIT_CODES =
+  'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings, 3 (of some verbs) done, with reservations that are named.';
 
 /** The meaning of exit codes, where a verb does not say otherwise. */
 export const EXIT_CODES = 'Exit codes: 0 success, 1 failure, 2 wrong arguments or settings.';

@@ -50,7 +50,8 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
   {
     name: 'id',
     placeholder: 'COLUMN',
-    about: 'The column, or the field of a JSON object, that has the id; the number of the row otherwise.',
+    about:
+      'The column, or the field of a JSON object, that has the id; otherwise that named id, and where there is none the number of the row.',
   },
   {
     name: 'vector',

@@ -5,7 +5,7 @@ import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
 /** Larger files are no values of a flag. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The JSON of a flag, or of the file that it names; undefined where it was not given. Text that begins as an object or a
@@ -30,8 +30,8 @@ export function jsonFlag(flags: GivenFlags, name: string): unknown {
 
 function textOf(path: string, name: string): string {
   try {
-    if (statSync(path).size > MOST_BYTES) {
-      throw new CommandError(`${path} is larger than ${MOST_BYTES} bytes`, EXIT.usage);
+    if (statSync(path).size > MAX_BYTES) {
+      throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`, EXIT.usage);
     }
     return readFileSync(path, 'utf8');
   } catch (error) {

@@ -9,7 +9,7 @@ import type { GivenFlags } from './verbs';
 
 const LIMIT = 10;
 /** The most results that one request may ask for, whatever the server's settings are. */
-const MOST_RESULTS = 100_000_000;
+const MAX_RESULTS = 100_000_000;
 /** Columns of a vector in the table; `--json` has all of it. */
 const VECTOR_COLUMNS = 40;
 
@@ -23,6 +23,16 @@ export const QUERY_FLAGS: readonly VerbFlag[] = [
     placeholder: 'JSON',
     about:
       'Finds the points nearest to this vector, or to that in a file: a list of numbers, {"indices": [], "values": []} or a list of lists.',
+  },
+  {
+    name: 'text',
+    placeholder: 'TEXT',
+    about: 'Finds the points nearest to this text, of which --model makes a vector.',
+  },
+  {
+    name: 'model',
+    placeholder: 'NAME',
+    about: 'The model of --text: qdrant/bm25 for sparse vectors, or one of KITHDB_MODELS.',
   },
   { name: 'filter', placeholder: 'JSON', about: 'Only points that match this filter, or that in a file.' },
   {
@@ -52,7 +62,18 @@ export const QUERY_FLAGS: readonly VerbFlag[] = [
   { name: 'json', about: 'Prints the points as JSON.' },
 ];
 
-const OF_BODY = ['id', 'vector', 'filter', 'limit', 'offset', 'using', 'params', 'score-threshold'];
+const OF_BODY = [
+  'id',
+  'vector',
+  'text',
+  'model',
+  'filter',
+  'limit',
+  'offset',
+  'using',
+  'params',
+  'score-threshold',
+];
 
 interface Hit {
   readonly id: number | bigint | string;
@@ -120,10 +141,21 @@ function bodyOf(flags: GivenFlags): Readonly<Record<string, unknown>> {
 }
 
 function flagsOf(flags: GivenFlags): Readonly<Record<string, unknown>> {
-  const [id, vector] = [optionalFlag(flags, 'id'), jsonFlag(flags, 'vector')];
-  if (id !== undefined && vector !== undefined) {
+  const [id, vector, text] = [
+    optionalFlag(flags, 'id'),
+    jsonFlag(flags, 'vector'),
+    optionalFlag(flags, 'text'),
+  ];
+  if ([id, vector, text].filter((given) => given !== undefined).length > 1) {
     throw new CommandError(
-      '--id and --vector exclude each other: give what the points are compared with',
+      '--id, --vector and --text exclude each other: give what the points are compared with',
+      EXIT.usage,
+    );
+  }
+  const model = optionalFlag(flags, 'model');
+  if ((text === undefined) !== (model === undefined)) {
+    throw new CommandError(
+      '--text and --model belong together: the model makes a vector of the text',
       EXIT.usage,
     );
   }
@@ -133,9 +165,10 @@ function flagsOf(flags: GivenFlags): Readonly<Record<string, unknown>> {
   return {
     ...(id !== undefined && { query: pointId(id) }),
     ...(vector !== undefined && { query: vector }),
+    ...(text !== undefined && { query: { text, model } }),
     ...(filter !== undefined && { filter }),
-    limit: numberFlag(flags, 'limit', { lowest: 1, highest: MOST_RESULTS, fallback: LIMIT }),
-    offset: numberFlag(flags, 'offset', { lowest: 0, highest: MOST_RESULTS, fallback: 0 }),
+    limit: numberFlag(flags, 'limit', { lowest: 1, highest: MAX_RESULTS, fallback: LIMIT }),
+    offset: numberFlag(flags, 'offset', { lowest: 0, highest: MAX_RESULTS, fallback: 0 }),
     ...(using !== undefined && { using }),
     ...(params !== undefined && { params }),
     ...(threshold !== undefined && { score_threshold: threshold }),

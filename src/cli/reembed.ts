@@ -13,9 +13,9 @@ type Report = Schemas['Reembedding'];
 /** How often the state is asked for. */
 const POLL_MS = 300;
 /** How often a commit is tried where texts are written meanwhile. */
-const MOST_COMMITS = 100;
-const MOST_COMPONENTS = 65_536;
-const MOST_RATE = 1_000_000;
+const MAX_COMMITS = 100;
+const MAX_COMPONENTS = 65_536;
+const MAX_RATE = 1_000_000;
 
 /** The flags of `kithdb reembed`. */
 export const REEMBED_FLAGS: readonly VerbFlag[] = [
@@ -87,8 +87,8 @@ export async function reembed(config: Config, console: Console, flags: GivenFlag
 function bodyOf(flags: GivenFlags): object | undefined {
   const name = optionalFlag(flags, 'model');
   const textKey = optionalFlag(flags, 'text-key');
-  const size = numberFlag(flags, 'size', { lowest: 1, highest: MOST_COMPONENTS, fallback: 0 });
-  const rate = numberFlag(flags, 'rate', { lowest: 1, highest: MOST_RATE, fallback: 0 });
+  const size = numberFlag(flags, 'size', { lowest: 1, highest: MAX_COMPONENTS, fallback: 0 });
+  const rate = numberFlag(flags, 'rate', { lowest: 1, highest: MAX_RATE, fallback: 0 });
   if (name === undefined) {
     if (textKey !== undefined || size > 0 || rate > 0) {
       throw new CommandError('--text-key, --size and --rate need --model', EXIT.usage);
@@ -159,7 +159,7 @@ class Field {
         await this.send('commit_reembedding', { allow_missing: allowMissing && (await this.#isReady()) });
         return;
       } catch (error) {
-        if (!isConflict(error) || attempt === MOST_COMMITS) throw error;
+        if (!isConflict(error) || attempt === MAX_COMMITS) throw error;
         await pause(POLL_MS);
       }
     }

@@ -144,13 +144,15 @@ function findVerb(words: readonly string[]): Asked {
     const begins = VERBS.map(({ name }) => name.split(' ')[0] ?? '');
     const meant = suggestion(asked, [...names, ...new Set(begins)]);
     const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-    throw new CommandError(`Unknown verb ${asked}.${hint} There are: ${names.join(', ')}`, EXIT.usage);
+    // The verbs of a group are few; all verbs are listed, each with what it does, by the help.
+    const others = group.length > 0 ? `There are: ${names.join(', ')}` : 'kithdb help lists the verbs';
+    throw new CommandError(`Unknown verb ${asked}.${hint} ${others}`, EXIT.usage);
   }
   const rest = words.slice(begun.name.split(' ').length);
   if (begun.argument === undefined || rest.length > 1) {
     const surplus = begun.argument === undefined ? rest : rest.slice(1);
     throw new CommandError(
-      `kithdb ${begun.name} takes no argument ${surplus.join(' ')}: kithdb ${begun.name} --help lists its flags`,
+      `kithdb ${begun.name} takes no argument ${surplus.join(' ')}: ${begun.alone ?? `kithdb ${begun.name} --help lists its flags`}`,
       EXIT.usage,
     );
   }

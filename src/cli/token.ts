@@ -159,12 +159,12 @@ function idOf(flags: GivenFlags): number {
 }
 
 /** Longer ones are for the interface over HTTP: a request on the control socket has a limit. */
-const MOST_DESCRIPTION_CHARACTERS = 1024;
+const MAX_DESCRIPTION_CHARACTERS = 1024;
 
 function descriptionOf(flags: GivenFlags): string | null {
   const description = optionalFlag(flags, 'description') ?? null;
-  if (description !== null && description.length > MOST_DESCRIPTION_CHARACTERS) {
-    throw new CommandError(`--description has at most ${MOST_DESCRIPTION_CHARACTERS} characters`, EXIT.usage);
+  if (description !== null && description.length > MAX_DESCRIPTION_CHARACTERS) {
+    throw new CommandError(`--description has at most ${MAX_DESCRIPTION_CHARACTERS} characters`, EXIT.usage);
   }
   return description;
 }

@@ -41,6 +41,8 @@ export type Verb = {
   readonly flags?: readonly VerbFlag[];
   /** The flag whose value may also stand behind the verb, without the flag. */
   readonly argument?: string;
+  /** What to say of a word behind the verb that it does not take. */
+  readonly alone?: string;
   /** The meaning of its exit codes, where it differs from that of every command. */
   readonly exitCodes?: string;
   /** The few settings that it uses and its help lists; all of them when absent. */
@@ -269,6 +271,8 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'collections',
     about: 'Lists the collections with their status and the number of their points.',
+    alone:
+      'it lists them; they are made by kithdb import --distance, over HTTP (PUT /collections/NAME) and in the console, and deleted over HTTP and in the console',
     flags: [URL_FLAG, { name: 'json', about: 'Prints them as JSON.' }],
     settings: SERVICE_SETTINGS,
     usesSettings: true,

@@ -215,7 +215,7 @@ const PACKED: Measure = {
 const CHARACTER_BYTES = 6;
 
 /** Values nested deeper than this are measured by encoding them. */
-const MOST_DEPTH = 100;
+const MAX_DEPTH = 100;
 
 /** A bound of the bytes that a value takes in JSON, without writing it; infinite where only writing it tells. */
 function mostBytes(value: unknown, floatBytes: number, depth = 0): number {
@@ -229,7 +229,7 @@ function mostBytes(value: unknown, floatBytes: number, depth = 0): number {
     const length = 'length' in value ? Number(value.length) : value.byteLength;
     return length * (value instanceof Float32Array ? floatBytes : NUMBER_BYTES) + MARK.length;
   }
-  if (depth > MOST_DEPTH || 'toJSON' in value) {
+  if (depth > MAX_DEPTH || 'toJSON' in value) {
     return Infinity;
   }
   if (Array.isArray(value)) {

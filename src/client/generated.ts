@@ -1323,7 +1323,7 @@ export interface components {
     ContentHash: string | number;
     /** @description The revision that the scope must have, of a plan or of the last sync. Otherwise the request is a 409. */
     SyncRevision: string | null;
-    /** @description The source: points with content, at most 10,000 a request, and points that are told by their hash. Of an id that is named twice the last counts. */
+    /** @description The source: points with content, at most 10,000 a request, and points that are given by their hash. Of an id that is named twice the last counts. */
     SyncPointList: (components['schemas']['SyncContent'] | components['schemas']['SyncHash'])[];
     /** @description A point with its content, which has a vector. Its payload has the hash, and matches the scope. */
     SyncContent: {
@@ -1367,7 +1367,7 @@ export interface components {
     };
     /** @description A source, or a part of one. */
     SyncPoints: components['schemas']['SyncSource'] | components['schemas']['SyncPart'];
-    /** @description A source, told by its hashes. */
+    /** @description A source, given by its hashes. */
     PlanSync: {
       scope: components['schemas']['SyncScope'];
       /** @description Whether the scope is every point. Goes with an empty `scope`. */

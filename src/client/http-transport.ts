@@ -40,7 +40,7 @@ export interface HttpRequest {
 
 const MAX_CONNECTIONS = 64;
 /** Answers that are longer are refused; the server gives at most 256 MiB (C2.7). */
-const MOST_ANSWER_BYTES = 320 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 320 * 1024 * 1024;
 /** Failures of the network before a connection was made: nothing was sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 /** Failures of a connection. All others, such as a refused certificate, come again. */
@@ -159,7 +159,10 @@ export class HttpTransport implements ByteTransport {
         stopWatching();
         // What ends the request may show as the end of its connection.
         const reason = signal?.aborted === true ? (signal.reason as Error) : undefined;
-        reject(reason ?? (this.#closed.signal.aborted ? closedError(true) : lostConnection(error)));
+        reject(
+          reason ??
+            (this.#closed.signal.aborted ? closedError(true) : lostConnection(error, this.#base.origin)),
+        );
       };
       // A second error may follow the first one.
       request.on('error', fail);
@@ -208,8 +211,8 @@ async function read(response: http.IncomingMessage): Promise<RawAnswer> {
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MOST_ANSWER_BYTES) {
-      throw new ConnectionError(`The answer has more than ${MOST_ANSWER_BYTES} bytes`, true, {
+    if (bytes > MAX_ANSWER_BYTES) {
+      throw new ConnectionError(`The answer has more than ${MAX_ANSWER_BYTES} bytes`, true, {
         isPermanent: true,
       });
     }
@@ -255,13 +258,13 @@ function closedError(outcomeUnknown: boolean): ConnectionError {
   return new ConnectionError('The client is closed', outcomeUnknown, { isPermanent: true });
 }
 
-function lostConnection(error: Error): ConnectionError {
+function lostConnection(error: Error, origin: string): ConnectionError {
   if (error instanceof ConnectionError) {
     return error;
   }
   const { code = '' } = error as NodeJS.ErrnoException;
   return new ConnectionError(
-    `No answer: ${error.message === '' ? code : error.message}`,
+    `No answer from ${origin}: ${error.message === '' ? code : error.message}`,
     !NOT_CONNECTED.has(code),
     {
       cause: error,

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
  */
 
 /** Deeper values are refused: the server takes far less, and a cycle ends here. */
-const MOST_DEPTH = 512;
+const MAX_DEPTH = 512;
 
 /** Writes what stands for a vector in place of its numbers. */
 export type WriteVector = (vector: Float32Array) => string;
@@ -50,8 +50,8 @@ function encode(value: unknown, depth: number, vector: WriteVector | undefined):
 }
 
 function encodeObject(value: object, depth: number, vector: WriteVector | undefined): string | undefined {
-  if (depth > MOST_DEPTH) {
-    throw new TypeError(`A value that is nested deeper than ${MOST_DEPTH} cannot be sent`);
+  if (depth > MAX_DEPTH) {
+    throw new TypeError(`A value that is nested deeper than ${MAX_DEPTH} cannot be sent`);
   }
   if (Array.isArray(value)) {
     return encodeArray(value, depth, vector);

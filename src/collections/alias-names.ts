@@ -1,16 +1,16 @@
 import { textsOf, type AuditFields } from '../http/audit-fields';
 
 /** Actions of a batch that a line of the audit stream lists. */
-const MOST_ACTIONS = 1000;
+const MAX_ACTIONS = 1000;
 const NAMES = ['collection_name', 'alias_name', 'old_alias_name', 'new_alias_name'];
 
 /** The names in a batch of actions on aliases. */
 export function namesInActions(body: unknown): AuditFields {
   const { actions } = (body ?? {}) as { readonly actions?: unknown };
   if (!Array.isArray(actions)) return {};
-  const more = actions.length - MOST_ACTIONS;
+  const more = actions.length - MAX_ACTIONS;
   return {
-    actions: actions.slice(0, MOST_ACTIONS).map(namesInAction),
+    actions: actions.slice(0, MAX_ACTIONS).map(namesInAction),
     ...(more > 0 && { more_actions: more }),
   };
 }

@@ -1,7 +1,7 @@
-import { availableParallelism } from 'node:os';
-import { MOST_LOOPS } from '../event-loops/limits';
+import { MAX_LOOPS } from '../event-loops/limits';
 import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
+import { processors } from '../process/processors';
 import { DEFAULT_SNAPSHOT_LIMITS } from '../snapshots/limits';
 import {
   oneOf,
@@ -152,14 +152,14 @@ export const SETTINGS = {
   searchThreads: setting({
     group: 'Server',
     parse: wholeNumber(1, 1024),
-    fallback: availableParallelism(),
-    fallbackText: 'the number of cores',
+    fallback: processors(),
+    fallbackText: 'the number of cores, or those of the quota of the container (control group)',
     placeholder: 'N',
     about: 'How many threads answer reads.',
   }),
   eventLoops: setting<number | undefined>({
     group: 'Server',
-    parse: wholeNumber(1, MOST_LOOPS),
+    parse: wholeNumber(1, MAX_LOOPS),
     fallback: undefined,
     fallbackText:
       'on Linux a quarter of the cores from four on, at least 2, and one for each GiB of memory at most; else 1',

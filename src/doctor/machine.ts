@@ -1,7 +1,8 @@
-import { availableParallelism, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import type { Config } from '../config';
 import { hugePages, type HugePages } from '../metrics/huge-pages';
 import { reasonOf } from '../files/explained';
+import { processors } from '../process/processors';
 import { bytesText, type Finding, type ReadText } from './finding';
 
 /** The Node.js that runs this command; the launcher has refused what is too old. */
@@ -89,7 +90,7 @@ export function checkMemory(
 /** Threads beyond the cores only take turns. */
 export function checkProcessors(
   { searchThreads }: Pick<Config, 'searchThreads'>,
-  cores = availableParallelism(),
+  cores = processors(),
 ): Finding {
   const what = `${cores} cores, ${searchThreads} threads for reads`;
   return searchThreads > cores

@@ -171,15 +171,17 @@ export class EmbeddedTransport implements ByteTransport {
 
   async #closeAll(): Promise<void> {
     const { models, reembedder } = this.embedding;
-    await reembedder?.close();
+    this.#begin();
     try {
+      await reembedder?.close();
       await this.#engine.close(CLOSE_MS);
     } finally {
       await models?.close();
+      this.#end();
     }
   }
 
-  /** The native binding does not keep the event loop alive; a call whose answer is awaited does. */
+  /** The native binding does not keep the event loop alive; a call whose answer is awaited, and closing, do. */
   #begin(): void {
     this.#underWay += 1;
     this.#alive ??= setInterval(() => undefined, KEEP_ALIVE_MS);

@@ -62,7 +62,7 @@ export declare class NativeEngine {
   /**
    * Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
    * error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
-   * the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
+   * the request's arrival, which was `elapsedMs` ago. An answer above `answerBudget` bytes fails with `answer_budget`. A write
    * is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
    * With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
    * is kept until `supply` or `discard`.
@@ -72,7 +72,7 @@ export declare class NativeEngine {
    * With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
    * nothing completes.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerRoom?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null): Buffer | null
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null): Buffer | null
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.

@@ -28,7 +28,7 @@ const KEEP_ALIVE_MS = 1000;
 /** Call numbers wrap here; far fewer calls are ever under way at once. */
 const CALL_NUMBERS = 2 ** 32;
 /** How often a request may ask for vectors of texts; a sync asks again where its points were changed meanwhile (C20). */
-const MOST_ROUNDS = 3;
+const MAX_ROUNDS = 3;
 /** Buffer for short answers: for each its call number, its length and its bytes. */
 const FRAME_BYTES = 128 * 1024;
 
@@ -260,7 +260,7 @@ class Facade implements Engine {
       } catch (error) {
         if (!(error instanceof EngineError) || error.code !== 'vectors_wanted')
           throw inputs.length === 0 ? error : namingModel(error, inputs);
-        if (round === MOST_ROUNDS) {
+        if (round === MAX_ROUNDS) {
           native.discard(id);
           const message = 'points: they change faster than the vectors of their texts are made';
           throw new EngineError('sync_conflict', { message });

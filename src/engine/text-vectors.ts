@@ -3,7 +3,7 @@ import { EngineError, type EngineRequest, type TextInput, type TextModels } from
 /** Time that a request has when it does not say how much, as in the engine. */
 const DEFAULT_TIMEOUT_SECONDS = 60;
 /** Components of the vectors of one request's texts. */
-const MOST_COMPONENTS = 4 * 1024 * 1024;
+const MAX_COMPONENTS = 4 * 1024 * 1024;
 /** What a component takes in the body, at most, beside its 4 bytes here. */
 const BODY_BYTES_A_COMPONENT = 16;
 const HEAD_BYTES = 8;
@@ -69,8 +69,8 @@ function frameOf(
 ): Buffer {
   const bytes = vectors.reduce((sum, vector) => sum + vector.length, 0);
   const components = bytes / 4;
-  if (components > MOST_COMPONENTS) {
-    const message = `at most ${MOST_COMPONENTS} components of vectors of texts a request, got ${components}`;
+  if (components > MAX_COMPONENTS) {
+    const message = `at most ${MAX_COMPONENTS} components of vectors of texts a request, got ${components}`;
     throw new EngineError('bad_request', { message });
   }
   hold(bytes + components * BODY_BYTES_A_COMPONENT);

@@ -81,7 +81,7 @@ export interface EngineRequest {
   readonly wait?: boolean | undefined;
   /** Seconds until the request is given up with `timeout` (C1.10); the engine's own maximum when absent. */
   readonly timeoutSeconds?: number | undefined;
-  /** The most bytes that the answer may have now; beyond them the request fails with `answer_room`. */
+  /** The most bytes that the answer may have now; beyond them the request fails with `answer_budget`. */
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
@@ -151,7 +151,7 @@ export type EngineErrorCode =
   | 'cursor_not_found' // no such cursor for this caller, operation and collection (C22)
   | 'not_ready'
   | 'timeout' // details.message
-  | 'answer_room' // the answer has more than `answerBytes` of the request
+  | 'answer_budget' // the answer has more than `answerBytes` of the request
   | 'needs_json' // a packed body that cannot be read as it is; nothing was done
   | 'cancelled' // the client disconnected
   | 'rate_limited' // details.message; details.retryAfterSeconds

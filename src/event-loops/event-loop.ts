@@ -37,7 +37,7 @@ import { openTracing } from '../tracing/open';
 import { countsOf } from './counts';
 import { LinePoster } from './line-poster';
 import type { FurtherLoop, LoopData, MainLoop } from './messages';
-import { Peer, type Answers, type Hears } from './peer';
+import { Peer, type Answers, type NoticeHandlers } from './peer';
 import { relay } from './relay';
 import { RemoteAuthenticator } from './remote-authenticator';
 import { SharedMemory } from './shared-memory';
@@ -73,9 +73,9 @@ class EventLoop {
         this.#openAuth = resolve;
       }),
     );
-    this.#main = new Peer<FurtherLoop, MainLoop>(port, this.#answers(), this.#hears(), this.#fault);
+    this.#main = new Peer<FurtherLoop, MainLoop>(port, this.#answers(), this.#noticeHandlers(), this.#fault);
     this.#lines = new LinePoster((lines) => {
-      this.#main.tell('lines', lines);
+      this.#main.notify('lines', lines);
     });
     this.#log = pino(logOptions(data.config.logLevel), this.#lines);
   }
@@ -83,7 +83,7 @@ class EventLoop {
   /** Has the main loop report an error that nothing caught, and stop the server; this one goes on meanwhile. */
   readonly #fault = (error: unknown): void => {
     this.#lines.flush();
-    this.#main.tell('fault', error);
+    this.#main.notify('fault', error);
   };
 
   async listen(): Promise<void> {
@@ -92,7 +92,7 @@ class EventLoop {
     await listenOn(this.#server, this.data.descriptor);
     // Until here an error ends the thread, and with it the start.
     process.on('uncaughtException', this.#fault);
-    this.#main.tell('listening', { thread: threadNumber(), isTraced: this.#tracing !== undefined });
+    this.#main.notify('listening', { thread: threadNumber(), isTraced: this.#tracing !== undefined });
   }
 
   #createServer(): Server {
@@ -105,7 +105,7 @@ class EventLoop {
         matcher.match(method, path) === undefined,
       answer: (exchange) => {
         relay(exchange, (port, from) => {
-          this.#main.tell('relay', { port, from }, [port]);
+          this.#main.notify('relay', { port, from }, [port]);
         });
       },
     }));
@@ -163,7 +163,7 @@ class EventLoop {
     };
   }
 
-  #hears(): Hears<FurtherLoop['tells']> {
+  #noticeHandlers(): NoticeHandlers<FurtherLoop['notices']> {
     return {
       authenticationIsOpen: () => {
         this.#openAuth(

@@ -15,7 +15,7 @@ import { validateQuery } from '../http/query-validation';
 import type { HttpListeners } from '../http/request-listeners';
 import type { LoopCounts, OtherLoops } from './counts';
 import type { FurtherLoop, LoopConfig, LoopData, MainLoop } from './messages';
-import { Peer, type Answers, type Hears } from './peer';
+import { Peer, type Answers, type NoticeHandlers } from './peer';
 import { SharedMemory } from './shared-memory';
 import { Tunnel } from './tunnel';
 
@@ -83,7 +83,7 @@ export class EventLoops implements OtherLoops {
     services.auth.ready.then(
       () => {
         this.publish();
-        this.#tellAll('authenticationIsOpen');
+        this.#notifyAll('authenticationIsOpen');
       },
       // The start reports it.
       () => undefined,
@@ -112,7 +112,7 @@ export class EventLoops implements OtherLoops {
     const listening = new Promise<void>((resolve) => {
       listens = resolve;
     });
-    const heard: Hears<MainLoop['tells']> = {
+    const handlers: NoticeHandlers<MainLoop['notices']> = {
       listening: ({ thread: name, isTraced: traces }) => {
         this.#reportStart(number, name, traces);
         listens();
@@ -123,7 +123,7 @@ export class EventLoops implements OtherLoops {
       lines: this.options.writeLines,
       fault: throwUncaught,
     };
-    const peer = new Peer<MainLoop, FurtherLoop>(worker, this.#answers(number), heard, throwUncaught);
+    const peer = new Peer<MainLoop, FurtherLoop>(worker, this.#answers(number), handlers, throwUncaught);
     return { number, worker, peer, listens: this.#unlessItEnds(number, worker, peer, listening) };
   }
 
@@ -234,7 +234,7 @@ export class EventLoops implements OtherLoops {
   /** New requests get a 503 from now on. */
   beginStop(): void {
     this.#isEnding = true;
-    this.#tellAll('stop');
+    this.#notifyAll('stop');
   }
 
   /** Lets the requests of all finish, as `drain` of one server does. */
@@ -259,8 +259,8 @@ export class EventLoops implements OtherLoops {
     }
   }
 
-  #tellAll(what: keyof FurtherLoop['tells']): void {
-    for (const { peer } of this.#loops) peer.tell(what, undefined);
+  #notifyAll(what: keyof FurtherLoop['notices']): void {
+    for (const { peer } of this.#loops) peer.notify(what, undefined);
   }
 }
 

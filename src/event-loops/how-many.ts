@@ -1,7 +1,7 @@
 import type { Config } from '../config';
 import { systemMemory } from '../process/memory';
 import { processors } from '../process/processors';
-import { MOST_LOOPS } from './limits';
+import { MAX_LOOPS } from './limits';
 
 /** Cores below which engine and load have no use for a second event loop. */
 const FEWEST_CORES = 4;
@@ -35,5 +35,5 @@ export function loopsOf(
     1,
     Math.floor(Math.min(memoryLimit ?? memoryBytes, memoryBytes) / MEMORY_OF_A_LOOP),
   );
-  return Math.min(byCores, byMemory, MOST_LOOPS);
+  return Math.min(byCores, byMemory, MAX_LOOPS);
 }

@@ -1,2 +1,2 @@
 /** The most event loops that a server may have. */
-export const MOST_LOOPS = 64;
+export const MAX_LOOPS = 64;

@@ -19,7 +19,7 @@ export interface MainLoop {
     /** Cuts a connection without a request of another event loop; false where there is none. */
     readonly cutOne: { readonly takes: undefined; readonly answers: boolean };
   };
-  readonly tells: {
+  readonly notices: {
     /** It accepts connections. */
     readonly listening: {
       /** The number of its thread in the system, where that has one. */
@@ -35,7 +35,7 @@ export interface MainLoop {
   };
 }
 
-/** What the event loop that has all the services asks of another one, and tells it. */
+/** What the event loop that has all the services asks of another one, and notices it. */
 export interface FurtherLoop {
   readonly asks: {
     /** Joins the engine, which is open. */
@@ -50,7 +50,7 @@ export interface FurtherLoop {
       readonly answers: boolean;
     };
   };
-  readonly tells: {
+  readonly notices: {
     readonly authenticationIsOpen: undefined;
     /** The server stops: new requests get a 503. */
     readonly stop: undefined;

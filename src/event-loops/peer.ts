@@ -3,20 +3,20 @@ import type { Transferable } from 'node:worker_threads';
 /** What one side can be asked: by name, what it takes and what it answers. */
 type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
 /** What one side can be told. */
-type Tells = Record<string, unknown>;
+type Notices = Record<string, unknown>;
 
 /** How one side answers what it is asked. */
 export type Answers<A extends Asks> = {
   readonly [K in keyof A]: (value: A[K]['takes']) => A[K]['answers'] | Promise<A[K]['answers']>;
 };
 /** What one side does when it is told something. */
-export type Hears<T extends Tells> = { readonly [K in keyof T]: (value: T[K]) => void };
+export type NoticeHandlers<T extends Notices> = { readonly [K in keyof T]: (value: T[K]) => void };
 
 export type Message =
   | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly value: unknown }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly error: unknown }
-  | { readonly kind: 'tell'; readonly name: string; readonly value: unknown };
+  | { readonly kind: 'notice'; readonly name: string; readonly value: unknown };
 
 /** Anything that messages are sent through: a port, or a worker thread. */
 export interface Line {
@@ -27,7 +27,7 @@ export interface Line {
 /** What can be asked of one side of a line, and what it can be told. */
 interface Side {
   readonly asks: Asks;
-  readonly tells: Tells;
+  readonly notices: Notices;
 }
 
 interface Asked {
@@ -35,7 +35,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** The other side of a line between two event loops, of which each asks the other and tells it something. */
+/** The other side of a line between two event loops, of which each asks the other and notices it something. */
 export class Peer<Own extends Side, Their extends Side> {
   readonly #asked = new Map<number, Asked>();
   #last = 0;
@@ -45,7 +45,7 @@ export class Peer<Own extends Side, Their extends Side> {
   constructor(
     private readonly line: Line,
     private readonly answers: Answers<Own['asks']>,
-    private readonly hears: Hears<Own['tells']>,
+    private readonly handlers: NoticeHandlers<Own['notices']>,
     private readonly failed: (error: unknown) => void,
   ) {
     line.on('message', (message) => {
@@ -69,12 +69,12 @@ export class Peer<Own extends Side, Their extends Side> {
     });
   }
 
-  tell<K extends keyof Their['tells'] & string>(
+  notify<K extends keyof Their['notices'] & string>(
     name: K,
-    value: Their['tells'][K],
+    value: Their['notices'][K],
     transfer?: readonly Transferable[],
   ): void {
-    this.#post({ kind: 'tell', name, value }, transfer);
+    this.#post({ kind: 'notice', name, value }, transfer);
   }
 
   /** The other side has gone: what it was asked is not answered any more. */
@@ -92,8 +92,8 @@ export class Peer<Own extends Side, Their extends Side> {
 
   #take(message: Message): void {
     switch (message.kind) {
-      case 'tell':
-        this.#hear(message.name, message.value);
+      case 'notice':
+        this.#handle(message.name, message.value);
         break;
       case 'ask':
         this.#answer(message).catch(this.failed);
@@ -107,9 +107,9 @@ export class Peer<Own extends Side, Their extends Side> {
     }
   }
 
-  #hear(name: string, value: unknown): void {
-    const hears = this.hears as Readonly<Record<string, ((value: unknown) => void) | undefined>>;
-    hears[name]?.(value);
+  #handle(name: string, value: unknown): void {
+    const handlers = this.handlers as Readonly<Record<string, ((value: unknown) => void) | undefined>>;
+    handlers[name]?.(value);
   }
 
   async #answer({ id, name, value }: Extract<Message, { kind: 'ask' }>): Promise<void> {

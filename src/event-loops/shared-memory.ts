@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { AdmissionMemory, Counter } from '../http/admission-memory';
-import { MOST_LOOPS } from './limits';
+import { MAX_LOOPS } from './limits';
 import { Buckets, Parts, SharedActivity, SharedCounter, sharedCounts } from './shared-counts';
 
 /** Words that are enough for everything below and the gauges of the most event loops there may be. */
@@ -32,7 +32,7 @@ export class SharedMemory {
     const parts = new Parts(new Int32Array(buffer));
     const buckets = { networks: new Buckets(seed), credentials: new Buckets(seed) };
     this.#auth = parts.take(2);
-    this.#gauges = parts.take(MOST_LOOPS * GAUGES);
+    this.#gauges = parts.take(MAX_LOOPS * GAUGES);
     this.connections = new SharedCounter(parts);
     this.admission = {
       activity: new SharedActivity(parts, buckets),

@@ -2,7 +2,7 @@ import { ArrivingBodies, type ArrivingBody } from './arriving-bodies';
 import { refusal, type Refusal } from './refusal';
 import { localMemory, type AdmissionMemory } from './admission-memory';
 import { SharedBudget, shareText, type Client, type ShareOf } from './shares';
-import { UnreadAnswers, type AnswerRoom, type Unread, type UnreadLimits } from './unread-answers';
+import { UnreadAnswers, type AnswerAllowance, type Unread, type UnreadLimits } from './unread-answers';
 
 /** Bounds of what the server holds at once for data endpoints. */
 export interface AdmissionLimits {
@@ -40,9 +40,9 @@ export interface Admission {
    */
   receive(client: Client, now: number, length: number | undefined, body: ArrivingBody): Arrival | Refusal;
   /** What the answer to the next request of `client` may have; undefined while there is no need to ask. */
-  answerRoom(client: Client): AnswerRoom | undefined;
+  answerBudget(client: Client): AnswerAllowance | undefined;
   /** The refusal of an answer that has more than its room. */
-  refuseAnswer(room: AnswerRoom): Refusal;
+  refuseAnswer(room: AnswerAllowance): Refusal;
 }
 
 /** What one request holds, until it is released. */
@@ -110,11 +110,11 @@ export class LocalAdmission implements Admission {
     return new LocalArrival(budgets, client, body);
   }
 
-  answerRoom(client: Client): AnswerRoom | undefined {
-    return this.#budgets.answers.roomFor(client);
+  answerBudget(client: Client): AnswerAllowance | undefined {
+    return this.#budgets.answers.allowanceFor(client);
   }
 
-  refuseAnswer(room: AnswerRoom): Refusal {
+  refuseAnswer(room: AnswerAllowance): Refusal {
     return this.#budgets.answers.refuse(room);
   }
 }

@@ -7,7 +7,7 @@ export type AuditFields = Readonly<Record<string, unknown>>;
 export type AuditOutcome = 'done' | 'refused' | 'failed' | 'aborted';
 
 /** Characters of a name that a line repeats. */
-const MOST_CHARACTERS = 255;
+const MAX_CHARACTERS = 255;
 
 const noted = new WeakMap<ServerResponse, AuditFields>();
 
@@ -28,6 +28,6 @@ export function textsOf(value: unknown, names: readonly string[]): AuditFields {
     names
       .map((name) => [name, (value as Record<string, unknown>)[name]] as const)
       .filter((entry): entry is readonly [string, string] => typeof entry[1] === 'string')
-      .map(([name, text]) => [name, text.slice(0, MOST_CHARACTERS)]),
+      .map(([name, text]) => [name, text.slice(0, MAX_CHARACTERS)]),
   );
 }

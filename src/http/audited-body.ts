@@ -1,7 +1,7 @@
 import type { AuditFields } from './audit-fields';
 
 /** A body is kept up to this size; the line of a longer one says that it was too long. */
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 /** Gives what the audit stream names of a body, which was parsed and may be anything. */
 export type ReadAudited = (body: unknown) => AuditFields;
@@ -16,7 +16,7 @@ export class AuditedBody {
   /** Takes a copy of a piece. */
   add(piece: Buffer): void {
     this.#bytes += piece.length;
-    if (this.#bytes > MOST_BYTES) {
+    if (this.#bytes > MAX_BYTES) {
       this.#pieces = [];
     } else {
       this.#pieces.push(Buffer.from(piece));
@@ -25,8 +25,8 @@ export class AuditedBody {
 
   /** What it names; nothing where it is no JSON, which the engine refuses. */
   fields(): AuditFields {
-    if (this.#bytes > MOST_BYTES) {
-      return { body: `longer than ${MOST_BYTES} bytes` };
+    if (this.#bytes > MAX_BYTES) {
+      return { body: `longer than ${MAX_BYTES} bytes` };
     }
     let body: unknown;
     try {

@@ -7,7 +7,7 @@ export type Addressed = Pick<IncomingMessage, 'headers'> & {
 };
 
 /** Proxies behind one another that are believed. */
-const MOST_PROXIES = 32;
+const MAX_PROXIES = 32;
 
 /** What is known of the peer of a connection. */
 interface Peer {
@@ -86,7 +86,7 @@ export class ClientAddresses {
   #lastUntrusted(nodes: readonly string[]): string | undefined {
     let address: string | undefined;
     for (let proxies = 0; proxies < nodes.length; proxies += 1) {
-      address = proxies > MOST_PROXIES ? undefined : addressOfNode(nodes.at(-1 - proxies) ?? '');
+      address = proxies > MAX_PROXIES ? undefined : addressOfNode(nodes.at(-1 - proxies) ?? '');
       if (address === undefined || !this.#trusts(address)) {
         break;
       }

@@ -17,7 +17,7 @@ import type { Refusal, RefusalReason } from './refusal';
 import type { RequestCounts } from './request-counts';
 import { COLLECTION_PARAMETER, type EngineRoute } from './route-table';
 import type { Client } from './shares';
-import type { AnswerRoom } from './unread-answers';
+import type { AnswerAllowance } from './unread-answers';
 
 /** A request that has passed the checks so far, with what it holds. */
 export interface Work {
@@ -79,7 +79,7 @@ export class EngineCalls {
   /** Executes a request and answers it. */
   execute(work: Work, parameters: Parameters): void {
     const { exchange, route, engine, client, reservation } = work;
-    const room = this.services.admission.answerRoom(client);
+    const room = this.services.admission.answerBudget(client);
     const traced = exchange.trace?.engine(route.operation, exchange.params[COLLECTION_PARAMETER]);
     let answering: Promise<Answer>;
     try {
@@ -126,13 +126,13 @@ export class EngineCalls {
     );
   }
 
-  #fail({ exchange, route, reservation, collection }: Work, error: unknown, room?: AnswerRoom): void {
+  #fail({ exchange, route, reservation, collection }: Work, error: unknown, room?: AnswerAllowance): void {
     reservation.release();
     if (!(error instanceof EngineError)) {
       this.fault(exchange, error);
       return;
     }
-    if (error.code === 'answer_room' && room !== undefined) {
+    if (error.code === 'answer_budget' && room !== undefined) {
       this.refuse(exchange, this.services.admission.refuseAnswer(room));
       return;
     }
@@ -170,7 +170,7 @@ function failureOf(
 function engineRequest(
   { exchange, route, body, reservation }: Work,
   { wait, timeout, operationId }: Parameters,
-  room: AnswerRoom | undefined,
+  room: AnswerAllowance | undefined,
   { isLenient }: Dialect,
 ): EngineRequest {
   const rows = route.takesRows === true ? exchange.request.headers['content-type'] : undefined;

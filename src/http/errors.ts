@@ -65,7 +65,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   }),
   // Nobody gets this answer: the access log has its status.
   cancelled: () => ({ status: 408, message: 'Timeout: the client has disconnected' }),
-  answer_room: () => overloaded('Too many bytes of answers that are not read'),
+  answer_budget: () => overloaded('Too many bytes of answers that are not read'),
   // Nobody gets this answer: who packs vectors sends such a body again, as JSON.
   needs_json: () => ({ status: 500, message: 'A packed body that cannot be read' }),
   rate_limited: ({ message = 'Rate limiting exceeded', retryAfterSeconds = 1 }) => ({
@@ -212,13 +212,13 @@ export function unsupportedBody(message: string): Failure {
 }
 
 /** Characters of an unknown coding that its refusal repeats. */
-const MOST_ECHOED = 64;
+const MAX_ECHOED = 64;
 
 /** A `Content-Encoding` that is not read (C1.12). */
 export function unsupportedCoding(coding: string): Failure {
   return {
     status: 415,
-    message: `Unsupported content encoding: ${coding.slice(0, MOST_ECHOED)} (gzip or identity)`,
+    message: `Unsupported content encoding: ${coding.slice(0, MAX_ECHOED)} (gzip or identity)`,
     headers: { 'Accept-Encoding': 'gzip' },
   };
 }

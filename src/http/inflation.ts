@@ -2,7 +2,7 @@ import { createGunzip, type Gunzip } from 'node:zlib';
 import { inflatedTooLarge, malformedGzip, type Failure } from './errors';
 
 /** How many times its size a compressed body may have (C1.12). */
-export const MOST_INFLATION = 20;
+export const MAX_INFLATION = 20;
 
 /** A body without an announced length may exceed that up to here until it has ended: its beginning may be repetitive. */
 const EARLY_BYTES = 1024 * 1024;
@@ -24,7 +24,7 @@ export interface Inflated {
 
 /**
  * Inflates the pieces of a compressed body as they arrive, on threads that are not the event loop's. It is given up as
- * soon as it is more than {@link MOST_INFLATION} times what was announced or, without a length, has arrived.
+ * soon as it is more than {@link MAX_INFLATION} times what was announced or, without a length, has arrived.
  */
 export class Inflation {
   readonly #gunzip: Gunzip = createGunzip({ chunkSize: PIECE_BYTES });
@@ -72,10 +72,10 @@ export class Inflation {
     this.#inflated += piece.length;
     const most =
       this.announced === undefined
-        ? Math.max(EARLY_BYTES, MOST_INFLATION * this.#received)
-        : MOST_INFLATION * this.announced;
+        ? Math.max(EARLY_BYTES, MAX_INFLATION * this.#received)
+        : MAX_INFLATION * this.announced;
     if (this.#inflated > most) {
-      this.inflated.fail(inflatedTooLarge(MOST_INFLATION));
+      this.inflated.fail(inflatedTooLarge(MAX_INFLATION));
     } else {
       this.inflated.piece(piece);
     }
@@ -85,8 +85,8 @@ export class Inflation {
     if (this.#gunzip.bytesWritten !== this.#received) {
       // zlib ignores what follows the last member.
       this.inflated.fail(malformedGzip());
-    } else if (this.#inflated > MOST_INFLATION * this.#received) {
-      this.inflated.fail(inflatedTooLarge(MOST_INFLATION));
+    } else if (this.#inflated > MAX_INFLATION * this.#received) {
+      this.inflated.fail(inflatedTooLarge(MAX_INFLATION));
     } else {
       this.inflated.end();
     }

@@ -4,7 +4,7 @@ import { write, writeSync } from 'node:fs';
 const BUFFERED_CHARACTERS = 8 * 1024;
 const BUFFERED_MS = 100;
 /** Lines that cannot be written are kept up to this bound; lines beyond it are lost. */
-const MOST_CHARACTERS = 4 * 1024 * 1024;
+const MAX_CHARACTERS = 4 * 1024 * 1024;
 /** How often the last write is retried, and with which pauses, while the system's buffer is full. */
 const LAST_ATTEMPTS = 50;
 const LAST_PAUSE_MS = 10;
@@ -38,7 +38,7 @@ export class LineWriter {
     if (this.#gone) {
       return;
     }
-    if (this.#buffered.length + line.length > MOST_CHARACTERS) {
+    if (this.#buffered.length + line.length > MAX_CHARACTERS) {
       this.#lost += line.split('\n').length - 1;
       return;
     }

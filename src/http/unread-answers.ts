@@ -22,7 +22,7 @@ export interface Unread {
 }
 
 /** What an answer may take of the memory for unread answers. */
-export interface AnswerRoom {
+export interface AnswerAllowance {
   readonly bytes: number;
   /** The share that says so, where it is not the limit. */
   readonly share: Share | undefined;
@@ -54,7 +54,7 @@ export class UnreadAnswers {
   }
 
   /** What the next answer of `client` may have; undefined while there is no need to ask. */
-  roomFor(client: Client): AnswerRoom | undefined {
+  allowanceFor(client: Client): AnswerAllowance | undefined {
     if (this.#budget.used <= this.limits.bytes * FEW) {
       return undefined;
     }
@@ -63,7 +63,7 @@ export class UnreadAnswers {
   }
 
   /** The refusal of an answer that has more. */
-  refuse({ share }: AnswerRoom): Refusal {
+  refuse({ share }: AnswerAllowance): Refusal {
     const whose =
       share === undefined ? `: limit ${this.limits.bytes} bytes` : ` ${shareText(share, ' bytes')}`;
     return refusal('answer_bytes', `Too many bytes of answers that are not read${whose}`);

@@ -23,7 +23,7 @@ export interface Session {
 export type MakeTensor = (data: BigInt64Array, dims: readonly number[]) => TensorLike;
 
 /** Tokens of one run, those that fill up shorter texts included; a longer text has a run of its own. */
-const MOST_TOKENS_A_RUN = 4096;
+const MAX_TOKENS_A_RUN = 4096;
 /** Outputs in the order in which they are taken: one that is a text's vector, then those that are its tokens'. */
 const TEXT_OUTPUT = 'sentence_embedding';
 const TOKEN_OUTPUTS = ['last_hidden_state', 'token_embeddings'];
@@ -172,7 +172,7 @@ function runs(texts: readonly (readonly number[])[]): number[][] {
   for (const text of byLength) {
     const length = texts[text]?.length ?? 0;
     const last = parts.at(-1);
-    if (last === undefined || (last.length + 1) * length > MOST_TOKENS_A_RUN) parts.push([text]);
+    if (last === undefined || (last.length + 1) * length > MAX_TOKENS_A_RUN) parts.push([text]);
     else last.push(text);
   }
   return parts;

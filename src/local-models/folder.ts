@@ -42,9 +42,9 @@ export class BadFolder extends Error {
 
 const MODEL_FILES = ['onnx/model.onnx', 'onnx/model_quantized.onnx', 'model.onnx', 'model_quantized.onnx'];
 /** No text has more tokens, whatever its model takes: the memory of a run grows with their square. */
-const MOST_TOKENS = 2048;
+const MAX_TOKENS = 2048;
 const USUAL_TOKENS = 512;
-const MOST_JSON_BYTES = 256 * 1024 * 1024;
+const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
 type Json = Record<string, unknown>;
 
@@ -152,7 +152,7 @@ function mostTokens(first: readonly unknown[], second: readonly unknown[]): numb
   const lengths = (list: readonly unknown[]): number[] =>
     list.map(wholeNumber).filter((length) => length !== undefined && length > 0 && length < 1e9) as number[];
   const said = lengths(first).length > 0 ? lengths(first) : lengths(second);
-  return Math.min(...(said.length > 0 ? said : [USUAL_TOKENS]), MOST_TOKENS);
+  return Math.min(...(said.length > 0 ? said : [USUAL_TOKENS]), MAX_TOKENS);
 }
 
 function promptOf(config: Json): string {
@@ -184,7 +184,7 @@ function objectIn(file: string): Json | undefined {
 function jsonIn(file: string): unknown {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  if (found.size > MOST_JSON_BYTES) throw new BadFolder(`${file} has more than ${MOST_JSON_BYTES} bytes`);
+  if (found.size > MAX_JSON_BYTES) throw new BadFolder(`${file} has more than ${MAX_JSON_BYTES} bytes`);
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

@@ -16,7 +16,7 @@ interface TokenizerLibrary {
 const load = createRequire(__filename);
 /** A text of the model's first run, which shows that it works, and the length of its vectors. */
 const PROBE = 'probe';
-const MOST_REASON_CHARACTERS = 300;
+const MAX_REASON_CHARACTERS = 300;
 
 function say(report: Report): void {
   parentPort?.postMessage(report);
@@ -53,7 +53,7 @@ async function open(given: GivenFolder): Promise<Encoder> {
 /** The first line of what a library says. */
 function reason(error: unknown): string {
   const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-  return line.slice(0, MOST_REASON_CHARACTERS);
+  return line.slice(0, MAX_REASON_CHARACTERS);
 }
 
 async function serve(): Promise<void> {

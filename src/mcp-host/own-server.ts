@@ -18,7 +18,7 @@ export interface Credentials {
   readonly 'api-key'?: string | undefined;
 }
 
-const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server that this process is, with the credentials of a caller: a call goes through the same listener and the same checks
@@ -88,7 +88,7 @@ async function gathered(response: http.IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MOST_ANSWER_BYTES) throw new Error(`the answer has more than ${MOST_ANSWER_BYTES} bytes`);
+    if (length > MAX_ANSWER_BYTES) throw new Error(`the answer has more than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString();

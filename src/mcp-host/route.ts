@@ -8,7 +8,7 @@ import { loadMcp } from './package';
 /** The largest body: points of an upsert. */
 const BODY_BYTES = 4 * 1024 * 1024;
 /** Requests that are under way at a time; each holds a body. */
-const MOST_REQUESTS = 32;
+const MAX_REQUESTS = 32;
 
 const parseBody: RequestHandler = express.json({ limit: BODY_BYTES, strict: true });
 
@@ -20,9 +20,9 @@ export function mcpRoutes(mode: McpMode, own: () => OwnAddress | undefined): rea
   if (mode === 'off') return [];
   let underWay = 0;
   const limited: RequestHandler = (_request, response, next) => {
-    if (underWay >= MOST_REQUESTS) {
+    if (underWay >= MAX_REQUESTS) {
       response.setHeader('Retry-After', '1');
-      answerError(response, 429, `Too many requests in progress: limit ${MOST_REQUESTS}`);
+      answerError(response, 429, `Too many requests in progress: limit ${MAX_REQUESTS}`);
       return;
     }
     underWay += 1;

@@ -4,20 +4,20 @@ import { z } from 'zod';
 import type { McpOptions, ToolCall, ToolDatabase } from './database';
 
 /** Hits of one query at most: an answer has to fit into the context of a language model. */
-const MOST_HITS = 100;
+const MAX_HITS = 100;
 const DEFAULT_HITS = 10;
 /** Characters of the name of a collection (C2.2), as openapi.yaml has it too. This package imports nothing of kithdb. */
-const MOST_NAME_CHARACTERS = 255;
+const MAX_NAME_CHARACTERS = 255;
 /** Characters of the name of a vector, which has at most 200 bytes (C2.2). */
-const MOST_VECTOR_NAME_CHARACTERS = 200;
+const MAX_VECTOR_NAME_CHARACTERS = 200;
 /** Characters of an id that is a string. */
-const MOST_ID_CHARACTERS = 256;
+const MAX_ID_CHARACTERS = 256;
 /** Points of one upsert. */
-const MOST_POINTS = 1000;
+const MAX_POINTS = 1000;
 /** Characters of an answer; a longer one is a failure that says what to do. */
-const MOST_CHARACTERS = 1_000_000;
+const MAX_CHARACTERS = 1_000_000;
 
-const collection = z.string().min(1).max(MOST_NAME_CHARACTERS).describe('Name of the collection.');
+const collection = z.string().min(1).max(MAX_NAME_CHARACTERS).describe('Name of the collection.');
 const filter = z
   .looseObject({})
   .optional()
@@ -77,11 +77,11 @@ function addReading(server: McpServer, database: ToolDatabase): void {
         vector: vector.optional().describe('Vector to search with, in place of a text.'),
         using: z
           .string()
-          .max(MOST_VECTOR_NAME_CHARACTERS)
+          .max(MAX_VECTOR_NAME_CHARACTERS)
           .optional()
           .describe('The vector field; the unnamed one when absent.'),
         filter,
-        limit: z.number().int().min(1).max(MOST_HITS).default(DEFAULT_HITS).describe('How many points.'),
+        limit: z.number().int().min(1).max(MAX_HITS).default(DEFAULT_HITS).describe('How many points.'),
         with_payload: z.boolean().default(true).describe('Whether points come with their payload.'),
       },
       annotations: READS,
@@ -121,7 +121,7 @@ function addUpsert(server: McpServer, database: ToolDatabase): void {
           .array(
             z.strictObject({
               id: z
-                .union([z.number().int().nonnegative(), z.string().min(1).max(MOST_ID_CHARACTERS)])
+                .union([z.number().int().nonnegative(), z.string().min(1).max(MAX_ID_CHARACTERS)])
                 .describe('An integer or a UUID; any string where the ids of the collection are strings.'),
               vector: z
                 .union([one, z.record(z.string(), one)])
@@ -130,7 +130,7 @@ function addUpsert(server: McpServer, database: ToolDatabase): void {
             }),
           )
           .min(1)
-          .max(MOST_POINTS),
+          .max(MAX_POINTS),
       },
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
@@ -146,7 +146,7 @@ async function answer(database: ToolDatabase, call: ToolCall): Promise<CallToolR
   } catch (error) {
     return failure(error instanceof Error ? error.message : String(error));
   }
-  return text.length > MOST_CHARACTERS
+  return text.length > MAX_CHARACTERS
     ? failure(`the answer has ${text.length} characters: ask for fewer points, or with_payload false`)
     : { content: [{ type: 'text', text }] };
 }

@@ -26,7 +26,7 @@ export const RECORD_KEYS: RecordMapping = { idKey: 'chroma_id', documentKey: 'do
 const NAMESPACE = Buffer.from('6b8f2f1c5f0e5c0e9d3a7a1f4f6e21d7', 'hex');
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const INTEGER = /^(?:0|[1-9]\d{0,19})$/;
-const MOST_INTEGER = 2n ** 64n - 1n;
+const MAX_INTEGER = 2n ** 64n - 1n;
 
 /**
  * The point of a record, in JSON. The metadata are the payload, with document and URI beside them. An id that is none of a
@@ -61,7 +61,7 @@ export function pointOfRecord(record: ChromaRecord, keys: RecordMapping): string
  */
 export function pointId(text: string): string | bigint {
   if (UUID.test(text)) return text;
-  if (INTEGER.test(text) && BigInt(text) <= MOST_INTEGER) return BigInt(text);
+  if (INTEGER.test(text) && BigInt(text) <= MAX_INTEGER) return BigInt(text);
   const digest = createHash('sha1').update(NAMESPACE).update(text, 'utf8').digest();
   digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
   digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;

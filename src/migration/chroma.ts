@@ -7,7 +7,7 @@ import type { MigrationSource, SourceCollection, SourcePage, SourcePoint } from 
 import { SourceServer } from './source-server';
 
 /** Records and collections that are asked for at a time at most. */
-const MOST_RECORDS = 1000;
+const MAX_RECORDS = 1000;
 const COLLECTIONS_AT_A_TIME = 100;
 /** The dimensions of this many records decide about a collection whose description has none. */
 const FIRST_RECORDS = 1;
@@ -119,7 +119,7 @@ class ChromaRecords {
   }
 
   async *pages(from: string | undefined): AsyncGenerator<SourcePage> {
-    const size = new PageSize(MOST_RECORDS);
+    const size = new PageSize(MAX_RECORDS);
     for (let offset = Number(from ?? '0'); ;) {
       const records = await this.#records({ limit: size.points, offset });
       if (records.length === 0) return;

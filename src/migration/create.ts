@@ -15,7 +15,7 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
   'modifier',
 ]);
 /** Settings that are left out of one body at most. */
-const MOST_LEFT_OUT = 200;
+const MAX_LEFT_OUT = 200;
 
 /**
  * Creates a collection. A setting that is refused is left out, unless the collection would be another one without it.
@@ -67,7 +67,7 @@ async function leavingOut(
       return remarks;
     } catch (error) {
       const refused = error instanceof BadRequestError ? refusedSetting(reduced, error.message) : undefined;
-      if (refused === undefined || remarks.length >= MOST_LEFT_OUT) throw error;
+      if (refused === undefined || remarks.length >= MAX_LEFT_OUT) throw error;
       remarks.push(`${refused.place} ${brief(refused.value)} is not migrated: ${refused.reason}`);
       reduced = without(reduced, refused.keys) as CollectionBody;
     }

@@ -16,7 +16,7 @@ import type {
 import { SourceServer } from './source-server';
 
 /** Points that are asked for at a time at most. */
-const MOST_POINTS = 1000;
+const MAX_POINTS = 1000;
 
 /** A server that speaks Qdrant's REST API: Qdrant, or KithDB. */
 export class QdrantSource implements MigrationSource {
@@ -115,7 +115,7 @@ class QdrantCollection implements SourceCollection {
   }
 
   async *pages(from: string | undefined): AsyncGenerator<SourcePage> {
-    const size = new PageSize(MOST_POINTS);
+    const size = new PageSize(MAX_POINTS);
     let offset = from === undefined || from === '' ? undefined : from;
     let page = this.#page(offset, size);
     for (;;) {

@@ -8,9 +8,9 @@ import { VectorCache } from './vector-cache';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Characters of an unknown name that a message repeats. */
-const MOST_ECHOED = 100;
+const MAX_ECHOED = 100;
 /** Names that a message lists. */
-const MOST_LISTED = 10;
+const MAX_LISTED = 10;
 
 /** What changes for tests. */
 export interface ModelsOptions {
@@ -89,9 +89,9 @@ export class ConfiguredModels implements TextModels {
 
   #unknown(place: string, model: string): EngineError {
     const names = ['qdrant/bm25', ...this.models.keys()];
-    const listed = names.slice(0, MOST_LISTED).join(', ') + (names.length > MOST_LISTED ? ', …' : '');
+    const listed = names.slice(0, MAX_LISTED).join(', ') + (names.length > MAX_LISTED ? ', …' : '');
     const at = place === '' ? 'model' : `${place}.model`;
-    const message = `${at}: unknown model '${model.slice(0, MOST_ECHOED)}', expected ${listed}`;
+    const message = `${at}: unknown model '${model.slice(0, MAX_ECHOED)}', expected ${listed}`;
     return new EngineError('bad_request', { message });
   }
 

@@ -7,7 +7,7 @@ import { Turns } from './turns';
 
 /** Calls of one endpoint that run at a time, and that wait. */
 const CALLS_AT_A_TIME = 4;
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 /** How long one call may take. */
 const CALL_MS = 30_000;
 /** Pauses before a call is repeated; there are as many repetitions. */
@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 10_000;
 /** Bytes that an answer may have, at least and for each text: 8,192 components of 32 characters. */
 const ANSWER_BYTES = 64 * 1024;
 const ANSWER_BYTES_A_TEXT = 256 * 1024;
-const MOST_KEY_BYTES = 64 * 1024;
+const MAX_KEY_BYTES = 64 * 1024;
 
 /** What went wrong with one call, and whether and when it may be repeated. */
 class CallFailure extends Error {
@@ -34,7 +34,7 @@ class CallFailure extends Error {
 export class Endpoint implements Embedder {
   readonly callSize = { texts: 64, bytes: 256 * 1024 };
   readonly isOneAtATime = false;
-  readonly #turns = new Turns(CALLS_AT_A_TIME, MOST_WAITING);
+  readonly #turns = new Turns(CALLS_AT_A_TIME, MAX_WAITING);
 
   constructor(
     readonly model: EndpointModel,
@@ -161,7 +161,7 @@ async function readKey(file: string): Promise<string> {
   } catch {
     throw new CallFailure('the file of its key cannot be read');
   }
-  if (key.length > MOST_KEY_BYTES || !/^[\x21-\x7e]+$/.test(key)) {
+  if (key.length > MAX_KEY_BYTES || !/^[\x21-\x7e]+$/.test(key)) {
     throw new CallFailure('the file of its key holds no key');
   }
   return key;

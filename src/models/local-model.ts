@@ -7,7 +7,7 @@ import { ModelFailure } from './model-failure';
 import { Turns } from './turns';
 
 /** Requests that wait for their turn; each has one call at a time. */
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 const HEAD_BYTES = 4;
 
 /** Loads the model of a folder. */
@@ -18,7 +18,7 @@ export class LocalModel implements Embedder {
   /** A run is as long as a call: short, so that the texts of others come soon. */
   readonly callSize = { texts: 8, bytes: 64 * 1024 };
   readonly isOneAtATime = true;
-  readonly #turns = new Turns(1, MOST_WAITING);
+  readonly #turns = new Turns(1, MAX_WAITING);
   #open: OpenModel;
 
   private constructor(

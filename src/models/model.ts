@@ -48,9 +48,9 @@ const FOLDER_KEYS: ReadonlyMap<string, string> = new Map(
 );
 
 /** Models in one list. */
-const MOST_MODELS = 256;
-const MOST_NAME_CHARACTERS = 256;
-const MOST_DIMENSION = 65_536;
+const MAX_MODELS = 256;
+const MAX_NAME_CHARACTERS = 256;
+const MAX_DIMENSION = 65_536;
 /** Models that the engine has, in lower case. */
 const BUILT_IN: ReadonlySet<string> = new Set(['qdrant/bm25']);
 
@@ -64,8 +64,8 @@ export function checkModels(list: unknown): readonly TextModel[] {
       'must be a list of {name, url, model, key_file?, dimension?} or {name, path, pooling?, normalize?, dimension?}',
     );
   }
-  if (list.length > MOST_MODELS) {
-    throw new BadModel(`at most ${MOST_MODELS} models`);
+  if (list.length > MAX_MODELS) {
+    throw new BadModel(`at most ${MAX_MODELS} models`);
   }
   const models = list.map((entry: unknown, place) => checkModel(entry, `[${place}]`));
   const names = new Set<string>();
@@ -138,7 +138,7 @@ function folder(given: Record<string, unknown>, place: string): Omit<FolderModel
   };
 }
 
-function text(value: unknown, place: string, most = MOST_NAME_CHARACTERS): string {
+function text(value: unknown, place: string, most = MAX_NAME_CHARACTERS): string {
   if (typeof value !== 'string' || value.trim() === '') {
     throw new BadModel(`${place}: must be a text that is not empty`);
   }
@@ -149,8 +149,8 @@ function text(value: unknown, place: string, most = MOST_NAME_CHARACTERS): strin
 }
 
 function dimension(value: unknown, place: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_DIMENSION) {
-    throw new BadModel(`${place}: must be a whole number from 1 to ${MOST_DIMENSION}`);
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MAX_DIMENSION) {
+    throw new BadModel(`${place}: must be a whole number from 1 to ${MAX_DIMENSION}`);
   }
   return value;
 }

@@ -3,7 +3,7 @@ import { EngineError, type Answer, type Engine, type EngineErrorCode, type Opera
 import { engineFailure } from '../http/errors';
 
 /** Texts of a batch; a call of an endpoint has as many. */
-const MOST_TEXTS = 64;
+const MAX_TEXTS = 64;
 /** How often the engine is asked which fields are being embedded anew. */
 const POLL_MS = 1000;
 /** Pauses after failures that follow each other. */
@@ -109,7 +109,7 @@ export class Reembedder {
 
   /** Embeds the texts of a field until there are none for now. */
   async #embed(field: Field): Promise<void> {
-    let most = MOST_TEXTS;
+    let most = MAX_TEXTS;
     let failures = 0;
     let error: string | undefined;
     while (!this.#stop.signal.aborted) {
@@ -124,7 +124,7 @@ export class Reembedder {
         const begun = performance.now();
         points = next.points;
         await this.#call('fill_vectors', field, { begun: next.begun, points: next.points });
-        [most, failures, error] = [Math.min(MOST_TEXTS, most * 2), 0, undefined];
+        [most, failures, error] = [Math.min(MAX_TEXTS, most * 2), 0, undefined];
         if (next.rate !== undefined) {
           await this.#pause((1000 * next.points.length) / next.rate - (performance.now() - begun));
         }

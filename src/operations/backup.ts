@@ -188,7 +188,7 @@ function claimAtRest(dataDir: string): { release(): void } {
     return claimDataDir(dataDir);
   } catch (error) {
     throw new BackupError(
-      `${dataDir} cannot be read at rest (${reasonOf(error)}), and no server that is ready answers on it. Is one starting? Then try again`,
+      `${dataDir} cannot be read at rest (${reasonOf(error)}), and no server answers on it. Try again when the server that starts there is ready, or when the program that has the folder open has ended; or start kithdb serve on it, which takes the folder over`,
     );
   }
 }

@@ -5,7 +5,7 @@ import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/co
 import { DIGEST_FILE } from '../auth/store/digest-file';
 import { hasData } from '../auth/store/catalog';
 import { StoreUnavailable } from '../auth/store/open';
-import { MISSING_STORE, RESTORE_MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
+import { MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
 import type { StoreProblem } from '../auth/store/verification';
 import { checkEngineFiles } from '../engine/offline';
 import { requireDataDir } from './data-dir';
@@ -94,7 +94,7 @@ async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']):
     const kind = tokenStore === 'memory' ? undefined : tokenStore;
     const problems = await storeProblems(dataDir, kind);
     const isUnknown = problems.length === 0 && hasNeither && (await hasData(dataDir));
-    return isUnknown ? [missingStore()] : problems.map(storeFinding);
+    return isUnknown ? [unservedStore()] : problems.map(storeFinding);
   } catch (error) {
     if (error instanceof StoreUnavailable) {
       return [uncheckedStore(error)];
@@ -103,15 +103,15 @@ async function storeFindings(dataDir: string, tokenStore: Config['tokenStore']):
   }
 }
 
-function missingStore(): Finding {
+/** No store beside data whose catalog has no generation of one: no server with a store has served them. */
+function unservedStore(): Finding {
   return {
-    severity: 'damage',
+    severity: 'note',
     file: STORE_FILE,
     collection: null,
-    what: MISSING_STORE,
-    effect:
-      'a server begins authentication as at a first start, without the admin, access tokens and the authentication setting of before; the collections are not affected',
-    advice: RESTORE_MISSING_STORE,
+    what: `${MISSING_STORE}, and the catalog knows of none: only programs have opened this folder, or servers that keep it in memory`,
+    effect: 'a server begins authentication as at a first start',
+    advice: 'nothing has to be done',
   };
 }
 

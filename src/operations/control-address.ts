@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 const SOCKET = 'control.sock';
 /** Folder in the data directory in which the socket gets its mode. */
-const NURSERY = 'control.new';
+const PRIVATE_FOLDER = 'control.new';
 /** Unix limits the path of a socket to 104 or 108 bytes. */
 const MAX_SOCKET_PATH_BYTES = 100;
 
@@ -29,22 +29,22 @@ export async function listenPrivately(server: Server, dataDir: string): Promise<
     await listening(server, name);
     return { name, remove: () => Promise.resolve() };
   }
-  const nursery = join(dataDir, NURSERY);
-  return Buffer.byteLength(join(nursery, SOCKET)) <= MAX_SOCKET_PATH_BYTES
-    ? listenInside(server, nursery, join(dataDir, SOCKET))
+  const privateFolder = join(dataDir, PRIVATE_FOLDER);
+  return Buffer.byteLength(join(privateFolder, SOCKET)) <= MAX_SOCKET_PATH_BYTES
+    ? listenInside(server, privateFolder, join(dataDir, SOCKET))
     : listenElsewhere(server);
 }
 
-async function listenInside(server: Server, nursery: string, place: string): Promise<ControlAddress> {
+async function listenInside(server: Server, privateFolder: string, place: string): Promise<ControlAddress> {
   // What is there was left by a process that was killed: the caller holds the lock of the directory.
   await remove(place);
-  await remove(nursery);
-  await mkdir(nursery, { mode: 0o700 });
+  await remove(privateFolder);
+  await mkdir(privateFolder, { mode: 0o700 });
   try {
-    await listenOn(server, join(nursery, SOCKET));
-    await rename(join(nursery, SOCKET), place);
+    await listenOn(server, join(privateFolder, SOCKET));
+    await rename(join(privateFolder, SOCKET), place);
   } finally {
-    await remove(nursery);
+    await remove(privateFolder);
   }
   return { name: SOCKET, remove: () => remove(place) };
 }

@@ -129,7 +129,7 @@ function wanted(
   }
   if (!files.some(({ path }) => path === STORE_FILE)) {
     throw new BackupError(
-      `${folder} has no store of authentication, and nothing was restored: a server of it would serve everybody. Restore an earlier backup, or give --without-auth: then authentication begins as at a first start`,
+      `${folder} has no store of authentication, and nothing was restored: a server of it would serve everybody. Restore an earlier backup; or, where the data never had one because only programs opened them, give --without-auth: then authentication begins as at a first start`,
     );
   }
   return files;

@@ -23,7 +23,7 @@ const PACKAGE = '@aws-sdk/client-s3';
 const ADVICE = `s3:// needs the package ${PACKAGE}: npm install ${PACKAGE} beside kithdb (with --global where kithdb is installed so)`;
 /** Bytes of a part; larger files have larger ones, because a file has at most 10,000. */
 const PART_BYTES = 16 * 1024 * 1024;
-const MOST_PARTS = 10_000;
+const MAX_PARTS = 10_000;
 const CONNECT_MS = 10_000;
 const SILENCE_MS = 60_000;
 
@@ -100,7 +100,7 @@ export class S3Bucket {
     const file = await open(path, 'r');
     try {
       const { size } = await file.stat();
-      const partBytes = Math.max(PART_BYTES, Math.ceil(size / MOST_PARTS));
+      const partBytes = Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS));
       const read = async (from: number): Promise<Buffer> => {
         const part = Buffer.alloc(Math.min(partBytes, size - from));
         let filled = 0;

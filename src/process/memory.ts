@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 
 /** Bodies in flight may hold so many bytes together, and never less than one of the largest size, */
-const MOST_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
+const MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 /** but no more than this part of the memory: what is parsed of a body comes on top, and so does its record in the log. */
 const MEMORY_DIVISOR = 8;
 
@@ -13,7 +13,7 @@ interface MemorySettings {
 
 /** Bytes of bodies that the process holds at once; a larger body is a 413. */
 export function bytesInFlight({ maxBodyBytes, memoryLimit = systemMemory() }: MemorySettings): number {
-  const wanted = Math.max(MOST_BYTES_IN_FLIGHT, maxBodyBytes);
+  const wanted = Math.max(MAX_BYTES_IN_FLIGHT, maxBodyBytes);
   return Math.min(wanted, Math.floor(memoryLimit / MEMORY_DIVISOR));
 }
 

@@ -15,7 +15,7 @@ import { malformed, noRoom, SnapshotRefusal } from './failure';
 /** The name of the first entry. */
 const INDEX = 'snapshot.json';
 const FORMAT = 1;
-const MOST_INDEX_BYTES = 16 * 1024 * 1024;
+const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const READ_BYTES = 1024 * 1024;
 /** What the engine links for a snapshot; nothing else is taken out of an archive. */
 const FILE_NAME = /^(?:MANIFEST|[0-9a-f]{8}\.data)$/;
@@ -192,7 +192,7 @@ function filesOf({ collections }: ArchiveIndex): { path: string; bytes: number }
 }
 
 async function readIndex({ header, body }: TarEntry, kind: SnapshotKind): Promise<ArchiveIndex> {
-  if (header.name !== INDEX || header.size > MOST_INDEX_BYTES) {
+  if (header.name !== INDEX || header.size > MAX_INDEX_BYTES) {
     throw notOurs(`its first entry is not ${INDEX}`);
   }
   const pieces: Uint8Array[] = [];

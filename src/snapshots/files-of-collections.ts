@@ -7,7 +7,7 @@ export interface AdoptedFolder {
 }
 
 /** A large collection takes a while, and nothing else of it waits meanwhile. */
-const MOST_SECONDS = 3600;
+const MAX_SECONDS = 3600;
 
 /**
  * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
@@ -44,6 +44,6 @@ async function execute(engine: Engine, request: EngineRequest, json?: object): P
   const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const body = bytes && engine.receive();
   if (bytes !== undefined) body?.append(bytes, bytes.length);
-  const answer = await engine.execute({ ...request, timeoutSeconds: MOST_SECONDS, body });
+  const answer = await engine.execute({ ...request, timeoutSeconds: MAX_SECONDS, body });
   return (JSON.parse(answer.toString()) as { readonly result: unknown }).result;
 }

@@ -3,7 +3,7 @@ import { isJson } from '../http/content';
 import { bodyTooLarge, unsupportedBody } from '../http/errors';
 import { malformed, SnapshotRefusal } from './failure';
 
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** The body of a recovery. Names of Qdrant's that mean nothing on one node are known. */
 export interface RecoverBody {
@@ -73,7 +73,7 @@ async function readText({ request, wantBody }: ServiceCall): Promise<string> {
   for await (const piece of request.iterator({ destroyOnReturn: false })) {
     pieces.push(piece as Buffer);
     bytes += (piece as Buffer).length;
-    if (bytes > MOST_BYTES) throw new SnapshotRefusal(bodyTooLarge(MOST_BYTES));
+    if (bytes > MAX_BYTES) throw new SnapshotRefusal(bodyTooLarge(MAX_BYTES));
   }
   return Buffer.concat(pieces).toString();
 }

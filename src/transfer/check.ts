@@ -73,19 +73,19 @@ export function problemOf(json: string, { hasStringIds, vectors }: Expected): st
   return idProblem(id, hasStringIds) ?? vectorsProblem(named, vectors);
 }
 
-const MOST_ID = 2n ** 64n - 1n;
+const MAX_ID = 2n ** 64n - 1n;
 /** Bytes of an id that is a string (C21). */
-const MOST_ID_BYTES = 256;
+const MAX_ID_BYTES = 256;
 function idProblem(id: unknown, hasStringIds: boolean): string | undefined {
   if (id === undefined || id === null) return 'it has no id';
   if (typeof id === 'bigint' || (typeof id === 'number' && Number.isInteger(id))) {
-    return id >= 0 && BigInt(id) <= MOST_ID ? undefined : `id: ${id} is not an integer from 0 to ${MOST_ID}`;
+    return id >= 0 && BigInt(id) <= MAX_ID ? undefined : `id: ${id} is not an integer from 0 to ${MAX_ID}`;
   }
   const shown = JSON.stringify(id);
   if (hasStringIds) {
-    return typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MOST_ID_BYTES
+    return typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MAX_ID_BYTES
       ? undefined
-      : `id: ${shown} is neither an integer nor a string of 1 to ${MOST_ID_BYTES} bytes`;
+      : `id: ${shown} is neither an integer nor a string of 1 to ${MAX_ID_BYTES} bytes`;
   }
   return typeof id === 'string' && UUID.test(id)
     ? undefined

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { openFile, type OpenFile } from './lines';
-import { pointOf, type Columns, type Mapping } from './mapping';
+import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { SourceError, type Row, type Source } from './row';
 
 /** A longer record is none. */
@@ -16,7 +16,7 @@ export class CsvFile implements Source {
 
   constructor(
     private readonly path: string,
-    private readonly mapping: Mapping,
+    private mapping: Mapping,
   ) {
     this.bytes = statSync(path).size;
   }
@@ -65,6 +65,7 @@ export class CsvFile implements Source {
     if (missing !== undefined) {
       throw new SourceError(`The first line has no column ${missing}: it has ${names.join(', ')}`);
     }
+    this.mapping = withIdColumn(this.mapping, names);
     return names;
   }
 

@@ -8,7 +8,7 @@ const END = 0x5d;
 /** Powers of ten, each exact: the quotient of a whole number by one of them is the nearest number to the decimal. */
 const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 /** A whole number up to this has room for one more digit in 31 bits, which is faster than the multiplication of floats. */
-const MOST_WHOLE = 214_748_363;
+const MAX_WHOLE = 214_748_363;
 const FIRST_FLOATS = 1 << 16;
 /** The length of a list that is not there. */
 export const ABSENT = -1;
@@ -48,14 +48,14 @@ export class FloatLists {
       const first = at;
       let whole = 0;
       let digit = digitAt(json, at);
-      for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+      for (; digit < 10 && whole <= MAX_WHOLE; digit = digitAt(json, (at += 1))) {
         whole = (Math.imul(whole, 10) + digit) | 0;
       }
       let fraction = 0;
       if (json[at] === DOT && at > first) {
         const point = (at += 1);
         digit = digitAt(json, at);
-        for (; digit < 10 && whole <= MOST_WHOLE; digit = digitAt(json, (at += 1))) {
+        for (; digit < 10 && whole <= MAX_WHOLE; digit = digitAt(json, (at += 1))) {
           whole = (Math.imul(whole, 10) + digit) | 0;
         }
         fraction = at - point;

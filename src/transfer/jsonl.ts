@@ -2,7 +2,15 @@ import { statSync } from 'node:fs';
 import { parseJson } from '../client/json';
 import { isBlank, LineBlocks, type LineBlock } from './line-blocks';
 import { linesAtOnce, linesIn, openPieces, type OpenPieces } from './lines';
-import { ID_FIELD, pointOf, vectorField, type Columns, type Mapping, type StringIds } from './mapping';
+import {
+  ID_FIELD,
+  pointOf,
+  vectorField,
+  withIdColumn,
+  type Columns,
+  type Mapping,
+  type StringIds,
+} from './mapping';
 import { endOfValue, fieldsOf } from './page';
 import type { Block, Row, Source } from './row';
 
@@ -95,7 +103,7 @@ export class JsonLines implements Source {
     }
     return this.mapping === undefined
       ? pointOf(...columnsOfPoint(value as Columns, ordinal, this.ids))
-      : pointOf(value as Columns, ordinal, this.mapping);
+      : pointOf(value as Columns, ordinal, withIdColumn(this.mapping, Object.keys(value)));
   }
 }
 

@@ -2,7 +2,7 @@ import { encodeJson } from '../client/json';
 
 /** Which columns of a row become what. */
 export interface Mapping {
-  /** The column of the point id; the number of the row when absent. */
+  /** The column of the point id; when absent `id`, and the number of the row where there is none of that name. */
   readonly id: string | undefined;
   /** For each vector field its column; `''` is the unnamed field. */
   readonly vectors: ReadonlyMap<string, string>;
@@ -23,6 +23,15 @@ export type Columns = Readonly<Record<string, unknown>>;
 
 /** The column of a vector that is named by no flag. */
 export const VECTOR_COLUMN = 'vector';
+
+/** The column of the id that is named by no flag, where there is one. */
+const ID_COLUMN = 'id';
+
+/** A mapping with the column of the id, for a file or a row with these columns. */
+export function withIdColumn(mapping: Mapping, columns: readonly string[]): Mapping {
+  const isThere = columns.includes(ID_COLUMN) && ![...mapping.vectors.values()].includes(ID_COLUMN);
+  return mapping.id === undefined && isThere ? { ...mapping, id: ID_COLUMN } : mapping;
+}
 
 /**
  * Reads `--vector`: `COLUMN` for the unnamed vector, or `FIELD=COLUMN` for each named one, separated by commas.

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { pointOf, type Columns, type Mapping } from './mapping';
+import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { columnsOfFile, pointOfRow, type PointColumns } from './parquet-points';
 import { SourceError, type Row, type Source } from './row';
 
@@ -16,7 +16,7 @@ export class ParquetFile implements Source {
 
   constructor(
     private readonly path: string,
-    private readonly mapping: Mapping,
+    private mapping: Mapping,
     private readonly isMappingGiven: boolean,
   ) {
     this.bytes = statSync(path).size;
@@ -59,6 +59,7 @@ export class ParquetFile implements Source {
     if (missing !== undefined) {
       throw new SourceError(`The file has no column ${missing}: it has ${names.join(', ')}`);
     }
+    this.mapping = withIdColumn(this.mapping, names);
   }
 
   /** @throws SourceError where a later release has written the file */

@@ -52,8 +52,12 @@ interface NewVector {
 }
 
 async function firstVector(source: Source): Promise<unknown> {
+  let first: string | undefined;
   for await (const row of source.rows(0)) {
-    if (isRejected(row)) continue;
+    if (isRejected(row)) {
+      first ??= `${row.place}: ${row.reason}`;
+      continue;
+    }
     try {
       const { vector, vectors } = JSON.parse(String(row.json)) as { vector?: unknown; vectors?: unknown };
       return vector ?? vectors;
@@ -61,7 +65,8 @@ async function firstVector(source: Source): Promise<unknown> {
       continue;
     }
   }
-  throw new SourceError('No row is a point, so the dimension of a new collection is not known');
+  const why = first === undefined ? '' : ` (${first})`;
+  throw new SourceError(`No row is a point${why}, so the dimension of a new collection is not known`);
 }
 
 function vectorsOf(vector: unknown, distance: string): NewVectors {

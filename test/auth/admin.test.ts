@@ -435,12 +435,14 @@ describe('C3.4 login', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-rehash-'));
     try {
       const { hash } = await import('@node-rs/argon2');
+      const hashCost = { memoryKib: 4096, passes: 2 };
+      const hasher = new LocalPasswordHasher(hashCost);
       const outdated = await hash(PASSWORD, { memoryCost: 8192, timeCost: 1 });
-      expect(new LocalPasswordHasher().isOutdated(outdated)).toBe(true);
+      expect(hasher.isOutdated(outdated)).toBe(true);
       const before = await openStore(dataDir);
       await before.createAdmin({ passwordHash: outdated, generation: 'g' });
       await before.close();
-      const server = await startAuth({ dataDir, tokenStore: undefined });
+      const server = await startAuth({ dataDir, tokenStore: undefined }, { hashCost });
       const token = await server.login();
       expect(server.auth.identify(`Bearer ${token}`, undefined)).toMatchObject({ kind: 'admin-jwt' });
       await server.login();
@@ -448,7 +450,7 @@ describe('C3.4 login', () => {
       const after = await openStore(dataDir);
       const admin = await after.admin();
       await after.close();
-      expect(new LocalPasswordHasher().isOutdated(admin!.passwordHash)).toBe(false);
+      expect(hasher.isOutdated(admin!.passwordHash)).toBe(false);
       expect(admin!.generation).toBe('g');
     } finally {
       rmSync(dataDir, { recursive: true });

@@ -13,6 +13,7 @@ import {
   type ProcessAuth,
 } from '../../src/auth';
 import { LocalLoginThrottle } from '../../src/auth/login-throttle';
+import { LocalPasswordHasher, type HashCost } from '../../src/auth/password-hashing';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { ClientAddresses } from '../../src/http/client-address';
 import { createHttpServer } from '../../src/http/http-server';
@@ -61,10 +62,21 @@ export interface AuthServer {
   readonly close: () => Promise<void>;
 }
 
+/** How a server is reached, and what its hashes of passwords cost. */
+interface Surroundings {
+  readonly host?: string;
+  readonly corsOrigins?: readonly string[];
+  readonly trustedProxies?: readonly string[];
+  readonly hashCost?: HashCost | undefined;
+}
+
+/** Most tests are about what is hashed when, and not about the cost of a hash. */
+const LITTLE: HashCost = { memoryKib: 64, passes: 1 };
+
 /** Starts real authentication behind the real chain of checks. */
 export async function startAuth(
   overrides: Partial<AuthConfig> = {},
-  listening: { host?: string; corsOrigins?: readonly string[]; trustedProxies?: readonly string[] } = {},
+  { hashCost = LITTLE, ...listening }: Surroundings = {},
 ): Promise<AuthServer> {
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
@@ -76,10 +88,11 @@ export async function startAuth(
     auth: counted,
   } = localProcessState({ maxBodyBytes: 4096, maxConnections: 256 });
   const throttle = new LocalLoginThrottle(() => clock.now);
+  const hasher = new LocalPasswordHasher(hashCost);
   const auth = await openAuth(
     { ...AUTH_CONFIG, ...overrides },
     log,
-    { ...counted, throttle },
+    { ...counted, throttle, hasher },
     {
       now: () => clock.now,
       showPassword: (password) => logged.push(`shown ${password}`),

@@ -108,7 +108,7 @@ describe('C3.4 the login throttle', () => {
     const running = await Promise.all(
       Array.from({ length: 20 }, (_, network) => throttle.attempt(`2001:db8:7:${network}::1`)),
     );
-    expect(running.map((attempt) => (attempt as Attempt).suspicion)).toEqual([...Array(20).keys()]);
+    expect(running.map((attempt) => (attempt as Attempt).recentFailures)).toEqual([...Array(20).keys()]);
     const waiting = throttle.attempt('2001:db8:7:99::1');
     (running[0] as Attempt).failed();
     await Promise.resolve();
@@ -119,16 +119,18 @@ describe('C3.4 the login throttle', () => {
   });
 
   it('suspects an address for its failures and for what it tries at the same time', async () => {
-    const suspicion = async (peer: string): Promise<number> => {
+    const recentFailures = async (peer: string): Promise<number> => {
       const attempt = (await throttle.attempt(peer)) as Attempt;
       attempt.failed();
-      return attempt.suspicion;
+      return attempt.recentFailures;
     };
-    expect([await suspicion('10.0.0.1'), await suspicion('10.0.0.1'), await suspicion('10.0.0.2')]).toEqual([
-      0, 1, 0,
-    ]);
+    expect([
+      await recentFailures('10.0.0.1'),
+      await recentFailures('10.0.0.1'),
+      await recentFailures('10.0.0.2'),
+    ]).toEqual([0, 1, 0]);
     const running = (await throttle.attempt('10.0.0.3')) as Attempt;
-    expect(await suspicion('10.0.0.3')).toBe(1);
+    expect(await recentFailures('10.0.0.3')).toBe(1);
     running.succeeded();
   });
 
@@ -205,11 +207,11 @@ describe('password hashing', () => {
     expect(await hasher.verify(undefined, 'x')).toBe(false);
   });
 
-  it('keeps a place free for those above suspicion, and takes the least suspected of those that wait', async () => {
+  it('keeps a place free for those above recentFailures, and takes the least suspected of those that wait', async () => {
     const hasher = new LocalPasswordHasher();
     const order: string[] = [];
-    const verify = (name: string, suspicion: number): Promise<void> =>
-      hasher.verify(undefined, 'x', suspicion).then(
+    const verify = (name: string, recentFailures: number): Promise<void> =>
+      hasher.verify(undefined, 'x', recentFailures).then(
         () => void order.push(name),
         (error: unknown) => void order.push(`${name} ${(error as Error).name}`),
       );

@@ -9,7 +9,7 @@ const COLLECTIONS = join(
   'crates/engine/tests/data/release-0.1.0/directory/collections',
 );
 /** Headers of files, and what aligns extents to 64 bytes. */
-const MOST_SLACK = 0.5;
+const MAX_SLACK = 0.5;
 
 interface Found {
   points: number;
@@ -42,7 +42,7 @@ describe('the bytes that a manifest names', () => {
     const used = Object.values(kinds).reduce((sum, bytes) => sum + bytes, 0);
     const all = names.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
     expect(used).toBeLessThanOrEqual(all);
-    expect(used).toBeGreaterThan(all * (1 - MOST_SLACK));
+    expect(used).toBeGreaterThan(all * (1 - MAX_SLACK));
   });
 
   it('are of every kind', () => {

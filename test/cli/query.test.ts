@@ -106,6 +106,22 @@ describe('C11.4 kithdb query', () => {
     expect(narrow.out).toContain('…');
   });
 
+  it('finds what a text is near to, by a model', async () => {
+    await server.ok('PUT', '/collections/texts', {
+      vectors: {},
+      sparse_vectors: { words: { modifier: 'idf' } },
+    });
+    const points = ['red apples', 'green pears'].map((text, id) => ({
+      id,
+      vector: { words: { text, model: 'qdrant/bm25' } },
+      payload: { text },
+    }));
+    await server.ok('PUT', '/collections/texts/points?wait=true', { points });
+    const flags = ['--using', 'words', '--text', 'a pear', '--model', 'qdrant/bm25', '--json'];
+    const { out } = await kithdb(['query', 'texts', ...flags, '--url', `http://127.0.0.1:${server.port}`]);
+    expect(JSON.parse(out)).toMatchObject([{ id: 1, payload: { text: 'green pears' } }]);
+  });
+
   it('works in the folder, beside the server that has it open (C18)', async () => {
     const { out } = await kithdb([
       'query',
@@ -126,7 +142,8 @@ describe('C11.4 kithdb query', () => {
       2,
       /--vector must be JSON .* or name a file with it, not \/not\/there: there is no such file/,
     ],
-    [['--vector', '[1,0]', '--id', '1'], 2, /--id and --vector exclude each other/],
+    [['--vector', '[1,0]', '--id', '1'], 2, /--id, --vector and --text exclude each other/],
+    [['--text', 'a pear'], 2, /--text and --model belong together/],
     [['--limit', '0'], 2, /--limit must be a whole number from 1 to/],
     [['--score-threshold', 'x'], 2, /--score-threshold must be a number, not x/],
     [['--body', '{}'], 2, /--body has the whole request: --using belongs into it/],

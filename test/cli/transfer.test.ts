@@ -106,6 +106,27 @@ describe('transfer', () => {
     ]);
   });
 
+  it('a column named id has the ids without a flag, and a row without a value of it is refused', async () => {
+    const csv = await imported(file('ids.csv', 'id,vector\n7,"[1,2]"\n8,"[3,4]"\n'));
+    expect(await exported(csv.name)).toEqual([
+      { id: 7, vector: [1, 2], payload: {} },
+      { id: 8, vector: [3, 4], payload: {} },
+    ]);
+    const lines = await imported(
+      file('ids.jsonl', '{"id":9,"emb":[1,2]}\n{"emb":[3,4]}\n'),
+      ...['--vector', 'emb', '--parallel', '1'],
+    );
+    expect(await exported(lines.name)).toEqual([
+      { id: 1, vector: [3, 4], payload: {} },
+      { id: 9, vector: [1, 2], payload: {} },
+    ]);
+    const without = await imported(file('without.csv', 'id,vector\n,"[1,2]"\n'));
+    expect([without.code, without.err]).toEqual([
+      1,
+      expect.stringContaining('it has no id in the column id'),
+    ]);
+  });
+
   it('files of vectors have the number of the row as id, and payloads from another file', async () => {
     const floats = Buffer.from(Float32Array.of(1, 2, 3, 4, 5, 6).buffer);
     const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`.padEnd(117) + '\n';

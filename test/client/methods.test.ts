@@ -185,7 +185,7 @@ describe('what the dialect qdrant adds (C12)', () => {
     const make = { create_alias: { alias_name: 'made', collection_name: name } };
     const rename = { rename_alias: { old_alias_name: 'made', new_alias_name: aliased } };
     const results = [
-      await use.updateCollectionAliases({ actions: [make, rename], timeout: 10 }),
+      await use.updateCollectionAliases({ actions: [make, rename], timeout: 90 }),
       (await use.getAliases()).aliases,
       (await use.getCollectionAliases(name)).aliases,
       await use.count(aliased),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { EngineError, openNativeEngine, type Engine } from '../../src/engine';
 import { send, startService, type Answer, type Service } from '../http/harness';
 import { loadBinding } from '../engine/testing-addon';
-import { sleep } from '../until';
+import { until } from '../until';
 import { endpoints, type Endpoint } from './endpoints';
 
 jest.mock('../../src/engine/load', () => jest.requireActual<object>('../engine/testing-addon'));
@@ -315,7 +315,11 @@ describe.each(lanes)('a collection that is deleted while a read of it runs, %s',
     const running = send(service, 'POST', '/collections/c/points/count?timeout=3600', {
       json: { filter: { should } },
     });
-    await sleep(700);
+    await until(async () => {
+      await engine.refresh(0);
+      const { light = 0, heavy = 0 } = engine.status().internals?.reads ?? {};
+      return light + heavy > 0;
+    });
 
     expect((await send(service, 'DELETE', '/collections/c')).body.result).toBe(true);
     expect(failure(await running)).toEqual([404, 'Collection not found: c']);

@@ -23,7 +23,7 @@ const BATCH = 50;
  * What a point of the indexed collection may take on the disk once the room of the deleted ones is given back: about 2 KiB
  * are its own, the rest are dead rows not worth moving and the log. Nothing given back would be 5.6 KiB for each that is left.
  */
-const MOST_BYTES_A_POINT = 4000;
+const MAX_BYTES_A_POINT = 4000;
 /** Filling a disk takes long where others use the processors. */
 const TIMEOUT_MS = 600_000;
 
@@ -283,7 +283,7 @@ describe.each([
       if (which === 'the oldest') {
         const held = (): number => usedBytes(path) - usedBefore - reservedBytes(dataDir);
         const files = (): unknown => ({ held: held(), left, files: fileSizes(join(dataDir, 'collections')) });
-        await until(() => held() <= left * MOST_BYTES_A_POINT, 250, files);
+        await until(() => held() <= left * MAX_BYTES_A_POINT, 250, files);
       }
       server.signal('SIGTERM');
       expect(await server.exit).toEqual({ code: 0, signal: null });

@@ -32,7 +32,7 @@ function whyNoFuse(): Missing {
   writeFileSync(file, 'probe');
   // It ends when the file is unmounted.
   const probe =
-    'umount "$1" 2>/dev/null; "$0" "$1" "$1" "$2" & for i in $(seq 200); do umount "$1" && exit 0; sleep 0.05; done; exit 1';
+    'umount "$1" 2>/dev/null; "$0" "$1" "$1" "$2" & for i in $(seq 2000); do umount "$1" && exit 0; sleep 0.05; done; exit 1';
   try {
     execFileSync('sh', ['-c', probe, program, file, mark], { stdio: 'pipe' });
     return undefined;

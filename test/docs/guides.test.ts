@@ -116,8 +116,8 @@ test('guides/mcp.md: an assistant that starts the command of the configuration g
     >;
   };
   const { command, args } = mcpServers['notes']!;
-  expect([command, args[0]]).toEqual(['npx', 'kithdb']);
-  const given = args.slice(1).map((word) => (word === '/srv/notes' ? folder : word));
+  expect([command, ...args.slice(0, 2)]).toEqual(['npx', '--no', 'kithdb']);
+  const given = args.slice(2).map((word) => (word === '/srv/notes' ? folder : word));
   const client = new Client({ name: 'test', version: '1' });
   const env = { PATH: process.env['PATH'] ?? '' };
   await client.connect(

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,4 +135,17 @@ describe('C18 calls one after the other', () => {
     );
     expect(await db.count('c', {})).toEqual({ count: 50 });
   });
+});
+
+test('C18 closing keeps the process alive until everything is closed', () => {
+  const script = join(__dirname, 'closing-process.cjs');
+  expect(spawnSync(process.execPath, [script], { encoding: 'utf8' }).stdout).toBe('closed\n');
+});
+
+test('C18 an option that does not exist is refused, with the one that was meant', async () => {
+  const misspelt = { readonly: true } as object;
+  await expect(open(folder, misspelt)).rejects.toThrow('open has no option readonly. Did you mean readOnly?');
+  await expect(open(folder, { x: 1 } as object)).rejects.toThrow(
+    /open has no option x\. There are: exclusive, /,
+  );
 });

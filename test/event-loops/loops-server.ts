@@ -12,7 +12,7 @@ import type { Json } from '../contract/contract-server';
 import { LOOP_THREAD } from '../loops';
 
 /** Connections that are opened at most until every event loop has one: the system chooses who accepts. */
-const MOST_CONNECTIONS = 400;
+const MAX_CONNECTIONS = 400;
 
 export interface LoopsAnswer {
   readonly status: number;
@@ -86,7 +86,7 @@ export class LoopsServer {
   async connectAll(headers: Record<string, string> = {}): Promise<LoopConnection[]> {
     const byLoop = new Map<string, LoopConnection>();
     for (let opened = 0; byLoop.size < this.loops; opened += 1) {
-      if (opened === MOST_CONNECTIONS) throw new Error(`${byLoop.size} of ${this.loops} event loops accept`);
+      if (opened === MAX_CONNECTIONS) throw new Error(`${byLoop.size} of ${this.loops} event loops accept`);
       const connection = this.connect();
       const answer = await connection.send('POST', '/collections/none/points/count', { json: {}, headers });
       const loop = String(answer.headers['x-request-id']).slice(0, 24);

@@ -180,13 +180,13 @@ const TYPESCRIPT_FAULTS = {
     replace: 'false',
   },
   LimitsNotPassed: {
-    what: 'The engine is not told what a token may reach.',
+    what: 'The engine does not get what a token may reach.',
     file: 'src/http/engine-call.ts',
     find: 'limits: exchange.limits,',
     replace: 'limits: undefined,',
   },
   CallerNotPassed: {
-    what: 'The engine is not told whose cursor is asked for.',
+    what: 'The engine does not get whose cursor is asked for.',
     file: 'src/http/engine-call.ts',
     find: 'caller: exchange.credential,',
     replace: 'caller: undefined,',

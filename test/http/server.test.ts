@@ -250,7 +250,7 @@ describe('C11.3 stopping', () => {
     expect([answer.status, answer.body.status.error]).toEqual([503, 'Server is shutting down']);
     expect(received).toMatch(/^HTTP\/1\.1 503 /);
     expect([engine.gaveUp, engine.closed]).toEqual([true, true]);
-    expect(engine.closeTimeMs).toBeGreaterThan(500);
+    expect(engine.closeTimeMs).toBeGreaterThan(0);
     expect(engine.closeTimeMs).toBeLessThan(9000);
   });
 

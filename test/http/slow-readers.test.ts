@@ -52,7 +52,7 @@ describe('an answer that its client does not read', () => {
     held.push(await deafClient(5, LARGE));
     service.engine.answer = undefined;
     expect((await send(service, 'POST', SEARCH)).body.result.answerBytes).toBe(LARGE_ANSWER_BYTES);
-    service.engine.failWith('answer_room');
+    service.engine.failWith('answer_budget');
     const refused = await send(service, 'POST', SEARCH);
     expect([refused.status, refused.body.status.error, refused.headers['retry-after']]).toEqual([
       429,

@@ -137,11 +137,16 @@ class Description {
   }
 }
 
+declare global {
+  /** The description that all test files of a worker share, where `test/environment.cjs` has one. */
+  var descriptionOfWorker: (() => Description) | undefined;
+}
+
 let read: Description | undefined;
 
-/** The description; read once for each test file that asks. */
+/** The description; read once for each worker of jest. */
 export function description(): Description {
-  read ??= new Description();
+  read ??= globalThis.descriptionOfWorker?.() ?? new Description();
   return read;
 }
 

@@ -2,9 +2,10 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, write
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { open } from '../../src';
 import type { CheckReport } from '../../src/operations/check';
 import { crc32c } from './crc32c';
-import { kithdb, kithdbWith } from './command';
+import { kithdb, kithdbHere, kithdbWith } from './command';
 import { Served } from './served';
 
 let folder: string;
@@ -75,6 +76,38 @@ describe('C11.4 check', () => {
       { id: 2, name: 'two', points: 300, fault: null },
     ]);
     expect(digest(dataDir)).toBe(before);
+  });
+
+  it('notes that a folder which only programs have opened (C18) has no store of authentication', async () => {
+    const ofPrograms = join(folder, 'of-programs');
+    const db = await open(ofPrograms);
+    await db.createCollection('c', { vectors: { size: 2, distance: 'Dot' } });
+    await db.upsert('c', { points: [{ id: 1, vector: [1, 2] }] });
+    await db.close();
+    expect(await kithdbHere('check', '--data-dir', ofPrograms)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^note: auth\.sqlite3: there is no such file, .*\n.*\nsound: 1 collection, /,
+      ),
+    });
+    const backups = join(folder, 'backups');
+    for (let made = 0; made < 2; made += 1) {
+      const argv = ['backup', '--data-dir', ofPrograms, '--to', backups, '--keep', '1'];
+      expect(await kithdbHere(...argv)).toMatchObject({ code: 0, err: '' });
+    }
+    const [kept, ...others] = readdirSync(backups);
+    expect(others).toEqual([]);
+    // C11.4: whether a server of it may serve everybody is to be said.
+    const restored = join(folder, 'restored');
+    const restore = ['restore', '--from', join(backups, kept!), '--data-dir', restored];
+    expect(await kithdbHere(...restore)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /where the data never had one because only programs opened them, give --without-auth/,
+      ),
+    });
+    expect(await kithdbHere(...restore, '--without-auth')).toMatchObject({ code: 0 });
+    expect(await kithdbHere('check', '--data-dir', restored)).toMatchObject({ code: 0 });
   });
 
   it('names the damaged file, the collection, the effect and what to do; the others are sound', async () => {

@@ -104,7 +104,7 @@ impl Deadline {
     /// while the thread holds no lock: here a heavy request waits for its turn ([`lane`]).
     pub fn passed(&self) -> bool {
         let now = Instant::now();
-        self.is_over(now) || lane::checkpoint(now, &|| self.is_over(Instant::now()))
+        self.is_over(now) || lane::yield_turn(now, &|| self.is_over(Instant::now()))
     }
 
     /// The same for a thread that waits for others, and takes no turn.

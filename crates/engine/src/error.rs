@@ -77,7 +77,7 @@ pub enum Error {
     /// A rate of the collection's strict mode is used up: the sentence, and the seconds until there is enough of it.
     RateLimited(String, u64),
     /// The answer has more bytes than its caller can take at the moment.
-    AnswerRoom,
+    AnswerBudgetExceeded,
     /// A body with packed vectors that cannot be read as it is. Its caller sends it as JSON; nothing was done.
     NeedsJson,
     /// A repeated call that may have been applied, and whose operation is not kept any more: nothing was done.
@@ -140,7 +140,7 @@ const CODES: [&str; 36] = [
     "cancelled",
     "overloaded",
     "rate_limited",
-    "answer_room",
+    "answer_budget",
     "needs_json",
     "outcome_unknown",
     "storage_full",
@@ -213,7 +213,7 @@ impl Error {
             Error::Cancelled => "cancelled",
             Error::Overloaded(_) => "overloaded",
             Error::RateLimited(..) => "rate_limited",
-            Error::AnswerRoom => "answer_room",
+            Error::AnswerBudgetExceeded => "answer_budget",
             Error::NeedsJson => "needs_json",
             Error::OutcomeUnknown => "outcome_unknown",
             Error::StorageFull => "storage_full",
@@ -282,7 +282,7 @@ impl Error {
             | Error::MemoryLimit
             | Error::ShuttingDown
             | Error::Cancelled
-            | Error::AnswerRoom
+            | Error::AnswerBudgetExceeded
             | Error::NeedsJson
             | Error::Panic => {}
             Error::VectorsWanted(inputs) => write_inputs(out, inputs),

@@ -160,7 +160,7 @@ impl NativeEngine {
 
     /// Executes a request with the body that was appended under the same `id`; completes `id` with the envelope or an
     /// error. `operation` is the place of the operation in the list that both sides share, `timeoutMs` counts from
-    /// the request's arrival, which was `elapsedMs` ago. An answer above `answerRoom` bytes fails with `answer_room`. A write
+    /// the request's arrival, which was `elapsedMs` ago. An answer above `answerBudget` bytes fails with `answer_budget`. A write
     /// is applied at most once for an `operationId`, which is a UUID. `isLenient` passes over what is harmless in a body.
     /// With `givesOutTexts` a request that has texts of models that are not built in completes with `vectors_wanted`; its body
     /// is kept until `supply` or `discard`.
@@ -181,7 +181,7 @@ impl NativeEngine {
         elapsed_ms: f64,
         timeout_ms: Option<f64>,
         target: Option<String>,
-        answer_room: Option<u32>,
+        answer_budget: Option<u32>,
         operation_id: Option<String>,
         is_lenient: Option<bool>,
         gives_out_texts: Option<bool>,
@@ -222,7 +222,7 @@ impl NativeEngine {
             body,
             start,
             profile: slow.as_ref().map(|slow| Arc::clone(&slow.profile)),
-            answer_room: answer_room.map(|bytes| bytes as usize),
+            answer_budget: answer_budget.map(|bytes| bytes as usize),
             identity,
             cancellation: self.calls.begin(id),
         };

@@ -20,7 +20,7 @@ const SCHEMES = ['light', 'dark'];
 const WIDTHS = [390, 1280];
 const HEIGHT = 844;
 /** The longest picture: more of a page shows nothing new, and makes the text unreadable where a picture is shown whole. */
-const MOST_HEIGHT = 2400;
+const MAX_HEIGHT = 2400;
 const LIMIT_MS = 60_000;
 
 /**
@@ -73,7 +73,7 @@ async function lookAt(browser, url, path, { colorScheme, width, look }) {
   await page.goto(url + path, { waitUntil: 'networkidle' });
   faults.push(...(await faultsOfLayout(page, colorScheme)));
   const found = [...faults];
-  const height = Math.min(await page.evaluate('document.documentElement.scrollHeight'), MOST_HEIGHT);
+  const height = Math.min(await page.evaluate('document.documentElement.scrollHeight'), MAX_HEIGHT);
   // Not by a window that is scrolled: what stays in its place would be in the first part of the picture alone.
   await page.setViewportSize({ width, height: Math.max(height, HEIGHT) });
   await page.screenshot({ path: join(PICTURES, `${look}.png`) });

@@ -78,7 +78,7 @@ export function checked(make: (body: BodyField) => readonly ValidationChain[]): 
 }
 
 /** Characters of an unknown field that its refusal repeats. */
-const MOST_ECHOED = 64;
+const MAX_ECHOED = 64;
 
 /**
  * Refuses a field that the endpoint does not know, unless it is null (C1.10): one that is misspelt would otherwise be left
@@ -94,7 +94,7 @@ export function onlyFields(known: readonly string[]): RequestHandler {
       next();
     } else {
       const [name] = unknown;
-      answerFailure(response, 400, `${Array.from(name).slice(0, MOST_ECHOED).join('')}: unknown field`);
+      answerFailure(response, 400, `${Array.from(name).slice(0, MAX_ECHOED).join('')}: unknown field`);
     }
   };
 }

@@ -27,7 +27,7 @@ const BESIDES = ['-journal', '-wal'];
  * none to copy.
  * @throws StoreInUse
  * @throws StoreDamaged
- * @throws StoreMissing when there is data and no store.
+ * @throws StoreMissing when there is none, and the digest file says that there was.
  */
 export async function copyStoreAtRest(dataDir: string, path: string, kind?: StoreKind): Promise<boolean> {
   if (kind === 'memory') {
@@ -36,12 +36,12 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
   const catalog = new CatalogAtRest(dataDir);
   if (await isEmpty(dataDir)) {
     const recorded = await new DigestFile(dataDir).read();
-    const wasFilled = recorded.state === 'absent' ? await hasData(dataDir) : isFilled(recorded);
-    if (wasFilled && (await storeExists(dataDir))) {
+    const isLost = await wasFilled(dataDir, recorded);
+    if (isLost && (await storeExists(dataDir))) {
       throw new StoreDamaged(storePath(dataDir), EMPTY_STORE);
     }
     await refuseOlder(storePath(dataDir), emptyGeneration(recorded), catalog);
-    if (!wasFilled) {
+    if (!isLost) {
       return false;
     }
     throw new StoreMissing(storePath(dataDir));
@@ -180,6 +180,15 @@ export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<re
   }
 }
 
+/**
+ * Whether a store that is missing or has no bytes was filled once, as the files beside it say. Without a digest file a missing
+ * one was not: programs may have opened the folder, and no server. The generation in the catalog knows more.
+ */
+async function wasFilled(dataDir: string, recorded: Recorded): Promise<boolean> {
+  if (recorded.state !== 'absent') return isFilled(recorded);
+  return (await storeExists(dataDir)) && (await hasData(dataDir));
+}
+
 /** What is wrong where the store is missing or has no bytes. */
 async function emptyProblems(
   dataDir: string,
@@ -191,7 +200,7 @@ async function emptyProblems(
     found.push({ file: 'digest', what: NO_CHECKSUM });
   }
   const exists = await storeExists(dataDir);
-  const isLost = recorded.state === 'absent' ? exists && (await hasData(dataDir)) : isFilled(recorded);
+  const isLost = await wasFilled(dataDir, recorded);
   const older = whyOlder(emptyGeneration(recorded), noted);
   if (isLost) {
     found.push({ file: 'store', what: exists ? EMPTY_STORE : MISSING_STORE });

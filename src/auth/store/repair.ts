@@ -34,7 +34,7 @@ export interface StoreRepair {
 }
 
 /** Ids that are listed. */
-const MOST_LISTED = 1000;
+const MAX_LISTED = 1000;
 /** Access tokens that are read at a time. */
 const PAGE = 1000;
 
@@ -133,7 +133,7 @@ async function writeSound(source: Source, path: string): Promise<Kept> {
       const isKept = source.vouchesFor(row, readable);
       if (row.kind === 'token') {
         if (isKept) seen.keptTokens += 1;
-        else if (seen.droppedTokens.length < MOST_LISTED) seen.droppedTokens.push(row.token.id);
+        else if (seen.droppedTokens.length < MAX_LISTED) seen.droppedTokens.push(row.token.id);
       } else if (row.kind === 'admin') {
         seen.keptAdmin = isKept;
       }

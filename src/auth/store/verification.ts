@@ -25,7 +25,7 @@ export interface Verified {
 }
 
 /** Problems that are listed. */
-const MOST_PROBLEMS = 20;
+const MAX_PROBLEMS = 20;
 /** The generation of a store that was just made, or completed: a kill may come before its file. */
 const FIRST_GENERATION = 1;
 
@@ -36,7 +36,7 @@ const FIRST_GENERATION = 1;
 export async function verifyStore(connection: SqlConnection, recorded: Recorded): Promise<Verified> {
   const problems: StoreProblem[] = [];
   const found = (what: string): void => {
-    if (problems.length < MOST_PROBLEMS) problems.push({ file: 'store', what });
+    if (problems.length < MAX_PROBLEMS) problems.push({ file: 'store', what });
   };
   let own: StoreDigest | undefined;
   try {
@@ -62,7 +62,7 @@ export async function verifyStore(connection: SqlConnection, recorded: Recorded)
 }
 
 async function checkIntegrity(connection: SqlConnection, found: (what: string) => void): Promise<void> {
-  const rows = await connection.rows(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
+  const rows = await connection.rows(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   for (const row of rows) {
     const said = String(row['integrity_check']);
     if (said !== 'ok') found(said);

@@ -102,7 +102,7 @@ const DEFAULT_PROJECTED: usize = 10_000;
 /// Neighbours of a point where a projection has no `neighbors`; that of UMAP's authors.
 const DEFAULT_NEIGHBORS: usize = 15;
 /// The greatest `neighbors` of a projection.
-const MOST_NEIGHBORS: u64 = 100;
+const MAX_NEIGHBORS: u64 = 100;
 
 /// Reads the body of a facet.
 pub(super) fn read_facet(reader: &mut Reader<'_>, limits: &Limits) -> Result<FacetRequest> {
@@ -165,7 +165,7 @@ pub(super) fn read_projection(reader: &mut Reader<'_>, limits: &Limits) -> Resul
             "sample" => sample = r.optional(|r| r.integer_in(1, u64::MAX))?,
             "using" => using = r.optional(|r| r.string().map(|name| Box::from(&*name)))?,
             "method" => method = r.optional(|r| choice(r, &methods))?,
-            "neighbors" => neighbors = r.optional(|r| r.integer_in(2, MOST_NEIGHBORS))?,
+            "neighbors" => neighbors = r.optional(|r| r.integer_in(2, MAX_NEIGHBORS))?,
             "seed" => seed = r.optional(|r| r.integer_in(0, u64::MAX))?,
             _ => r.unknown_in_body()?,
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const MAX_HNSW_EF: u64 = 100_000;
 
 /// Points of which an explanation can say why they were, or were not, returned.
-const MOST_EXPLAINED: usize = 100;
+const MAX_EXPLAINED: usize = 100;
 
 /// What the object has.
 #[derive(Default)]
@@ -85,8 +85,8 @@ fn read_idf(reader: &mut Reader<'_>, limits: &Limits) -> Result<Idf> {
 fn read_why(reader: &mut Reader<'_>) -> Result<Vec<PointId>> {
     let mut ids = Vec::new();
     reader.array(|r, index| {
-        if index >= MOST_EXPLAINED {
-            return Err(r.error(format!("more than {MOST_EXPLAINED} ids")));
+        if index >= MAX_EXPLAINED {
+            return Err(r.error(format!("more than {MAX_EXPLAINED} ids")));
         }
         ids.push(read_id(r)?);
         Ok(())

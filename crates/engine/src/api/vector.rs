@@ -16,7 +16,7 @@ pub(super) const INPUT_KEYS: [&str; 5] = ["text", "image", "object", "model", "o
 /// Bytes of a short component in a body, its comma included.
 const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved for the first vector.
-const MOST_RESERVED: usize = 1024;
+const MAX_RESERVED: usize = 1024;
 
 /// Reads the vectors of one request. Memory is reserved for a vector of the previous one's length.
 #[derive(Default)]
@@ -108,7 +108,7 @@ impl VectorReader {
             return Err(reader.error(why));
         }
         let expected = match self.last_len {
-            0 => (reader.remaining() / USUAL_COMPONENT_BYTES).min(MOST_RESERVED),
+            0 => (reader.remaining() / USUAL_COMPONENT_BYTES).min(MAX_RESERVED),
             last => last,
         };
         let mut components = Vec::with_capacity(expected);

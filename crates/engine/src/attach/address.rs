@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "attach";
 const SOCKET: &str = "attach.sock";
 /// Folder in which the socket gets its mode.
-const NURSERY: &str = "attach.new";
+const PRIVATE_FOLDER: &str = "attach.new";
 /// Locked by the process that is to be the next owner.
 const SUCCESSOR: &str = "successor";
 /// Unix limits the path of a socket to 104 or 108 bytes.
@@ -51,15 +51,15 @@ impl Address {
     /// # Errors
     /// The error of the disk or the system.
     pub fn listen(folder: &Path) -> io::Result<(UnixListener, Address)> {
-        let (place, nursery) = (folder.join(SOCKET), folder.join(NURSERY));
+        let (place, inside) = (folder.join(SOCKET), folder.join(PRIVATE_FOLDER));
         remove(&place)?;
-        remove_dir(&nursery)?;
-        let bound = nursery.join(SOCKET);
+        remove_dir(&inside)?;
+        let bound = inside.join(SOCKET);
         let (listener, socket, elsewhere) = if bound.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
-            DirBuilder::new().mode(0o700).create(&nursery)?;
+            DirBuilder::new().mode(0o700).create(&inside)?;
             let listener = bind(&bound)?;
             fs::rename(&bound, &place)?;
-            remove_dir(&nursery)?;
+            remove_dir(&inside)?;
             (listener, place, None)
         } else {
             let private = private_folder()?;

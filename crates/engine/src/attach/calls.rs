@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Calls that may wait; more are refused.
-const MOST_CALLS: usize = 65_536;
+const MAX_CALLS: usize = 65_536;
 /// Bytes of bodies that may wait; more are refused.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 /// An owner answers a call at its deadline. After this time it is taken to be stopped.
 const GRACE: Duration = Duration::from_millis(1000);
 
@@ -31,7 +31,7 @@ pub struct Call {
     start: Instant,
     allowed: Duration,
     pub body: SharedBytes,
-    answer_room: Option<usize>,
+    answer_budget: Option<usize>,
     cancellation: Cancellation,
     /// The operation id, of a write that has one.
     id: Option<OperationId>,
@@ -79,7 +79,7 @@ impl Call {
             start,
             allowed: timeout.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_REQUEST),
             body: Arc::from(body),
-            answer_room: request.answer_room,
+            answer_budget: request.answer_budget,
             cancellation: request.cancellation,
             id: identity.map(|call| call.id).filter(|_| operation.is_write()),
             first_sent: identity.and_then(|call| call.first_sent),
@@ -104,7 +104,7 @@ impl Call {
             body,
             start: self.start,
             identity: self.id.map(|id| CallIdentity { id, first_sent: self.first_sent }),
-            answer_room: self.answer_room,
+            answer_budget: self.answer_budget,
             profile: None,
             cancellation: self.cancellation.clone(),
         }
@@ -127,7 +127,7 @@ impl Call {
             strictness: self.strictness,
             gives_out_texts: self.gives_out_texts,
             timeout_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
-            answer_room: self.answer_room.map(|room| room as u64),
+            answer_budget: self.answer_budget.map(|room| room as u64),
             id: self.id,
             first_sent,
             packing: self.packing,
@@ -185,7 +185,7 @@ impl Calls {
     /// The reply, where too many wait.
     pub fn add(&mut self, call: Call, reply: Reply) -> Result<u64, Reply> {
         let bytes = call.bytes();
-        let is_full = self.waiting.len() >= MOST_CALLS || self.bytes.saturating_add(bytes) > MOST_BYTES;
+        let is_full = self.waiting.len() >= MAX_CALLS || self.bytes.saturating_add(bytes) > MAX_BYTES;
         if is_full && !self.waiting.is_empty() {
             return Err(reply);
         }

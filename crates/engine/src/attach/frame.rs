@@ -35,7 +35,7 @@ const WAIT: u16 = 1;
 const HAS_TARGET: u16 = 2;
 const HAS_IDENTITY: u16 = 4;
 const HAS_BEEN_SENT: u16 = 8;
-const HAS_ROOM: u16 = 16;
+const HAS_ANSWER_BUDGET: u16 = 16;
 const IS_LENIENT: u16 = 32;
 const PACKS_BODY: u16 = 64;
 const PACKS_ANSWER: u16 = 128;
@@ -77,7 +77,7 @@ pub struct CallFrame<'a> {
     pub gives_out_texts: bool,
     /// Time that is left of the call's.
     pub timeout_ms: u64,
-    pub answer_room: Option<u64>,
+    pub answer_budget: Option<u64>,
     pub id: Option<OperationId>,
     /// When the call is repeated: see [`CallIdentity`](crate::recent_operations::CallIdentity).
     pub first_sent: Option<Lsn>,
@@ -179,7 +179,7 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
         (call.target.is_some(), HAS_TARGET),
         (call.id.is_some(), HAS_IDENTITY),
         (call.first_sent.is_some(), HAS_BEEN_SENT),
-        (call.answer_room.is_some(), HAS_ROOM),
+        (call.answer_budget.is_some(), HAS_ANSWER_BUDGET),
         (call.strictness == Strictness::Lenient, IS_LENIENT),
         (call.gives_out_texts, GIVES_OUT_TEXTS),
         (call.packing.body == BodyForm::Packed, PACKS_BODY),
@@ -194,7 +194,7 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
     frame.push(call.operation.place() as u8);
     frame.extend_from_slice(&flags.to_le_bytes());
     frame.extend_from_slice(&call.timeout_ms.to_le_bytes());
-    frame.extend(call.answer_room.iter().flat_map(|room| room.to_le_bytes()));
+    frame.extend(call.answer_budget.iter().flat_map(|room| room.to_le_bytes()));
     frame.extend(call.id.iter().flat_map(|id| id.get().to_le_bytes()));
     frame.extend(call.first_sent.iter().flat_map(|lsn| lsn.get().to_le_bytes()));
     for text in [call.collection, target] {
@@ -303,7 +303,7 @@ impl<'a> Rest<'a> {
         }
         let has = |flag: u16| flags & flag != 0;
         let timeout_ms = self.number()?;
-        let answer_room = if has(HAS_ROOM) { Some(self.number()?) } else { None };
+        let answer_budget = if has(HAS_ANSWER_BUDGET) { Some(self.number()?) } else { None };
         let id =
             if has(HAS_IDENTITY) { Some(OperationId::new(u128::from_le_bytes(self.array()?))) } else { None };
         let first_sent = if has(HAS_BEEN_SENT) { Some(Lsn::new(self.number()?)) } else { None };
@@ -326,7 +326,7 @@ impl<'a> Rest<'a> {
             strictness: if has(IS_LENIENT) { Strictness::Lenient } else { Strictness::Strict },
             gives_out_texts: has(GIVES_OUT_TEXTS),
             timeout_ms,
-            answer_room,
+            answer_budget,
             id,
             first_sent,
             packing: Packing { body: form, answer: has(PACKS_ANSWER) },
@@ -408,7 +408,7 @@ mod tests {
         gives_out_texts: true,
         packing: Packing { body: BodyForm::Packed, answer: true },
         timeout_ms: 60_000,
-        answer_room: Some(9),
+        answer_budget: Some(9),
         id: Some(OperationId::new(u128::MAX - 5)),
         first_sent: Some(Lsn::new(4)),
         body: b"{\"points\":[]}",
@@ -426,7 +426,7 @@ mod tests {
             strictness: Strictness::Strict,
             gives_out_texts: false,
             packing: Packing::default(),
-            answer_room: None,
+            answer_budget: None,
             id: None,
             first_sent: None,
             body: b"",

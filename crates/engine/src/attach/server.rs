@@ -22,13 +22,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Attached processes at a time.
-const MOST_CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// Calls of one connection that run at a time; what follows waits in its socket.
-const MOST_CALLS: usize = 64;
+const MAX_CALLS: usize = 64;
 /// Bytes of calls that run and of answers that are not read, of one connection; what follows waits in its socket.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// Such bytes of all connections together. A connection of which nothing runs may always have one call.
-const MOST_BYTES_OF_ALL: usize = 512 << 20;
+const MAX_BYTES_OF_ALL: usize = 512 << 20;
 /// Time from a connection to its hello.
 const HELLO_TIME: Duration = Duration::from_secs(5);
 /// How often a connection that has too much under way looks whether that has changed, when nothing wakes it.
@@ -183,7 +183,7 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
     let _ending = Ending(Arc::clone(&connection));
     let admitted = {
         let mut connections = shared.connections.lock();
-        let admitted = connections.len() < MOST_CONNECTIONS;
+        let admitted = connections.len() < MAX_CONNECTIONS;
         if admitted {
             connections.insert(number, Arc::downgrade(&connection));
         }
@@ -196,7 +196,7 @@ fn serve(stream: UnixStream, shared: &Arc<Shared>, number: u64) {
         }
     } else {
         let most =
-            format!("{MOST_CONNECTIONS} processes are attached to the folder, which is as many as may be");
+            format!("{MAX_CONNECTIONS} processes are attached to the folder, which is as many as may be");
         connection.outgoing.send(frame::refusal(&most), None);
     }
 }
@@ -286,8 +286,8 @@ impl Connection {
             let unsent = self.outgoing.unsent_bytes();
             let mut under_way = self.under_way.lock();
             let own = under_way.bytes + unsent;
-            let has_room = under_way.calls.len() < MOST_CALLS && own < MOST_BYTES;
-            if has_room && (own == 0 || *self.shared.bytes.lock() < MOST_BYTES_OF_ALL) {
+            let has_room = under_way.calls.len() < MAX_CALLS && own < MAX_BYTES;
+            if has_room && (own == 0 || *self.shared.bytes.lock() < MAX_BYTES_OF_ALL) {
                 return true;
             }
             self.answered.wait_for(&mut under_way, LOOK_AGAIN);
@@ -328,7 +328,7 @@ impl Connection {
             body: Box::new(body),
             start: Instant::now(),
             identity,
-            answer_room: sent.answer_room.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
+            answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
             profile: None,
             cancellation,
         };

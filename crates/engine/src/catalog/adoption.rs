@@ -55,7 +55,7 @@ impl Catalog {
         identity: Option<CallIdentity>,
         deadline: &Deadline,
     ) -> Result<(), Error> {
-        if self.was_applied(&self.ledger.lock(), identity)? {
+        if self.was_applied(&self.recorded.lock(), identity)? {
             return Ok(());
         }
         let source = self.enter(source)?.until(deadline);
@@ -94,7 +94,7 @@ impl Catalog {
         identity: Option<CallIdentity>,
         deadline: &Deadline,
     ) -> Result<(), Error> {
-        if folders.is_empty() || self.was_applied(&self.ledger.lock(), identity)? {
+        if folders.is_empty() || self.was_applied(&self.recorded.lock(), identity)? {
             return Ok(());
         }
         let mut candidates = Vec::new();
@@ -131,7 +131,7 @@ impl Catalog {
         link: impl FnOnce(u64) -> Result<(), Error>,
         unopened: &dyn Fn(Unopened) -> Error,
     ) -> Result<Candidate, Error> {
-        let id = self.ledger.lock().take_id();
+        let id = self.recorded.lock().take_id();
         let prepared = link(id).and_then(|()| {
             let storage = &*self.shared.storage;
             let manifest = Manifest::load(storage, id).map_err(|bad| unopened(bad.into()))?;
@@ -167,8 +167,8 @@ impl Catalog {
     ) -> Result<(), NotRecorded> {
         // A backup that is being staged has either both the record and the folders, or neither.
         let _no_staging = self.cuts.read();
-        let mut ledger = self.ledger.lock();
-        if self.was_applied(&ledger, identity)? {
+        let mut recorded = self.recorded.lock();
+        if self.was_applied(&recorded, identity)? {
             return Err(NotRecorded::Before);
         }
         let replaced = self.replaced_by(candidates, taken)?;
@@ -180,8 +180,8 @@ impl Catalog {
                 (entry, old.as_ref().map_or(0, |old| old.id))
             })
             .collect();
-        let recorded = if PlantedFault::AdoptionHalved.is_on() { &entries[..1] } else { &entries[..] };
-        self.append(&mut ledger, ADOPT, identity, &file::encode_adoption(recorded))
+        let adopted = if PlantedFault::AdoptionHalved.is_on() { &entries[..1] } else { &entries[..] };
+        self.append(&mut recorded, ADOPT, identity, &file::encode_adoption(adopted))
             .map_err(NotRecorded::Log)?;
         candidates.iter().for_each(|candidate| self.note_ids(&candidate.config));
         self.entries.rcu(|entries| {
@@ -198,11 +198,11 @@ impl Catalog {
         }
         for old in replaced.into_iter().flatten() {
             old.start_deleting();
-            // Before the ledger is unlocked, as for a deletion.
+            // Before the recorded state is unlocked, as for a deletion.
             old.mark_durable();
             self.end_requests_of(&old);
         }
-        drop(ledger);
+        drop(recorded);
         for Candidate { collection, .. } in candidates {
             self.shared.indexer.push(collection);
         }

@@ -60,8 +60,8 @@ impl Catalog {
         actions: &[AliasAction],
         identity: Option<CallIdentity>,
     ) -> Result<(), Error> {
-        let mut ledger = self.ledger.lock();
-        if self.was_applied(&ledger, identity)? {
+        let mut recorded = self.recorded.lock();
+        if self.was_applied(&recorded, identity)? {
             return Ok(());
         }
         let before = Aliases::clone(&self.aliases.load());
@@ -78,7 +78,7 @@ impl Catalog {
         if after.len() > before.len() {
             self.shared.admit_growth(body.len() as u64)?;
         }
-        self.append(&mut ledger, ALIASES, identity, &body)?;
+        self.append(&mut recorded, ALIASES, identity, &body)?;
         self.aliases.store(Arc::new(after));
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Catalog {
         own.map(|(alias, target)| (alias.clone(), target.collection.clone())).collect()
     }
 
-    /// Gives the aliases of a collection to the one that has taken its place and its name. The ledger is locked.
+    /// Gives the aliases of a collection to the one that has taken its place and its name. The recorded state is locked.
     pub(super) fn move_aliases(&self, from: u64, to: u64) {
         let aliases = self.aliases.load();
         if aliases.values().any(|target| target.id == from) {
@@ -180,7 +180,7 @@ impl Catalog {
         }
     }
 
-    /// Removes the aliases of a collection whose deletion is durable. The ledger is locked.
+    /// Removes the aliases of a collection whose deletion is durable. The recorded state is locked.
     pub(super) fn forget_aliases(&self, id: u64) {
         let aliases = self.aliases.load();
         if aliases.values().any(|target| target.id == id) {

@@ -85,7 +85,7 @@ impl Catalog {
     /// Marks the collection of that name for deletion, durably.
     fn mark_named(&self, name: &str, identity: Option<CallIdentity>) -> Result<Marked, Error> {
         loop {
-            if self.was_applied(&self.ledger.lock(), identity)? {
+            if self.was_applied(&self.recorded.lock(), identity)? {
                 return Ok(Marked::Before);
             }
             let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(Marked::Nothing) };
@@ -108,12 +108,12 @@ impl Catalog {
     /// Marks an entry for deletion, durably. Returns false when another entry has taken its place because the
     /// collection was quarantined.
     fn mark(&self, entry: &Arc<Entry>, identity: Option<CallIdentity>) -> Result<bool, Error> {
-        let mut ledger = self.ledger.lock();
+        let mut recorded = self.recorded.lock();
         if !self.entries.load().get(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry)) {
             return Ok(false);
         }
-        self.append(&mut ledger, DROP, identity, &entry.id.to_le_bytes())?;
-        // Before the ledger is unlocked: the catalog's file must not include both the mark and the entry.
+        self.append(&mut recorded, DROP, identity, &entry.id.to_le_bytes())?;
+        // Before the recorded state is unlocked: the catalog's file must not include both the mark and the entry.
         entry.mark_durable();
         if !PlantedFault::AliasOutlivesCollection.is_on() {
             self.forget_aliases(entry.id);

@@ -23,7 +23,7 @@ pub struct Entry {
     /// Configuration at its creation; the collection itself knows the one in force.
     pub config: Arc<CollectionConfig>,
     state: EntryState,
-    life: Mutex<Life>,
+    usage: Mutex<UsageState>,
     /// Whether it was deleted: the requests that use it are cancelled.
     pub(super) gone: DeletionFlag,
 }
@@ -69,7 +69,7 @@ impl EntryState {
 }
 
 /// Stages of a deletion, and the use of the collection by requests.
-pub(super) struct Life {
+pub(super) struct UsageState {
     users: usize,
     /// When a request that needed its points last ended.
     used: Instant,
@@ -85,9 +85,9 @@ pub(super) struct Life {
     deletion: Option<(Deadline, DeletionReply)>,
 }
 
-impl Default for Life {
-    fn default() -> Life {
-        Life {
+impl Default for UsageState {
+    fn default() -> UsageState {
+        UsageState {
             users: 0,
             used: Instant::now(),
             about_to_sleep: false,
@@ -100,7 +100,7 @@ impl Default for Life {
     }
 }
 
-impl Life {
+impl UsageState {
     fn note_use(&mut self) {
         self.used = Instant::now();
         self.about_to_sleep = false;
@@ -110,7 +110,7 @@ impl Life {
 impl Entry {
     pub(super) fn new(id: u64, name: String, config: Arc<CollectionConfig>, state: EntryState) -> Entry {
         let gone = DeletionFlag::new(&name);
-        Entry { id, name, config, state, life: Mutex::default(), gone }
+        Entry { id, name, config, state, usage: Mutex::default(), gone }
     }
 
     /// The collection, if it is in memory: neither quarantined nor asleep.
@@ -143,22 +143,22 @@ impl Entry {
 
     /// Time since a request used it.
     pub fn idle(&self) -> Duration {
-        self.life.lock().used.elapsed()
+        self.usage.lock().used.elapsed()
     }
 
     /// Sets the time of the last use to now.
     pub fn note_use(&self) {
-        self.life.lock().note_use();
+        self.usage.lock().note_use();
     }
 
     /// Asks background work that can be interrupted to let go of the collection until its next use.
     pub fn announce_sleep(&self) {
-        self.life.lock().about_to_sleep = true;
+        self.usage.lock().about_to_sleep = true;
     }
 
     /// Whether it is to be put to sleep, and was not used since.
     pub fn is_about_to_sleep(&self) -> bool {
-        self.life.lock().about_to_sleep
+        self.usage.lock().about_to_sleep
     }
 
     /// Requests that searched it since the engine was opened.
@@ -185,9 +185,9 @@ impl Entry {
     }
 
     /// Keeps requests from beginning; `None` where some run, or where it is being deleted.
-    pub(super) fn lock_unused(&self) -> Option<MutexGuard<'_, Life>> {
-        let life = self.life.lock();
-        (life.users == 0 && !life.deleting).then_some(life)
+    pub(super) fn lock_unused(&self) -> Option<MutexGuard<'_, UsageState>> {
+        let usage = self.usage.lock();
+        (usage.users == 0 && !usage.deleting).then_some(usage)
     }
 
     /// What is wrong with a quarantined collection.
@@ -209,7 +209,7 @@ impl Entry {
 
     /// Whether the collection is marked for deletion.
     pub fn is_deleting(&self) -> bool {
-        self.life.lock().deleting
+        self.usage.lock().deleting
     }
 
     pub(super) fn pinned_lsn(&self) -> Option<Lsn> {
@@ -222,54 +222,54 @@ impl Entry {
 
     /// Marks the entry; false when it already is.
     pub(super) fn start_deleting(&self) -> bool {
-        !std::mem::replace(&mut self.life.lock().deleting, true)
+        !std::mem::replace(&mut self.usage.lock().deleting, true)
     }
 
     pub(super) fn stop_deleting(&self) {
-        self.life.lock().deleting = false;
+        self.usage.lock().deleting = false;
     }
 
     pub(super) fn mark_durable(&self) {
-        self.life.lock().mark_durable = true;
+        self.usage.lock().mark_durable = true;
     }
 
     pub(super) fn is_mark_durable(&self) -> bool {
-        self.life.lock().mark_durable
+        self.usage.lock().mark_durable
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.life.lock().users == 0
+        self.usage.lock().users == 0
     }
 
     /// The right to detach the collection, which is granted once.
     pub(super) fn start_detaching(&self) -> bool {
-        !std::mem::replace(&mut self.life.lock().detaching, true)
+        !std::mem::replace(&mut self.usage.lock().detaching, true)
     }
 
     pub(super) fn finish_detaching(&self) {
-        self.life.lock().detached = true;
+        self.usage.lock().detached = true;
         self.answer_deletion();
     }
 
     /// Keeps the reply to the request that deletes the entry until that is detached, which may have happened since the
     /// mark.
     pub(super) fn when_detached(&self, deadline: Deadline, reply: DeletionReply) {
-        let mut life = self.life.lock();
-        if life.detached {
-            drop(life);
+        let mut usage = self.usage.lock();
+        if usage.detached {
+            drop(usage);
             return reply(Ok(true));
         }
-        life.deletion = Some((deadline, reply));
+        usage.deletion = Some((deadline, reply));
     }
 
     /// Whether the request that deletes it is answered, or is to be.
     pub(super) fn is_deletion_over(&self) -> bool {
-        self.life.lock().deletion.as_ref().is_none_or(|(deadline, _)| deadline.passed())
+        self.usage.lock().deletion.as_ref().is_none_or(|(deadline, _)| deadline.passed())
     }
 
     /// Answers the request that deletes it, if that has not been done.
     pub(super) fn answer_deletion(&self) {
-        let deletion = self.life.lock().deletion.take();
+        let deletion = self.usage.lock().deletion.take();
         if let Some((_, reply)) = deletion {
             reply(Ok(true));
         }
@@ -289,12 +289,12 @@ pub struct Use {
 impl Use {
     /// A reference, unless the entry is marked for deletion.
     pub(super) fn new(catalog: Arc<Catalog>, entry: Arc<Entry>) -> Option<Use> {
-        let mut life = entry.life.lock();
-        if life.deleting {
+        let mut usage = entry.usage.lock();
+        if usage.deleting {
             return None;
         }
-        life.users += 1;
-        drop(life);
+        usage.users += 1;
+        drop(usage);
         Some(Use { catalog, entry, deadline: None, collection: OnceLock::new() })
     }
 
@@ -335,12 +335,12 @@ impl Drop for Use {
         // Its reference goes before the count of users says that nobody has one.
         let was_used = self.collection.take().is_some();
         let last = {
-            let mut life = self.entry.life.lock();
+            let mut usage = self.entry.usage.lock();
             if was_used {
-                life.note_use();
+                usage.note_use();
             }
-            life.users -= 1;
-            life.users == 0 && life.mark_durable
+            usage.users -= 1;
+            usage.users == 0 && usage.mark_durable
         };
         if last {
             self.catalog.detach(&self.entry);

@@ -76,9 +76,9 @@ const ALIASES: u8 = 19;
 pub struct Catalog {
     shared: Arc<Shared>,
     entries: ArcSwap<OrdMap<String, Arc<Entry>>>,
-    /// Changed only while the ledger is locked.
+    /// Changed only while the recorded state is locked.
     aliases: ArcSwap<Aliases>,
-    ledger: Mutex<Ledger>,
+    recorded: Mutex<RecordedState>,
     /// Detached collections whose files are still there.
     detached: Mutex<Vec<Detached>>,
     /// Entries whose deletion waits for requests to end.
@@ -98,7 +98,7 @@ pub struct Catalog {
 }
 
 /// What only changes of the catalog touch, one at a time.
-struct Ledger {
+struct RecordedState {
     /// The number of the next collection, of whatever origin.
     next_id: u64,
     /// LSN of the catalog's last record.
@@ -115,7 +115,7 @@ struct Ledger {
     fault: Option<String>,
 }
 
-impl Ledger {
+impl RecordedState {
     /// A number that no collection has had. It is not given again, also when its collection comes to nothing: a record whose
     /// sync failed may be in the log all the same.
     fn take_id(&mut self) -> u64 {
@@ -129,7 +129,7 @@ impl Catalog {
         shared: Arc<Shared>,
         entries: OrdMap<String, Arc<Entry>>,
         aliases: Aliases,
-        ledger: Ledger,
+        recorded: RecordedState,
         mode: Mode,
     ) -> Catalog {
         let has_strings = entries.values().any(|entry| entry.config.ids == IdKind::String);
@@ -138,7 +138,7 @@ impl Catalog {
             has_strings: AtomicBool::new(has_strings),
             entries: ArcSwap::from_pointee(entries),
             aliases: ArcSwap::from_pointee(aliases),
-            ledger: Mutex::new(ledger),
+            recorded: Mutex::new(recorded),
             detached: Mutex::default(),
             deletions: Mutex::default(),
             cut_fault: Mutex::default(),
@@ -232,8 +232,8 @@ impl Catalog {
         config: CollectionConfig,
         identity: Option<CallIdentity>,
     ) -> Result<(), Error> {
-        let mut ledger = self.ledger.lock();
-        if self.was_applied(&ledger, identity)? {
+        let mut recorded = self.recorded.lock();
+        if self.was_applied(&recorded, identity)? {
             return Ok(());
         }
         self.refuse_taken(name)?;
@@ -242,15 +242,15 @@ impl Catalog {
             return Err(Error::bad(format!("At most {limit} collections (max_collections)")));
         }
         self.shared.admit_growth(EMPTY_BYTES)?;
-        let id = ledger.take_id();
+        let id = recorded.take_id();
         let body = file::encode_entry(id, name, &config);
-        self.append(&mut ledger, CREATE, identity, &body)?;
+        self.append(&mut recorded, CREATE, identity, &body)?;
         // Without it a full disk refuses deletions as well; the next round of background work tries again.
         let _ = self.shared.reserve.keep_for_data(self.shared.log.size_bytes());
         self.note_ids(&config);
         let config = Arc::new(config);
         let collection =
-            Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), ledger.last_lsn);
+            Collection::create(id, Arc::clone(&self.shared), Arc::clone(&config), recorded.last_lsn);
         let state = EntryState::Active(Residence::awake(Arc::new(collection), None));
         let entry = Arc::new(Entry::new(id, name.to_string(), config, state));
         self.entries.rcu(|entries| entries.update(name.to_string(), Arc::clone(&entry)));
@@ -264,8 +264,8 @@ impl Catalog {
 
     /// Why the catalog's file could not be written, or the log could not be cut.
     pub fn maintenance_faults(&self) -> Vec<String> {
-        let ledger = self.ledger.lock().fault.clone();
-        ledger.into_iter().chain(self.cut_fault.lock().clone()).collect()
+        let recorded = self.recorded.lock().fault.clone();
+        recorded.into_iter().chain(self.cut_fault.lock().clone()).collect()
     }
 
     /// Quarantines a collection that was served so far, because its files are damaged. Requests that run are finished;
@@ -281,8 +281,8 @@ impl Catalog {
     fn quarantine_sleeping(&self, entry: &Arc<Entry>, sleeping: &Sleeping, fault: Unopened) -> Error {
         self.replace_by_fault(entry, &fault, sleeping.summary.lsn);
         let named = self.named(&entry.name).filter(|now| now.id == entry.id);
-        let told = named.and_then(|now| now.fault().map(str::to_string));
-        Error::CollectionFault(told.unwrap_or(fault.what))
+        let reported = named.and_then(|now| now.fault().map(str::to_string));
+        Error::CollectionFault(reported.unwrap_or(fault.what))
     }
 
     /// Puts a quarantined entry in the place of one that was served, whose checkpoint has everything up to an LSN.
@@ -290,7 +290,7 @@ impl Catalog {
         let state = EntryState::quarantined(fault, Some(checkpointed.next()));
         let quarantined = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
-        let _ledger = self.ledger.lock();
+        let _ledger = self.recorded.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // A deletion holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
@@ -344,8 +344,8 @@ impl Catalog {
 
     /// LSN of the oldest record of the catalog that its file does not have.
     fn own_pinned_lsn(&self) -> Option<Lsn> {
-        let ledger = self.ledger.lock();
-        (ledger.last_lsn > ledger.saved_lsn).then(|| ledger.saved_lsn.next())
+        let recorded = self.recorded.lock();
+        (recorded.last_lsn > recorded.saved_lsn).then(|| recorded.saved_lsn.next())
     }
 
     fn pinned_lsn_of_collections(&self) -> Option<Lsn> {
@@ -383,17 +383,17 @@ impl Catalog {
     /// which file that was, what is wrong with it, and the outcome of writing both.
     pub fn scrub_file(&self) -> Option<(&'static str, String, Result<(), StorageError>)> {
         // The files must not be replaced after one of them is read and before the other is.
-        let mut ledger = self.ledger.lock();
+        let mut recorded = self.recorded.lock();
         let (path, what) = match CatalogFile::load(&*self.shared.storage) {
             Ok(Found { fault: Some(fault), .. }) => fault,
             // The next round of background work tries again to write the file.
-            Ok(_) if ledger.is_stale || ledger.fault.is_some() => return None,
+            Ok(_) if recorded.is_stale || recorded.fault.is_some() => return None,
             Ok(Found { stale: Some(dir), .. }) => {
                 let path = if dir == file::COPY_DIR { file::COPY_PATH } else { file::PATH };
                 (path, "the file CATALOG is missing or an older one".to_string())
             }
             Ok(Found { file: found, .. })
-                if (found.lsn, found.auth_generation) != (ledger.saved_lsn, ledger.auth_generation) =>
+                if (found.lsn, found.auth_generation) != (recorded.saved_lsn, recorded.auth_generation) =>
             {
                 (file::PATH, "the file CATALOG is missing or an older one, and so is its copy".to_string())
             }
@@ -402,8 +402,8 @@ impl Catalog {
                 (file::PATH, what)
             }
         };
-        ledger.is_stale = true;
-        drop(ledger);
+        recorded.is_stale = true;
+        drop(recorded);
         Some((path, what, self.checkpoint()))
     }
 
@@ -412,12 +412,12 @@ impl Catalog {
     /// # Errors
     /// The disk's; the file before it stays in force.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
-        self.write_file(&mut self.ledger.lock())
+        self.write_file(&mut self.recorded.lock())
     }
 
     /// The generation of the store of authentication that was noted last (C3.8); 0 where none was.
     pub fn auth_generation(&self) -> u64 {
-        self.ledger.lock().auth_generation
+        self.recorded.lock().auth_generation
     }
 
     /// Notes a generation of the store of authentication, durably, unless a later one was noted. It is in no record of the
@@ -426,19 +426,19 @@ impl Catalog {
     /// # Errors
     /// `StorageFull` and `Internal`; then the next checkpoint of the catalog tries again to write it.
     pub fn note_auth_generation(&self, generation: u64) -> Result<(), Error> {
-        let mut ledger = self.ledger.lock();
-        if generation > ledger.auth_generation {
-            ledger.auth_generation = generation;
-            ledger.is_stale |= !PlantedFault::GenerationNotNoted.is_on();
+        let mut recorded = self.recorded.lock();
+        if generation > recorded.auth_generation {
+            recorded.auth_generation = generation;
+            recorded.is_stale |= !PlantedFault::GenerationNotNoted.is_on();
         }
-        self.write_file(&mut ledger).map_err(|error| match error.kind() {
+        self.write_file(&mut recorded).map_err(|error| match error.kind() {
             ErrorKind::Full => Error::StorageFull,
             _ => Error::Internal(error.public()),
         })
     }
 
-    fn write_file(&self, ledger: &mut Ledger) -> Result<(), StorageError> {
-        if ledger.last_lsn == ledger.saved_lsn && !ledger.is_stale {
+    fn write_file(&self, recorded: &mut RecordedState) -> Result<(), StorageError> {
+        if recorded.last_lsn == recorded.saved_lsn && !recorded.is_stale {
             return Ok(());
         }
         let entries = self.entries.load();
@@ -446,18 +446,18 @@ impl Catalog {
         let is_gone = |entry: &Entry| if too_early { entry.is_deleting() } else { entry.is_mark_durable() };
         let entries = entries.values().filter(|entry| !is_gone(entry));
         let file = CatalogFile {
-            lsn: ledger.last_lsn,
-            next_id: ledger.next_id,
+            lsn: recorded.last_lsn,
+            next_id: recorded.next_id,
             entries: entries.map(|entry| (entry.id, entry.name.clone(), Arc::clone(&entry.config))).collect(),
-            operations: ledger.operations.clone(),
-            auth_generation: ledger.auth_generation,
+            operations: recorded.operations.clone(),
+            auth_generation: recorded.auth_generation,
             aliases: self.saved_aliases(),
         };
         let stored = file.store(&*self.shared.storage);
-        ledger.fault = stored.as_ref().err().map(ToString::to_string);
+        recorded.fault = stored.as_ref().err().map(ToString::to_string);
         stored?;
-        ledger.saved_lsn = ledger.last_lsn;
-        ledger.is_stale = false;
+        recorded.saved_lsn = recorded.last_lsn;
+        recorded.is_stale = false;
         Ok(())
     }
 
@@ -472,10 +472,10 @@ impl Catalog {
     /// Whether a call was applied already.
     ///
     /// # Errors
-    /// `OutcomeUnknown` where that cannot be told.
-    fn was_applied(&self, ledger: &Ledger, identity: Option<CallIdentity>) -> Result<bool, Error> {
+    /// `OutcomeUnknown` where that cannot be reported.
+    fn was_applied(&self, recorded: &RecordedState, identity: Option<CallIdentity>) -> Result<bool, Error> {
         let Some(call) = identity else { return Ok(false) };
-        match ledger.operations.find(&call, self.shared.log.next_lsn()) {
+        match recorded.operations.find(&call, self.shared.log.next_lsn()) {
             Known::New => Ok(false),
             Known::Applied(_) => Ok(true),
             Known::Unknown => Err(Error::OutcomeUnknown),
@@ -485,7 +485,7 @@ impl Catalog {
     /// Appends a record of the catalog, waits until it is durable, and takes note of it.
     fn append(
         &self,
-        ledger: &mut Ledger,
+        recorded: &mut RecordedState,
         kind: u8,
         identity: Option<CallIdentity>,
         body: &[u8],
@@ -501,8 +501,8 @@ impl Catalog {
         drop(self.shared.log.append(fill, Durability::Always, done));
         match receive.recv() {
             Ok(Ok(lsn)) => {
-                ledger.last_lsn = lsn;
-                operation.iter().for_each(|id| ledger.operations.note(*id, lsn.get()));
+                recorded.last_lsn = lsn;
+                operation.iter().for_each(|id| recorded.operations.note(*id, lsn.get()));
                 Ok(())
             }
             Ok(Err(error)) => {

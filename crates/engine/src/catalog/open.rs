@@ -3,7 +3,7 @@
 use super::file::{CatalogFile, Found};
 use super::loading::Sleepers;
 use super::replay::{Replay, Slot, StartDamage};
-use super::{Catalog, Ledger, OpenError, STAGING, summaries};
+use super::{Catalog, OpenError, RecordedState, STAGING, summaries};
 use crate::checkpoint::{discard_unfinished, is_unfinished};
 use crate::collection::{IndexQueue, OpeningOptions, Shared};
 use crate::faults::PlantedFault;
@@ -130,8 +130,7 @@ fn open_with(
         supervisor: Arc::clone(supervisor),
     });
     let (next_id, last_lsn, saved_lsn) = (replay.next_id, replay.last_lsn, replay.saved_lsn);
-    let operations = std::mem::take(&mut replay.operations);
-    let aliases = replay.named_aliases();
+    let (operations, aliases) = (std::mem::take(&mut replay.operations), replay.named_aliases());
     let (entries, mut damage) = replay.into_entries(&shared);
     // What cannot be written now is written with the next checkpoint.
     let is_stale = stale.is_some_and(|(dir, saved)| saved.store_in(&**storage, dir).is_err());
@@ -139,8 +138,9 @@ fn open_with(
         let done = if is_stale { "it is written with the next checkpoint" } else { "it is written again" };
         (path, format!("{what}; {OTHER_IS_SOUND}; {done}"))
     });
-    let ledger = Ledger { next_id, last_lsn, saved_lsn, operations, auth_generation, is_stale, fault: None };
-    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, aliases, ledger, mode)), report, damage })
+    let recorded =
+        RecordedState { next_id, last_lsn, saved_lsn, operations, auth_generation, is_stale, fault: None };
+    Ok(Opened { catalog: Arc::new(Catalog::new(shared, entries, aliases, recorded, mode)), report, damage })
 }
 
 /// Group commit over a log that is open.

@@ -78,7 +78,7 @@ impl Replay {
         let openings = load_checkpoints(&*storage, &saved.entries, options, sleepers);
         let mut damage = StartDamage::default();
         for ((id, ..), opening) in saved.entries.iter().zip(&openings) {
-            damage.blame(&*storage, *id, opening);
+            damage.note_damage(&*storage, *id, opening);
         }
         let slots = saved
             .entries
@@ -158,7 +158,7 @@ impl Replay {
             Ok(true) => {}
             Ok(false) => {
                 *opening = Loaded::open(id, &*self.storage, config, self.options);
-                self.damage.blame(&*self.storage, id, opening);
+                self.damage.note_damage(&*self.storage, id, opening);
                 if let Ok(loaded) = opening
                     && let Err(fault) = replay(loaded)
                 {
@@ -207,7 +207,7 @@ impl Replay {
     fn create(&mut self, lsn: Lsn, (id, name, config): SavedEntry, is_adopted: bool) {
         if self.only.as_ref().is_none_or(|only| *only == name) {
             let opening = Loaded::open(id, &*self.storage, &config, self.options);
-            self.damage.blame(&*self.storage, id, &opening);
+            self.damage.note_damage(&*self.storage, id, &opening);
             self.slots.insert(id, Slot { name, config, created: lsn, is_adopted, opening });
         }
         self.next_id = self.next_id.max(PlantedFault::NumberUsedAgain.forgets(id + 1));
@@ -216,7 +216,7 @@ impl Replay {
     fn remove(&mut self, id: u64) {
         self.slots.remove(&id);
         self.aliases.retain(|_, target| *target != id);
-        self.damage.acquit(id);
+        self.damage.clear_damage(id);
     }
 
     /// Notes where the log has the creation of collections that the catalog's file has too.
@@ -338,7 +338,7 @@ pub(super) fn change_aliases(aliases: &mut BTreeMap<String, u64>, changes: Vec<(
 
 impl StartDamage {
     /// Notes the file that keeps a collection from being opened.
-    fn blame(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Loaded, Unopened>) {
+    fn note_damage(&mut self, storage: &dyn Storage, id: u64, opening: &Result<Loaded, Unopened>) {
         if opening.as_ref().is_err_and(|fault| fault.cause.is_failure()) {
             let kind = if is_manifest_damaged(storage, id) { &mut self.manifests } else { &mut self.data };
             kind.insert(id);
@@ -346,7 +346,7 @@ impl StartDamage {
     }
 
     /// A deletion may have removed some files of a collection before a crash.
-    fn acquit(&mut self, id: u64) {
+    fn clear_damage(&mut self, id: u64) {
         self.manifests.remove(&id);
         self.data.remove(&id);
     }

@@ -17,7 +17,7 @@ pub const UNFINISHED: &str = "UNFINISHED";
 
 /// The greatest numbers that a manifest from elsewhere may have: far more than any collection reaches, and far enough from
 /// the end that no later one overflows.
-const MOST_FILES: u32 = 1 << 31;
+const MAX_FILES: u32 = 1 << 31;
 const LAST_OPERATION: u64 = 1 << 62;
 
 /// Makes the folder of the collection that a manifest names, with links to its files in `from`. Durable when it returns.
@@ -83,7 +83,7 @@ pub fn adopt_folder(storage: &dyn Storage, from: &str, number: u64, lsn: Lsn) ->
         return Err(unusable("the configuration in the file MANIFEST cannot be read"));
     }
     let is_too_high = manifest.files().any(|file| file >= manifest.next_file)
-        || manifest.next_file > MOST_FILES
+        || manifest.next_file > MAX_FILES
         || manifest.op > OpNumber::new(LAST_OPERATION);
     if is_too_high {
         return Err(unusable("the file MANIFEST has numbers that cannot be"));

@@ -183,7 +183,7 @@ fn load(
             load_chunk(&mut head, extent, &maps, &lost_payloads, losses)?;
         } else {
             losses.unknown_points += points as u64;
-            (0..points).for_each(|_| bury(&mut head, PointId::Num(0), OpNumber::NONE));
+            (0..points).for_each(|_| load_tombstone(&mut head, PointId::Num(0), OpNumber::NONE));
         }
     }
     head.sparse.iter_mut().for_each(SparseArena::index_loaded);
@@ -241,14 +241,14 @@ fn load_chunk(
             if live {
                 losses.points.insert(id.clone());
             }
-            bury(head, id, version);
+            load_tombstone(head, id, version);
         }
     }
     Ok(())
 }
 
 /// Leaves a tombstone, so that the offsets of the points behind it stay.
-fn bury(head: &mut Head, id: PointId, version: OpNumber) {
+fn load_tombstone(head: &mut Head, id: PointId, version: OpNumber) {
     let rows = Rows::none(head.state.config.positions());
     head.state.load(Point { id, version, live: false, payload: Payload::Empty, rows });
 }

@@ -82,7 +82,7 @@ impl<'a> AnswerBudget<'a> {
         let work = Duration::from_nanos((points as u64).saturating_mul(each));
         self.exceeded = self.exceeded.take().or(self.deadline.expect(work).err());
         if self.exceeded.is_none() && points.saturating_mul(LEAST_POINT_BYTES) > self.room {
-            self.exceeded = Some(Error::AnswerRoom);
+            self.exceeded = Some(Error::AnswerBudgetExceeded);
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> AnswerBudget<'a> {
             )));
         }
         if self.written > self.room {
-            return Err(Error::AnswerRoom);
+            return Err(Error::AnswerBudgetExceeded);
         }
         while self.written > FREE_BYTES + self.charged {
             if !self.all.charge(STEP_BYTES, self.max_bytes_of_all) {
@@ -172,7 +172,7 @@ mod tests {
         let mut answer = AnswerBudget::new(&limits, Some(1000), &all, &deadline);
         assert!(answer.admits(1000, 0));
         assert!(!answer.admits(1001, 0));
-        assert!(matches!(answer.finish(), Err(Error::AnswerRoom)));
+        assert!(matches!(answer.finish(), Err(Error::AnswerBudgetExceeded)));
         let mut expected = AnswerBudget::new(&limits, Some(1000), &all, &deadline);
         expected.expect(100, 1000);
         assert!(expected.admits(0, 0), "points may be without vectors");

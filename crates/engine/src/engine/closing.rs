@@ -56,7 +56,7 @@ impl Engine {
 
     /// Closes the engine, as [`Engine::close`] does, in about that time. The log is synced first; then collections are checkpointed, those with the longest
     /// replay first, and what is not checkpointed when the time is over stays in the log, which the next start replays.
-    /// Where a thread does not end in time the directory stays held until the process ends.
+    /// Where a thread does not end in time the directory stays held until it has ended.
     pub fn close_within(&self, time: Duration) {
         self.close_by(Some(time));
     }
@@ -85,8 +85,8 @@ impl Engine {
         if all_ended {
             drop(lock);
         } else {
-            // A thread may still write to the directory: no other engine may open it before this process ends.
-            std::mem::forget(lock);
+            // A thread may still write to the directory: no other engine may open it before that has ended.
+            self.core.catalog.shared().supervisor.hold_until_threads_end(lock);
         }
     }
 

@@ -18,7 +18,7 @@ const PANIC_COLLECTION: &str = "__panic__";
 /// Nanoseconds to parse a byte of a read, roughly: a long body makes a read heavy.
 const PARSED_BYTE: u64 = 4;
 /// Runs of one read, each of which met a file that cannot be read.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 
 /// Runs a request. The reply is called exactly once, also after a panic.
 pub fn run(core: &Core, request: Request, reply: Reply) {
@@ -115,7 +115,7 @@ pub fn failure(why: &Failed) -> Error {
 /// Answers a read. Where a page of a map cannot be read meanwhile, zeros may be in the answer: its collection is
 /// quarantined and the read runs again, to find that, or that it was another collection's.
 fn answer_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
-    for _ in 0..MOST_RUNS {
+    for _ in 0..MAX_RUNS {
         let faults = core.catalog.settle_map_faults();
         let supervisor = &core.catalog.shared().supervisor;
         let answer = supervisor.catch(Task::Request, None, || read::run(core, request, deadline));

@@ -49,7 +49,7 @@ pub fn run_housekeeping(catalog: &Catalog) {
         shorten_replay(catalog, log_budget_bytes);
         shrink_log(catalog, log_budget_bytes);
     });
-    supervisor.step(Task::Room, || {
+    supervisor.step(Task::DiskSpace, || {
         measure_room(catalog);
         if shared.reserve.fits(shared.unsaved_work.load(Ordering::Relaxed) as u64) {
             // Without a reserve a full disk refuses deletions too, until another process frees space.
@@ -78,13 +78,14 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
         && started.elapsed() < ROUND
     {}
     catalog.quarantine_damaged(collection);
-    let has_room_to_free = || collection.guard(Task::Room, || collection.has_room_to_free()) == Some(true);
+    let has_space_to_free =
+        || collection.guard(Task::DiskSpace, || collection.has_space_to_free()) == Some(true);
     let is_due = collection.unsaved_work() >= checkpoint_work
         || (shared.memory.is_pressed() && collection.unsaved_work() >= checkpoint_work / PRESSED_DIVISOR)
         || collection.checkpoint_fault().is_some()
         || collection.vacuum_waited()
         || (!shared.reserve.is_spent() && collection.has_unwritten_graph())
-        || has_room_to_free();
+        || has_space_to_free();
     if is_due {
         checkpoint(catalog, collection, GraphPolicy::WhenGrown);
     }
@@ -108,7 +109,7 @@ pub fn measure_room(catalog: &Catalog) {
     let (mut waiting, mut growth) = (0_u64, 0);
     if shared.reserve.measure_free() {
         for collection in catalog.collections() {
-            let Some(needed) = collection.guard(Task::Room, || collection.room_needed()) else {
+            let Some(needed) = collection.guard(Task::DiskSpace, || collection.space_needed()) else {
                 // About as much as the log has for it.
                 waiting += collection.unsaved_work() as u64;
                 continue;

@@ -93,7 +93,7 @@ const LONGEST_WAIT_OF_READS: Duration = Duration::from_millis(50);
 /// turns, so each of them has a thread.
 const HEAVY_READS_PER_THREAD: usize = 8;
 /// The most threads for heavy reads.
-const MOST_HEAVY_READS: usize = 64;
+const MAX_HEAVY_READS: usize = 64;
 /// Writes that may wait to be parsed. Their bodies are bounded by the server's byte budget.
 const WAITING_WRITES: usize = 4096;
 /// Bytes of a write from which on it has threads apart from shorter ones: parsing it takes milliseconds, and a hundred
@@ -136,7 +136,7 @@ pub struct Request {
     /// The form of the body, and of the vectors of the answer.
     pub packing: Packing,
     /// The most bytes that the answer may have at the moment; no bound of the caller when absent.
-    pub answer_room: Option<usize>,
+    pub answer_budget: Option<usize>,
     /// Where it is noted what its searches did; nowhere when absent.
     pub profile: Option<Arc<Profile>>,
     /// When the request arrived: the envelope's `time` counts from here.
@@ -162,7 +162,7 @@ impl Request {
             access: None,
             caller: Box::default(),
             packing: Packing::default(),
-            answer_room: None,
+            answer_budget: None,
             profile: None,
             start: Instant::now(),
             cancellation: Cancellation::default(),
@@ -305,7 +305,7 @@ impl Threads {
         let light = options.search_threads.max(1);
         let reads = Capacity {
             light,
-            heavy: (light * HEAVY_READS_PER_THREAD).min(MOST_HEAVY_READS),
+            heavy: (light * HEAVY_READS_PER_THREAD).min(MAX_HEAVY_READS),
             waiting: WAITING_READS,
             longest_wait: Some(LONGEST_WAIT_OF_READS),
         };

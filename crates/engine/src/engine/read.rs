@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let envelope = response::Envelope::start(&mut out);
-    let budget = AnswerBudget::new(&core.limits, request.answer_room, &core.answers, deadline);
+    let budget = AnswerBudget::new(&core.limits, request.answer_budget, &core.answers, deadline);
     let watch = || deadline.check();
     let kind_of = |name: &str| kind_of_other(core, request, name);
     let ids = IdRules {

@@ -60,7 +60,7 @@ impl GraphSlot {
 
     /// The graphs whose tails writers keep short: the one that searches use, and one that it was rewritten to, which
     /// would else never catch up with writes that do not pause. One that is built from the start is not among them.
-    pub(crate) fn tended(&self) -> [Option<Arc<FieldGraph>>; 2] {
+    pub(crate) fn graphs_to_extend(&self) -> [Option<Arc<FieldGraph>>; 2] {
         [self.current.load_full(), self.next.load_full().filter(|next| next.ordered > 0)]
     }
 

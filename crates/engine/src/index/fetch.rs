@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const SIZES: [usize; 6] = [128, 256, 512, 832, 1536, 3072];
 
 /// Most bytes of originals that are prefetched at a time: the level-2 cache has other uses too.
-pub const MOST_BYTES: usize = 32 << 10;
+pub const MAX_BYTES: usize = 32 << 10;
 
 /// What is scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Fetch {
             (Kind::Codes, Fetch::EVERY) => usize::MAX,
             (Kind::Codes, rows) => usize::from(rows),
             (Kind::Originals, rows) => {
-                (MOST_BYTES / self.bytes(row_bytes).max(1)).clamp(1, usize::from(rows).max(1))
+                (MAX_BYTES / self.bytes(row_bytes).max(1)).clamp(1, usize::from(rows).max(1))
             }
         }
     }

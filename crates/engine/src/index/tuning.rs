@@ -5,7 +5,7 @@
 //! memory that the caches do not have and over some that the last of them may have. [`fetch`](super::fetch) applies the
 //! result.
 
-use super::fetch::{Fetch, FetchTable, Kind, MOST_BYTES, SIZES};
+use super::fetch::{Fetch, FetchTable, Kind, MAX_BYTES, SIZES};
 use super::hnsw::DistanceComputer;
 use super::space::Space;
 use crate::arena::{RowArena, RowTable};
@@ -50,7 +50,7 @@ const HOPS: usize = 26;
 /// Fewer rounds give no table.
 const LEAST_ROUNDS: usize = 5;
 /// More rounds would not make the result better.
-const MOST_ROUNDS: usize = 40;
+const MAX_ROUNDS: usize = 40;
 /// A candidate replaces the usual one when the median of its times is at most this share of the usual one's…
 const GOOD_MEDIAN: f64 = 0.95;
 /// … and when it was no slower in three rounds of four.
@@ -86,7 +86,7 @@ impl Measurement {
         }
         let table = pieces.table();
         let mut gather = Gather::new(&table);
-        for round in 0..MOST_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             for (&row_bytes, rounds) in SIZES.iter().zip(&mut measurement.rounds) {
                 gather.turn_to(row_bytes, round);
                 let from = gather.visits;
@@ -132,7 +132,7 @@ impl Measurement {
                 let is_possible = |fetch: Fetch| {
                     let bytes = HOP_ROWS.min(usize::from(fetch.rows)) * fetch.bytes(SIZES[size]);
                     let differs = fetch.lines == Fetch::EVERY || fetch.bytes(SIZES[size]) < SIZES[size];
-                    differs && (kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MOST_BYTES)
+                    differs && (kind == Kind::Codes || fetch.hint == Hint::None || bytes <= MAX_BYTES)
                 };
                 // Another distance first, then another hint if that is clearly better still: between hints that are
                 // equal here the usual one is the safer choice.

@@ -6,7 +6,7 @@ use crate::index::Stopped;
 /// No neighbour.
 const NONE: u32 = u32::MAX;
 /// Halvings of the search for the width of a point's neighbourhood.
-const MOST_HALVINGS: usize = 48;
+const MAX_HALVINGS: usize = 48;
 /// The sum of the memberships that is near enough to the one wanted.
 const TOLERANCE: f64 = 1e-4;
 /// The least width of a neighbourhood, as a share of the mean length in it: equal lengths have no width of their own.
@@ -114,7 +114,7 @@ fn width_of(beyond: &[f64]) -> f64 {
     let wanted = (beyond.len() as f64).log2();
     let mean = beyond.iter().sum::<f64>() / beyond.len() as f64;
     let (mut low, mut high, mut width) = (0.0, f64::INFINITY, mean.max(f64::MIN_POSITIVE));
-    for _ in 0..MOST_HALVINGS {
+    for _ in 0..MAX_HALVINGS {
         let sum: f64 =
             beyond.iter().map(|beyond| if *beyond > 0.0 { (-beyond / width).exp() } else { 1.0 }).sum();
         if (sum - wanted).abs() < TOLERANCE {

@@ -6,7 +6,7 @@ use crate::index::Stopped;
 use kithdb_kernels::kernels;
 
 /// Vectors that the directions are found from; the others are only projected.
-const MOST_FITTED: usize = 16_384;
+const MAX_FITTED: usize = 16_384;
 /// Bytes of the vectors that the directions are found from, at most.
 const FITTED_BYTES: usize = 32 << 20;
 /// Directions that are iterated. Those beyond the first two make these converge where eigenvalues are close.
@@ -16,11 +16,11 @@ const ROUNDS: usize = 8;
 /// Vectors between two stop checks: about a millisecond.
 const STOP_INTERVAL: usize = 256;
 /// Turns of the eigenvalue decomposition of a matrix of [`BLOCK`] rows; it converges after five or six.
-const MOST_SWEEPS: usize = 20;
+const MAX_SWEEPS: usize = 20;
 
 /// How many of `count` vectors of `dim` components [`Principal::fit`] is to be given.
 pub fn fitted(count: usize, dim: usize) -> usize {
-    count.min(MOST_FITTED).min((FITTED_BYTES / (dim.max(1) * size_of::<f32>())).max(2))
+    count.min(MAX_FITTED).min((FITTED_BYTES / (dim.max(1) * size_of::<f32>())).max(2))
 }
 
 /// A plane through vectors.
@@ -185,7 +185,7 @@ type Matrix = [[f64; BLOCK]; BLOCK];
 fn eigen(mut matrix: Matrix) -> ([f64; BLOCK], Matrix) {
     let mut vectors = [[0.0; BLOCK]; BLOCK];
     vectors.iter_mut().enumerate().for_each(|(at, row)| row[at] = 1.0);
-    for _ in 0..MOST_SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         for p in 0..BLOCK {
             for q in p + 1..BLOCK {
                 if matrix[p][q].abs() > f64::EPSILON * (matrix[p][p].abs() + matrix[q][q].abs()) {
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn as_many_vectors_are_fitted_as_the_memory_for_them_holds() {
         assert_eq!(fitted(100, 384), 100);
-        assert_eq!(fitted(100_000, 384), MOST_FITTED);
+        assert_eq!(fitted(100_000, 384), MAX_FITTED);
         assert_eq!(fitted(100_000, 65_536), FITTED_BYTES / 65_536 / 4);
     }
 }

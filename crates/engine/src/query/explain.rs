@@ -352,13 +352,13 @@ struct Source {
 impl Source {
     fn new(root: &Step, at: usize, list: &List) -> Source {
         let hits = fusion::different(&list.hits);
-        let worths = match &root.goal {
-            Goal::Fusion(fusion) => fusion::worths(fusion, at, list, &hits),
+        let contributions = match &root.goal {
+            Goal::Fusion(fusion) => fusion::contributions(fusion, at, list, &hits),
             // Their scores count in the terms of a formula, or not at all.
             _ => vec![0.0; hits.len()],
         };
         let of = |(place, (hit, worth)): (usize, (&Hit, f64))| (hit.offset, (place, hit.score, worth));
-        Source { found: hits.iter().zip(worths).enumerate().map(of).collect() }
+        Source { found: hits.iter().zip(contributions).enumerate().map(of).collect() }
     }
 
     fn detail(&self, source: String, using: Option<String>, offset: PointOffset) -> Option<ScoreDetail> {

@@ -23,8 +23,8 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
         Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
     for (at, list) in lists.iter().enumerate() {
         let hits = different(&list.hits);
-        let worths = worths(fusion, at, list, &hits);
-        scored.extend(hits.iter().zip(worths).map(|(hit, worth)| (hit.offset, worth)));
+        let contributions = contributions(fusion, at, list, &hits);
+        scored.extend(hits.iter().zip(contributions).map(|(hit, worth)| (hit.offset, worth)));
     }
     // Stable, so that the sums are always made in the order of the lists.
     scored.sort_by_key(|&(offset, _)| offset);
@@ -38,7 +38,7 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
 }
 
 /// What each hit of the list at place `at`, without repetitions, adds to the score of its point.
-pub(super) fn worths(fusion: &Fusion, at: usize, list: &List, hits: &[Hit]) -> Vec<f64> {
+pub(super) fn contributions(fusion: &Fusion, at: usize, list: &List, hits: &[Hit]) -> Vec<f64> {
     match fusion {
         Fusion::Rrf { k, weights } => {
             let weight = weights.get(at).copied().unwrap_or(1.0);

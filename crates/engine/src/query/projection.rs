@@ -34,7 +34,7 @@ const SPARSE_SAMPLE_DIVISOR: u64 = 2;
 /// A graph is used where at most the points ÷ this are not in it.
 const LEFT_OUT_DIVISOR: usize = 10;
 /// Bytes that the means of a sample's multi-vectors may take.
-const MOST_MEAN_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
+const MAX_MEAN_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Points between two checks of the deadline, of those that are looked at and of those whose vectors are read.
 const LOOKED_AT: usize = 4096;
 const READ: usize = 256;
@@ -103,9 +103,9 @@ impl Vectors {
     ) -> Result<Vectors, Error> {
         let (format, dim) = (RowFormat::F32, table.dim);
         let bytes = (first_rows.len() as u64).saturating_mul(format.row_bytes(dim) as u64);
-        if bytes > MOST_MEAN_BYTES {
+        if bytes > MAX_MEAN_BYTES {
             return Err(Error::bad(format!(
-                "sample: the means of its multi-vectors take {bytes} bytes, at most {MOST_MEAN_BYTES} may be used"
+                "sample: the means of its multi-vectors take {bytes} bytes, at most {MAX_MEAN_BYTES} may be used"
             )));
         }
         let count = first_rows.iter().map(|&row| table.run(row).numbers().len() as u64).sum();

@@ -25,7 +25,7 @@ pub const LIGHT_WORK: Duration = Duration::from_millis(2);
 pub const WORK_HERE: Duration = Duration::from_micros(500);
 /// Processor time after which a heavy request is given up, on each thread that works for it: what its deadline allows may
 /// be an hour.
-pub const MOST_WORK: Duration = Duration::from_secs(120);
+pub const MAX_WORK: Duration = Duration::from_secs(120);
 
 /// The turns of all heavy requests of the process, because its engines share the processors.
 static RUN_QUEUE: LazyLock<RunQueue> = LazyLock::new(RunQueue::default);
@@ -169,7 +169,7 @@ pub fn is_heavy() -> bool {
 
 /// Called between two steps of work, at most a millisecond apart. Here a light request becomes heavy, and a heavy one waits
 /// for its turn, until it is `given_up`. True when it must not go on; then [`refusal`] may say why.
-pub fn checkpoint(now: Instant, given_up: &impl Fn() -> bool) -> bool {
+pub fn yield_turn(now: Instant, given_up: &impl Fn() -> bool) -> bool {
     RUN.with(|run| match run.lane.get() {
         Lane::None => false,
         _ if run.refusal.get().is_some() => true,
@@ -220,7 +220,7 @@ pub fn refusal() -> Option<Error> {
         Refusal::LongWait => Error::Overloaded("too many heavy requests wait for a processor".into()),
         Refusal::TooMuchWork => Error::Timeout(format!(
             "the request used more than {} seconds of processor time",
-            MOST_WORK.as_secs()
+            MAX_WORK.as_secs()
         )),
         // Nobody sees it: the request runs again.
         Refusal::NeedsThread => Error::Overloaded("the request needs a thread of the engine".into()),
@@ -284,7 +284,7 @@ impl Run {
     fn step(&self, now: Instant, given_up: &impl Fn() -> bool) -> bool {
         let ran = self.since.get().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         let attained = self.attained.get() + ran;
-        if attained > MOST_WORK {
+        if attained > MAX_WORK {
             self.refusal.set(Some(Refusal::TooMuchWork));
             return true;
         }

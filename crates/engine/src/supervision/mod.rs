@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The last panics that are kept for the log of the server; all are counted.
@@ -47,6 +48,8 @@ pub struct Supervisor {
     events: Mutex<Events>,
     /// Tasks of the whole engine that panicked the last time.
     task_failures: TaskFailures,
+    /// Every thread of the engine has a share of it; none after [`Supervisor::hold_until_threads_end`].
+    presence: Mutex<Option<Arc<threads::Presence>>>,
     /// How often each task has begun a run or a step.
     #[cfg(feature = "testing")]
     reached: [AtomicU64; Task::ALL.len()],
@@ -298,8 +301,8 @@ mod tests {
     #[test]
     fn a_step_rests_after_a_panic_and_the_others_do_not() {
         let supervisor = Supervisor::default();
-        assert_eq!(supervisor.step(Task::Room, || -> u8 { panic!("once") }), None);
-        assert_eq!(supervisor.step(Task::Room, || 1), None, "it rests");
+        assert_eq!(supervisor.step(Task::DiskSpace, || -> u8 { panic!("once") }), None);
+        assert_eq!(supervisor.step(Task::DiskSpace, || 1), None, "it rests");
         assert_eq!(supervisor.step(Task::Removal, || 2), Some(2));
         assert_eq!(supervisor.restarts(), [0; Task::ALL.len()], "no thread was ended");
         assert_eq!(supervisor.faults().len(), 1);

@@ -16,7 +16,7 @@ pub enum Task {
     /// Answering writes whose deadline has passed.
     Deadlines,
     /// Measuring room on the disk, and keeping the reserve.
-    Room,
+    DiskSpace,
     /// Measuring the memory of field indexes.
     Measure,
     /// Measuring what is held of the memory, and making room in it.
@@ -70,7 +70,7 @@ impl Task {
         Task::Checkpoint,
         Task::Waiters,
         Task::Deadlines,
-        Task::Room,
+        Task::DiskSpace,
         Task::Measure,
         Task::Memory,
         Task::Removal,
@@ -94,6 +94,11 @@ impl Task {
         Task::Send,
     ];
 
+    /// Whether it works on the data of an engine. The others are between the processes of a folder, and outlive its engine.
+    pub(super) fn is_of_engine(self) -> bool {
+        !matches!(self, Task::Folder | Task::Accept | Task::Receive | Task::Send)
+    }
+
     /// Its name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -103,7 +108,7 @@ impl Task {
             Task::Checkpoint => "checkpoint",
             Task::Waiters => "waiters",
             Task::Deadlines => "deadlines",
-            Task::Room => "room",
+            Task::DiskSpace => "disk_space",
             Task::Measure => "measure",
             Task::Memory => "memory",
             Task::Removal => "removal",

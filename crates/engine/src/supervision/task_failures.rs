@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn the_pause_doubles_up_to_a_minute_and_a_success_ends_it() {
         let task_failures = TaskFailures::default();
-        let fail = || task_failures.failed(Task::Room, "why".into()).as_secs();
+        let fail = || task_failures.failed(Task::DiskSpace, "why".into()).as_secs();
         assert_eq!([fail(), fail(), fail(), fail()], [1, 2, 4, 8]);
-        assert!(task_failures.is_resting(Task::Room) && !task_failures.is_resting(Task::Scrub));
+        assert!(task_failures.is_resting(Task::DiskSpace) && !task_failures.is_resting(Task::Scrub));
         assert_eq!([fail(), fail(), fail(), fail()], [16, 32, 60, 60]);
-        task_failures.succeeded(Task::Room);
-        assert!(!task_failures.has(Task::Room) && task_failures.sentences().is_empty());
+        task_failures.succeeded(Task::DiskSpace);
+        assert!(!task_failures.has(Task::DiskSpace) && task_failures.sentences().is_empty());
         assert_eq!(fail(), 1);
         assert_eq!(pause_after(u32::MAX).as_secs(), 60);
     }

@@ -1,6 +1,8 @@
 //! Starting supervised threads, and waiting for their end.
 
 use super::{Stop, Supervisor, Task};
+use parking_lot::Mutex;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,7 +11,30 @@ use std::time::{Duration, Instant};
 /// Interval at which the end of threads is looked for, when there is a time until which they must have ended.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// What every thread of the engine has a share of: the last one that ends drops what it holds.
+#[derive(Default)]
+pub(super) struct Presence {
+    held: Mutex<Option<Box<dyn Send>>>,
+}
+
+impl fmt::Debug for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Presence")
+    }
+}
+
 impl Supervisor {
+    /// Drops a value when all threads of the engine have ended that were started until now.
+    pub fn hold_until_threads_end(&self, held: impl Send + 'static) {
+        let presence = self.presence();
+        *presence.held.lock() = Some(Box::new(held));
+        *self.presence.lock() = None;
+    }
+
+    fn presence(&self) -> Arc<Presence> {
+        Arc::clone(self.presence.lock().get_or_insert_with(Arc::default))
+    }
+
     /// Starts a thread that does `work` as [`Supervisor::run`] says.
     ///
     /// # Errors
@@ -22,7 +47,11 @@ impl Supervisor {
         work: impl FnMut() + Send + 'static,
     ) -> std::io::Result<JoinHandle<()>> {
         let (supervisor, stop) = (Arc::clone(self), Arc::clone(stop));
-        std::thread::Builder::new().name(name).spawn(move || supervisor.run(task, &stop, work))
+        let presence = task.is_of_engine().then(|| self.presence());
+        std::thread::Builder::new().name(name).spawn(move || {
+            let _presence = presence;
+            supervisor.run(task, &stop, work);
+        })
     }
 
     /// Starts a thread that does `work` once, because it belongs to one connection. A panic is counted, and ends it; `end`
@@ -38,7 +67,9 @@ impl Supervisor {
         end: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<JoinHandle<()>> {
         let supervisor = Arc::clone(self);
+        let presence = task.is_of_engine().then(|| self.presence());
         let both = move || {
+            let _presence = presence;
             // What it ended is noted.
             let _ = supervisor.catch(task, None, work);
             if let Err(cause) = catch_unwind(AssertUnwindSafe(end)) {

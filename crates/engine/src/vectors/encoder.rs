@@ -23,11 +23,11 @@ const STEP_OF_4_BITS: f32 = 0.335;
 const STEP_OF_2_BITS: f32 = 0.996;
 
 /// A vector whose length is more than this multiple of the median of a sample does not count for its mean.
-const MOST_MEDIAN_LENGTHS: f64 = 8.0;
+const MAX_MEDIAN_LENGTHS: f64 = 8.0;
 
 /// The distance of vectors from the mean of their codes may be at most this multiple of their distance from their own mean.
 /// At this distance, the part that all residuals have in common costs a bit of precision in every component.
-const MOST_OFF_CENTRE: f64 = 2.0;
+const MAX_OFF_CENTRE: f64 = 2.0;
 
 /// Vectors of the sample that the range of a quantile is taken from.
 const QUANTILE_SAMPLE: usize = 256;
@@ -120,7 +120,7 @@ impl Encoder {
             median(squares.collect()).sqrt()
         };
         let least = distance(&mean_of(self.dim, sample));
-        least == 0.0 || distance(&self.mean) <= MOST_OFF_CENTRE * least
+        least == 0.0 || distance(&self.mean) <= MAX_OFF_CENTRE * least
     }
 
     /// The metric whose distances the codes estimate.
@@ -322,7 +322,7 @@ impl Encoder {
 fn mean_of<V: AsRef<[f32]>>(dim: usize, sample: &[V]) -> Vec<f32> {
     let origin = vec![0.0; dim];
     let lengths: Vec<f64> = sample.iter().map(|vector| distance_squared(vector.as_ref(), &origin)).collect();
-    let most = median(lengths.clone()) * MOST_MEDIAN_LENGTHS.powi(2);
+    let most = median(lengths.clone()) * MAX_MEDIAN_LENGTHS.powi(2);
     let (mut sums, mut count) = (vec![0.0f64; dim], 0);
     for (vector, _) in sample.iter().zip(lengths).filter(|(_, length)| *length <= most) {
         count += 1;

@@ -39,7 +39,7 @@ const SEEDS: u64 = 500;
 /// A long run prints its progress after this many programs.
 const REPORT_AFTER: u64 = 20_000;
 /// Failures after which a run ends.
-const MOST_FAILURES: usize = 5;
+const MAX_FAILURES: usize = 5;
 
 /// What is tested, for the report of a failure; empty where it is unknown.
 fn commit() -> String {
@@ -67,7 +67,7 @@ fn on_every_core(numbers: std::ops::Range<u64>, each: impl Fn(u64) + Sync) -> Ve
                     if catch_unwind(AssertUnwindSafe(|| each(number))).is_err() {
                         let mut failed = failed.lock().unwrap();
                         failed.push(number);
-                        enough.store(failed.len() >= MOST_FAILURES, Ordering::Relaxed);
+                        enough.store(failed.len() >= MAX_FAILURES, Ordering::Relaxed);
                     }
                 }
             });

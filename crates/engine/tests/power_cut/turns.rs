@@ -84,7 +84,7 @@ impl Work {
 }
 
 /// Greatest number of turns during one piece of work.
-const MOST_TURNS: u64 = 6;
+const MAX_TURNS: u64 = 6;
 
 /// Does a piece of background work, and lets the session act in between as its seed decides.
 pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
@@ -114,7 +114,7 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
 
 fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>) -> Turn {
     let (client, session) = (client.clone(), Arc::clone(session));
-    let left = Mutex::new(MOST_TURNS);
+    let left = Mutex::new(MAX_TURNS);
     Arc::new(move |place: &str| {
         // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a
         // space.

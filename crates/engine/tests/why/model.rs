@@ -187,9 +187,9 @@ impl Model {
                 let redundancy = chosen.iter().map(near).fold(f64::NEG_INFINITY, f64::max);
                 if chosen.is_empty() { 0.0 } else { 0.5 * sim(id, &query.vector) - 0.5 * redundancy }
             };
-            let worths: Vec<f64> = rest.iter().map(|hit| worth(hit.0)).collect();
-            let best = worths.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            chosen.push(rest.remove(worths.iter().position(|&one| one == best).expect("the best")));
+            let contributions: Vec<f64> = rest.iter().map(|hit| worth(hit.0)).collect();
+            let best = contributions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            chosen.push(rest.remove(contributions.iter().position(|&one| one == best).expect("the best")));
         }
         chosen
     }

@@ -13,7 +13,7 @@ import { vectorFields, type CollectionInfo, type VectorField } from '../service/
 const PAGE_SIZE = 25;
 const REFRESH_MS = 5000;
 /** Requests that run at a time. */
-const MOST_AT_ONCE = 6;
+const MAX_AT_ONCE = 6;
 
 export async function listNames(signal?: AbortSignal): Promise<readonly string[]> {
   const { collections } = await result<{ collections: { name: string }[] }>(
@@ -30,8 +30,8 @@ type Described = readonly [name: string, info: CollectionInfo | Error];
 
 async function describe(names: readonly string[], signal: AbortSignal): Promise<readonly Described[]> {
   const described: Described[] = [];
-  for (let from = 0; from < names.length; from += MOST_AT_ONCE) {
-    const group = names.slice(from, from + MOST_AT_ONCE).map(async (name): Promise<Described> => {
+  for (let from = 0; from < names.length; from += MAX_AT_ONCE) {
+    const group = names.slice(from, from + MAX_AT_ONCE).map(async (name): Promise<Described> => {
       const info = await result<CollectionInfo>('GET', path('collections', name), undefined, {
         signal,
       }).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));

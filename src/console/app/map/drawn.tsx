@@ -34,7 +34,7 @@ const NEIGHBOURS = 10;
 /** Points whose payloads say which fields there are. */
 const LOOKED_AT = 200;
 /** More rows would make the page slow, and say little. */
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 /** Rows of the table that are drawn in one frame: they take it a few milliseconds. */
 const ROWS_A_FRAME = 20;
 
@@ -219,7 +219,7 @@ async function neighboursOf(
 async function inLasso(name: string, ids: readonly PointId[], marks: Marks): Promise<Marking | undefined> {
   if (marks.count === 0) return undefined;
   const listed: PointId[] = [];
-  for (let at = 0; at < ids.length && listed.length < MOST_ROWS; at += 1) {
+  for (let at = 0; at < ids.length && listed.length < MAX_ROWS; at += 1) {
     const id = ids[at];
     if (marks.flags[at] === 1 && id !== undefined) listed.push(id);
   }

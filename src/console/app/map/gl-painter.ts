@@ -2,7 +2,7 @@ import { channelsOf, OPACITY, type Painter, type Scene } from './scene';
 import { diameterOf, type View } from './view';
 
 /** Colours that the program has room for. */
-const MOST_COLOURS = 16;
+const MAX_COLOURS = 16;
 
 const VERTEX = `#version 300 es
 in vec2 origin;
@@ -14,7 +14,7 @@ uniform vec2 scale;
 uniform float share;
 uniform float size;
 uniform float pass;
-uniform vec3 palette[${MOST_COLOURS}];
+uniform vec3 palette[${MAX_COLOURS}];
 uniform vec3 opacity;
 out vec4 colour;
 void main() {
@@ -109,8 +109,8 @@ export class GlPainter implements Painter {
     if (hasChanged('to')) this.#replace(1, scene.to, 2, attribute);
     if (hasChanged('codes')) this.#replace(2, scene.codes, 1, attribute);
     this.#replace(3, scene.marks ?? new Uint8Array(scene.codes.length), 1, attribute);
-    const palette = new Float32Array(MOST_COLOURS * 3);
-    scene.palette.slice(0, MOST_COLOURS).forEach((colour, at) => {
+    const palette = new Float32Array(MAX_COLOURS * 3);
+    scene.palette.slice(0, MAX_COLOURS).forEach((colour, at) => {
       palette.set(channelsOf(colour), at * 3);
     });
     gl.uniform3fv(this.#at('palette'), palette);

@@ -33,7 +33,7 @@ const METHODS = [
   },
 ];
 
-const MOST_NEIGHBOURS = 100;
+const MAX_NEIGHBOURS = 100;
 
 /** What is to be drawn, as the page holds it. */
 interface Draft {
@@ -63,7 +63,7 @@ export default function MapPage({ name, info }: CollectionPart) {
     collection: name,
     field,
     sample: Number(draft.size),
-    neighbors: Math.min(MOST_NEIGHBOURS, Math.max(2, Math.round(Number(draft.neighbors)) || 15)),
+    neighbors: Math.min(MAX_NEIGHBOURS, Math.max(2, Math.round(Number(draft.neighbors)) || 15)),
     filter,
     seed,
   };
@@ -144,7 +144,7 @@ function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
             label="Neighbours"
             type="number"
             min={2}
-            max={MOST_NEIGHBOURS}
+            max={MAX_NEIGHBOURS}
             value={draft.neighbors}
             hint="Of each point. Few show fine structure, many the whole."
             change={(neighbors) => {

@@ -18,7 +18,7 @@ export type Extent = readonly [x: number, y: number];
 export type Pixel = readonly [x: number, y: number];
 
 const MARGIN = 18;
-const MOST_ZOOM = 400;
+const MAX_ZOOM = 400;
 
 /** All points. */
 export function whole(width: number, height: number, extent: Extent): View {
@@ -56,7 +56,7 @@ export function zoomed(
   [px, py]: Pixel = [view.width / 2, view.height / 2],
 ): View {
   const least = leastScale(view);
-  const scale = Math.min(Math.max(view.scale * factor, least / 2), least * MOST_ZOOM);
+  const scale = Math.min(Math.max(view.scale * factor, least / 2), least * MAX_ZOOM);
   const [dx, dy] = [px - view.width / 2, view.height / 2 - py];
   return {
     ...view,

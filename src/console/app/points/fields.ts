@@ -2,7 +2,7 @@
 import { isObject, isRawNumber, type JsonObject, type JsonValue } from '../service/exact-json';
 import type { CollectionInfo, Point } from '../service/types';
 
-const MOST_COLUMNS = 4;
+const MAX_COLUMNS = 4;
 
 /** Longer texts are cut in a table. */
 const CELL_CHARACTERS = 80;
@@ -24,16 +24,16 @@ export function knownFields(info: CollectionInfo, points: readonly Point[] = [])
 /** The fields that a table shows as columns: those of most points whose values are short, and one long one. */
 export function columnsOf(points: readonly Point[]): readonly string[] {
   const { short, long } = byLength(points);
-  return [...short.slice(0, long.length === 0 ? MOST_COLUMNS : MOST_COLUMNS - 1), ...long].slice(
+  return [...short.slice(0, long.length === 0 ? MAX_COLUMNS : MAX_COLUMNS - 1), ...long].slice(
     0,
-    MOST_COLUMNS,
+    MAX_COLUMNS,
   );
 }
 
 /** The fields that a card shows: a few short ones, and the long ones, which have the most to say. */
 export function cardFieldsOf(points: readonly Point[]): readonly string[] {
   const { short, long } = byLength(points);
-  return [...short.slice(0, MOST_COLUMNS), ...long.slice(0, 2)];
+  return [...short.slice(0, MAX_COLUMNS), ...long.slice(0, 2)];
 }
 
 /** Fields that at least half of the points have. */

@@ -7,7 +7,7 @@ import { compact } from '../service/exact-json';
 /** The widths that are measured, from the number of hits on. */
 const WIDTHS = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512];
 /** Few enough for a page that waits for one after the other. */
-export const MOST_QUERIES = 200;
+export const MAX_QUERIES = 200;
 
 export interface Plan {
   readonly collection: string;

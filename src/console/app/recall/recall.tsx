@@ -14,10 +14,10 @@ import { path, result } from '../service/request';
 import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
 import { VectorChoice } from '../search/vector-choice';
 import { RecallChart } from './chart';
-import { measure, MOST_QUERIES, requestsOf, type Measured, type Plan, type Progress } from './measuring';
+import { measure, MAX_QUERIES, requestsOf, type Measured, type Plan, type Progress } from './measuring';
 
-const QUERIES = [20, 50, 100, MOST_QUERIES].map((value) => ({ value: String(value), label: count(value) }));
-const MOST_HITS = 100;
+const QUERIES = [20, 50, 100, MAX_QUERIES].map((value) => ({ value: String(value), label: count(value) }));
+const MAX_HITS = 100;
 
 /** What is to be measured, as the page holds it. */
 interface Draft {
@@ -43,7 +43,7 @@ export default function RecallPage({ name, info, reload }: CollectionPart) {
   const plan: Plan = {
     collection: name,
     field,
-    limit: Math.min(MOST_HITS, Math.max(1, Math.round(Number(draft.limit)) || 10)),
+    limit: Math.min(MAX_HITS, Math.max(1, Math.round(Number(draft.limit)) || 10)),
     queries: Number(draft.queries),
     filter,
   };
@@ -115,7 +115,7 @@ function DraftFields({ draft, setDraft, info, fields }: DraftProps) {
           label="Hits"
           type="number"
           min={1}
-          max={MOST_HITS}
+          max={MAX_HITS}
           required
           value={draft.limit}
           hint="The nearest that are to be found."

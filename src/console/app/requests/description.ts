@@ -50,7 +50,7 @@ export interface FieldHint {
 }
 
 /** Schemas refer to themselves. */
-const MOST_STEPS = 40;
+const MAX_STEPS = 40;
 
 /** What stands for a value of a type until it is written. */
 const EMPTY: Readonly<Record<string, unknown>> = { array: [], object: {}, string: '', boolean: true };
@@ -136,7 +136,7 @@ export class Description {
   #alternatives(schema: Schema): readonly Schema[] {
     const found = new Set<Schema>();
     const waiting = [schema];
-    for (let next = waiting.shift(); next !== undefined && found.size < MOST_STEPS; next = waiting.shift()) {
+    for (let next = waiting.shift(); next !== undefined && found.size < MAX_STEPS; next = waiting.shift()) {
       if (found.has(next)) continue;
       found.add(next);
       const name = next.$ref?.replace('#/components/schemas/', '');

@@ -11,7 +11,7 @@ export interface Sent {
   readonly ms: number;
 }
 
-const MOST_KEPT = 50;
+const MAX_KEPT = 50;
 /** Longer bodies would hold memory for nothing. */
 const LONGEST_KEPT = 200_000;
 
@@ -22,5 +22,5 @@ export const history = signal<readonly Sent[]>([]);
 
 export function remember(sent: Omit<Sent, 'key'>): void {
   const body = sent.body.length > LONGEST_KEPT ? '' : sent.body;
-  history.value = [{ ...sent, body, key: nextKey++ }, ...history.value].slice(0, MOST_KEPT);
+  history.value = [{ ...sent, body, key: nextKey++ }, ...history.value].slice(0, MAX_KEPT);
 }

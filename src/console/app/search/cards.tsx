@@ -5,7 +5,7 @@ import { compact } from '../service/exact-json';
 import type { Point, PointId } from '../service/types';
 
 /** Longer texts are cut; the point itself shows them whole. */
-const MOST_CHARACTERS = 220;
+const MAX_CHARACTERS = 220;
 
 export function Cards({ points, select }: { points: readonly Point[]; select: (id: PointId) => void }) {
   const fields = cardFieldsOf(points);
@@ -34,5 +34,5 @@ export function Cards({ points, select }: { points: readonly Point[]; select: (i
 }
 
 function shortened(text: string): string {
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text;
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)} …` : text;
 }

@@ -5,7 +5,7 @@ import { lookBetween, type Look, type Reading } from './look';
 import { Figures } from './prometheus';
 
 /** At the pace of {@link LOOK_MS}, five minutes. */
-const MOST_LOOKS = 150;
+const MAX_LOOKS = 150;
 export const LOOK_MS = 2000;
 
 export const looks = signal<readonly Look[]>([]);
@@ -20,7 +20,7 @@ export async function look(signalOfAbort: AbortSignal): Promise<Figures> {
     throw answer.status === 404 ? new RequestError('There are no metrics here', 404) : failureOf(answer);
   }
   const now = { at: Date.now() / 1000, figures: new Figures(answer.text) };
-  if (last !== undefined) looks.value = [...looks.value, lookBetween(last, now)].slice(-MOST_LOOKS);
+  if (last !== undefined) looks.value = [...looks.value, lookBetween(last, now)].slice(-MAX_LOOKS);
   last = now;
   return now.figures;
 }

@@ -21,7 +21,7 @@ export interface LimitsDraft {
 export const NO_LIMITS: LimitsDraft = { grants: [], filter: '' };
 
 /** As many as the server takes. */
-const MOST_GRANTS = 100;
+const MAX_GRANTS = 100;
 
 let nextKey = 0;
 
@@ -90,7 +90,7 @@ export function LimitFields({ draft, change, names }: Props) {
         <div class="row">
           <button
             type="button"
-            disabled={grants.length >= MOST_GRANTS}
+            disabled={grants.length >= MAX_GRANTS}
             onClick={() => {
               set([...grants, newGrant()]);
             }}
@@ -172,18 +172,18 @@ function GrantFields({ grant, position, names, change, remove }: GrantProps) {
 }
 
 /** More are counted. */
-const MOST_SHOWN = 4;
+const MAX_SHOWN = 4;
 
 /** What a token may reach, in its row of the table. */
 export function LimitsText({ token: { collections, filter } }: { token: AccessToken }) {
   if (collections === undefined && filter === undefined) return <span class="faint">everything</span>;
-  const more = (collections?.length ?? 0) - MOST_SHOWN;
+  const more = (collections?.length ?? 0) - MAX_SHOWN;
   return (
     <>
       {collections === undefined && 'all collections'}
       {collections !== undefined && (
         <ul class="plain-list">
-          {collections.slice(0, MOST_SHOWN).map((grant) => (
+          {collections.slice(0, MAX_SHOWN).map((grant) => (
             <li key={`${grant.name ?? ''}\n${grant.prefix ?? ''}`}>
               {grant.name ?? `${grant.prefix ?? ''}…`}{' '}
               <span class="faint">{grant.permission.replaceAll(',', ', ')}</span>

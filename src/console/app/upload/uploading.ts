@@ -2,12 +2,12 @@
 import { pointsPath, RequestError, send } from '../service/request';
 import type { PointRow } from './mapping';
 
-const MOST_POINTS = 500;
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_POINTS = 500;
+const MAX_BYTES = 4 * 1024 * 1024;
 /** After so many the file is most likely not what it should be. */
-export const MOST_PROBLEMS = 100;
+export const MAX_PROBLEMS = 100;
 /** How often a server that is busy or starting is asked again. */
-const MOST_ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 const LONGEST_PAUSE_MS = 9000;
 
 export interface Problem {
@@ -38,7 +38,7 @@ export async function upload(
   const refuse = (line: number, message: string): void => {
     report.refused({ line, message });
     problems += 1;
-    if (problems >= MOST_PROBLEMS) throw new Error(`Stopped after ${MOST_PROBLEMS} rows that were refused`);
+    if (problems >= MAX_PROBLEMS) throw new Error(`Stopped after ${MAX_PROBLEMS} rows that were refused`);
   };
   const sendBatch = async (batch: readonly Placed[]): Promise<void> => {
     if (batch.length === 0) return;
@@ -58,7 +58,7 @@ export async function upload(
       refuse(row.line, row.problem);
       continue;
     }
-    if (batch.length === MOST_POINTS || bytes + row.point.length > MOST_BYTES) {
+    if (batch.length === MAX_POINTS || bytes + row.point.length > MAX_BYTES) {
       await sendBatch(batch);
       batch = [];
       bytes = 0;
@@ -102,7 +102,7 @@ async function sendPoints(collection: string, batch: readonly Placed[], signal: 
       return;
     } catch (error) {
       const mayPass = error instanceof RequestError && [0, 412, 429, 503].includes(error.status);
-      if (!mayPass || attempt === MOST_ATTEMPTS) throw error;
+      if (!mayPass || attempt === MAX_ATTEMPTS) throw error;
       await pause(Math.min(LONGEST_PAUSE_MS, (error.retryAfterSeconds ?? 2 ** (attempt - 2)) * 1000), signal);
     }
   }

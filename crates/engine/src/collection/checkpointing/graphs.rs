@@ -33,11 +33,9 @@ impl Collection {
         let view = self.view();
         let previous = checkpoints.files.previous_of(&view.state.config);
         view.fields.iter().enumerate().any(|(field, table)| {
-            let kept = previous.fields.get(field);
-            let written = kept.and_then(|kept| kept.graph.as_ref());
             let whole = |graph: &FieldGraph| graph.indexed() > Row::FIRST && graph.indexed() >= table.end();
             let is_due = |graph: &Arc<FieldGraph>| {
-                written.is_none_or(|kept| !graph.is_in(kept.file()))
+                written_rows(&previous, field, graph) == Row::FIRST
                     && whole(graph)
                     && self.room_for_graphs() >= graph.file_bytes()
             };
@@ -63,12 +61,7 @@ impl Collection {
         let mut room = if policy == GraphPolicy::Always { u64::MAX } else { self.room_for_graphs() };
         for (field, bounded) in bounded.into_iter().enumerate() {
             let Some((graph, indexed)) = bounded else { continue };
-            let written = previous
-                .fields
-                .get(field)
-                .and_then(|kept| kept.graph.as_ref())
-                .filter(|kept| graph.is_in(kept.file()))
-                .map_or(Row::FIRST, |kept| kept.indexed);
+            let written = written_rows(previous, field, &graph);
             let step = match policy {
                 GraphPolicy::Never => continue,
                 GraphPolicy::Always => 1,
@@ -84,4 +77,11 @@ impl Collection {
         }
         wanted
     }
+}
+
+/// Up to which row a checkpoint has this graph of a field; the first where it has none, or the one that this was rewritten
+/// from.
+fn written_rows(manifest: &Manifest, field: usize, graph: &FieldGraph) -> Row {
+    let kept = manifest.fields.get(field).and_then(|kept| kept.graph.as_ref());
+    kept.filter(|kept| graph.is_in(kept.file())).map_or(Row::FIRST, |kept| kept.indexed)
 }

@@ -2,8 +2,8 @@
 
 mod adopt;
 mod graphs;
-mod room;
 mod scrubbing;
+mod space;
 
 pub use graphs::GraphPolicy;
 
@@ -32,7 +32,7 @@ pub(super) struct Checkpoints {
     pub files: CheckpointFiles,
     /// The last survey of what the next checkpoint has to write.
     survey: Option<Survey>,
-    /// The last answer of [`Collection::room_needed`]: at which operation and number of a file.
+    /// The last answer of [`Collection::space_needed`]: at which operation and number of a file.
     needed: Option<((OpNumber, u32), RoomNeeded)>,
     /// Readers are being given the files of a checkpoint. A panic leaves it set: another checkpoint could lose track of
     /// which files are in use.
@@ -103,7 +103,7 @@ impl Collection {
             return Err(CheckpointError::HalfAdopted);
         }
         checkpoints.files.store_doubtful(&*self.shared.storage)?;
-        let Some(mut plan) = self.plan_checkpoint(&mut checkpoints, policy) else { return Ok(()) };
+        let Some(mut plan) = self.survey_checkpoint(&mut checkpoints, policy) else { return Ok(()) };
         let Checkpoints { files, is_half_adopted, .. } = &mut *checkpoints;
         let written = self.write_checkpoint(files, &mut plan);
         let written = written.and_then(|written| self.refuse_zeros(files).map(|()| written));
@@ -127,7 +127,7 @@ impl Collection {
     }
 
     /// Surveys what there is to write. `None` where that is nothing.
-    fn plan_checkpoint(&self, checkpoints: &mut Checkpoints, policy: GraphPolicy) -> Option<Plan> {
+    fn survey_checkpoint(&self, checkpoints: &mut Checkpoints, policy: GraphPolicy) -> Option<Plan> {
         // The graphs' boundaries before the view: a row below a boundary that a graph leaves out was dead in what readers
         // saw, so it is dead in the view too, and no power cut revives it.
         let bounded = BoundedGraphs::of(&self.view.load());

@@ -17,7 +17,7 @@ const STEP_POINTS: usize = 256;
 const LAST_POINTS: usize = 256;
 /// Rounds of taking in what was changed. Each is as long as the one before took, so that they are soon short; writers
 /// that change points faster than they can be indexed wait after the last one.
-const MOST_ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 16;
 
 impl Collection {
     /// A declared index to build, which no other thread builds from here on.
@@ -73,7 +73,7 @@ impl Collection {
                 yield_to_reads();
             }
         }
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let now = self.check_draft(draft)?;
             let (_, current) = place_of(draft, &now.state)?;
             let changed = catch_up(&mut index, &view, &now.state, current.touched());

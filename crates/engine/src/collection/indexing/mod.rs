@@ -123,14 +123,14 @@ impl Collection {
     /// Moves some rows of the tails into the graphs that writers help with. Returns whether there is more to do.
     pub(in crate::collection) fn index_tails(&self, scratch: &mut IndexScratch) -> bool {
         self.view().fields.iter().fold(false, |more, table| {
-            let tended = table.graphs.tended();
+            let graphs_to_extend = table.graphs.graphs_to_extend();
             // Younger than the graphs, see `index_field`.
             let Some((view, field)) = self.view_of(&table.graphs) else { return more };
             let index = |graph: &FieldGraph, scratch: &mut IndexScratch| {
                 graph.index_some(&view.fields[field], view.op, scratch)
             };
             let wanted = wants_graph(&view, field);
-            more | (wanted && tended.iter().flatten().any(|graph| index(graph, scratch)))
+            more | (wanted && graphs_to_extend.iter().flatten().any(|graph| index(graph, scratch)))
         })
     }
 
@@ -235,7 +235,7 @@ impl Collection {
             let table = &view.fields[field];
             let slot = &table.graphs;
             let is_long = |graph: &FieldGraph| slot.is_long(table.len(), table.dim as u64, graph.indexed());
-            slot.tended().iter().flatten().any(|graph| is_long(graph)) && wants_graph(&view, field)
+            slot.graphs_to_extend().iter().flatten().any(|graph| is_long(graph)) && wants_graph(&view, field)
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::index::Space;
 use crate::types::Node;
 
 /// Nodes at the distance of a new one that are compared with it: some may have the same distance by chance.
-const MOST_COMPARED: usize = 8;
+const MAX_COMPARED: usize = 8;
 
 /// The chains of duplicates.
 pub(super) struct Duplicates {
@@ -76,7 +76,7 @@ impl Hnsw {
             return None;
         }
         let from = found.partition_point(|c| c.distance() < own.distance());
-        let equal = found[from..].iter().take(MOST_COMPARED).take_while(|c| c.distance() == own.distance());
+        let equal = found[from..].iter().take(MAX_COMPARED).take_while(|c| c.distance() == own.distance());
         let row = self.row_of(node);
         equal.map(|c| c.node()).find(|&other| self.row_of(other) < row && space.is_same(node, other))
     }

@@ -24,7 +24,7 @@ use crate::types::{Metric, Node};
 const CLUSTER_STEP: usize = 4;
 
 /// Nodes that are compared with the head of a group, the next ones after it.
-const MOST_MEMBERS: usize = 8;
+const MAX_MEMBERS: usize = 8;
 
 /// Members that make a group: so many of the compared nodes have to be near its head.
 const FEWEST_MEMBERS: usize = 5;
@@ -105,7 +105,7 @@ impl Hnsw {
             let head = Origin::of(space, found[at].node(), probe);
             let gap = origin.to(&head);
             let mut is_member = |node: &Candidate| twice * head.to_node(node.node(), other) < gap;
-            let members = found[at + 1..].iter().take(MOST_MEMBERS).filter(|node| is_member(node));
+            let members = found[at + 1..].iter().take(MAX_MEMBERS).filter(|node| is_member(node));
             members.count() >= FEWEST_MEMBERS
         };
         (0..found.len().min(2 * self.params.m + 1)).step_by(CLUSTER_STEP).any(is_head_of_a_group)

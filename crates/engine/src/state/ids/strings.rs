@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The most strings of a group that is a list; a larger group is a layer. To find a string in a list, whole
 /// strings are compared, and each of them is elsewhere in memory.
-const MOST_LISTED: usize = 32;
+const MAX_LISTED: usize = 32;
 
 /// A part of a string: its fifteen bytes, or fewer and zeros where the string ends, and behind them how many
 /// bytes it has.
@@ -220,7 +220,7 @@ impl Group {
             Group::Layer(layer) => return layer.insert((text, offset), at, points),
             Group::List(list) => match found_in(list, text, points) {
                 Ok(place) => return Some(std::mem::replace(&mut list[place], offset)),
-                Err(place) if list.len() < MOST_LISTED => {
+                Err(place) if list.len() < MAX_LISTED => {
                     list.insert(place, offset);
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Room on the disk: what the next checkpoint needs of it, and what it gives back.
+//! Space on the disk: what the next checkpoint needs of it, and what it gives back.
 
 use super::Checkpoints;
 use crate::checkpoint::{LeastFreed, RoomNeeded, Survey, has_room_to_move};
@@ -24,7 +24,7 @@ impl Collection {
     }
 
     /// What the next checkpoint needs at most, without a survey of the points.
-    pub fn room_needed(&self) -> RoomNeeded {
+    pub fn space_needed(&self) -> RoomNeeded {
         let mut checkpoints = self.checkpointer.lock();
         let view = self.view();
         let now = (view.op, checkpoints.files.next_file);
@@ -37,7 +37,7 @@ impl Collection {
     }
 
     /// Whether a checkpoint is worth making for the room alone that it gives back, on a disk that has little.
-    pub fn has_room_to_free(&self) -> bool {
+    pub fn has_space_to_free(&self) -> bool {
         // A checkpoint that is being written is asked again when it is done.
         let Some(mut checkpoints) = self.checkpointer.try_lock() else { return false };
         checkpoints.files.manifest.is_some() && self.frees_room(&mut checkpoints)
