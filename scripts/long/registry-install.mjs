@@ -1,9 +1,9 @@
 /** The suite `registry`: kithdb published to a local registry, and installed from it by each package manager. */
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { lockedEngine, lockNamesEngine, takeEnginePackage } from '../build/engine-package.mjs';
-import { BuildError, mustRun } from '../build/process.mjs';
+import { BuildError, mustRun, npm } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 import { installFrom, publishOwn } from '../package/from-registry.mjs';
 import { firstQueries, requireSmall } from '../package/installation.mjs';
@@ -35,6 +35,7 @@ export async function checkRegistryInstall() {
     }
     lines.push(`the first ten minutes: ${await walkFirstMinutes(registry, join(folder, 'first'), node)}`);
     lines.push(`npm start: ${await requireLockedEngine(registry, node, folder)}`);
+    lines.push(`a clone without Rust: ${await startWithoutRust(folder)}`);
     return lines.join('\n');
   } finally {
     await registry.stop();
@@ -50,7 +51,7 @@ export async function requireLockedEngine(registry, node, folder) {
   const platform = ownPlatform();
   if (lockNamesEngine(clone)) throw new BuildError('The lock file of this tree names an engine already.');
   const { version } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8'));
-  const npm = async (...args) =>
+  const inClone = async (...args) =>
     mustRun(
       'registry-locked',
       node,
@@ -60,7 +61,7 @@ export async function requireLockedEngine(registry, node, folder) {
         env: { npm_config_userconfig: registry.npmrc, npm_config_registry: registry.url },
       },
     );
-  await npm(
+  await inClone(
     'install',
     '--package-lock-only',
     '--save-optional',
@@ -69,7 +70,7 @@ export async function requireLockedEngine(registry, node, folder) {
   );
   if (!lockNamesEngine(clone))
     throw new BuildError('npm has written no integrity of the engine into the lock file.');
-  await npm('ci', '--omit=dev');
+  await inClone('ci', '--omit=dev');
   await takeEnginePackage(lockedEngine(clone), join(folder, 'native'));
   const [taken, built] = [join(folder, 'native'), join(root, 'native')].map((place) =>
     readFileSync(join(place, addonOf(platform))),
@@ -77,6 +78,36 @@ export async function requireLockedEngine(registry, node, folder) {
   if (!taken.equals(built))
     throw new BuildError('The engine of the lock file is another than the published one.');
   return 'takes the engine of the lock file';
+}
+
+/** A clone on a machine without Rust builds all but the engine, which a package brings, and `npm start` serves (README). */
+async function startWithoutRust(folder) {
+  const clone = join(folder, 'without-rust');
+  mkdirSync(clone);
+  await mustRun('registry-clone', 'sh', ['-c', `git -C '${root}' archive HEAD | tar -x -C '${clone}'`]);
+  const tarballs = join(folder, 'tarballs');
+  const own = `kithdb-engine-${ownPlatform().name}-`;
+  const tarball = readdirSync(tarballs).find((file) => file.startsWith(own));
+  const places = (process.env.PATH ?? '').split(delimiter);
+  const env = {
+    PATH: places.filter((place) => !existsSync(join(place, 'cargo'))).join(delimiter),
+    // Rust is looked for in the home folder too.
+    HOME: join(folder, 'home'),
+    KITHDB_ENGINE_PACKAGE: join(tarballs, tarball),
+  };
+  const [command, leading] = npm();
+  await mustRun('registry-without-rust', command, [...leading, 'run', 'build'], { cwd: clone, env });
+  const data = join(folder, 'data-without-rust');
+  const flags = ['start', '--', '--port', '0', '--data-dir', data];
+  const [launcher, node] = leading.length > 0 ? [leading[0], [command]] : [command, []];
+  const server = await startServer(launcher, flags, env, [], node, clone);
+  try {
+    await firstQueries(server.url);
+  } finally {
+    process.kill(Number(readFileSync(join(data, 'lock'), 'utf8')), 'SIGTERM');
+    await server.stop();
+  }
+  return 'npm start serves with KITHDB_ENGINE_PACKAGE';
 }
 
 /** What a manager starts the command of an installed package with. */
