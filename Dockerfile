@@ -34,6 +34,7 @@ RUN node scripts/package/image-manifest.mjs \
  && mkdir -p /image/app /image/usr/local/bin \
  && mv package.json node_modules native dist /image/app/ \
  && cp /usr/local/bin/node target/release/kithdb-health /image/usr/local/bin/ \
+ && cp /usr/local/LICENSE /image/app/LICENSE.node \
  && ln -s /app/bin/kithdb.js /image/usr/local/bin/kithdb \
  && install -d -m 700 -o 1000 -g 1000 /image/data /image/backups
 

@@ -101,6 +101,11 @@ async function addNode(folder) {
     await mustRun('image-node', 'cp', ['--archive', '--dereference', join(prefix, path), join(target, path)]);
   }
   cpSync(process.execPath, join(target, 'bin/node'));
+  // Debian's package of Node has it elsewhere.
+  const licences = [join(prefix, 'LICENSE'), join(prefix, 'share/doc/nodejs/LICENSE')];
+  const licence = licences.find((path) => existsSync(path));
+  if (licence === undefined) throw new BuildError(`This machine's Node has no ${licences.join(' and no ')}.`);
+  cpSync(licence, join(target, 'LICENSE'));
   writeFileSync(
     join(target, 'bin/npm'),
     '#!/bin/sh\nexec node /usr/local/lib/node_modules/npm/bin/npm-cli.js "$@"\n',

@@ -34,12 +34,13 @@ const BREAKING_MAGICS: [(u64, &str); 6] = [
     (0x5346_4846, "drvfs"),
 ];
 /// Names in the list of mounts, for systems without such numbers.
-const BREAKING_NAMES: [(&str, &str); 9] = [
+const BREAKING_NAMES: [(&str, &str); 10] = [
     ("nfs", "nfs"),
     ("nfs4", "nfs"),
     ("cifs", "smb"),
     ("smb3", "smb"),
     ("smbfs", "smb"),
+    ("smb", "smb"),
     ("9p", "9p"),
     ("drvfs", "drvfs"),
     ("afpfs", "afp"),
@@ -141,7 +142,26 @@ fn file_system_of(path: &Path) -> FileSystem {
     FileSystem { magic: 0, name }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+/// Windows resolves a drive that stands for a share of another machine to that share.
+#[cfg(windows)]
+fn file_system_of(path: &Path) -> FileSystem {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let existing = absolute.ancestors().find(|path| path.exists()).unwrap_or(&absolute);
+    let resolved = existing.canonicalize().unwrap_or_else(|_| existing.to_path_buf());
+    FileSystem { magic: 0, name: name_on_windows(&resolved.to_string_lossy()).to_string() }
+}
+
+/// The name of the file system of an absolute path on Windows: that of shares, which such a path shows, else nothing.
+#[cfg(any(windows, test))]
+fn name_on_windows(path: &str) -> &'static str {
+    let is_share = match path.strip_prefix(r"\\?\") {
+        Some(rest) => rest.starts_with(r"UNC\"),
+        None => path.starts_with(r"\\") && !path.starts_with(r"\\.\"),
+    };
+    if is_share { "smb" } else { "" }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 fn file_system_of(_: &Path) -> FileSystem {
     FileSystem { magic: 0, name: String::new() }
 }
@@ -181,6 +201,16 @@ mod tests {
         assert_eq!(judged(FUSE_MAGIC, "fuse.sshfs"), breaks("fuse.sshfs"));
         assert_eq!(judged(FUSE_MAGIC, "virtiofs"), breaks("virtiofs"));
         assert_eq!(judged(FUSE_MAGIC, ""), breaks("fuse"));
+    }
+
+    #[test]
+    fn a_share_of_another_machine_is_known_by_its_path_on_windows_c18() {
+        for path in [r"\\server\share\data", r"\\?\UNC\server\share\data"] {
+            assert_eq!(judged(0, name_on_windows(path)), Verdict::Breaks("smb".to_string()), "{path}");
+        }
+        for path in [r"C:\data", r"\\?\C:\data", r"\\.\pipe\data", r"data"] {
+            assert_eq!(judged(0, name_on_windows(path)), Verdict::Keeps, "{path}");
+        }
     }
 
     #[test]
