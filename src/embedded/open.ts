@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { totalmem } from 'node:os';
 import type { EngineOptions } from '../engine/types';
 import { openNativeEngine } from '../engine';
-import { suggestion } from '../config/nearest';
 import { BadModel } from '../models/bad-model';
 import { ConfiguredModels } from '../models/configured-models';
 import { checkModels, type TextModel } from '../models/model';
@@ -37,10 +36,9 @@ const TIMEOUT_MS = 60_000;
 /**
  * Opens a folder, which is created when it is missing: as its owner, or attached to the process that is.
  * @throws Error that says why it cannot be opened.
- * @throws TypeError for options that do not exist or exclude each other, and for models that cannot be used.
+ * @throws TypeError for options that exclude each other, and for models that cannot be used.
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
-  refuseUnknown(options);
   refuseContradiction(options);
   const models = await openModels(options.models);
   try {
@@ -55,29 +53,6 @@ export async function openFolder(folder: string, options: OpenOptions = {}): Pro
   } catch (error) {
     await models?.close();
     throw error;
-  }
-}
-
-/** The names of all options. */
-const OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
-  exclusive: true,
-  readOnly: true,
-  timeoutMs: true,
-  searchThreads: true,
-  memoryLimit: true,
-  calibrationPercent: true,
-  allowFilesystem: true,
-  models: true,
-};
-
-/** An option that is misspelt would be left out in silence: `readonly` would open the folder to write. */
-function refuseUnknown(options: OpenOptions): void {
-  for (const name of Object.keys(options)) {
-    if (name in OPTIONS) continue;
-    const meant = suggestion(name, Object.keys(OPTIONS));
-    const hint =
-      meant === undefined ? `There are: ${Object.keys(OPTIONS).join(', ')}` : `Did you mean ${meant}?`;
-    throw new TypeError(`open has no option ${name}. ${hint}`);
   }
 }
 

@@ -194,7 +194,7 @@ describe('C3.8 an address that other machines can reach', () => {
       );
     }
     expect(() => checkExposure(exposed, { enabled: false, decided: false })).toThrow(
-      /0\.0\.0\.0.*\n.*KITHDB_AUTH_ENABLED=true.*\n.*--insecure-no-auth/,
+      /0\.0\.0\.0.*\n.*KITHDB_ACCESS_TOKEN.*\n.*KITHDB_AUTH_ENABLED=true.*\n.*--insecure-no-auth/,
     );
   });
 
