@@ -1,5 +1,4 @@
-//! A folder on a system without Unix sockets: one process has it, and all others get the error that says so. The named pipe
-//! that is to take the place of the socket is designed in `docs/embedding.md`.
+//! A folder on a system without Unix sockets: one process has it, and all others get the error that says so.
 
 use super::membership::{Membership, NotOpened, OpenEngine};
 use crate::catalog::claim;
@@ -31,6 +30,11 @@ impl SharedFolder {
         let lock = claim(&disk)?;
         let engine = open(Arc::new(disk), lock, &Arc::default())?;
         Ok(SharedFolder { engine: Mutex::new(Some(Arc::new(engine))) })
+    }
+
+    /// Answers a short read on the calling thread: as [`Engine::answer_here`].
+    pub fn answer_here(&self, request: &Request) -> Option<Vec<u8>> {
+        self.engine()?.answer_here(request)
     }
 
     /// Executes a request; the reply is called exactly once.
