@@ -1,5 +1,5 @@
 /** The suite `registry`: kithdb published to a local registry, and installed from it by each package manager. */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { lockedEngine, lockNamesEngine, takeEnginePackage } from '../build/engine-package.mjs';
@@ -23,7 +23,7 @@ export async function checkRegistryInstall() {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-registry-'));
   const registry = await startRegistry(node, join(folder, 'registry'));
   try {
-    await publishOwn(registry, folder);
+    const engine = await publishOwn(registry, folder);
     const lines = [];
     for (const manager of Object.keys(MANAGERS)) {
       const place = join(folder, manager.replace(' ', '-'));
@@ -35,7 +35,7 @@ export async function checkRegistryInstall() {
     }
     lines.push(`the first ten minutes: ${await walkFirstMinutes(registry, join(folder, 'first'), node)}`);
     lines.push(`npm start: ${await requireLockedEngine(registry, node, folder)}`);
-    lines.push(`a clone without Rust: ${await startWithoutRust(folder)}`);
+    lines.push(`a clone without Rust: ${await startWithoutRust(engine, folder)}`);
     return lines.join('\n');
   } finally {
     await registry.stop();
@@ -81,19 +81,16 @@ export async function requireLockedEngine(registry, node, folder) {
 }
 
 /** A clone on a machine without Rust builds all but the engine, which a package brings, and `npm start` serves (README). */
-async function startWithoutRust(folder) {
+async function startWithoutRust(engine, folder) {
   const clone = join(folder, 'without-rust');
   mkdirSync(clone);
   await mustRun('registry-clone', 'sh', ['-c', `git -C '${root}' archive HEAD | tar -x -C '${clone}'`]);
-  const tarballs = join(folder, 'tarballs');
-  const own = `kithdb-engine-${ownPlatform().name}-`;
-  const tarball = readdirSync(tarballs).find((file) => file.startsWith(own));
   const places = (process.env.PATH ?? '').split(delimiter);
   const env = {
     PATH: places.filter((place) => !existsSync(join(place, 'cargo'))).join(delimiter),
     // Rust is looked for in the home folder too.
     HOME: join(folder, 'home'),
-    KITHDB_ENGINE_PACKAGE: join(tarballs, tarball),
+    KITHDB_ENGINE_PACKAGE: engine,
   };
   const [command, leading] = npm();
   await mustRun('registry-without-rust', command, [...leading, 'run', 'build'], { cwd: clone, env });

@@ -8,7 +8,11 @@ import { ownPlatform } from './platforms.mjs';
 import { MANAGERS } from './registry.mjs';
 import { enginesIn, packAll } from './tarballs.mjs';
 
-/** Packs kithdb with the engine that was built here as its optional dependency, and publishes all in the order of a release. */
+/**
+ * Packs kithdb with the engine that was built here as its optional dependency, and publishes all in the order of a release.
+ *
+ * @returns {Promise<string>} the tarball of the engine
+ */
 export async function publishOwn(registry, folder) {
   const { kithdb, engines, optional } = await packAll({
     out: join(folder, 'tarballs'),
@@ -17,6 +21,7 @@ export async function publishOwn(registry, folder) {
     stage: join(folder, 'stage'),
   });
   for (const { file } of [...engines, ...optional, kithdb]) await registry.publish(file);
+  return engines[0].file;
 }
 
 /** An environment without Rust, a compiler or anything cached, in which that registry is the one. */

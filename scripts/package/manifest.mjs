@@ -19,7 +19,7 @@ const LEFT_TO_USERS = ['sqlite3'];
  * @returns {Record<string, any>}
  */
 export function publishedManifest(tree) {
-  const manifest = Object.fromEntries(KEPT.filter((key) => key in tree).map((key) => [key, tree[key]]));
+  const manifest = kept(tree);
   const isLeft = ([name]) => LEFT_TO_USERS.includes(name);
   const isInstalled = ([name]) => UNBUNDLED.includes(name) && !LEFT_TO_USERS.includes(name);
   const all = Object.entries(tree.dependencies);
@@ -36,6 +36,10 @@ export function publishedManifest(tree) {
   };
 }
 
+function kept(tree) {
+  return Object.fromEntries(KEPT.filter((key) => key in tree).map((key) => [key, tree[key]]));
+}
+
 /**
  * That of the image, where sqlite3 stands compiled and nobody installs further packages.
  *
@@ -45,7 +49,7 @@ export function publishedManifest(tree) {
 export function imageManifest(tree) {
   const isInstalled = ([name]) => UNBUNDLED.includes(name);
   return {
-    ...Object.fromEntries(KEPT.filter((key) => key in tree).map((key) => [key, tree[key]])),
+    ...kept(tree),
     dependencies: Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
   };
 }

@@ -16,7 +16,7 @@ const MAX_QUEUED = 8;
 export interface Attempt {
   readonly allowed: true;
   /**
-   * Failures and running attempts of the same origin: 0 is above recentFailures. Where passwords have to wait to be checked,
+   * Failures and running attempts of the same origin, 0 where there are none. Where passwords have to wait to be checked,
    * the lowest come first.
    */
   readonly recentFailures: number;

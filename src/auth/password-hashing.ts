@@ -15,7 +15,7 @@ const SALT_BYTES = 16;
 
 /** Hashes that run at the same time: each takes a thread of libuv's pool, which SQLite and files need too. */
 const MAX_RUNNING = 2;
-/** Those among them whose origin is suspected of guessing: the other place is kept free. */
+/** Those among them whose origin has failed lately: the other place is kept free. */
 const MAX_RUNNING_AFTER_FAILURES = 1;
 const MAX_WAITING = 8;
 
@@ -35,7 +35,7 @@ export interface PasswordHasher {
   /**
    * Whether the password belongs to the hash. Without a hash the answer is false and takes as long, so that the time does
    * not reveal whether there is an admin.
-   * @param recentFailures of the origin: the lowest come first, and drive others out of a full queue. 0 is none.
+   * @param recentFailures of the origin: those with the fewest come first, and drive others out of a full queue.
    * @throws HashingBusy
    */
   verify(hash: string | undefined, password: string, recentFailures?: number): Promise<boolean>;
@@ -54,7 +54,7 @@ interface Waiting {
 export class LocalPasswordHasher implements PasswordHasher {
   #running = 0;
   #runningAfterFailures = 0;
-  /** The least suspected first, and of the same recentFailures the first to come. */
+  /** Those with the fewest recent failures first, and of as many the first to come. */
   readonly #waiting: Waiting[] = [];
   readonly #options: Options;
   /** With what the hashes begin. */

@@ -51,7 +51,7 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     name: 'id',
     placeholder: 'COLUMN',
     about:
-      'The column, or the field of a JSON object, that has the id; otherwise that named id, and where there is none the number of the row.',
+      'The column, or the field of a JSON object, that has the id; the one named id otherwise, and the number of the row where there is none.',
   },
   {
     name: 'vector',

@@ -25,11 +25,11 @@ const OPTIONS: Readonly<Record<keyof EmbeddedOptions, true>> = {
 
 /** An option that is misspelt would be left out in silence: `readonly` would open the folder to write. */
 function refuseUnknown(options: EmbeddedOptions): void {
+  const known = Object.keys(OPTIONS);
   for (const name of Object.keys(options)) {
-    if (name in OPTIONS) continue;
-    const meant = suggestion(name, Object.keys(OPTIONS));
-    const hint =
-      meant === undefined ? `There are: ${Object.keys(OPTIONS).join(', ')}` : `Did you mean ${meant}?`;
+    if (known.includes(name)) continue;
+    const meant = suggestion(name, known);
+    const hint = meant === undefined ? `There are: ${known.join(', ')}` : `Did you mean ${meant}?`;
     throw new TypeError(`open has no option ${name}. ${hint}`);
   }
 }

@@ -170,14 +170,21 @@ export class EmbeddedTransport implements ByteTransport {
   }
 
   async #closeAll(): Promise<void> {
-    const { models, reembedder } = this.embedding;
     this.#begin();
     try {
-      await reembedder?.close();
+      await this.#closeParts();
+    } finally {
+      this.#end();
+    }
+  }
+
+  async #closeParts(): Promise<void> {
+    const { models, reembedder } = this.embedding;
+    await reembedder?.close();
+    try {
       await this.#engine.close(CLOSE_MS);
     } finally {
       await models?.close();
-      this.#end();
     }
   }
 

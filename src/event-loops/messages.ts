@@ -7,7 +7,7 @@ import type { ParameterKind, ParameterResult } from '../http/parameters';
 import type { LoopCounts } from './counts';
 import type { TunnelledConnection } from './tunnel';
 
-/** What an event loop can ask of the one that has all the services, and tell it. */
+/** What an event loop can ask of the one that has all the services, and notify it of. */
 export interface MainLoop {
   readonly asks: {
     readonly identify: { readonly takes: Credential; readonly answers: KnownCredential | null };
@@ -35,7 +35,7 @@ export interface MainLoop {
   };
 }
 
-/** What the event loop that has all the services asks of another one, and notices it. */
+/** What the event loop that has all the services asks of another one, and notifies it of. */
 export interface FurtherLoop {
   readonly asks: {
     /** Joins the engine, which is open. */

@@ -2,14 +2,14 @@ import type { Transferable } from 'node:worker_threads';
 
 /** What one side can be asked: by name, what it takes and what it answers. */
 type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
-/** What one side can be told. */
+/** What one side can be notified of, by name, with what comes with it. */
 type Notices = Record<string, unknown>;
 
 /** How one side answers what it is asked. */
 export type Answers<A extends Asks> = {
   readonly [K in keyof A]: (value: A[K]['takes']) => A[K]['answers'] | Promise<A[K]['answers']>;
 };
-/** What one side does when it is told something. */
+/** What one side does with each notice. */
 export type NoticeHandlers<T extends Notices> = { readonly [K in keyof T]: (value: T[K]) => void };
 
 export type Message =
@@ -24,7 +24,7 @@ export interface Line {
   on(event: 'message', listener: (message: Message) => void): unknown;
 }
 
-/** What can be asked of one side of a line, and what it can be told. */
+/** What can be asked of one side of a line, and what it can be notified of. */
 interface Side {
   readonly asks: Asks;
   readonly notices: Notices;
@@ -35,7 +35,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** The other side of a line between two event loops, of which each asks the other and notices it something. */
+/** The other side of a line between two event loops, of which each asks the other and notifies it. */
 export class Peer<Own extends Side, Their extends Side> {
   readonly #asked = new Map<number, Asked>();
   #last = 0;

@@ -118,7 +118,7 @@ describe('C3.4 the login throttle', () => {
     expect((await waiting).allowed).toBe(false);
   });
 
-  it('suspects an address for its failures and for what it tries at the same time', async () => {
+  it('counts the failures of an address and what it tries at the same time', async () => {
     const recentFailures = async (peer: string): Promise<number> => {
       const attempt = (await throttle.attempt(peer)) as Attempt;
       attempt.failed();
@@ -207,7 +207,7 @@ describe('password hashing', () => {
     expect(await hasher.verify(undefined, 'x')).toBe(false);
   });
 
-  it('keeps a place free for those above recentFailures, and takes the least suspected of those that wait', async () => {
+  it('keeps a place free for those without recent failures, and takes those with the fewest first', async () => {
     const hasher = new LocalPasswordHasher();
     const order: string[] = [];
     const verify = (name: string, recentFailures: number): Promise<void> =>
@@ -216,7 +216,7 @@ describe('password hashing', () => {
         (error: unknown) => void order.push(`${name} ${(error as Error).name}`),
       );
     const suspects = Array.from({ length: 9 }, (_, n) => verify(`suspect ${n}`, 9 - n));
-    // One of the nine runs, and eight wait: the most suspected of them makes room.
+    // One of the nine runs, and eight wait: the one with the most failures makes room.
     const good = verify('good', 0);
     const better = verify('better', 0);
     const third = verify('third', 0);

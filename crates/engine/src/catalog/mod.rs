@@ -290,7 +290,7 @@ impl Catalog {
         let state = EntryState::quarantined(fault, Some(checkpointed.next()));
         let quarantined = Arc::new(Entry::new(entry.id, entry.name.clone(), entry.current_config(), state));
         // A deletion marks the entry that has the name, and no other may have it from then on.
-        let _ledger = self.recorded.lock();
+        let _recorded = self.recorded.lock();
         self.entries.rcu(|entries| match entries.get(&entry.name) {
             // A deletion holds the entry that it found, and will remove it.
             Some(now) if Arc::ptr_eq(now, entry) && !entry.is_deleting() => {
@@ -472,7 +472,7 @@ impl Catalog {
     /// Whether a call was applied already.
     ///
     /// # Errors
-    /// `OutcomeUnknown` where that cannot be reported.
+    /// `OutcomeUnknown` where that is not known.
     fn was_applied(&self, recorded: &RecordedState, identity: Option<CallIdentity>) -> Result<bool, Error> {
         let Some(call) = identity else { return Ok(false) };
         match recorded.operations.find(&call, self.shared.log.next_lsn()) {

@@ -26,9 +26,9 @@ impl fmt::Debug for Presence {
 impl Supervisor {
     /// Drops a value when all threads of the engine have ended that were started until now.
     pub fn hold_until_threads_end(&self, held: impl Send + 'static) {
-        let presence = self.presence();
-        *presence.held.lock() = Some(Box::new(held));
-        *self.presence.lock() = None;
+        if let Some(presence) = self.presence.lock().take() {
+            *presence.held.lock() = Some(Box::new(held));
+        }
     }
 
     fn presence(&self) -> Arc<Presence> {
