@@ -1,6 +1,7 @@
 /**
  * The suite `platforms`: the engines of all Linux platforms, built against glibc 2.17 and musl, checked by their symbol
  * tables, installed with what their platform needs, and searched: under musl's loader, and in an emulator of arm64.
+ * Those of macOS and Windows are compiled, not linked.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 import { BuildError, mustRun, npm } from '../build/process.mjs';
 import { hasNodeSqlite } from '../build/sqlite3.mjs';
 import { root } from '../build/tree.mjs';
-import { buildCross, crossPlatforms } from '../package/cross.mjs';
+import { buildCross, checkCompiles, crossPlatforms, foreignPlatforms } from '../package/cross.mjs';
 import { addSqlite3, requireSmall, serveOnce } from '../package/installation.mjs';
 import { ownPlatform } from '../package/platforms.mjs';
 import { prepareNode } from '../package/sysroot.mjs';
@@ -22,6 +23,10 @@ export async function checkPlatforms() {
   for (const platform of crossPlatforms) {
     const addon = await buildCross(platform, join(root, '.build', 'engines'));
     lines.push(`${platform.name}: ${await serveOn(platform, addon)}`);
+  }
+  for (const platform of foreignPlatforms) {
+    await checkCompiles(platform);
+    lines.push(`${platform.name}: compiles`);
   }
   return lines.join('\n');
 }

@@ -1,4 +1,7 @@
-/** Engines for every Linux, built on any Linux: zig links them, against glibc 2.17 or musl. */
+/**
+ * Engines for every Linux, built on any Linux: zig links them, against glibc 2.17 or musl. Those of macOS and Windows are
+ * compiled as far as that needs no linker.
+ */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 import { announce, BuildError, mustRun, output } from '../build/process.mjs';
@@ -11,6 +14,25 @@ const venv = join(root, '.build', 'cross');
 
 /** The platforms that {@link buildCross} can build. */
 export const crossPlatforms = platforms.filter(({ system }) => system === 'linux');
+
+/** The platforms that are compiled by {@link checkCompiles} alone: their linkers and systems are not here. */
+export const foreignPlatforms = platforms.filter(({ system }) => system !== 'linux');
+
+/**
+ * Compiles the addon of a platform, as far as no linker is needed, with and without the test switches.
+ *
+ * @param {import('./platforms.mjs').Platform} platform
+ */
+export async function checkCompiles({ name, triple }) {
+  await prepareStandardLibrary(triple);
+  const target = ['--target', triple, '--target-dir', join(root, '.build', 'checked')];
+  for (const features of [[], ['--features', 'testing']])
+    await announce(`Compiling for ${name}${features.length > 0 ? ', with test switches' : ''}`, () =>
+      mustRun(`check-${name}`, 'cargo', ['check', '-p', 'kithdb-node', '--locked', ...target, ...features], {
+        env: { RUSTFLAGS: '-D warnings' },
+      }),
+    );
+}
 
 /**
  * Builds the engine of a platform into a folder, and checks what it needs of a system.

@@ -133,6 +133,28 @@ test('guides/mcp.md: an assistant that starts the command of the configuration g
   }
 });
 
+test('guides/reembedding.md: the command embeds anew what a server has', async () => {
+  const endpoint = await FakeEndpoint.start();
+  const models = [{ name: 'letters', url: endpoint.url, model: 'fake' }];
+  const server = await ContractServer.start([], { KITHDB_MODELS: JSON.stringify(models) });
+  const shell = inFolder();
+  try {
+    const model = { name: 'old', text_key: 'text' };
+    await server.collection('birds', { vectors: { text: { size: 2, distance: 'Cosine', model } } });
+    const point = { id: 1, vector: { text: [1, 0] }, payload: { text: 'Owls hunt at night.' } };
+    await server.ok('PUT', '/collections/birds/points', { points: [point] });
+    const own = { 'http://127.0.0.1:6363': `http://127.0.0.1:${server.port}` };
+    const printed = await shell.run(code('guides/reembedding.md', 'kithdb reembed', own));
+    expect(printed).toContain('1 point embedded');
+    const { config } = await server.ok('GET', '/collections/birds');
+    expect(config.params.vectors.text).toMatchObject({ size: 3 });
+  } finally {
+    await shell.end();
+    await server.stop();
+    await endpoint.stop();
+  }
+});
+
 test('guides/text.md: models of the settings file make the vectors of texts', async () => {
   const [endpointModels = '', folderModels = ''] = blocks('guides/text.md', 'yaml');
   const endpoint = await FakeEndpoint.start();

@@ -1,8 +1,8 @@
 /**
  * The suite `dashboard`: Prometheus scrapes a server through a short run. Then every expression of the dashboard must have
- * series, the alert rules must be accepted, and the whole dashboard is drawn into `.build/dashboard.png`.
+ * series, the alert rules and the guide's settings for Prometheus must be accepted, and the whole dashboard is drawn into `.build/dashboard.png`.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,6 +40,7 @@ export async function checkDashboard() {
   await mustRun('dashboard-rule-tests', programs.promtool, ['test', 'rules', ...ruleTests]);
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-dashboard-'));
   try {
+    await checkGuide(programs.promtool, folder);
     const { panels, statuses } = await watchRun(programs.prometheus, folder);
     const answers = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ');
     const charts = panels.filter(({ type }) => type !== 'row').length;
@@ -48,6 +49,16 @@ export async function checkDashboard() {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What docs/guides/monitoring.md gives for Prometheus' settings: accepted as a whole file. */
+async function checkGuide(promtool, folder) {
+  const guide = readFileSync(join(root, 'docs', 'guides', 'monitoring.md'), 'utf8');
+  const [, settings] = /^```yaml\n([^]*?)^```/m.exec(guide);
+  const file = join(folder, 'prometheus.yml');
+  // The file with the token is not on this machine.
+  writeFileSync(file, settings);
+  await mustRun('dashboard-guide', promtool, ['check', 'config', '--syntax-only', file]);
 }
 
 /** A server, a Prometheus and a run, and what the panels show of it. */

@@ -16,6 +16,7 @@ mod attachment;
 mod calls;
 #[cfg(unix)]
 mod folder;
+#[cfg_attr(not(unix), allow(dead_code, reason = "without sockets the purpose alone is used"))]
 mod frame;
 mod membership;
 #[cfg(unix)]
