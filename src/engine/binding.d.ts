@@ -2,7 +2,7 @@
 /* eslint-disable */
 
 /** A data directory that this process holds: no server starts on it until it is released. */
-export declare class NativeClaim {
+export declare class NativeDirectoryLock {
   /**
    * Holds a data directory, which must exist.
    *

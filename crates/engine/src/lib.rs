@@ -93,9 +93,9 @@ pub use deadline::Cancellation;
 pub use durations::{DURATION_BOUNDS, DurationCounts};
 pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
-    Access, BackgroundPanic, Body, BodyForm, Claim, CollectionFigures, DiskBytes, Engine, HealthIssue,
-    HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply, Report, Reported,
-    Request, ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, filter_problem,
+    Access, BackgroundPanic, Body, BodyForm, CollectionFigures, DirectoryLock, DiskBytes, Engine,
+    HealthIssue, HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply, Report,
+    Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, filter_problem,
     instruction_sets, read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};

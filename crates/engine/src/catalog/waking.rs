@@ -152,7 +152,7 @@ fn load(catalog: &Catalog, entry: &Entry, sleeping: &Sleeping) -> Result<Arc<Col
     // It counts at once, so that many that wake together do not take what is left twice.
     let _held = shared.memory.hold(summary.resident_bytes);
     let started = Instant::now();
-    shared.storage.turn("waking a collection");
+    shared.storage.yield_point("waking a collection");
     let is_large = summary.disk_bytes >= shared.thresholds.residency.large_bytes;
     let options = OpeningOptions {
         threads: if is_large { catalog.mode.threads() } else { 1 },

@@ -54,7 +54,7 @@ pub struct Opening {
     /// Files of those that are damaged, with a sentence.
     pub(crate) damaged_graphs: Vec<(String, String)>,
     /// There is no manifest, and yet files with data.
-    pub(crate) has_strays: bool,
+    pub(crate) has_orphans: bool,
 }
 
 impl Opening {
@@ -81,8 +81,8 @@ impl Opening {
         let files = CheckpointFiles::none(id);
         let Some(manifest) = Manifest::load(storage, id)? else {
             let head = Head::new(Arc::clone(config), row_chunk_bytes);
-            let has_strays = extents::any_in(storage, &files.dir)?;
-            return Ok(Opening { has_strays, ..Opening::of(id, head, Lsn::NONE, files) });
+            let has_orphans = extents::any_in(storage, &files.dir)?;
+            return Ok(Opening { has_orphans, ..Opening::of(id, head, Lsn::NONE, files) });
         };
         let folder = Folder { storage, dir: &files.dir, collection: id };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ impl Opening {
     /// What a checkpoint holds, or nothing at all, before the log and without graphs.
     pub(crate) fn of(id: u64, head: Head, lsn: Lsn, files: CheckpointFiles) -> Opening {
         let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
-        Opening { id, head, lsn, replayed_work: 0, files, refused_graphs, damaged_graphs, has_strays: false }
+        Opening { id, head, lsn, replayed_work: 0, files, refused_graphs, damaged_graphs, has_orphans: false }
     }
 
     /// Applies a record of the log, unless the checkpoint has it. `operation` is the identity that came with the call.
@@ -182,7 +182,7 @@ impl Opening {
     pub fn missing(&self, created: Lsn) -> Option<String> {
         let is_lost = self.files.manifest.is_none() && self.head.op == OpNumber::NONE;
         let is_lost = is_lost && !PlantedFault::LostManifestIsEmpty.is_on();
-        (is_lost && (self.has_strays || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
+        (is_lost && (self.has_orphans || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
     }
 
     /// The last operation that it has.

@@ -91,7 +91,7 @@ impl Opening {
         let mut files = CheckpointFiles::none(id);
         files.next_file = next_file(storage, id);
         // A repair that is cut short must leave its successor what this one has found.
-        files.keeps_strays = true;
+        files.keeps_orphans = true;
         (Opening::of(id, head, lsn, files), losses)
     }
 

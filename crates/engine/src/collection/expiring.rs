@@ -81,7 +81,7 @@ impl Collection {
             return false;
         }
         drop(view);
-        self.shared.storage.turn("removing expired points");
+        self.shared.storage.yield_point("removing expired points");
         let (send, receive) = sync_channel(1);
         let request = WriteRequest {
             write: Write::RemoveExpired,

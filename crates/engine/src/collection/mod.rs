@@ -38,16 +38,16 @@ pub use checkpointing::GraphPolicy;
 pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
 pub use held_back::HeldBack;
-pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
+pub use indexing::{BuiltReply, IndexBacklog, IndexPermit, IndexQueue};
 pub use memory::MemoryReport;
 pub use reembedding::{
     Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint,
 };
 pub use shared::Shared;
 pub use snapshot::Snapshot;
-pub use update::{Slice, not_found};
+pub use update::{TimeSlice, not_found};
 pub use writer::{
-    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused,
+    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteLeader, WriteReply, WriteRequest, refused,
 };
 
 use crate::checkpoint::CheckpointFiles;

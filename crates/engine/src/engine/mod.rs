@@ -43,7 +43,9 @@ pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use calibration::calibrate_everything;
 pub use cursors::CursorFigures;
-pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
+pub use directory::{
+    DirectoryLock, check_directory, read_auth_generation, repair_directory, verify_directory,
+};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping, shorten_idle_log};
 pub use operation::Operation;
@@ -314,10 +316,10 @@ impl Threads {
         let large_writes = pool("large", Capacity::of(cores.max(2), WAITING_WRITES), Priority::Low)?;
         let heavy =
             HeavyLane::start(cores / 2, &core.catalog.shared().supervisor).map_err(OpenError::Threads)?;
-        let (turns, cursors) = (Arc::clone(heavy.turns()), Arc::clone(&core.cursors));
+        let (heavy_queue, cursors) = (Arc::clone(heavy.queue()), Arc::clone(&core.cursors));
         let staged_syncs = Arc::clone(&core.staged_syncs);
         let background = Background::start(&core.catalog, options.housekeeping, move || {
-            turns.give_up_overdue();
+            heavy_queue.give_up_overdue();
             cursors.sweep();
             staged_syncs.sweep();
         })
@@ -343,11 +345,11 @@ impl Engine {
     /// # Errors
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
-        let lock = catalog::claim(&*storage)?;
+        let lock = catalog::lock_directory(&*storage)?;
         Engine::open_held(storage, lock, options, &Arc::default())
     }
 
-    /// Opens the engine in a directory that this process has claimed already, with the supervisor of its threads.
+    /// Opens the engine in a directory that this process has locked already, with the supervisor of its threads.
     ///
     /// # Errors
     /// As [`Engine::open`].

@@ -110,7 +110,7 @@ pub fn put_to_sleep(catalog: &Catalog, entry: &Arc<Entry>) -> bool {
         return false;
     }
     collection.measure_disk();
-    shared.storage.turn("falling asleep");
+    shared.storage.yield_point("falling asleep");
     shared.indexer.forget(&collection);
     drop(collection);
     catalog.put_to_sleep(entry)

@@ -12,7 +12,7 @@ use crate::api::{
 };
 use crate::catalog::{AdoptedFolder, AliasAction, Use};
 use crate::collection::update::{Synced, Update};
-use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
+use crate::collection::{Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -377,8 +377,8 @@ pub(super) fn submit(
     let request = WriteRequest { write, identity, deadline, bytes, reply: Box::new(answer) };
     match collection.classify(request) {
         Class::Light(request) => {
-            if let Some(turn) = collection.enqueue(request) {
-                turn.run();
+            if let Some(leader) = collection.enqueue(request) {
+                leader.run();
             }
         }
         Class::Heavy(heavy) => resolve(core, heavy),
@@ -412,14 +412,14 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
 /// Resolves a heavy write beside others, or on this thread where there are no others.
 fn resolve(core: &Core, mut write: HeavyWrite) {
     if !core.inline {
-        let turns = core.heavy.lock().as_ref().map(|lane| Arc::clone(lane.turns()));
-        return match turns {
-            Some(turns) => turns.add(write),
+        let queue = core.heavy.lock().as_ref().map(|lane| Arc::clone(lane.queue()));
+        return match queue {
+            Some(queue) => queue.add(write),
             None => write.refuse(Error::ShuttingDown),
         };
     }
     loop {
-        match write.step(Slice::endless()) {
+        match write.step(TimeSlice::endless()) {
             Step::More(rest) => write = rest,
             Step::Resolved(write) => return write.write(),
             Step::Done => return,

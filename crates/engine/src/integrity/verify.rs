@@ -178,7 +178,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&OpNumber::NONE)) {
         let has_data = inspections
             .get(&id)
-            .is_some_and(|inspection| inspection.strays.iter().any(|path| path.ends_with(".data")));
+            .is_some_and(|inspection| inspection.orphans.iter().any(|path| path.ends_with(".data")));
         if has_data || !catalog.is_created_in_log(id) {
             lost.entry(id).or_insert_with(|| "the file MANIFEST is missing".to_string());
         }

@@ -11,12 +11,12 @@ mod work;
 pub(super) use applying::{Applying, Used};
 pub use comparing::{SyncPlan, ask_for_vectors, plan_sync};
 pub(super) use finder::Finder;
-pub use resolution::{Resolution, Slice};
+pub use resolution::{Resolution, TimeSlice};
 pub use resolve::not_found;
 pub use source_sync::{ContentHash, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts};
 pub(super) use work::{edited_bytes, filter_work};
 
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
@@ -109,7 +109,7 @@ pub enum Update {
         /// Existing points that do not match keep their state.
         update_filter: Option<Filter>,
         /// The models of the vectors.
-        models: ModelClaims,
+        models: VectorModels,
     },
     /// C5.4
     Delete(Selection),
@@ -120,7 +120,7 @@ pub enum Update {
         /// Points that do not match keep their state.
         update_filter: Option<Filter>,
         /// The models of the vectors.
-        models: ModelClaims,
+        models: VectorModels,
     },
     /// C5.10
     DeleteVectors {

@@ -74,7 +74,7 @@ impl Collection {
         let thinned = thinned_blocks(&view);
         let fields = view.state.config.fields_changed();
         drop(view);
-        self.shared.storage.turn("dropping rows");
+        self.shared.storage.yield_point("dropping rows");
         if !empty.is_empty() || !thinned.is_empty() {
             self.release(fields, &empty, thinned);
         }
@@ -134,7 +134,7 @@ impl Collection {
                 return live == 0;
             }
             before = live;
-            self.shared.storage.turn("moving rows");
+            self.shared.storage.yield_point("moving rows");
             let (send, receive) = sync_channel(1);
             let request = WriteRequest {
                 write: Write::MoveRows(place),

@@ -2,7 +2,7 @@
 
 use super::request::{Write, WriteReply, WriteRequest};
 use crate::collection::Collection;
-use crate::collection::update::{Resolution, Slice, Update, Updates, edited_bytes, filter_work};
+use crate::collection::update::{Resolution, TimeSlice, Update, Updates, edited_bytes, filter_work};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -95,8 +95,8 @@ impl Collection {
 }
 
 impl HeavyWrite {
-    /// Goes on for about a slice, and writes when everything is resolved.
-    pub fn step(mut self, mut slice: Slice) -> Step {
+    /// Goes on for about a time slice, and writes when everything is resolved.
+    pub fn step(mut self, mut slice: TimeSlice) -> Step {
         let limits = &self.collection.shared.limits;
         let updates = Updates {
             list: &self.updates,
