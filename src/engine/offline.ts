@@ -1,5 +1,10 @@
 import { loadBinding } from './load';
-import type { NativeCheckReport, NativeDirectoryLock, NativeRepairReport, NativeUnsoundFile } from './binding';
+import type {
+  NativeCheckReport,
+  NativeDirectoryLock,
+  NativeRepairReport,
+  NativeUnsoundFile,
+} from './binding';
 
 /** A data directory that this process holds, as a server would: no server starts on it meanwhile. */
 export type DirectoryLock = NativeDirectoryLock;

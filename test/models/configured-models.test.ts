@@ -118,7 +118,9 @@ describe('C16 the models of a configuration', () => {
     );
     const over = new AbortController();
     const second = semaphore.run(over.signal, () => Promise.resolve());
-    await expect(semaphore.run(signal, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(semaphore.run(signal, () => Promise.resolve())).rejects.toMatchObject({
+      code: 'overloaded',
+    });
     over.abort(new EngineError('cancelled'));
     await expect(second).rejects.toMatchObject({ code: 'cancelled' });
     const third = semaphore.run(signal, () => Promise.resolve(3));

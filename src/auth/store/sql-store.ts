@@ -309,7 +309,7 @@ export class SqlStore implements TokenStore {
     return row && this.#sound(storedToken(row));
   }
 
-  /** A row as it was written: what is read later from the disk may be damaged by then. */
+  /** Gives the row if its digest verifies: the file may have been damaged after the store was opened. */
   #sound<Row extends StoredRow>(row: Row): Row {
     if (!row.verifies) {
       throw this.#found('a row is not what was written');
@@ -344,7 +344,7 @@ export class SqlStore implements TokenStore {
     return result;
   }
 
-  /** Finds a store that is older than the catalog of the engine. Later it is never older. */
+  /** Closes a store that is older than the catalog of the engine. One comparison is enough: it cannot become older later. */
   async #compare(): Promise<void> {
     if (this.#isCompared) return;
     const older = whyOlder(this.digest.generation, await this.file.catalog.generation());
