@@ -11,6 +11,7 @@ import {
   open,
   type EmbeddedClient,
 } from '../../src/index';
+import { until } from '../until';
 
 let folder: string;
 const opened: EmbeddedClient[] = [];
@@ -107,15 +108,13 @@ describe('C18 calls one after the other', () => {
       iterations += 1;
     };
     // A machine that stops the thread for a moment has the engine's threads answer.
-    let isHere = false;
-    for (let attempt = 0; attempt < 100 && !isHere; attempt += 1) {
+    await until(async () => {
       await new Promise((resolve) => setImmediate(resolve));
       iterations = 0;
       setImmediate(count);
       await db.query('c', query);
-      isHere = iterations === 0;
-    }
-    expect(isHere).toBe(true);
+      return iterations === 0;
+    });
     iterations = 0;
     setImmediate(count);
     while (iterations === 0) await db.query('c', query);
