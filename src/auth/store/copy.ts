@@ -181,9 +181,9 @@ export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<re
 }
 
 /**
- * Whether a store that is missing or has no bytes was filled once, as the files beside it say. A store that is missing together
- * with its digest file was not, as far as these files say: a folder that only programs have opened has neither. The generation in
- * the catalog says whether a server has filled one.
+ * Whether a store that is missing or has no bytes was filled once, as the files beside it say. A store that is missing
+ * together with its digest file counts as never filled: a folder that only programs have opened has neither. The generation
+ * in the catalog tells the two cases apart.
  */
 async function wasFilled(dataDir: string, recorded: Recorded): Promise<boolean> {
   if (recorded.state !== 'absent') return isFilled(recorded);
