@@ -81,11 +81,11 @@ describe('the records of a CSV file in the console', () => {
       ...records.rowsOf([['3', 'true'], [''], ['4', 'broken"'], ['5', '']], new Map([[2, 'a wrong quote']])),
     ];
     expect(rows).toEqual([
-      { line: 3, ordinal: 0, fields: { id: 1, text: 'two\nlines' } },
+      { line: 3, ordinal: 0, texts: { id: '1', text: 'two\nlines' } },
       { line: 5, problem: 'It has 3 values for 2 columns' },
-      { line: 6, ordinal: 2, fields: { id: 3, text: true } },
+      { line: 6, ordinal: 2, texts: { id: '3', text: 'true' } },
       { line: 8, problem: 'a wrong quote' },
-      { line: 9, ordinal: 4, fields: { id: 5 } },
+      { line: 9, ordinal: 4, texts: { id: '5' } },
     ]);
   });
 });
