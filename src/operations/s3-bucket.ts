@@ -166,7 +166,8 @@ export class S3Bucket {
         hash.update(piece);
         bytes += piece.length;
         if (bytes > mostBytes) throw new BackupError(`${key} is longer than its manifest says`);
-        await file.write(piece);
+        // In whole: one call of `write` may write less.
+        await file.writeFile(piece);
       });
       await file.sync();
     } finally {

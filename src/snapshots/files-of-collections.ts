@@ -1,4 +1,4 @@
-import { bytesOf, type Engine, type EngineRequest } from '../engine/types';
+import { bytesOf, EngineError, type Engine, type EngineRequest } from '../engine/types';
 
 /** A collection that is to be made of the files in a folder, relative to the data directory. */
 export interface AdoptedFolder {
@@ -32,6 +32,27 @@ export async function collectionNames(engine: Engine): Promise<readonly string[]
     readonly collections: readonly { readonly name: string }[];
   };
   return collections.map(({ name }) => name);
+}
+
+/**
+ * The collection that a name means, which may be that of an alias. A name that means none is answered as it is: a collection
+ * of it may have been deleted, or is to be made.
+ */
+export async function collectionNamed(engine: Engine, name: string): Promise<string> {
+  try {
+    const { aliases } = (await execute(engine, { operation: 'collection_aliases', collection: name })) as {
+      readonly aliases: readonly { readonly collection_name: string }[];
+    };
+    return aliases[0]?.collection_name ?? name;
+  } catch (error) {
+    if (isGone(error)) return name;
+    throw error;
+  }
+}
+
+/** Whether there is no such collection, or none any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
 }
 
 export async function collectionExists(engine: Engine, collection: string): Promise<boolean> {

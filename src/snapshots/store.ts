@@ -1,14 +1,15 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import type { ArchiveDigest } from './archive';
 import { malformed, noRoom, notFound } from './failure';
+import { makeHeldFolder, removeUnheld, type HeldFolder } from './held-folder';
 import type { SnapshotLimits } from './limits';
 
 /** Folder of the snapshots in a data directory. */
 export const SNAPSHOTS = 'snapshots';
-/** Folder in it for what is being made, sent to or taken apart. A start removes it. */
+/** Folder in it for what is being made, sent to or taken apart: a folder each, which is held meanwhile. */
 const UNFINISHED = 'unfinished';
 /** Folder in it with the snapshots of all collections. */
 const OF_ALL = 'all';
@@ -36,22 +37,6 @@ export interface SnapshotDescription {
 /** Whose snapshots they are: a collection's by its name, or those of all. */
 export type Owner = { readonly collection: string } | 'all';
 
-/** How the names of the folders begin in which this process works. An earlier process may have had the same number. */
-const OF_THIS_PROCESS = `${process.pid}-${randomUUID()}-`;
-
-/** Whether a folder for work is one that a process of this machine may be using: many may have the data directory (C18). */
-function isOfRunningProcess(name: string): boolean {
-  const pid = Number(/^(\d{1,10})-/.exec(name)?.[1]);
-  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
-  if (pid === process.pid) return name.startsWith(OF_THIS_PROCESS);
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
 /**
  * The snapshots in a data directory: a file each, whose name is that of the snapshot, and beside it one with its SHA-256,
  * which is durable first.
@@ -66,12 +51,13 @@ export class SnapshotStore {
     this.#root = join(dataDir, SNAPSHOTS);
   }
 
-  /** Removes what processes that ended have left. */
+  /**
+   * Removes what processes that ended have left, and nothing that any is at work on. Only the owner of the data directory
+   * (C18) may call it: the locks of others are known where its own is.
+   */
   async removeUnfinished(): Promise<void> {
     const folder = join(this.#root, UNFINISHED);
-    for (const name of await namesIn(folder)) {
-      if (!isOfRunningProcess(name)) await rm(join(folder, name), { recursive: true, force: true });
-    }
+    if ((await namesIn(folder)).length > 0) await removeUnheld(folder);
   }
 
   /** The snapshots of an owner, by name. */
@@ -152,10 +138,10 @@ export class SnapshotStore {
 
   /** Runs work with a new empty folder, which is removed afterwards with all that is in it. */
   async withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
-    const path = join(this.#root, UNFINISHED, `${OF_THIS_PROCESS}${randomUUID()}`);
-    await this.removeUnfinished();
-    await makeFolder(join(this.#root, UNFINISHED));
-    await mkdir(path, { mode: 0o700 });
+    const parent = join(this.#root, UNFINISHED);
+    await makeFolder(parent);
+    const held = await this.#hold(parent);
+    const { path } = held;
     try {
       return await work({
         path,
@@ -165,7 +151,16 @@ export class SnapshotStore {
         },
       });
     } finally {
-      await rm(path, { recursive: true, force: true });
+      await held.remove();
+    }
+  }
+
+  async #hold(parent: string): Promise<HeldFolder> {
+    try {
+      return await makeHeldFolder(parent);
+    } catch (error) {
+      // The error of a lock that has no room has no code.
+      throw (await this.roomBytes()) === 0 ? noRoom() : error;
     }
   }
 

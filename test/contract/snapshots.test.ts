@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { connect } from '../../src';
 import { checkEngineFiles } from '../../src/engine/offline';
 import { makeBackup } from '../../src/operations/backup';
@@ -318,6 +318,26 @@ describe('C12 snapshots in the dialect qdrant', () => {
     await server.restart();
     expect(readdirSync(join(server.dataDir, 'snapshots', 'unfinished'))).toEqual([]);
     expect(await server.ok('GET', `${path}/snapshots`)).toEqual([kept]);
+  });
+
+  it('C12 one of all fails where a collection is quarantined, and names it', async () => {
+    await server.ok('POST', '/collections/there/operations/flush');
+    const folders = (): string[] => readdirSync(join(server.dataDir, 'collections'));
+    const before = folders();
+    const path = await server.holding([{ id: 1, vector: [1, 2] }]);
+    expect(await server.ok('POST', `${path}/operations/flush`)).toBe(true);
+    await server.halt();
+    const [folder = ''] = folders().filter((name) => !before.includes(name));
+    writeFileSync(join(server.dataDir, 'collections', folder, 'MANIFEST'), 'nothing of the kind');
+    await server.restart();
+    const [status, said] = await server.refused('POST', '/snapshots');
+    expect([status, said]).toEqual([
+      500,
+      expect.stringMatching(new RegExp(`^Snapshot operation failed: collection ${basename(path)}: .`)),
+    ]);
+    expect(await server.ok('GET', '/snapshots')).toEqual([]);
+    expect(readdirSync(join(server.dataDir, 'snapshots', 'unfinished'))).toEqual([]);
+    await server.ok('DELETE', path);
   });
 });
 

@@ -14,6 +14,8 @@ import {
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeManifest } from '../../src/operations/backup-manifest';
+import { BackupBucket } from '../../src/operations/backup-s3';
 import { expiredOf, type BackupEntry } from '../../src/operations/backup-rotation';
 import { fetchBackup } from '../../src/operations/fetched-backup';
 import { parseS3, S3Bucket } from '../../src/operations/s3-bucket';
@@ -310,6 +312,40 @@ itUnless(whyNoGateway())('a large file is sent to a bucket in parts', async () =
   expect(await bucket.digestOf('large')).toMatchObject({ bytes: 40 * 1024 * 1024 + 17 });
   expect(await bucket.list('')).toEqual([{ key: 'large', bytes: 40 * 1024 * 1024 + 17 }]);
   bucket.close();
+});
+
+describe('C11.4 a damaged manifest in a bucket', () => {
+  const address = { bucket: 'my-bucket', prefix: 'db' };
+
+  /** What reads of a bucket give; the manifest of each backup, which has no files. */
+  function bucketOf(manifests: Readonly<Record<string, string>>): S3Bucket {
+    const fake: Pick<S3Bucket, 'names' | 'list' | 'text'> = {
+      names: () => Promise.resolve(Object.keys(manifests)),
+      list: (prefix) => Promise.resolve([{ key: `${prefix}BACKUP.json`, bytes: 1 }]),
+      text: (key) => {
+        const text = manifests[key.split('/')[1] ?? ''];
+        return text === undefined ? Promise.reject(new Error('NoSuchKey')) : Promise.resolve(text);
+      },
+    };
+    return fake as S3Bucket;
+  }
+
+  it.each([['{'], ['null'], ['[]'], ['{}'], ['{"kithdb_backup":1,"quarantined":[],"files":[null]}']])(
+    'of %s counts as that of a damaged backup, and the newest whole one is named',
+    async (damaged) => {
+      await writeManifest(folder, { kithdb_version: '0', created_at: 'now', quarantined: [], files: [] });
+      const whole = readFileSync(join(folder, 'BACKUP.json'), 'utf8');
+      const bucket = bucketOf({ '20260101T000000Z': whole, '20260102T000000Z': damaged });
+      const place = new BackupBucket(bucket, address, folder);
+      expect((await place.entries()).map(({ name, state }) => [name, state])).toEqual([
+        ['20260101T000000Z', 'whole'],
+        ['20260102T000000Z', 'damaged'],
+      ]);
+      await expect(fetchBackup(bucket, address, folder)).rejects.toThrow(
+        's3://my-bucket/db holds 2 backups and is none itself: give --from s3://my-bucket/db/20260101T000000Z, the newest whole one',
+      );
+    },
+  );
 });
 
 describe('C11.4 a backup that is fetched from a bucket', () => {
