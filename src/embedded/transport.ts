@@ -1,7 +1,7 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine, type Packing } from '../engine/types';
+import { bytesOf, EngineError, type Answer, type Engine, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
@@ -208,9 +208,4 @@ function jsonOf(body: unknown): Buffer {
   // The engine copies a part of some memory, and may take the whole of it.
   const isPart = body.length < body.buffer.byteLength;
   return isPart ? Buffer.from(body.buffer, body.byteOffset, body.length) : Buffer.from(body);
-}
-
-/** A short answer has a character for each byte. */
-function bytesOf(answer: Answer): Buffer {
-  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
 }

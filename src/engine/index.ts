@@ -4,6 +4,7 @@ import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine, OpenOptions } from './binding';
 import { collectionFigures } from './collection-figures';
 import {
+  bytesOf,
   EngineError,
   type Answer,
   type BackgroundPanics,
@@ -158,7 +159,7 @@ class Facade implements Engine {
         native.open(id, nativeOptions(this.options));
       });
       this.state = 'ready';
-      return warning.length === 0 ? undefined : warning.toString();
+      return warning.length === 0 ? undefined : bytesOf(warning).toString();
     } catch (error) {
       this.state = 'closed';
       throw error;
@@ -303,7 +304,7 @@ class Facade implements Engine {
     const made = await this.call(done, () => {
       start(done);
     });
-    return typeof made === 'string' ? Buffer.from(made, 'latin1') : made;
+    return bytesOf(made);
   }
 
   status(): EngineStatus {

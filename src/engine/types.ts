@@ -205,6 +205,11 @@ export class EngineError extends Error {
 /** The bytes of an answer: a short one as a string with a character (U+0000 to U+00FF) for each byte. */
 export type Answer = Buffer | string;
 
+/** The bytes of an answer, whichever form it has. */
+export function bytesOf(answer: Answer): Buffer {
+  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
+}
+
 /** Where the engine is between start and stop, and what it served when its last report was made. */
 export interface EngineStatus {
   readonly state: 'closed' | 'opening' | 'ready' | 'closing';

@@ -1,4 +1,4 @@
-import type { Engine, EngineRequest } from '../engine/types';
+import { bytesOf, type Engine, type EngineRequest } from '../engine/types';
 
 /** A collection that is to be made of the files in a folder, relative to the data directory. */
 export interface AdoptedFolder {
@@ -45,5 +45,5 @@ async function execute(engine: Engine, request: EngineRequest, json?: object): P
   const body = bytes && engine.receive();
   if (bytes !== undefined) body?.append(bytes, bytes.length);
   const answer = await engine.execute({ ...request, timeoutSeconds: MAX_SECONDS, body });
-  return (JSON.parse(answer.toString()) as { readonly result: unknown }).result;
+  return (JSON.parse(bytesOf(answer).toString()) as { readonly result: unknown }).result;
 }

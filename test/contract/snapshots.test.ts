@@ -371,4 +371,20 @@ describe('C12 snapshots of all collections', () => {
     expect(await client.deleteFullSnapshot(made.name)).toBe(true);
     await Promise.all([admin, client, reader].map((each) => each.close()));
   });
+
+  it('C12 have collections whatever their names', async () => {
+    const url = `http://127.0.0.1:${server.port}`;
+    const { token } = await connect(url).login(PASSWORD);
+    const admin = connect(url, { token });
+    const { token: value } = await admin.createAccessToken({ name: 'names', permission: 'read,write' });
+    const client = connect(url, { token: value });
+    const name = 'Vögel 日本';
+    await client.createCollection(name, { vectors: { size: 2, distance: 'Dot' } });
+    await client.upsert(name, { points: [{ id: 1, vector: [1, 2] }] });
+    const made = await client.createFullSnapshot();
+    await client.deleteCollection(name);
+    expect(await admin.recoverFullSnapshot({ location: made.name })).toBe(true);
+    expect(await client.count(name)).toEqual({ count: 1 });
+    await Promise.all([admin, client].map((each) => each.close()));
+  });
 });
