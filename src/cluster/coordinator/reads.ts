@@ -1,0 +1,158 @@
+import { bytesOf, EngineError, type Answer, type Engine, type EngineRequest } from '../../engine/types';
+import type { CollectionEntry } from '../map/state';
+import type { PeerClient } from '../peers/client';
+import { PeerUnreachable } from '../peers/errors';
+import type { ReplicaRead } from '../peers/handlers';
+import type { Hedging } from '../peers/hedging';
+import { bodyOf, type ShardReplica } from '../replica/shard-replica';
+import { nameOf, type Shard } from '../shards';
+import type { Deadline } from './writes';
+
+/** What one shard is asked. */
+export interface Question {
+  readonly shard: number;
+  readonly operation: EngineRequest['operation'];
+  readonly target?: string | undefined;
+  readonly body: Buffer;
+}
+
+/** A read that is under way: what to ask, or the answer of the whole. */
+export type ReadStep = { readonly ask: readonly Question[] } | { readonly done: Answer };
+
+/** A read of several shards, as the engine leads it. */
+export interface ShardedRead {
+  begin(): Promise<ReadStep>;
+  /** The answers in the order of the questions; undefined of a shard that none of its replicas answers for. */
+  advance(answers: readonly (Buffer | undefined)[]): Promise<ReadStep>;
+}
+
+/** A replica that may be asked. */
+interface Candidate {
+  readonly node: string;
+  readonly isLocal: boolean;
+}
+
+/** What reads use. */
+export interface ReadParts {
+  readonly node: string;
+  readonly engine: Engine;
+  readonly peers: PeerClient;
+  readonly hedging: Hedging;
+  readonly local: (shard: Shard) => ShardReplica | undefined;
+  /** Where a node listens; undefined while it is not live. */
+  readonly addressOf: (node: string) => { readonly host: string; readonly port: number } | undefined;
+  readonly mapVersion: () => number;
+}
+
+/** What the questions of one read have in common. */
+export interface ReadContext {
+  readonly request: EngineRequest;
+  /** The filter of the caller's token. */
+  readonly limits: string | undefined;
+  readonly deadline: Deadline;
+  /** The position that replicas have to be at. */
+  readonly position: number | undefined;
+  /** Whether shards may be left out. */
+  readonly allowsPartial: boolean;
+}
+
+/** Reads of collections: asks a replica of each shard, and lets the engine make one answer of theirs. */
+export class Reads {
+  constructor(private readonly parts: ReadParts) {}
+
+  /** Leads a read to its end. @throws EngineError */
+  async execute(entry: CollectionEntry, read: ShardedRead, context: ReadContext): Promise<Answer> {
+    let step = await read.begin();
+    while ('ask' in step) {
+      const answers = await Promise.all(step.ask.map((question) => this.#perhaps(entry, question, context)));
+      step = await read.advance(answers);
+    }
+    return step.done;
+  }
+
+  /** Asks one replica of a shard. @throws EngineError `not_ready` where none can be asked. */
+  async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
+    const shard = { collection: entry.id, shard: question.shard };
+    const candidates = this.#candidates(entry, shard);
+    if (candidates.length === 0) throw noReplica(question.shard);
+    try {
+      return await this.parts.hedging.askOne(
+        candidates,
+        (candidate, signal) =>
+          candidate.isLocal
+            ? this.#askHere(nameOf(shard), question, context, signal)
+            : this.#askThere(candidate.node, nameOf(shard), question, context, signal),
+        { signal: context.deadline.signal, kind: question.operation },
+      );
+    } catch (error) {
+      throw error instanceof PeerUnreachable ? noReplica(question.shard) : error;
+    }
+  }
+
+  async #perhaps(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer | undefined> {
+    try {
+      return await this.ask(entry, question, context);
+    } catch (error) {
+      const isAbsent = error instanceof EngineError && error.code === 'not_ready';
+      if (isAbsent && context.allowsPartial) return undefined;
+      throw error;
+    }
+  }
+
+  /** The active replicas of live nodes; that of this node only where it has caught up. */
+  #candidates(entry: CollectionEntry, shard: Shard): readonly Candidate[] {
+    const { node: self, local, addressOf } = this.parts;
+    const replicas = entry.shards[shard.shard]?.replicas ?? [];
+    return replicas
+      .filter(({ node, state }) =>
+        node === self ? state === 'active' && local(shard) !== undefined : state === 'active' && addressOf(node) !== undefined,
+      )
+      .map(({ node }) => ({ node, isLocal: node === self }));
+  }
+
+  async #askHere(
+    collection: string,
+    { operation, target, body }: Question,
+    { request, limits, deadline }: ReadContext,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { engine } = this.parts;
+    const { isLenient, packing, caller, answerBytes } = request;
+    const answer = await engine.execute({
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits },
+      timeoutSeconds: secondsLeft(deadline),
+      body: bodyOf(engine, body),
+      whenAbandoned: (callback) => {
+        if (signal.aborted) callback();
+        else signal.addEventListener('abort', callback, { once: true });
+      },
+    });
+    return bytesOf(answer);
+  }
+
+  async #askThere(
+    node: string,
+    collection: string,
+    { operation, target, body }: Question,
+    { request, limits, deadline, position }: ReadContext,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { peers, addressOf, mapVersion } = this.parts;
+    const address = addressOf(node);
+    if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
+    const { isLenient, packing, caller, answerBytes } = request;
+    const read: ReplicaRead = {
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, position },
+      ...{ timeoutMs: 1000 * secondsLeft(deadline), mapVersion: mapVersion() },
+    };
+    return (await peers.execute(address, read, body, signal)).answer;
+  }
+}
+
+function noReplica(shard: number): EngineError {
+  return new EngineError('not_ready', { message: `no replica of shard ${shard} can be reached` });
+}
+
+function secondsLeft({ at }: Deadline): number {
+  return Math.max(0.001, (at - performance.now()) / 1000);
+}
