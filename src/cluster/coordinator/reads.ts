@@ -1,4 +1,4 @@
-import { bytesOf, EngineError, type Answer, type Engine, type EngineRequest } from '../../engine/types';
+import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
 import { PeerUnreachable } from '../peers/errors';
@@ -14,16 +14,8 @@ export interface Question {
   readonly operation: EngineRequest['operation'];
   readonly target?: string | undefined;
   readonly body: Buffer;
-}
-
-/** A read that is under way: what to ask, or the answer of the whole. */
-export type ReadStep = { readonly ask: readonly Question[] } | { readonly done: Answer };
-
-/** A read of several shards, as the engine leads it. */
-export interface ShardedRead {
-  begin(): Promise<ReadStep>;
-  /** The answers in the order of the questions; undefined of a shard that none of its replicas answers for. */
-  advance(answers: readonly (Buffer | undefined)[]): Promise<ReadStep>;
+  /** How the shard takes it; as the request where absent. */
+  readonly isLenient?: boolean;
 }
 
 /** A replica that may be asked. */
@@ -56,19 +48,9 @@ export interface ReadContext {
   readonly allowsPartial: boolean;
 }
 
-/** Reads of collections: asks a replica of each shard, and lets the engine make one answer of theirs. */
+/** Asks replicas of shards, on this node and on others. */
 export class Reads {
   constructor(private readonly parts: ReadParts) {}
-
-  /** Leads a read to its end. @throws EngineError */
-  async execute(entry: CollectionEntry, read: ShardedRead, context: ReadContext): Promise<Answer> {
-    let step = await read.begin();
-    while ('ask' in step) {
-      const answers = await Promise.all(step.ask.map((question) => this.#perhaps(entry, question, context)));
-      step = await read.advance(answers);
-    }
-    return step.done;
-  }
 
   /** Asks one replica of a shard. @throws EngineError `not_ready` where none can be asked. */
   async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
@@ -89,7 +71,8 @@ export class Reads {
     }
   }
 
-  async #perhaps(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer | undefined> {
+  /** The same; undefined where none can be asked and shards may be left out. */
+  async perhaps(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer | undefined> {
     try {
       return await this.ask(entry, question, context);
     } catch (error) {

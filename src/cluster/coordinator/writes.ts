@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EngineError, type EngineRequest } from '../../engine/types';
+import type { CollectionEntry } from '../map/state';
 import { OutcomeUnknownError, type RecordLog } from '../log/record-log';
 import type { ShardOutcome } from '../record/answer';
 import { encodeWrite, type WriteRecord } from '../record/write-record';
@@ -8,6 +9,7 @@ import type { Acknowledgements, Outcomes } from './acknowledgements';
 
 /** What a write needs to know of its collection. */
 export interface WrittenCollection {
+  readonly entry: CollectionEntry;
   /** The number of the collection. */
   readonly id: number;
   readonly shards: number;
@@ -30,7 +32,11 @@ export interface WriteParts {
   /** The epoch of the streams. */
   readonly epoch: () => number;
   /** The bodies of the shards that a write changes. @throws EngineError for a body that cannot be read or split. */
-  readonly split: (request: EngineRequest, body: Buffer, shards: number) => Promise<ReadonlyMap<number, Buffer>>;
+  readonly split: (
+    request: EngineRequest,
+    body: Buffer,
+    collection: WrittenCollection,
+  ) => Promise<ReadonlyMap<number, Buffer>>;
   /** Rejects with the error that the parts of a write would get now, where one would. */
   readonly rehearse: (collection: WrittenCollection, record: WriteRecord, deadline: Deadline) => Promise<void>;
   /** The outcomes of a record that was published before; undefined where a shard does not keep it. */
@@ -74,7 +80,7 @@ export class Writes {
     body: Buffer,
     { limits, deadline }: { readonly limits: string | undefined; readonly deadline: Deadline },
   ): Promise<WriteAnswer> {
-    const bodies = await this.parts.split(request, body, collection.shards);
+    const bodies = await this.parts.split(request, body, collection);
     const operationId = request.operationId ?? randomUUID();
     const record: WriteRecord = {
       operation: request.operation,
