@@ -47,6 +47,11 @@ export interface ArchiveDigest {
   readonly sha256: string;
 }
 
+/** Whether a file can be one of a checkpoint. */
+export function isCheckpointFileName(name: string): boolean {
+  return FILE_NAME.test(name);
+}
+
 /** The files in a folder, by name. */
 export async function filesIn(folder: string): Promise<ArchivedCollection['files']> {
   const names = (await readdir(folder)).filter((name) => FILE_NAME.test(name)).sort();
