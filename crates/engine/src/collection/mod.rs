@@ -25,7 +25,7 @@ pub mod update;
 mod vacuum;
 mod writer;
 
-pub use crate::change::{Change, PayloadEdit, operation_of};
+pub use crate::change::{Change, PayloadEdit, operations_of};
 pub use crate::checkpoint::{
     Cause, CheckpointError, FileFault, Inspection, Losses, Opening, OpeningOptions, Part, Unopened,
     directory, inspect, is_manifest_damaged, link_folder,
