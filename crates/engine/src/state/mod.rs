@@ -20,6 +20,7 @@ mod view;
 pub use allowance::{Allowance, Unapplied};
 pub use auto_index::AutoIndex;
 pub use declared_index::{DeclaredIndex, IndexDraft};
+pub use digest::PointDigester;
 pub use edited_payloads::EditedPayloads;
 pub use expiry::Expiry;
 pub use head::{Head, MOVED_BYTES};
