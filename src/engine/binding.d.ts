@@ -71,8 +71,10 @@ export declare class NativeEngine {
    * `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
    * With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
    * nothing completes.
+   * `position` is the place of a write in a replicated stream, from which it gets its number; one that was passed completes
+   * with `position_passed`. With `dryRun` a write of points is answered as it would be, and changes nothing.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null): Buffer | null
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null, position?: number | undefined | null, dryRun?: boolean | undefined | null): Buffer | null
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -621,6 +623,8 @@ export interface OpenOptions {
   sharing?: NativeSharing
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
+  /** Whether its collections are replicas of shards of a cluster; false when absent. */
+  isReplica?: boolean
 }
 
 /**

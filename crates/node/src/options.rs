@@ -35,6 +35,8 @@ pub struct OpenOptions {
     pub sharing: Option<NativeSharing>,
     /// Names of file systems on which a new directory may be made although they do not keep the promises of one.
     pub allowed_file_systems: Option<Vec<String>>,
+    /// Whether its collections are replicas of shards of a cluster; false when absent.
+    pub is_replica: Option<bool>,
 }
 
 /// How a directory is shared with other processes by one that is no server.
@@ -143,6 +145,7 @@ impl OpenOptions {
                     .unwrap_or(Duration::from_secs(1)),
             }),
             thresholds: self.thresholds(),
+            is_replica: self.is_replica == Some(true),
             ..defaults
         }
     }

@@ -116,6 +116,24 @@ pub fn link_snapshot(body: &(impl RequestBody + ?Sized)) -> Result<String> {
     })
 }
 
+/// Whether a digest is asked for with the state of a replica. The body may be absent.
+///
+/// # Errors
+/// `BadRequest` that names the place.
+pub fn replica_state(body: &(impl RequestBody + ?Sized)) -> Result<bool> {
+    body::parse(body, |reader| {
+        let mut digest = false;
+        reader.object(|r, key| {
+            match key {
+                "digest" => digest = r.optional(Reader::bool)?.unwrap_or_default(),
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        Ok(digest)
+    })
+}
+
 /// The collections that a process makes of folders of the data directory.
 ///
 /// # Errors

@@ -27,6 +27,7 @@ mod profile;
 mod projections;
 mod read;
 mod reembedding;
+mod replication;
 mod report;
 mod residency;
 mod scrub;
@@ -69,6 +70,8 @@ use crate::scheduling::{ActiveRead, lane};
 use crate::storage::{LockGuard, Storage};
 use crate::supervision::Supervisor;
 use crate::types::Lsn;
+#[cfg(doc)]
+use crate::types::OpNumber;
 use answer_budget::AnswersInProgress;
 use background::Background;
 use calibration::Calibrator;
@@ -125,6 +128,12 @@ pub struct Request {
     pub body: Body,
     /// The identity of a write that may be repeated (C25).
     pub identity: Option<CallIdentity>,
+    /// The place of a write in a replicated stream (docs/cluster.md), from which it gets its number
+    /// ([`OpNumber::of_position`]). Writes of one collection are executed one after the other, in the order of their
+    /// positions; one whose position was passed fails with [`Error::PositionPassed`].
+    pub position: Option<u64>,
+    /// Whether a write of points is only tried: it is answered as it would be, and changes nothing.
+    pub dry_run: bool,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
     /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
@@ -157,6 +166,8 @@ impl Request {
             timeout: None,
             body: Box::new(body),
             identity: None,
+            position: None,
+            dry_run: false,
             strictness: Strictness::Strict,
             gives_out_texts: false,
             access: None,
@@ -357,8 +368,7 @@ impl Engine {
         options: Options,
         supervisor: &Arc<Supervisor>,
     ) -> Result<Engine, OpenError> {
-        let Options { limits, thresholds, memory, mode, .. } = options;
-        let opened = catalog::open(Arc::clone(&storage), limits, thresholds, memory, mode, supervisor)?;
+        let opened = catalog::open(Arc::clone(&storage), options.of_catalog(), supervisor)?;
         let Opened { catalog, report, damage } = opened;
         #[cfg(feature = "testing")]
         if let Some(planted) = options.panics_in {

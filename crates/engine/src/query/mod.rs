@@ -11,6 +11,7 @@ pub mod calibrating;
 mod count;
 mod custom;
 mod custom_scan;
+mod digest_points;
 mod estimate;
 mod excluded;
 mod explain;
@@ -49,6 +50,7 @@ mod why;
 
 pub use batch::{groups, query_group};
 pub use count::count;
+pub use digest_points::digest_points;
 pub use explain::{Explanation, ScoreDetail, StepFigures, compared, explain};
 pub use facet::{FacetHit, FacetValue, facet};
 pub use matrix::{MatrixRow, matrix};
