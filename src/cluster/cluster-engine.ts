@@ -7,7 +7,6 @@ import {
   type EngineStatus,
   type HealthIssue,
   type IncomingBody,
-  type Operation,
   type ScrubReport,
 } from '../engine/types';
 import { CollectedBody } from './coordinator/collected-body';
@@ -48,7 +47,8 @@ export class ClusterEngine implements Engine {
       over.abort(new EngineError('cancelled'));
     });
     try {
-      return await this.#coordinator.execute(request, body, { at, signal: over.signal });
+      const coordinator = this.#coordinator;
+      return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
     } finally {
       clearTimeout(timer);
     }
@@ -108,69 +108,3 @@ export class ClusterEngine implements Engine {
     await this.own.close(timeMs);
   }
 }
-
-/** How the coordinator executes an operation. */
-export type Kind = 'collections' | 'write' | 'everywhere' | 'read' | 'info' | 'refused';
-
-export const KINDS: Readonly<Record<Operation, Kind>> = {
-  list_collections: 'collections',
-  collection_info: 'info',
-  create_collection: 'collections',
-  update_collection: 'write',
-  delete_collection: 'collections',
-  collection_exists: 'collections',
-  upsert_points: 'write',
-  retrieve_points: 'read',
-  get_point: 'read',
-  delete_points: 'write',
-  update_vectors: 'write',
-  delete_vectors: 'write',
-  set_payload: 'write',
-  overwrite_payload: 'write',
-  delete_payload: 'write',
-  clear_payload: 'write',
-  batch_update: 'write',
-  create_field_index: 'write',
-  delete_field_index: 'write',
-  search: 'read',
-  search_batch: 'read',
-  query: 'read',
-  query_batch: 'read',
-  scroll: 'read',
-  count: 'read',
-  recommend: 'read',
-  recommend_batch: 'read',
-  discover: 'read',
-  discover_batch: 'read',
-  collection_status: 'info',
-  flush: 'everywhere',
-  optimize: 'everywhere',
-  collection_cluster_info: 'info',
-  optimizations: 'info',
-  facet: 'read',
-  matrix_pairs: 'read',
-  matrix_offsets: 'read',
-  clone_collection: 'refused',
-  create_vector_name: 'write',
-  delete_vector_name: 'write',
-  search_groups: 'read',
-  query_groups: 'read',
-  recommend_groups: 'read',
-  list_aliases: 'collections',
-  collection_aliases: 'collections',
-  change_aliases: 'collections',
-  rebuild_index: 'everywhere',
-  project_points: 'refused',
-  sync_points: 'refused',
-  plan_sync: 'refused',
-  reembed_vectors: 'refused',
-  reembedding: 'refused',
-  commit_reembedding: 'refused',
-  abort_reembedding: 'refused',
-  list_reembeddings: 'refused',
-  next_texts: 'refused',
-  fill_vectors: 'refused',
-  link_snapshot: 'refused',
-  adopt_folders: 'refused',
-  replica_state: 'refused',
-};

@@ -8,7 +8,7 @@ import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import type { Deadline } from './coordinator/writes';
+import type { Deadline, PublishedWrite } from './coordinator/writes';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
@@ -28,7 +28,7 @@ import { listenForPeers, type PeerListener } from './peers/listener';
 import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
-import { decodeAnswer, encodeAnswer } from './record/answer';
+import { decodeAnswer, encodeAnswer, type ShardOutcome } from './record/answer';
 import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
@@ -240,7 +240,6 @@ export class ClusterNode {
       ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
       local: (shard) => replicas.current(shard),
       mapVersion: () => map.state.version,
-      reached,
     });
     const collections = new Collections({
       ...{ map, logs, liveNodes },
@@ -255,31 +254,10 @@ export class ClusterNode {
       writes: {
         acknowledgements,
         epoch: () => 0,
-        recall: (collection, write, deadline) => this.#recall(replicas, reads, collection.entry, write, deadline),
+        recall: (collection, write, deadline) => recalled(replicas, collection.entry, write, deadline),
       },
       everywhere: (entry, operation, deadline) => everywhere({ entry, operation, deadline, reads, liveNodes }),
-      counted: (work) => this.#counted(work),
     });
-  }
-
-  /** The outcomes of a record that was published before, as the replicas keep them. */
-  async #recall(
-    replicas: LocalReplicas,
-    reads: Reads,
-    entry: CollectionEntry,
-    { operationId, position, record }: { operationId: string; position: number; record: import('./record/write-record').WriteRecord },
-    deadline: Deadline,
-  ): Promise<ReadonlyMap<number, import('./record/answer').ShardOutcome> | undefined> {
-    const outcomes = new Map<number, import('./record/answer').ShardOutcome>();
-    for (const shard of record.parts.keys()) {
-      const replica = replicas.current({ collection: entry.id, shard });
-      if (replica === undefined) throw new EngineError('not_confirmed', { id: operationId });
-      await reached(replica, position, deadline.signal);
-      const outcome = await replica.outcomeOf({ operationId, position, record });
-      if (outcome === undefined) throw new EngineError('outcome_unknown');
-      outcomes.set(shard, outcome);
-    }
-    return outcomes;
   }
 
   #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
@@ -323,6 +301,8 @@ export class ClusterNode {
         this.parts.log.error({ replica: digest.replica, position: digest.position }, 'a replica diverged: it is made anew');
         digests.forget(digest.replica);
         replicas.remake(shard);
+        const place = { ...shard, node: self };
+        map.propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS }).catch(() => undefined);
       }),
     );
   }
@@ -363,7 +343,8 @@ export class ClusterNode {
     });
   }
 
-  async #counted<T>(work: () => Promise<T>): Promise<T> {
+  /** Does the work of a request, which counts as under way meanwhile. */
+  async counted<T>(work: () => Promise<T>): Promise<T> {
     this.#underWay += 1;
     try {
       return await work();
@@ -388,6 +369,26 @@ export class ClusterNode {
 
 async function endAll(ends: Running['ends']): Promise<void> {
   for (const end of ends.reverse()) await end();
+}
+
+/** The outcomes of a record that was published before, as the replicas of this node keep them. */
+async function recalled(
+  replicas: LocalReplicas,
+  { id }: CollectionEntry,
+  write: PublishedWrite,
+  { signal }: Deadline,
+): Promise<ReadonlyMap<number, ShardOutcome>> {
+  const { operationId, position, record } = write;
+  const outcomes = new Map<number, ShardOutcome>();
+  for (const shard of record.parts.keys()) {
+    const replica = replicas.current({ collection: id, shard });
+    if (replica === undefined) throw new EngineError('not_confirmed', { id: operationId });
+    await reached(replica, position, signal);
+    const outcome = await replica.outcomeOf(write);
+    if (outcome === undefined) throw new EngineError('outcome_unknown');
+    outcomes.set(shard, outcome);
+  }
+  return outcomes;
 }
 
 /** Resolves when a replica is at a position. Rejects with the reason of the signal. */

@@ -97,6 +97,12 @@ export interface EngineRequest {
   readonly dryRun?: boolean | undefined;
   /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
   readonly limits?: string | undefined;
+  /** In a cluster: the position that a read must not be behind, as `written` has given it. */
+  readonly readAfter?: string | undefined;
+  /** In a cluster: takes the position of a write, before the answer. */
+  readonly written?: ((position: string) => void) | undefined;
+  /** In a cluster: whether shards that cannot be reached may be left out of a read. */
+  readonly allowsPartial?: boolean | undefined;
   /** Whose cursors it may use (C22): the same text is the same caller. */
   readonly caller?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
@@ -168,6 +174,7 @@ export type EngineErrorCode =
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
   | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
+  | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied
   | 'storage_full'
   | 'memory_limit'
   | 'shutting_down'

@@ -1,4 +1,4 @@
-import { EngineError, type Answer, type EngineRequest } from '../../engine/types';
+import { EngineError, type Answer } from '../../engine/types';
 import type { LogService } from '../log/record-log';
 import { placementOf } from '../map/placement';
 import type { Proposal, ShardMap } from '../map/shard-map';
@@ -70,7 +70,7 @@ export class Collections {
       refuseTaken(state, name);
       const number = numbered(state, logs.groups);
       if (number.group !== group) return { refused: 'another collection was created' };
-      const placement = placementOf(state, { id: number.id, ...replication }, live);
+      const placement = placementOf(state, { id: number.id, ...replication }, (node) => live.includes(node));
       const collection = { ...number, name, configuration: body.toString(), ...replication, placement, firstPosition };
       return { kind: 'collection_created', collection };
     }, deadline);

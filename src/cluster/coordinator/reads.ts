@@ -93,16 +93,25 @@ export class Reads {
       .map(({ node }) => ({ node, isLocal: node === self }));
   }
 
+  /** Asks one node for something of its replica. */
+  askNode(node: string, collection: string, question: Question, context: ReadContext): Promise<Buffer> {
+    const { signal } = context.deadline;
+    return node === this.parts.node
+      ? this.#askHere(collection, question, context, signal)
+      : this.#askThere(node, collection, question, context, signal);
+  }
+
   async #askHere(
     collection: string,
-    { operation, target, body }: Question,
-    { request, limits, deadline }: ReadContext,
+    { operation, target, body, isLenient = context.request.isLenient }: Question,
+    context: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine } = this.parts;
-    const { isLenient, packing, caller, answerBytes } = request;
+    const { request, limits, deadline } = context;
+    const { packing, caller, answerBytes, dryRun } = request;
     const answer = await engine.execute({
-      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits },
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, dryRun },
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, body),
       whenAbandoned: (callback) => {
@@ -116,16 +125,17 @@ export class Reads {
   async #askThere(
     node: string,
     collection: string,
-    { operation, target, body }: Question,
-    { request, limits, deadline, position }: ReadContext,
+    { operation, target, body, isLenient = context.request.isLenient }: Question,
+    context: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
+    const { request, limits, deadline, position } = context;
     const { peers, addressOf, mapVersion } = this.parts;
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
-    const { isLenient, packing, caller, answerBytes } = request;
+    const { packing, caller, answerBytes, dryRun } = request;
     const read: ReplicaRead = {
-      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, position },
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, position, dryRun },
       ...{ timeoutMs: 1000 * secondsLeft(deadline), mapVersion: mapVersion() },
     };
     return (await peers.execute(address, read, body, signal)).answer;

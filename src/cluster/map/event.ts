@@ -19,6 +19,8 @@ export interface NewCollection {
   readonly replicationFactor: number;
   readonly writeConsistencyFactor: number;
   readonly group: number;
+  /** A position of the group's stream before the first record of the collection. */
+  readonly firstPosition: number;
   /** For each shard the nodes that get a replica, which is active at once, because it has nothing to read. */
   readonly placement: readonly (readonly string[])[];
 }
@@ -121,6 +123,7 @@ const newCollection = objectOf({
   replicationFactor: positive,
   writeConsistencyFactor: positive,
   group: whole,
+  firstPosition: whole,
   placement: listOf(listOf(text)),
 });
 

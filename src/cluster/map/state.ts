@@ -27,6 +27,8 @@ export interface CollectionEntry {
   readonly writeConsistencyFactor: number;
   /** The log group of its writes. */
   readonly group: number;
+  /** A position of the group's stream before its first record. */
+  readonly firstPosition: number;
   readonly shards: readonly ShardEntry[];
 }
 

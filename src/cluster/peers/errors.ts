@@ -93,6 +93,8 @@ const CODES: Readonly<Record<EngineErrorCode, true>> = {
   rate_limited: true,
   overloaded: true,
   outcome_unknown: true,
+  position_passed: true,
+  not_confirmed: true,
   storage_full: true,
   memory_limit: true,
   shutting_down: true,

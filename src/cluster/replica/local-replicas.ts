@@ -83,6 +83,18 @@ export class LocalReplicas {
     return this.#locals.get(nameOf(shard))?.replica;
   }
 
+  /** Has a replica made anew from a checkpoint, or from the beginning of its stream. */
+  remake(shard: Shard): void {
+    const name = nameOf(shard);
+    const local = this.#locals.get(name);
+    if (local === undefined) return;
+    local.isCurrent = false;
+    this.#settling = this.#settling.then(async () => {
+      if (this.#locals.get(name) === local) await this.#drop(name, local);
+      if (!this.#stop.signal.aborted) await this.#settle(this.parts.map.state);
+    });
+  }
+
   /** How far each replica is that follows its stream. */
   reports(): ReadonlyMap<string, ReplicaReport> {
     const reports = new Map<string, ReplicaReport>();
