@@ -137,6 +137,9 @@ describe('members', () => {
     expect(simulation.members.proposer(['c', 'b'])).toBe('b');
     simulation.pass(4000, ['b', 'c']);
     expect(simulation.members.proposer(['c', 'b', 'a'])).toBe('b');
+    // A node that hears others, but not itself, cannot be heard either.
+    simulation.pass(4000, ['a', 'c']);
+    expect(simulation.members.proposer(['c', 'b', 'a'])).toBeUndefined();
   });
 
   test('have a load and replicas, as long as they are live', () => {

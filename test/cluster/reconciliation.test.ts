@@ -245,6 +245,14 @@ describe('a node that joins', () => {
     cluster.settle();
     expect(cluster.counts()).toEqual([4, 4, 4]);
   });
+
+  test('gets nothing for the sake of balance while another node is silent', () => {
+    const cluster = new Cluster(['a', 'b']);
+    cluster.create(12, 1);
+    cluster.join('c');
+    cluster.memberStates.set('a', 'silent');
+    expect(cluster.propose()).toEqual([]);
+  });
 });
 
 describe('a node that leaves', () => {

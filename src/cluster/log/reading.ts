@@ -12,7 +12,7 @@ import {
 } from './record-log';
 
 /** What is kept of records that are not complete; frames beyond it are fetched when the last frame of their record comes. */
-const FRAME_BUFFER_BYTES = 64 * 1024 * 1024;
+const FRAME_BUFFER_BYTES = 16 * 1024 * 1024;
 const LONGEST_PAUSE_MS = 2000;
 /** How often a read of some subjects looks, where the sequence of a message is not the next one, whether there is a gap. */
 const GAP_CHECK_MS = 5000;
