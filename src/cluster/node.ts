@@ -240,6 +240,7 @@ export class ClusterNode {
       ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
       local: (shard) => replicas.current(shard),
       mapVersion: () => map.state.version,
+      reached,
     });
     const collections = new Collections({
       ...{ map, logs, liveNodes },
@@ -424,7 +425,7 @@ async function everywhere({
   const all = entry.shards.flatMap(({ replicas }, shard) =>
     replicas.filter(({ node }) => live.has(node)).map(({ node }) => ({ node, shard })),
   );
-  const context = { request: { operation }, limits: undefined, deadline, position: undefined, allowsPartial: false };
+  const context = { request: { operation }, limits: undefined, deadline, readAfter: undefined, allowsPartial: false };
   const answers = await Promise.all(
     all.map(({ node, shard }) =>
       reads.askNode(node, nameOf({ collection: entry.id, shard }), { shard, operation, body: Buffer.alloc(0) }, context),

@@ -27,6 +27,7 @@ function created(id: number, placement: string[][], replicationFactor = 2): Shar
       replicationFactor,
       writeConsistencyFactor: 1,
       group: 0,
+      firstPosition: 0,
       placement,
     },
   };

@@ -10,7 +10,7 @@ import type { Collections } from './collections';
 import { joinedInfo } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
-import type { ReadContext, Reads } from './reads';
+import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport } from './reports';
 import { Writes, type Deadline, type WriteParts, type WrittenCollection } from './writes';
 import type { LogService } from '../log/record-log';
@@ -127,7 +127,7 @@ export class Coordinator {
     }
     const context = { limits: limits.ofPoints, deadline };
     const { envelope, at } = await this.#writes.execute(this.#written(entry), request, body, context);
-    request.written?.(`${at.group}:${at.position}`);
+    request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
     return Buffer.from(envelope);
   }
 
@@ -160,7 +160,7 @@ export class Coordinator {
     const isDryRun = DRY_RUNS.has(operation);
     if (!isDryRun) return;
     const request: EngineRequest = { operation, isLenient, dryRun: true, ...(packing !== undefined && { packing }) };
-    const context = { request, limits, deadline, position: undefined, allowsPartial: false };
+    const context = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
     await Promise.all(
       [...parts].map(([shard, body]) => this.parts.reads.ask(entry, { shard, operation, target, body }, context)),
     );
@@ -209,7 +209,7 @@ export class Coordinator {
     return {
       ...{ request, deadline },
       limits: limits.ofPoints,
-      position: positionIn(request.readAfter, group),
+      readAfter: readAfterOf(request.readAfter, group),
       allowsPartial: request.allowsPartial ?? false,
     };
   }
@@ -283,10 +283,14 @@ function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
   };
 }
 
-/** The position of a consistency token, where it is of the group of the collection. @throws EngineError */
-function positionIn(token: string | undefined, group: number): number | undefined {
+/** The write of a consistency token, where it is of the group of the collection. @throws EngineError */
+function readAfterOf(token: string | undefined, group: number): ReadAfter | undefined {
   if (token === undefined) return undefined;
-  const [, of, position] = /^(\d{1,6}):(\d{1,15})$/.exec(token) ?? [];
-  if (of === undefined) throw new EngineError('bad_request', { message: 'KithDB-Position must be GROUP:SEQUENCE' });
-  return Number(of) === group ? Number(position) : undefined;
+  const [, of, position, shards = ''] = /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token) ?? [];
+  if (of === undefined) {
+    throw new EngineError('bad_request', { message: 'KithDB-Position must be as the answer to a write has it' });
+  }
+  return Number(of) === group
+    ? { position: Number(position), shards: new Set(shards.split('.').map(Number)) }
+    : undefined;
 }

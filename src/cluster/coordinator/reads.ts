@@ -5,7 +5,7 @@ import { PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf, type ShardReplica } from '../replica/shard-replica';
-import { nameOf, type Shard } from '../shards';
+import { nameOf, shardOfName, type Shard } from '../shards';
 import type { Deadline } from './writes';
 
 /** What one shard is asked. */
@@ -34,6 +34,14 @@ export interface ReadParts {
   /** Where a node listens; undefined while it is not live. */
   readonly addressOf: (node: string) => { readonly host: string; readonly port: number } | undefined;
   readonly mapVersion: () => number;
+  /** Resolves when a replica of this node is at a position. */
+  readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** A write that a read must see: replicas of the shards that it changed have to be at its position. */
+export interface ReadAfter {
+  readonly position: number;
+  readonly shards: ReadonlySet<number>;
 }
 
 /** What the questions of one read have in common. */
@@ -42,8 +50,8 @@ export interface ReadContext {
   /** The filter of the caller's token. */
   readonly limits: string | undefined;
   readonly deadline: Deadline;
-  /** The position that replicas have to be at. */
-  readonly position: number | undefined;
+  /** The write that the read must see. */
+  readonly readAfter: ReadAfter | undefined;
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
 }
@@ -103,13 +111,17 @@ export class Reads {
 
   async #askHere(
     collection: string,
-    { operation, target, body, isLenient = context.request.isLenient }: Question,
-    context: ReadContext,
+    { operation, target, body, shard, isLenient: own }: Question,
+    { request, limits, deadline, readAfter }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const { engine } = this.parts;
-    const { request, limits, deadline } = context;
+    const { engine, local, reached } = this.parts;
+    const position = positionFor(shard, readAfter);
+    const named = shardOfName(collection);
+    const replica = position === undefined || named === undefined ? undefined : local(named);
+    if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
     const { packing, caller, answerBytes, dryRun } = request;
+    const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
       ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, dryRun },
       timeoutSeconds: secondsLeft(deadline),
@@ -125,12 +137,13 @@ export class Reads {
   async #askThere(
     node: string,
     collection: string,
-    { operation, target, body, isLenient = context.request.isLenient }: Question,
-    context: ReadContext,
+    { operation, target, body, shard, isLenient: own }: Question,
+    { request, limits, deadline, readAfter }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
-    const { request, limits, deadline, position } = context;
     const { peers, addressOf, mapVersion } = this.parts;
+    const isLenient = own ?? request.isLenient;
+    const position = positionFor(shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
     const { packing, caller, answerBytes, dryRun } = request;
@@ -144,6 +157,10 @@ export class Reads {
 
 function noReplica(shard: number): EngineError {
   return new EngineError('not_ready', { message: `no replica of shard ${shard} can be reached` });
+}
+
+function positionFor(shard: number, after: ReadAfter | undefined): number | undefined {
+  return after?.shards.has(shard) === true ? after.position : undefined;
 }
 
 function secondsLeft({ at }: Deadline): number {

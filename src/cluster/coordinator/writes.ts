@@ -23,6 +23,8 @@ export interface WrittenCollection {
 export interface WrittenAt {
   readonly group: number;
   readonly position: number;
+  /** The shards that it changed. */
+  readonly shards: readonly number[];
 }
 
 /** What the coordinator of a write uses. */
@@ -94,7 +96,7 @@ export class Writes {
     // One shard applies its part or refuses it. Several are asked first, so that one of them does not refuse alone.
     if (bodies.size > 1) await this.parts.rehearse(collection, record, deadline);
     const { outcomes, position } = await this.#publish(collection, operationId, record, deadline);
-    return { envelope: answerOf(outcomes), at: { group: collection.group, position } };
+    return { envelope: answerOf(outcomes), at: { group: collection.group, position, shards: [...bodies.keys()] } };
   }
 
   async #publish(

@@ -95,11 +95,11 @@ export class LocalReplicas {
     });
   }
 
-  /** How far each replica is that follows its stream. */
+  /** How far each replica is that has caught up with its stream. */
   reports(): ReadonlyMap<string, ReplicaReport> {
     const reports = new Map<string, ReplicaReport>();
-    for (const { shard, replica, behind } of this.#locals.values()) {
-      if (replica === undefined || behind === undefined) continue;
+    for (const { shard, replica, behind, isCurrent } of this.#locals.values()) {
+      if (replica === undefined || behind === undefined || !isCurrent) continue;
       reports.set(replicaKey(shard.collection, shard.shard), { position: replica.position, behind });
     }
     return reports;
@@ -161,12 +161,15 @@ export class LocalReplicas {
   async #follow(local: Local, replica: ShardReplica, signal: AbortSignal): Promise<void> {
     const { node, engine, logs, progress, events } = this.parts;
     const entry = this.#entryOf(local.shard);
+    const log = logs.group(entry.group);
+    const { lastSequence } = await log.state();
     const behind = (messages: number): void => {
       local.behind = messages;
       delete local.failure;
-      if (messages < CAUGHT_UP) local.isCurrent = true;
+      // A few records are all that a small shard has: it has caught up when it has those of the beginning.
+      const hasRead = messages === 0 || replica.position >= lastSequence;
+      if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
     };
-    const log = logs.group(entry.group);
     const parts = { node, engine, log, progress, events: { ...events, behind } };
     progress.note(replica.name, entry.firstPosition);
     await new ReplicaReader(local.shard, replica, parts).run(signal);
