@@ -69,6 +69,8 @@ pub mod recent_operations;
 #[doc(hidden)]
 pub mod scheduling;
 #[doc(hidden)]
+pub mod sharding;
+#[doc(hidden)]
 pub mod state;
 #[doc(hidden)]
 pub mod storage;

@@ -217,8 +217,7 @@ impl Operation {
         )
     }
 
-    /// Whether it may run on the thread of its caller ([`Engine::answer_here`](super::Engine::answer_here)): a read that changes
-    /// nothing and is mostly short.
+    /// Whether it may run on the thread of its caller (`Engine::answer_here`): a read that changes nothing and is mostly short.
     pub fn may_run_here(self) -> bool {
         use Operation::*;
         matches!(self, Search | Query | RetrievePoints | GetPoint | Count)
