@@ -155,6 +155,11 @@ impl Operation {
         NAMES.iter().map(|(_, name, _)| *name)
     }
 
+    /// The name on the boundary.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(operation, ..)| *operation == self).map_or("", |(_, name, _)| name)
+    }
+
     /// The name in messages.
     pub fn title(self) -> &'static str {
         NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)

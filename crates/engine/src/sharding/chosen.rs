@@ -7,12 +7,14 @@ use super::read::Context;
 use super::request::unavailable;
 use super::search::{List, Tree, Within, nearest};
 use super::similarity::{Comparable, is_too_much, vector_of};
+use crate::api::read_vector;
 use crate::api::response::write_list;
 use crate::error::Error;
-use crate::json::write_string;
-use crate::query::tree::Mmr;
+use crate::json::{Reader, write_string};
+use crate::query::tree::{Example, Mmr};
 use crate::query::{Hit, Redundancy, choose_by};
 use crate::types::{Metric, PointOffset};
+use crate::vectors::VectorValue;
 
 impl Tree {
     /// What a query by maximal marginal relevance is to be near to.
@@ -58,21 +60,26 @@ pub(super) async fn choose(
         return Err(unavailable("Maximal marginal relevance of so many candidates"));
     }
     let place = |at: usize| PointOffset::new(u32::try_from(at).unwrap_or(u32::MAX));
+    let target = target_of(tree, mmr)?.map(|target| Comparable::of(target, metric));
     let relevance = |(at, point): (usize, &Found)| {
-        (Hit::scored(place(at), point.score), similarity_of(metric, point.score))
+        // The score of a sparse vector is its similarity, with the weights of its indices.
+        let similarity = target
+            .as_ref()
+            .map_or(point.score, |target| 0.0 - target.distance(&vectors[at], metric).unwrap_or(f32::MAX));
+        (Hit::scored(place(at), point.score), similarity)
     };
     let mut chosen = Chosen { metric, vectors: &vectors, places: Vec::new() };
     let hits = choose_by(found.iter().enumerate().map(relevance), mmr.diversity, window, &mut chosen)?;
     Ok(hits.into_iter().filter_map(|hit| found.get(hit.offset.index()).cloned()).collect())
 }
 
-/// The similarity that a score stands for.
-fn similarity_of(metric: Metric, score: f32) -> f32 {
-    match metric {
-        Metric::Cosine | Metric::Dot => score,
-        Metric::Euclid => 0.0 - score * score,
-        Metric::Manhattan => 0.0 - score,
-    }
+/// What the candidates are near to; nothing where it is sparse.
+fn target_of(tree: &Tree, mmr: &Mmr) -> Result<Option<VectorValue>, Error> {
+    let vector = match &mmr.nearest {
+        Example::Vector(vector, _) => vector.clone(),
+        Example::Id(_) => read_vector(&mut Reader::new(tree.nearest_of_mmr()?.as_bytes())?)?,
+    };
+    Ok(Some(vector).filter(|vector| !matches!(vector, VectorValue::Sparse(_))))
 }
 
 /// The candidates that were chosen, by their places.
@@ -95,7 +102,7 @@ impl Redundancy for Chosen<'_> {
             // Of multi-vectors the candidate asks, of others what was chosen.
             let is_multi = matches!(of, Comparable::Rows { is_multi: true, .. });
             let (query, other) = if is_multi { (of, chosen) } else { (chosen, of) };
-            0.0 - query.distance(other, self.metric)
+            0.0 - query.distance(other, self.metric).unwrap_or(0.0)
         };
         Ok(self.places[from..].iter().map(similarity).fold(f32::NEG_INFINITY, f32::max))
     }

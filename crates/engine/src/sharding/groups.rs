@@ -8,6 +8,7 @@ use super::examples;
 use super::hits::{Found, Order, hits_of, read_point};
 use super::members::Members;
 use super::pages::{SHOWN, by_id};
+use super::placement::shard_of;
 use super::questions::{Answer, broken};
 use super::read::Context;
 use super::search::{Root, Tree, Within, find, show};
@@ -119,7 +120,7 @@ async fn of_shards(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, E
     let answers = context.ask_each(grouped.operation, body.text().into_bytes()).await;
     let order = tree.order(context);
     let mut groups: Vec<Group> = Vec::new();
-    let (mut places, mut full) = (HashMap::new(), Vec::new());
+    let (mut places, mut listed) = (HashMap::new(), Vec::new());
     for (shard, answer) in answers {
         let of_shard = groups_of_answer(context, &answer)?;
         let known: Vec<GroupId<'static>> = of_shard.iter().map(|group| group.id.clone()).collect();
@@ -130,23 +131,35 @@ async fn of_shards(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, E
             });
             groups[place].hits.extend(group.hits);
         }
-        if known.len() >= grouped.limit {
-            full.push((shard, known));
-        }
+        listed.push((shard, known));
     }
-    let mut best = best(groups, order, grouped);
+    // Groups of which one point is the best hit are in the order of its shard, which is that of the point.
+    let rank = |group: &Group| {
+        let lists = listed.iter().filter(|(shard, _)| {
+            group.hits.first().is_some_and(|best| shard_of(&best.id, context.layout.shards) == *shard)
+        });
+        lists.flat_map(|(_, known)| known).position(|id| *id == group.id)
+    };
+    let mut best = best(groups, order, grouped, rank);
+    let full: Vec<&(u32, Vec<GroupId<'static>>)> =
+        listed.iter().filter(|(_, known)| known.len() >= grouped.limit).collect();
     fill(context, grouped, &within, &full, &mut best).await?;
     Ok(best)
 }
 
-/// The best groups, each with its best hits.
-fn best(mut groups: Vec<Group>, order: Order, grouped: &Grouped) -> Vec<Group> {
+/// The best groups, each with its best hits. Those of the same best hit are in the order of their ranks.
+fn best(
+    mut groups: Vec<Group>,
+    order: Order,
+    grouped: &Grouped,
+    rank: impl Fn(&Group) -> Option<usize>,
+) -> Vec<Group> {
     for group in &mut groups {
         group.hits.sort_by(|a, b| order.compare(a, b));
         keep(&mut group.hits, grouped.size);
     }
     groups.retain(|group| !group.hits.is_empty());
-    groups.sort_by(|a, b| order.compare(&a.hits[0], &b.hits[0]));
+    groups.sort_by(|a, b| order.compare(&a.hits[0], &b.hits[0]).then_with(|| rank(a).cmp(&rank(b))));
     groups.truncate(grouped.limit);
     groups
 }
@@ -168,7 +181,7 @@ async fn fill(
     context: &Context,
     grouped: &Grouped,
     within: &Within<'_>,
-    full: &[(u32, Vec<GroupId<'static>>)],
+    full: &[&(u32, Vec<GroupId<'static>>)],
     groups: &mut [Group],
 ) -> Result<(), Error> {
     let tree = &grouped.root.tree;
@@ -258,7 +271,7 @@ async fn of_hits(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, Err
             groups[place].hits.push(select(hit.clone(), with));
         }
     }
-    let mut best = best(groups, tree.order(context), grouped);
+    let mut best = best(groups, tree.order(context), grouped, |_| None);
     if with.vector != VectorSelector::None {
         let mut shown = tree.members.matching(|key| SHOWN.contains(&key));
         shown.remove("with_payload");

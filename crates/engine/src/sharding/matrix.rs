@@ -62,7 +62,7 @@ fn rows(vectors: &[Comparable], metric: Metric, limit: usize) -> Vec<MatrixRow> 
     let row = |(own, query): (PointOffset, &Comparable)| {
         let others = places().filter(|(other, _)| *other != own);
         let mut near: Vec<(f32, PointOffset)> =
-            others.map(|(other, vector)| (query.distance(vector, metric), other)).collect();
+            others.filter_map(|(other, vector)| Some((query.distance(vector, metric)?, other))).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         near.truncate(limit);
         (own, near.into_iter().map(|(distance, other)| Hit::scored(other, metric.score(distance))).collect())

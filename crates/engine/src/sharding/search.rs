@@ -159,10 +159,10 @@ impl<'t> Within<'t> {
             let ids = has_id(context, self.excluded.iter().copied());
             conditions.push(format!("{{\"must_not\":[{ids}]}}"));
         }
-        match conditions.len() {
-            0 => None,
-            1 => conditions.pop(),
-            _ => Some(format!("{{\"must\":[{}]}}", conditions.join(","))),
+        match &conditions[..] {
+            [] => None,
+            [one] if !self.filters.is_empty() => Some(one.clone()),
+            all => Some(format!("{{\"must\":[{}]}}", all.join(","))),
         }
     }
 

@@ -72,12 +72,15 @@ impl Comparable {
         Comparable::Rows { queries: rows.into_iter().map(query).collect(), rows: stored, is_multi }
     }
 
-    /// Its distance to another one, as the query: of multi-vectors the sum, over its rows, of that to the nearest row.
-    pub fn distance(&self, other: &Comparable, metric: Metric) -> f32 {
+    /// Its distance to another one, as the query: of multi-vectors the sum, over its rows, of that to the nearest row. Nothing
+    /// between sparse vectors that share no index.
+    pub fn distance(&self, other: &Comparable, metric: Metric) -> Option<f32> {
         let (queries, rows) = match (self, other) {
-            (Comparable::Sparse(a), Comparable::Sparse(b)) => return 0.0 - product(a, b),
+            (Comparable::Sparse(a), Comparable::Sparse(b)) => {
+                return product(a, b).map(|product| 0.0 - product);
+            }
             (Comparable::Rows { queries, .. }, Comparable::Rows { rows, .. }) => (queries, rows),
-            _ => return f32::MAX,
+            _ => return None,
         };
         let distance = Distance::of(metric, RowFormat::F32);
         let of_row = |query: &Vec<f32>| {
@@ -85,10 +88,10 @@ impl Comparable {
             fitting.map(|row| distance.one(query, row)).fold(f32::MAX, f32::min)
         };
         match &queries[..] {
-            [one] => of_row(one),
+            [one] => Some(of_row(one)),
             all => {
                 let sum: f64 = all.iter().map(|query| f64::from(of_row(query))).sum();
-                sum.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32 + 0.0
+                Some(sum.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32 + 0.0)
             }
         }
     }
@@ -102,15 +105,15 @@ impl Comparable {
     }
 }
 
-/// The sum of the products over shared indices, added up in their order.
-fn product(a: &SparseVector, b: &SparseVector) -> f32 {
+/// The sum of the products over shared indices, added up in their order; nothing where none is shared.
+fn product(a: &SparseVector, b: &SparseVector) -> Option<f32> {
     let mut others = b.iter().peekable();
-    let mut sum = 0.0;
+    let mut sum = None;
     for (index, value) in a.iter() {
         while others.next_if(|(other, _)| *other < index).is_some() {}
         if let Some((_, other)) = others.next_if(|(other, _)| *other == index) {
-            sum += value * other;
+            sum = Some(sum.unwrap_or(0.0) + value * other);
         }
     }
-    if sum.is_nan() { f32::MIN } else { sum.clamp(f32::MIN, f32::MAX) }
+    sum.map(|sum: f32| if sum.is_nan() { f32::MIN } else { sum.clamp(f32::MIN, f32::MAX) })
 }

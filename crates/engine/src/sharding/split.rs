@@ -330,6 +330,9 @@ fn body<T>(
     name: &'static str,
     write: impl Fn(&mut Vec<u8>, &Vec<T>),
 ) -> Option<Vec<u8>> {
+    if own.is_empty() {
+        return None;
+    }
     let mut out = Vec::new();
     members.write_with(&mut out, |out, key| {
         let is_it = key == name;
@@ -338,5 +341,5 @@ fn body<T>(
         }
         is_it
     });
-    (!own.is_empty()).then_some(out)
+    Some(out)
 }
