@@ -12,6 +12,7 @@ mod handles;
 pub mod listening;
 pub mod offline;
 mod options;
+pub mod sharding;
 mod sharing;
 mod status;
 pub mod surroundings;
@@ -537,13 +538,16 @@ impl SlowSearch {
 
 /// The form of a body and of the vectors of an answer, as `execute` takes it.
 fn packing_of(flags: u32) -> Packing {
-    let body = match flags & !2 {
+    Packing { body: form_of(flags & !2), answer: flags & 2 != 0 }
+}
+
+fn form_of(flag: u32) -> BodyForm {
+    match flag {
         0 => BodyForm::Json,
         1 => BodyForm::Packed,
         8 => BodyForm::Lines,
         _ => BodyForm::Arrow,
-    };
-    Packing { body, answer: flags & 2 != 0 }
+    }
 }
 
 /// The identity of a call that has an operation id, what its caller may reach, and the position of a write from a stream.

@@ -164,7 +164,7 @@ impl OpenOptions {
 }
 
 impl NativeLimits {
-    fn over(&self, defaults: &Limits) -> Limits {
+    pub fn over(&self, defaults: &Limits) -> Limits {
         let or = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
         Limits {
             max_points_per_request: or(self.max_points_per_request, defaults.max_points_per_request),

@@ -19,7 +19,6 @@ mod job_queue;
 mod maintenance;
 mod memory_watch;
 mod noted_syncs;
-mod operation;
 mod options;
 mod point_writer;
 mod pool;
@@ -40,6 +39,7 @@ mod strict;
 mod tuning;
 mod write;
 
+pub use crate::api::{BodyForm, Operation, Packing};
 pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use calibration::calibrate_everything;
@@ -47,7 +47,6 @@ pub use cursors::CursorFigures;
 pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping, shorten_idle_log};
-pub use operation::Operation;
 pub use options::Options;
 pub use profile::Profile;
 pub use report::{BackgroundPanic, Report, Reported};
@@ -192,29 +191,6 @@ impl Request {
             BodyForm::Arrow => Err(Error::Internal("an Arrow IPC stream in place of JSON".to_string())),
         }
     }
-}
-
-/// The form of a request's body, and of the vectors of its answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packing {
-    /// The form of the body.
-    pub body: BodyForm,
-    /// Whether the vectors of the answer to a read of points are 32-bit floats beside the JSON (`json/packed.rs`).
-    pub answer: bool,
-}
-
-/// The form of a body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyForm {
-    /// JSON.
-    #[default]
-    Json,
-    /// JSON whose vectors are 32-bit floats beside it.
-    Packed,
-    /// An Arrow IPC stream, of an upsert only (C5.13).
-    Arrow,
-    /// Lines of JSON, each with a point of an upsert (C5.14). Other operations take it for JSON.
-    Lines,
 }
 
 /// Called once with the whole success envelope, or the error.

@@ -53,7 +53,10 @@ pub use count::count;
 pub use digest_points::digest_points;
 pub use explain::{Explanation, ScoreDetail, StepFigures, compared, explain};
 pub use facet::{FacetHit, FacetValue, facet};
+pub use fusion::fuse;
 pub use matrix::{MatrixRow, matrix};
+pub use mmr::{Redundancy, choose_by};
+pub use order::compare_values;
 pub use planner::CostModel;
 #[cfg(feature = "testing")]
 pub use planner::{Plan, forced};
@@ -61,6 +64,7 @@ pub use prepared::Prepared;
 pub use projection::{Projection, project};
 pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
+pub use sample::RandomNumbers;
 pub use scroll::{Page, scroll};
 pub use tally::{Tally, Totals, take_tally, take_work};
 pub use vector_search::Width;

@@ -158,6 +158,11 @@ impl Operation {
         NAMES.iter().map(|(_, name, _)| *name)
     }
 
+    /// The name on the boundary.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(operation, ..)| *operation == self).map_or("", |(_, name, _)| name)
+    }
+
     /// The name in messages.
     pub fn title(self) -> &'static str {
         NAMES.iter().find(|(operation, ..)| *operation == self).map_or("Operation", |(.., title)| title)
@@ -248,8 +253,7 @@ impl Operation {
         )
     }
 
-    /// Whether it may run on the thread of its caller ([`Engine::answer_here`](super::Engine::answer_here)): a read that changes
-    /// nothing and is mostly short.
+    /// Whether it may run on the thread of its caller (`Engine::answer_here`): a read that changes nothing and is mostly short.
     pub fn may_run_here(self) -> bool {
         use Operation::*;
         matches!(self, Search | Query | RetrievePoints | GetPoint | Count)
