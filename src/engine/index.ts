@@ -97,7 +97,7 @@ export function joinNativeEngine(number: number, options: EngineOptions): Engine
 /** What the binding opens an engine with; it takes no options that are undefined. */
 function nativeOptions(options: EngineOptions): OpenOptions {
   const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
-  const { calibrationShare, reportedCollections, slowRequestMs, residency } = options;
+  const { calibrationShare, reportedCollections, slowRequestMs, residency, isReplica } = options;
   return {
     dataDir,
     ...(searchThreads === undefined ? {} : { searchThreads }),
@@ -109,6 +109,7 @@ function nativeOptions(options: EngineOptions): OpenOptions {
     ...(residency === undefined ? {} : { residency }),
     ...(scrub === undefined ? {} : { scrub }),
     ...(sharing === undefined ? {} : { sharing }),
+    ...(isReplica === undefined ? {} : { isReplica }),
     ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
   };
 }
@@ -233,6 +234,8 @@ class Facade implements Engine {
         limits,
         caller,
         request.mayRunHere,
+        request.position,
+        request.dryRun,
       );
       if (envelope !== null) this.complete({ id, envelope });
     };

@@ -48,6 +48,11 @@ export interface ArchiveDigest {
   readonly sha256: string;
 }
 
+/** Whether a file can be one of a checkpoint. */
+export function isCheckpointFileName(name: string): boolean {
+  return FILE_NAME.test(name);
+}
+
 /**
  * The files that the engine has linked into a folder, by name. Such a folder is moved away before it is removed: the sizes,
  * which are asked for by path, say that the list before them is whole.

@@ -6,6 +6,9 @@ export interface AdoptedFolder {
   readonly folder: string;
 }
 
+/** What is used of an engine. */
+type Executor = Pick<Engine, 'execute' | 'receive'>;
+
 /** A large collection takes a while, and nothing else of it waits meanwhile. */
 const MAX_SECONDS = 3600;
 
@@ -13,7 +16,7 @@ const MAX_SECONDS = 3600;
  * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
  * directory. Rejects with an `EngineError`.
  */
-export async function linkFiles(engine: Engine, collection: string, folder: string): Promise<void> {
+export async function linkFiles(engine: Executor, collection: string, folder: string): Promise<void> {
   await execute(engine, { operation: 'link_snapshot', collection }, { folder });
 }
 
@@ -22,7 +25,7 @@ export async function linkFiles(engine: Engine, collection: string, folder: stri
  * once or none, durable when it resolves. The folders stay. Rejects with an `EngineError`: `bad_request` where a folder
  * holds something else.
  */
-export async function adoptFolders(engine: Engine, collections: readonly AdoptedFolder[]): Promise<void> {
+export async function adoptFolders(engine: Executor, collections: readonly AdoptedFolder[]): Promise<void> {
   await execute(engine, { operation: 'adopt_folders' }, { collections });
 }
 
@@ -61,7 +64,7 @@ export async function collectionExists(engine: Engine, collection: string): Prom
 }
 
 /** The result of a request. */
-async function execute(engine: Engine, request: EngineRequest, json?: object): Promise<unknown> {
+async function execute(engine: Executor, request: EngineRequest, json?: object): Promise<unknown> {
   const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const body = bytes && engine.receive();
   if (bytes !== undefined) body?.append(bytes, bytes.length);

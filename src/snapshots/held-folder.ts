@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { claimDataDir, type Claim } from '../engine/offline';
+import { lockDataDir, type DirectoryLock } from '../engine/offline';
 
 /**
  * Folders for work that others may not remove: each holds a file that is locked for as long as the work takes. The system
@@ -9,7 +9,7 @@ import { claimDataDir, type Claim } from '../engine/offline';
  * process, and containers that share a directory, know of each other.
  */
 
-/** The file, as the engine names that of any folder that is claimed. */
+/** The file, as the engine names that of any folder that it locks. */
 const LOCK = 'lock';
 /** Somebody who removes what was left may take a new folder in the moment before it is locked. */
 const TRIES = 8;
@@ -29,10 +29,10 @@ export async function makeHeldFolder(parent: string): Promise<HeldFolder> {
     const path = join(parent, randomUUID());
     await mkdir(path, { mode: 0o700 });
     try {
-      const claim = claimDataDir(path);
+      const lock = lockDataDir(path);
       // The file is at its place: nobody has moved the folder away before it was locked.
       await lstat(join(path, LOCK));
-      return { path, remove: () => remove(parent, path, claim) };
+      return { path, remove: () => remove(parent, path, lock) };
     } catch (error) {
       await rm(path, { recursive: true, force: true });
       if (tries === TRIES) throw error;
@@ -46,8 +46,8 @@ export async function removeUnheld(parent: string): Promise<void> {
     const path = join(parent, name);
     const found = await lstat(path).catch(() => undefined);
     if (found?.isDirectory() === true) {
-      const claim = claimUnheld(path);
-      if (claim !== undefined) await remove(parent, path, claim);
+      const lock = lockUnheld(path);
+      if (lock !== undefined) await remove(parent, path, lock);
     } else {
       await rm(path, { force: true });
     }
@@ -55,27 +55,27 @@ export async function removeUnheld(parent: string): Promise<void> {
 }
 
 /** Undefined for a folder that somebody holds, or that cannot be locked: it only takes room. */
-function claimUnheld(path: string): Claim | undefined {
+function lockUnheld(path: string): DirectoryLock | undefined {
   try {
-    return claimDataDir(path);
+    return lockDataDir(path);
   } catch {
     return undefined;
   }
 }
 
 /**
- * Moves a claimed folder away and then removes it: at its name it is whole or not there, so that nobody takes a part of
+ * Moves a locked folder away and then removes it: at its name it is whole or not there, so that nobody takes a part of
  * what is in it for all.
  */
-async function remove(parent: string, path: string, claim: Claim): Promise<void> {
+async function remove(parent: string, path: string, lock: DirectoryLock): Promise<void> {
   // Windows moves no folder with an open file. There one process has a data directory (C18), and a folder that a thread of it
   // has just locked cannot be moved.
-  if (process.platform === 'win32') claim.release();
+  if (process.platform === 'win32') lock.release();
   try {
     const away = join(parent, randomUUID());
     await rename(path, away);
     await rm(away, { recursive: true, force: true });
   } finally {
-    claim.release();
+    lock.release();
   }
 }

@@ -22,7 +22,8 @@ import {
   isGone,
   linkFiles,
 } from './files-of-collections';
-import type { Owner, SnapshotDescription, SnapshotStore, WorkFolder } from './store';
+import type { Owner, SnapshotDescription, SnapshotStore } from './store';
+import type { WorkFolder } from './work-folders';
 
 /** How many are made or recovered at a time: each reads or writes all of a collection. */
 const AT_ONCE = 2;

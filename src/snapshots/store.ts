@@ -1,16 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import type { ArchiveDigest } from './archive';
 import { malformed, noRoom, notFound } from './failure';
-import { makeHeldFolder, removeUnheld, type HeldFolder } from './held-folder';
 import type { SnapshotLimits } from './limits';
+import { namesIn, WorkFolders, type WorkFolder } from './work-folders';
 
 /** Folder of the snapshots in a data directory. */
 export const SNAPSHOTS = 'snapshots';
-/** Folder in it for what is being made, sent to or taken apart: a folder each, which is held meanwhile. */
-const UNFINISHED = 'unfinished';
 /** Folder in it with the snapshots of all collections. */
 const OF_ALL = 'all';
 /** Folder in it with a folder for each collection, named by a digest: names of collections never become paths. */
@@ -43,21 +41,22 @@ export type Owner = { readonly collection: string } | 'all';
  */
 export class SnapshotStore {
   readonly #root: string;
+  readonly #work: WorkFolders;
 
   constructor(
     private readonly dataDir: string,
     readonly limits: SnapshotLimits,
   ) {
     this.#root = join(dataDir, SNAPSHOTS);
+    this.#work = new WorkFolders(dataDir, this.#root, () => this.roomBytes());
   }
 
   /**
    * Removes what processes that ended have left, and nothing that any is at work on. Only the owner of the data directory
    * (C18) may call it: the locks of others are known where its own is.
    */
-  async removeUnfinished(): Promise<void> {
-    const folder = join(this.#root, UNFINISHED);
-    if ((await namesIn(folder)).length > 0) await removeUnheld(folder);
+  removeUnfinished(): Promise<void> {
+    return this.#work.removeUnfinished();
   }
 
   /** The snapshots of an owner, by name. */
@@ -137,31 +136,8 @@ export class SnapshotStore {
   }
 
   /** Runs work with a new empty folder, which is removed afterwards with all that is in it. */
-  async withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
-    const parent = join(this.#root, UNFINISHED);
-    await makeFolder(parent);
-    const held = await this.#hold(parent);
-    const { path } = held;
-    try {
-      return await work({
-        path,
-        below: async (name) => {
-          await mkdir(join(path, name), { mode: 0o700 });
-          return relative(this.dataDir, join(path, name)).replaceAll('\\', '/');
-        },
-      });
-    } finally {
-      await held.remove();
-    }
-  }
-
-  async #hold(parent: string): Promise<HeldFolder> {
-    try {
-      return await makeHeldFolder(parent);
-    } catch (error) {
-      // The error of a lock that has no room has no code.
-      throw (await this.roomBytes()) === 0 ? noRoom() : error;
-    }
+  withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
+    return this.#work.use(work);
   }
 
   /** Keeps an archive that was made and synced, durably. */
@@ -199,13 +175,6 @@ export class SnapshotStore {
   }
 }
 
-/** A folder for work on one snapshot. */
-export interface WorkFolder {
-  readonly path: string;
-  /** Makes a folder in it, and gives its path from the data directory. */
-  readonly below: (name: string) => Promise<string>;
-}
-
 function nameOf(owner: Owner, createdAt: Date): string {
   const time = createdAt.toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
   const number = randomBytes(8).readBigUInt64BE().toString().padStart(20, '0');
@@ -234,13 +203,4 @@ async function describe(folder: string, name: string): Promise<SnapshotDescripti
     size: found.size,
     checksum: /^[0-9a-f]{64}$/.test(checksum) ? checksum : null,
   };
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }

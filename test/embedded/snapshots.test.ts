@@ -12,7 +12,7 @@ import {
   type EmbeddedClient,
   type KithClient,
 } from '../../src/index';
-import { claimDataDir } from '../../src/engine/offline';
+import { lockDataDir } from '../../src/engine/offline';
 import { filesIn } from '../../src/snapshots/archive';
 import { SnapshotStore } from '../../src/snapshots/store';
 import { Member } from './member';
@@ -174,14 +174,14 @@ it('C12, C18 what nobody is at work on is removed by the owner, whatever numbers
     string,
   ];
   for (const path of [left, held]) mkdirSync(join(path, '1'), { recursive: true });
-  const claim = claimDataDir(held);
+  const lock = lockDataDir(held);
   try {
     await other.createSnapshot('c');
     expect([left, held].map((path) => existsSync(path))).toEqual([true, true]);
     await owner.createSnapshot('c');
     expect([left, held].map((path) => existsSync(path))).toEqual([false, true]);
   } finally {
-    claim.release();
+    lock.release();
   }
   await owner.createSnapshot('c');
   expect(readdirSync(unfinished())).toEqual([]);

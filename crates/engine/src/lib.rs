@@ -69,6 +69,8 @@ pub mod recent_operations;
 #[doc(hidden)]
 pub mod scheduling;
 #[doc(hidden)]
+pub mod sharding;
+#[doc(hidden)]
 pub mod state;
 #[doc(hidden)]
 pub mod storage;
@@ -107,10 +109,11 @@ pub use limits::{Limits, ResidencyThresholds, Thresholds};
 pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 pub use recent_operations::CallIdentity;
+pub use sharding::{Ask, Layout, ShardedRead, ShardedRequest, Step, shard_of, split_write};
 #[cfg(feature = "testing")]
 pub use storage::{CrashPoint, CrashPoints};
 pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::{Supervisor, Task};
-pub use types::{Lsn, OperationId};
+pub use types::{IdKind, Lsn, Metric, OperationId, PointId};

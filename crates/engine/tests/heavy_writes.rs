@@ -5,7 +5,7 @@ mod common;
 use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::collection::{Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteRequest};
+use kithdb_engine::collection::{Class, Collection, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest};
 use kithdb_engine::deadline::{Cancellation, Deadline};
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
@@ -280,7 +280,14 @@ fn answers_of_a_queue(lists: &[(Vec<u64>, usize)]) -> Vec<(usize, u64)> {
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
         let write = Write::Points { updates, batch: None, within: None };
         let (bytes, reply) = (*bytes, Box::new(reply));
-        let got = collection.enqueue(WriteRequest { write, identity: None, deadline, bytes, reply });
+        let got = collection.enqueue(WriteRequest {
+            write,
+            identity: None,
+            deadline,
+            bytes,
+            numbering: Numbering::Next,
+            reply,
+        });
         leader = leader.or(got);
     }
     leader.expect("nobody else writes").run();
@@ -394,6 +401,7 @@ fn begin(collection: &Arc<Collection>, batch: &Value) -> Option<(HeavyWrite, mps
         identity: None,
         deadline: Deadline::new(Instant::now(), HOUR, "Batch update"),
         bytes: 1,
+        numbering: Numbering::Next,
         reply: Box::new(move |result| send.send(result.err()).expect("the test waits")),
     };
     match collection.classify(request) {

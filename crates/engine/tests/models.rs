@@ -9,7 +9,7 @@
 //! takes long).
 
 use kithdb_engine::api;
-use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, IndexQueue, Numbering, Shared, View, Write, WriteRequest};
 use kithdb_engine::config::CollectionConfig;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
@@ -230,6 +230,7 @@ impl Server {
             identity: None,
             deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert"),
             bytes: body.len(),
+            numbering: Numbering::Next,
             reply: Box::new(move |result| drop(send.send(result))),
         };
         if let Some(leader) = self.collection.enqueue(request) {

@@ -18,6 +18,11 @@ const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved for the first vector.
 const MAX_RESERVED: usize = 1024;
 
+/// Reads a vector in any of its forms.
+pub(crate) fn read_vector(reader: &mut Reader<'_>) -> Result<VectorValue> {
+    VectorReader::of_documents().value(reader)
+}
+
 /// Reads the vectors of one request. Memory is reserved for a vector of the previous one's length.
 #[derive(Default)]
 pub(super) struct VectorReader {

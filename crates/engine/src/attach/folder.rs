@@ -146,10 +146,11 @@ impl SharedFolder {
                 None => reply(Err(Error::ShuttingDown)),
             };
         }
-        // A frame has no room for it. Only a server has callers with limits, and it keeps the folder that it has.
-        if request.access.is_some() {
+        // A frame has no room for them. Only a server has callers with limits, or is a node of a cluster, and it keeps the
+        // folder that it has.
+        if request.access.is_some() || request.position.is_some() || request.dry_run {
             return reply(Err(Error::Internal(
-                "the limits of a caller cannot be sent to another process".into(),
+                "limits of a caller, positions and dry runs cannot be sent to another process".into(),
             )));
         }
         inner.submit(Call::new(request), reply);

@@ -328,6 +328,8 @@ impl Connection {
             body: Box::new(body),
             start: Instant::now(),
             identity,
+            position: None,
+            dry_run: false,
             answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
             profile: None,
             cancellation,

@@ -26,7 +26,7 @@ pub use aliases::AliasAction;
 pub use directory_lock::{UNFINISHED_RESTORE, lock_directory, lock_directory_to_read};
 pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
-pub use open::{Mode, Opened, open};
+pub use open::{CatalogOptions, Mode, Opened, open};
 pub use open_error::OpenError;
 pub use replay::StartDamage;
 pub use residence::{Presence, ResidenceState};

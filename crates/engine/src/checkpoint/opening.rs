@@ -156,11 +156,12 @@ impl Opening {
         if op <= self.head.op {
             return Ok(());
         }
-        if op != OpNumber::FIRST && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
+        let previous = change::previous_of(op, &changes);
+        if previous != OpNumber::NONE && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
             return Err(NO_MANIFEST.to_string());
         }
-        if op != self.head.op.next() && !PlantedFault::GapAccepted.is_on() {
-            return Err(format!("operation {} is missing from the log", self.head.op.next()));
+        if previous != self.head.op && !PlantedFault::GapAccepted.is_on() {
+            return Err(missing(self.head.op, previous, op));
         }
         for change in &changes {
             self.head.apply(op, change)?;
@@ -231,6 +232,20 @@ impl Opening {
     /// LSN of the last record applied, or of the checkpoint.
     pub fn lsn(&self) -> Lsn {
         self.lsn
+    }
+}
+
+/// What is missing between the last operation of a state, and the record of operation `op`, which comes behind `previous`.
+fn missing(last: OpNumber, previous: OpNumber, op: OpNumber) -> String {
+    if previous.next() == op {
+        format!("operation {} is missing from the log", last.next())
+    } else if previous > last {
+        // The numbers in between may be of no operation.
+        format!("operation {previous} is missing from the log")
+    } else {
+        format!(
+            "the record of operation {op} in the log comes behind operation {previous}, and operation {last} is there"
+        )
     }
 }
 
@@ -380,5 +395,36 @@ mod tests {
         assert_eq!(replay(1), Ok(()));
         assert_eq!(replay(3), Err("operation 2 is missing from the log".to_string()));
         assert_eq!(opening.op(), OpNumber::FIRST);
+    }
+
+    #[test]
+    fn a_record_that_leaves_numbers_out_is_applied_behind_the_operation_that_it_names() {
+        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
+        let config = Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap());
+        let opening = || {
+            let loaded = Opening::load(1, &MemoryDisk::default(), &config, OpeningOptions::default());
+            loaded.unwrap_or_else(|fault| panic!("{}", fault.what))
+        };
+        let replay = |opening: &mut Opening, after: Option<u64>, op: u64| {
+            let after = after.map(|previous| Change::After(OpNumber::new(previous)));
+            let mut body = Vec::new();
+            change::encode(OpNumber::new(op), after.as_slice(), &mut body);
+            opening.replay(Lsn::new(op), None, &body)
+        };
+        let mut first = opening();
+        assert_eq!(replay(&mut first, Some(0), 100), Ok(()));
+        assert_eq!(replay(&mut first, None, 101), Ok(()));
+        assert_eq!(replay(&mut first, Some(101), 300), Ok(()));
+        assert_eq!(replay(&mut first, Some(101), 300), Ok(()), "it has that already");
+        assert_eq!(replay(&mut first, None, 400), Err("operation 301 is missing from the log".to_string()));
+        let behind = replay(&mut first, Some(400), 500);
+        assert_eq!(behind, Err("operation 400 is missing from the log".to_string()));
+        let before = replay(&mut first, Some(101), 500).unwrap_err();
+        assert_eq!(
+            before,
+            "the record of operation 500 in the log comes behind operation 101, and operation 300 is there"
+        );
+        assert_eq!(first.op(), OpNumber::new(300));
+        assert_eq!(replay(&mut opening(), Some(7), 100), Err(NO_MANIFEST.to_string()));
     }
 }

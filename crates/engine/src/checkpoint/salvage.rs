@@ -110,8 +110,9 @@ impl Opening {
         if op <= self.head.op {
             return;
         }
-        if op > self.head.op.next() {
-            losses.operations.push(self.head.op.next()..op);
+        let previous = change::previous_of(op, &changes);
+        if previous > self.head.op {
+            losses.operations.push(self.head.op.next()..previous.next());
         }
         for change in &changes {
             if !self.head.fits(change) {

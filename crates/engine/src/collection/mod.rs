@@ -25,14 +25,14 @@ pub mod update;
 mod vacuum;
 mod writer;
 
-pub use crate::change::{Change, PayloadEdit, operation_of};
+pub use crate::change::{Change, PayloadEdit, operations_of};
 pub use crate::checkpoint::{
     Cause, CheckpointError, FileFault, Inspection, Losses, Opening, OpeningOptions, Part, Unopened,
     directory, inspect, is_manifest_damaged, link_folder,
 };
 pub use crate::state::{
-    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Payload, Point, Rows, ScanMeter, State, Subject,
-    Unapplied, View,
+    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Numbering, Payload, Point, Rows, ScanMeter, State,
+    Subject, Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
 pub use clock::Clock;

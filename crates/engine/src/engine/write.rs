@@ -20,6 +20,7 @@ use crate::filter::Filter;
 use crate::json::{IdRules, JsonBody, Watch};
 use crate::memory::Held;
 use crate::name::check_collection_name;
+use crate::recent_operations::CallIdentity;
 use crate::scheduling::yield_to_reads;
 use crate::types::IdKind;
 use std::sync::Arc;
@@ -341,10 +342,17 @@ pub(super) fn submit(
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
-    let collection = match writable(&held, &request, &mut write) {
-        Ok(collection) => collection,
+    let admitted =
+        request.numbering().and_then(|numbering| Ok((writable(&held, &request, &mut write)?, numbering)));
+    let (collection, numbering) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
+    // A position says whether the write was applied.
+    let is_ordered = request.position.is_some();
+    let identity = request
+        .identity
+        .map(|call| CallIdentity { first_sent: call.first_sent.filter(|_| !is_ordered), ..call });
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len().max(write.staged_bytes());
@@ -373,8 +381,7 @@ pub(super) fn submit(
             (_, result) => answer(result, status),
         }
     };
-    let identity = request.identity;
-    let request = WriteRequest { write, identity, deadline, bytes, reply: Box::new(answer) };
+    let request = WriteRequest { write, identity, deadline, bytes, numbering, reply: Box::new(answer) };
     match collection.classify(request) {
         Class::Light(request) => {
             if let Some(leader) = collection.enqueue(request) {
@@ -397,7 +404,8 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
         access.check(&held.entry().name, Right::Write)?;
     }
     let collection = held.collection()?;
-    let view = collection.current_view();
+    let is_replica = collection.shared().is_replica;
+    let view = if is_replica { collection.view() } else { collection.current_view() };
     if let Some(strict) = Strict::of(collection, &view.state, request)? {
         strict.check_write(&view, write)?;
     }

@@ -1,9 +1,9 @@
-//! One number for the logical state of a collection.
+//! Digests of the logical state of a collection, and of its points.
 
-use super::View;
+use super::{Point, View};
 use crate::change::Skipped;
-use crate::types::PointId;
-use crate::vectors::VectorValue;
+use crate::types::{PointId, Row};
+use crate::vectors::{Digest, VectorValue};
 
 impl View {
     /// A digest of all that clients and replay can tell two states apart by: number of the last operation,
@@ -54,6 +54,64 @@ impl View {
             }
         }
         digest.0
+    }
+}
+
+/// Digits of e.
+const POINT_SEEDS: [u64; 2] = [0xb7e1_5162_8aed_2a6a, 0xbf71_5880_9cf4_f3c7];
+
+/// Makes digests of the points of a view.
+pub struct PointDigester<'v> {
+    view: &'v View,
+    /// Position and name of each vector field that clients have declared.
+    fields: Vec<(usize, &'v str)>,
+    components: Vec<f32>,
+}
+
+impl<'v> PointDigester<'v> {
+    /// Of the points of this view.
+    pub fn of(view: &'v View) -> PointDigester<'v> {
+        let config = &view.state.config;
+        let fields = config.declared_positions().map(|position| (position, config.name_at(position)));
+        let fields = fields.collect();
+        PointDigester { view, fields, components: Vec::new() }
+    }
+
+    /// 128 bits of a point's id, version, payload and vectors, the vectors as clients read them back. Replicas of different
+    /// releases are compared by it, so it never changes.
+    pub fn digest(&mut self, point: &Point) -> u128 {
+        let mut digest = Digest::new(POINT_SEEDS);
+        match &point.id {
+            PointId::Num(number) => [1, *number].into_iter().for_each(|word| digest.word(word)),
+            PointId::Uuid(uuid) => {
+                [2, *uuid as u64, (*uuid >> 64) as u64].into_iter().for_each(|word| digest.word(word));
+            }
+            PointId::Text(text) => {
+                digest.word(3);
+                text.with_str(|text| digest.bytes(text.as_bytes()));
+            }
+        }
+        digest.word(point.version.get());
+        digest.bytes(point.payload.bytes());
+        for at in 0..self.fields.len() {
+            let (position, name) = self.fields[at];
+            if let Some(row) = point.rows.row(position) {
+                digest.bytes(name.as_bytes());
+                self.add_vector(&mut digest, position, row);
+            }
+        }
+        digest.bits()
+    }
+
+    fn add_vector(&mut self, digest: &mut Digest, position: usize, row: Row) {
+        let Some(table) = self.view.fields.get(position) else {
+            let vector = self.view.sparse[position - self.view.fields.len()].vector(row);
+            digest.halves(vector.indices.iter().copied());
+            return digest.halves(vector.values.iter().map(|value| value.to_bits()));
+        };
+        self.components.clear();
+        table.read_back(row, &mut self.components);
+        digest.halves(self.components.iter().map(|component| component.to_bits()));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common::TestEngine;
 use crate::{body, content, new_engine, stored};
 use kithdb_engine::api;
 use kithdb_engine::collection::update::Update;
-use kithdb_engine::collection::{Class, HeavyWrite, Step, TimeSlice, Write, WriteRequest};
+use kithdb_engine::collection::{Class, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::limits::Limits;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ fn heavy(engine: &TestEngine, body: &Value, answer: &Arc<Mutex<Option<bool>>>) -
         identity: None,
         deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Sync"),
         bytes: bytes.len(),
+        numbering: Numbering::Next,
         reply: Box::new(move |result| *slot.lock().unwrap() = Some(result.is_ok())),
     });
     match class {

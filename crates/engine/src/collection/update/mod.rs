@@ -22,6 +22,7 @@ use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::payload::JsonPath;
+use crate::state::Numbering;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
 use std::collections::{BTreeSet, HashMap};
@@ -171,6 +172,8 @@ pub struct Updates<'r> {
     pub within: Option<&'r Filter>,
     /// Points whose time has come by then are absent (C17).
     pub now: Option<i64>,
+    /// Conflicts name the number that the request will have, where a part of it meets another one.
+    pub numbering: Numbering,
     /// The limits of the engine.
     pub limits: &'r Limits,
     /// The deadline of the request.

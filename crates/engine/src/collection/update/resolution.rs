@@ -234,12 +234,12 @@ impl Pass {
             changed: &nothing,
             deadline: updates.deadline,
         };
-        let Updates { batch, within, now, limits, deadline, .. } = updates;
+        let Updates { batch, within, now, numbering, limits, deadline, .. } = updates;
         // Whether memory has room is asked when the write is applied.
         let room = (limits, u64::MAX);
         let mut applying =
             Applying::resume(&self.view.state, (batch, within), room, deadline, self.used).at_time(now);
-        let op = self.view.op.next();
+        let op = numbering.number_after(self.view.op);
         let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
         let bytes =

@@ -13,7 +13,7 @@ use crate::checkpoint::CheckpointError;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
-use crate::state::{MOVED_BYTES, View};
+use crate::state::{MOVED_BYTES, Numbering, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
@@ -141,6 +141,7 @@ impl Collection {
                 identity: None,
                 deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
                 bytes: MOVED_BYTES,
+                numbering: Numbering::Next,
                 reply: Box::new(move |result| {
                     // The receiver is gone if this thread was unwound.
                     let _ = send.send(result.is_ok());

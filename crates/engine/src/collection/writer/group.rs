@@ -171,15 +171,14 @@ impl Collection {
                 self.await_durable(head);
             }
             let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
-            let WriteRequest { write, identity, deadline, bytes, reply } = request;
+            let WriteRequest { write, identity, deadline, bytes, numbering, reply } = request;
             if let Err(refused) = self.admit(head, &write, bytes) {
                 reply(Err(refused));
                 continue;
             }
             let operation = identity.map(|call| call.id);
-            match self
-                .caught(Task::Write, || accept(head, &self.shared, self.id, write, operation, &deadline))
-            {
+            let named = (numbering, operation);
+            match self.caught(Task::Write, || accept(head, &self.shared, self.id, write, named, &deadline)) {
                 Ok(Ok(Applied { bodies, replay_work, skipped })) => {
                     accepted.work += replay_work;
                     record_bytes += bodies.iter().map(Vec::len).sum::<usize>();
