@@ -1,6 +1,6 @@
 import { CheckpointStoreError, type Removed, type Retention } from './checkpoint-store';
 import { newUpload, uploadOfFile } from './keys';
-import type { FoundManifest, ShardObjects } from './shard-objects';
+import { isComplete, type FoundManifest, type ShardObjects } from './shard-objects';
 
 const KEEP = 2;
 const MIN_AGE_MS = 24 * 60 * 60 * 1000;
@@ -50,10 +50,10 @@ async function expired(shard: ShardObjects, { manifests, files, keep, before }: 
       if (read.problem === 'later_format') kept.add(id);
       continue;
     }
-    if (shard.missingOf(read, files).length > 0) continue;
+    if (!isComplete(read, confirmed) || shard.missingOf(read, files).length > 0) continue;
     whole += 1;
     if (whole <= keep) kept.add(id);
-    if (!isConfirmedKept && confirmed.has(id)) {
+    if (!isConfirmedKept && confirmed.get(id)?.some((node) => node !== read.node) === true) {
       isConfirmedKept = true;
       kept.add(id);
     }

@@ -5,6 +5,7 @@ import {
   fileKey,
   keysOf,
   manifestKey,
+  positionOfId,
   uploadOfKey,
   type ShardKeys,
 } from './keys';
@@ -21,6 +22,22 @@ export interface FoundManifest {
   readonly id: string;
   readonly object: StoredObject;
   readonly read: CheckpointManifest | CheckpointStoreError;
+}
+
+/** Whether a manifest can be read, and its writer has found that nothing of it was removed meanwhile. */
+export function isComplete(
+  read: FoundManifest['read'],
+  confirmed: ReadonlyMap<string, readonly string[]>,
+): read is CheckpointManifest {
+  return !(read instanceof CheckpointStoreError) && confirmed.get(read.id)?.includes(read.node) === true;
+}
+
+/** Whether one is of a later position, or of the same one and written later. */
+function isNewer(a: FoundManifest, b: FoundManifest): boolean {
+  const positions = [a, b].map(({ id }) => positionOfId(id)) as [string, string];
+  if (positions[0] !== positions[1]) return positions[0] > positions[1];
+  const isLater = a.object.modifiedMs - b.object.modifiedMs;
+  return isLater === 0 ? a.id > b.id : isLater > 0;
 }
 
 /** The objects of one shard. */
@@ -44,7 +61,7 @@ export class ShardObjects {
       const read = await this.#read(id, object);
       if (read !== undefined) found.push({ id, object, read });
     }
-    return found.sort((a, b) => (a.id < b.id ? 1 : -1));
+    return found.sort((a, b) => (isNewer(a, b) ? -1 : 1));
   }
 
   /** The lengths of all files, by key. */
@@ -62,7 +79,7 @@ export class ShardObjects {
     return uploads;
   }
 
-  /** The nodes that have read checkpoints back, by checkpoint. */
+  /** The nodes that have written or read back checkpoints, by checkpoint. */
   async confirmations(): Promise<ReadonlyMap<string, readonly string[]>> {
     const nodes = new Map<string, string[]>();
     for (const { key } of await this.objects.list(this.keys.confirmations)) {
@@ -71,6 +88,11 @@ export class ShardObjects {
       nodes.set(id, [...(nodes.get(id) ?? []), node]);
     }
     return nodes;
+  }
+
+  /** Notes that a node has written all of a checkpoint, or read it back. */
+  async confirm({ id }: CheckpointManifest, node: string): Promise<void> {
+    await this.objects.createText(`${this.keys.confirmations}${id}.${node}`, '{}');
   }
 
   /** The objects of a checkpoint that are missing or have another length. */
