@@ -4,6 +4,8 @@ import { CheckpointStoreError } from '../../src/cluster/store/checkpoint-store';
 import type { Objects, StoredObject } from '../../src/cluster/store/objects';
 import type { Digest } from '../../src/operations/copying';
 
+const PAGE_KEYS = 3;
+
 function digestOf(bytes: Buffer): Digest {
   return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -46,12 +48,22 @@ export class MemoryObjects implements Objects {
     return digestOf(await this.#read(key));
   }
 
-  list(prefix: string): Promise<readonly StoredObject[]> {
-    return this.#at('list', prefix, () =>
-      [...this.objects]
-        .filter(([key]) => key.startsWith(prefix))
-        .map(([key, { bytes, modifiedMs }]) => ({ key, bytes: bytes.length, modifiedMs })),
-    );
+  /** In pages, each of another moment. */
+  async list(prefix: string): Promise<readonly StoredObject[]> {
+    const found: StoredObject[] = [];
+    for (let from = ''; ;) {
+      const page = await this.#at('list', prefix, () =>
+        [...this.objects]
+          .filter(([key]) => key.startsWith(prefix) && key > from)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, PAGE_KEYS)
+          .map(([key, { bytes, modifiedMs }]) => ({ key, bytes: bytes.length, modifiedMs })),
+      );
+      found.push(...page);
+      const last = page.at(-1);
+      if (page.length < PAGE_KEYS || last === undefined) return found;
+      from = last.key;
+    }
   }
 
   async remove(key: string): Promise<void> {

@@ -52,16 +52,26 @@ export class ShardObjects {
     this.keys = keysOf(shard);
   }
 
-  /** All manifests, newest first. */
+  /** All manifests, newest first. Of one that is removed meanwhile nothing is known. */
   async manifests(): Promise<readonly FoundManifest[]> {
+    return (await this.readManifests()).found;
+  }
+
+  /** The same, and whether any was removed between the listing and its reading. */
+  async readManifests(): Promise<{
+    readonly found: readonly FoundManifest[];
+    readonly isAnyRemoved: boolean;
+  }> {
     const found: FoundManifest[] = [];
+    let isAnyRemoved = false;
     for (const object of await this.objects.list(this.keys.manifests)) {
       const id = checkpointOfKey(this.keys, object.key);
       if (id === undefined) continue;
       const read = await this.#read(id, object);
-      if (read !== undefined) found.push({ id, object, read });
+      if (read === undefined) isAnyRemoved = true;
+      else found.push({ id, object, read });
     }
-    return found.sort((a, b) => (isNewer(a, b) ? -1 : 1));
+    return { found: found.sort((a, b) => (isNewer(a, b) ? -1 : 1)), isAnyRemoved };
   }
 
   /** The lengths of all files, by key. */
