@@ -474,6 +474,12 @@ describeUnless(whyNoOpenssl())('TLS between nodes', () => {
     expect(peer.admitted).toEqual([]);
   });
 
+  it('gives up a node that accepts a connection and says nothing', async () => {
+    const at = await tcp(createTcpServer());
+    const asked = client(good, { connectMs: 50 }).execute(at, READ, BODY);
+    await expect(asked).rejects.toThrow(/cannot be reached in time/);
+  });
+
   it('takes a new certificate for new connections, and keeps the old one where it cannot be used', async () => {
     const node = await listening({ security: good });
     const asking = client(good);

@@ -9,7 +9,7 @@ export interface ShardKeys {
   readonly files: string;
   /** Uploads that are under way: `UPLOAD.json`. */
   readonly uploads: string;
-  /** What nodes have read back: `POSITION.UPLOAD.NODE`. */
+  /** What nodes have written or read back: `POSITION.UPLOAD.NODE`. */
   readonly confirmations: string;
   /** Objects that are written to read the clock of the store. */
   readonly clock: string;
@@ -57,6 +57,11 @@ export function checkpointId(position: number, upload: string): string {
   return `${String(position).padStart(POSITION_DIGITS, '0')}.${upload}`;
 }
 
+/** The position of a checkpoint, in digits that sort as it does. */
+export function positionOfId(id: string): string {
+  return id.slice(0, POSITION_DIGITS);
+}
+
 export function isCheckpointId(text: string): boolean {
   return CHECKPOINT_ID.test(text);
 }
@@ -76,7 +81,7 @@ export function uploadOfKey(keys: ShardKeys, key: string): string | undefined {
   return UPLOAD_NAME.exec(key.slice(keys.uploads.length))?.[1];
 }
 
-/** The checkpoint that a node has read back, and the node. */
+/** The checkpoint that a node has written or read back, and the node. */
 export function confirmationOfKey(
   keys: ShardKeys,
   key: string,

@@ -1,6 +1,6 @@
 import { CheckpointStoreError, type Removed, type Retention } from './checkpoint-store';
 import { newUpload, uploadOfFile } from './keys';
-import type { FoundManifest, ShardObjects } from './shard-objects';
+import { isComplete, type FoundManifest, type ShardObjects } from './shard-objects';
 
 const KEEP = 2;
 const MIN_AGE_MS = 24 * 60 * 60 * 1000;
@@ -50,10 +50,10 @@ async function expired(shard: ShardObjects, { manifests, files, keep, before }: 
       if (read.problem === 'later_format') kept.add(id);
       continue;
     }
-    if (shard.missingOf(read, files).length > 0) continue;
+    if (!isComplete(read, confirmed) || shard.missingOf(read, files).length > 0) continue;
     whole += 1;
     if (whole <= keep) kept.add(id);
-    if (!isConfirmedKept && confirmed.has(id)) {
+    if (!isConfirmedKept && confirmed.get(id)?.some((node) => node !== read.node) === true) {
       isConfirmedKept = true;
       kept.add(id);
     }
@@ -65,13 +65,8 @@ async function expired(shard: ShardObjects, { manifests, files, keep, before }: 
 async function removeUnheld(shard: ShardObjects, files: ReadonlyMap<string, number>): Promise<number> {
   // Uploads first: one that ends meanwhile has its manifest by then.
   const uploads = await shard.uploads();
-  const manifests = await shard.manifests();
-  const held = new Set<string>();
-  for (const { read } of manifests) {
-    // What it names is not known.
-    if (read instanceof CheckpointStoreError) return 0;
-    for (const file of read.files) held.add(shard.keyOf(file));
-  }
+  const held = await namedFiles(shard);
+  if (held === undefined) return 0;
   let count = 0;
   for (const key of files.keys()) {
     const upload = uploadOfFile(shard.keys, key);
@@ -80,6 +75,25 @@ async function removeUnheld(shard: ShardObjects, files: ReadonlyMap<string, numb
     count += 1;
   }
   return count;
+}
+
+/**
+ * The keys of the files that any manifest names; undefined where that is not known.
+ *
+ * A listing is not of one moment. It may miss a manifest that is removed while it is made, and another that took over its
+ * files and was written shortly before that. The second listing has the latter.
+ */
+async function namedFiles(shard: ShardObjects): Promise<ReadonlySet<string> | undefined> {
+  const named = new Set<string>();
+  for (let listing = 1; listing <= 2; listing += 1) {
+    const { found, isAnyRemoved } = await shard.readManifests();
+    if (isAnyRemoved) return undefined;
+    for (const { read } of found) {
+      if (read instanceof CheckpointStoreError) return undefined;
+      for (const file of read.files) named.add(shard.keyOf(file));
+    }
+  }
+  return named;
 }
 
 /** Removes what was noted of checkpoints that are gone. */

@@ -5,6 +5,7 @@ import {
   fileKey,
   keysOf,
   manifestKey,
+  positionOfId,
   uploadOfKey,
   type ShardKeys,
 } from './keys';
@@ -23,6 +24,22 @@ export interface FoundManifest {
   readonly read: CheckpointManifest | CheckpointStoreError;
 }
 
+/** Whether a manifest can be read, and its writer has found that nothing of it was removed meanwhile. */
+export function isComplete(
+  read: FoundManifest['read'],
+  confirmed: ReadonlyMap<string, readonly string[]>,
+): read is CheckpointManifest {
+  return !(read instanceof CheckpointStoreError) && confirmed.get(read.id)?.includes(read.node) === true;
+}
+
+/** Whether one is of a later position, or of the same one and written later. */
+function isNewer(a: FoundManifest, b: FoundManifest): boolean {
+  const positions = [a, b].map(({ id }) => positionOfId(id)) as [string, string];
+  if (positions[0] !== positions[1]) return positions[0] > positions[1];
+  const isLater = a.object.modifiedMs - b.object.modifiedMs;
+  return isLater === 0 ? a.id > b.id : isLater > 0;
+}
+
 /** The objects of one shard. */
 export class ShardObjects {
   readonly keys: ShardKeys;
@@ -35,16 +52,26 @@ export class ShardObjects {
     this.keys = keysOf(shard);
   }
 
-  /** All manifests, newest first. */
+  /** All manifests, newest first. Of one that is removed meanwhile nothing is known. */
   async manifests(): Promise<readonly FoundManifest[]> {
+    return (await this.readManifests()).found;
+  }
+
+  /** The same, and whether any was removed between the listing and its reading. */
+  async readManifests(): Promise<{
+    readonly found: readonly FoundManifest[];
+    readonly isAnyRemoved: boolean;
+  }> {
     const found: FoundManifest[] = [];
+    let isAnyRemoved = false;
     for (const object of await this.objects.list(this.keys.manifests)) {
       const id = checkpointOfKey(this.keys, object.key);
       if (id === undefined) continue;
       const read = await this.#read(id, object);
-      if (read !== undefined) found.push({ id, object, read });
+      if (read === undefined) isAnyRemoved = true;
+      else found.push({ id, object, read });
     }
-    return found.sort((a, b) => (a.id < b.id ? 1 : -1));
+    return { found: found.sort((a, b) => (isNewer(a, b) ? -1 : 1)), isAnyRemoved };
   }
 
   /** The lengths of all files, by key. */
@@ -62,7 +89,7 @@ export class ShardObjects {
     return uploads;
   }
 
-  /** The nodes that have read checkpoints back, by checkpoint. */
+  /** The nodes that have written or read back checkpoints, by checkpoint. */
   async confirmations(): Promise<ReadonlyMap<string, readonly string[]>> {
     const nodes = new Map<string, string[]>();
     for (const { key } of await this.objects.list(this.keys.confirmations)) {
@@ -71,6 +98,11 @@ export class ShardObjects {
       nodes.set(id, [...(nodes.get(id) ?? []), node]);
     }
     return nodes;
+  }
+
+  /** Notes that a node has written all of a checkpoint, or read it back. */
+  async confirm({ id }: CheckpointManifest, node: string): Promise<void> {
+    await this.objects.createText(`${this.keys.confirmations}${id}.${node}`, '{}');
   }
 
   /** The objects of a checkpoint that are missing or have another length. */

@@ -17,7 +17,7 @@ import { isName, newUpload } from './keys';
 import { checkManifest } from './manifest';
 import type { Objects } from './objects';
 import { removeOld } from './removal';
-import { ShardObjects } from './shard-objects';
+import { isComplete, ShardObjects } from './shard-objects';
 import { upload } from './upload';
 
 /** Checkpoints as objects: see `keys.ts` for where they are, and `upload.ts` for how nodes share them. */
@@ -37,18 +37,19 @@ export class StoredCheckpoints implements CheckpointStore {
 
   async list(shard: string): Promise<CheckpointListing> {
     const objects = this.#of(shard);
-    // Manifests first: the files of each were there before it.
+    const confirmed = await objects.confirmations();
+    // Before the files: those of each manifest were there before it.
     const found = await objects.manifests();
     const lengths = await objects.files();
-    const confirmed = await objects.confirmations();
     const checkpoints: StoredCheckpoint[] = [];
     const unreadable: CheckpointStoreError[] = [];
     for (const { id, read } of found) {
       if (read instanceof CheckpointStoreError) {
         unreadable.push(read);
-      } else {
+      } else if (isComplete(read, confirmed)) {
         const missing = objects.missingOf(read, lengths);
-        checkpoints.push({ manifest: read, missing, confirmedBy: confirmed.get(id) ?? [] });
+        const confirmedBy = (confirmed.get(id) ?? []).filter((node) => node !== read.node);
+        checkpoints.push({ manifest: read, missing, confirmedBy });
       }
     }
     return { checkpoints, unreadable };
@@ -89,12 +90,12 @@ export class StoredCheckpoints implements CheckpointStore {
   }
 
   async confirm(manifest: CheckpointManifest, node: string): Promise<void> {
-    const { keys } = this.#checked(manifest);
+    const shard = this.#checked(manifest);
     if (!isName(node) || node === manifest.node) {
       const what = 'another node than the one that has written it has to confirm a checkpoint';
       throw new CheckpointStoreError('invalid', JSON.stringify(node), what);
     }
-    await this.objects.createText(`${keys.confirmations}${manifest.id}.${node}`, '{}');
+    await shard.confirm(manifest, node);
   }
 
   async discard(manifest: CheckpointManifest): Promise<void> {

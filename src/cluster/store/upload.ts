@@ -9,16 +9,19 @@ import {
 } from './checkpoint-store';
 import { checkpointId, newUpload } from './keys';
 import { checkManifest, manifestText } from './manifest';
-import type { ShardObjects } from './shard-objects';
+import { isComplete, type ShardObjects } from './shard-objects';
 
 /**
  * How checkpoints are written while others are removed, by any node, without a lock and without clocks of nodes:
  *
  * - Every file has a holder: the note that its upload is under way, or a manifest that names it. A removal removes holders
  *   first, then looks which are left, and removes the files that none of them holds.
- * - An upload notes itself first. It writes files under names of its own, and takes over files of an earlier manifest. Behind
- *   its manifest it looks whether its note and those earlier manifests are still there. If so, every removal that may have
- *   missed a file of it comes later, and finds its manifest. If not, the upload begins again.
+ * - An upload notes itself first. It writes files under names of its own, and takes over files of complete checkpoints.
+ *   Behind its manifest it looks whether its note and the manifests of those checkpoints are still there. If so, every
+ *   removal that removes one of its files looks for manifests later than that, and finds its own. If not, the upload begins
+ *   again.
+ * - Only then it confirms the checkpoint, which makes it complete. A manifest without that is none: its writer may find
+ *   that a file was removed, and nobody may take over its files.
  *
  * No name is used twice, so a removal that was held up for long removes nothing that was written since.
  */
@@ -95,20 +98,24 @@ async function attemptUpload(
     const manifest = manifestOf(checkpoint, id, named);
     signal?.throwIfAborted();
     await objects.createText(shard.manifestKey(manifest.id), manifestText(manifest));
-    if (await isHeld(shard, id, relied)) return manifest;
-    await objects.remove(shard.manifestKey(manifest.id));
-    return undefined;
+    if (!(await isHeld(shard, id, relied))) {
+      await objects.remove(shard.manifestKey(manifest.id));
+      return undefined;
+    }
+    await shard.confirm(manifest, manifest.node);
+    return manifest;
   } finally {
     await objects.remove(note).catch(() => undefined);
   }
 }
 
-/** The files of the checkpoints that are there, by SHA-256, as far as they have their lengths. */
+/** The files of complete checkpoints, by SHA-256, as far as they have their lengths. */
 async function storedFiles(shard: ShardObjects): Promise<ReadonlyMap<string, Stored>> {
   const lengths = await shard.files();
+  const confirmed = await shard.confirmations();
   const stored = new Map<string, Stored>();
   for (const { id, read } of await shard.manifests()) {
-    if (read instanceof CheckpointStoreError) continue;
+    if (!isComplete(read, confirmed)) continue;
     for (const file of read.files) {
       const isThere = lengths.get(shard.keyOf(file)) === file.bytes;
       // The newest checkpoint that names it: it is removed last.
