@@ -121,8 +121,7 @@ export class ShardedRead {
   async advance(answers: readonly (Buffer | undefined)[]): Promise<ShardedStep> {
     const bytes = answers.reduce((sum, answer) => sum + (answer?.length ?? 0), 0);
     const given = answers.map((answer) => answer ?? null);
-    const step =
-      bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
+    const step = bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
     return this.stepOf(step);
   }
 
@@ -146,7 +145,11 @@ let places: ReadonlyMap<string, number> | undefined;
 
 function nativeRequest(request: ShardedRequest): NativeShardedRequest {
   const { operation, collection, target, body, form, isLenient, givesOutTexts, limits, arrivedAt } = request;
-  places ??= new Map(loadBinding().NativeEngine.operations().map((name, place) => [name, place]));
+  places ??= new Map(
+    loadBinding()
+      .NativeEngine.operations()
+      .map((name, place) => [name, place]),
+  );
   const place = places.get(operation);
   if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
   return {
