@@ -101,14 +101,19 @@ export class ShardedRead {
    * answer.
    * @throws EngineError as {@link splitWrite}; `collection_not_found` for another collection.
    */
-  static begin(
+  static async begin(
     request: ShardedRequest,
     layout: ShardLayout,
     others: Readonly<Record<string, ShardLayout>> = {},
-  ): { readonly read: ShardedRead; readonly step: ShardedStep } {
+  ): Promise<{ readonly read: ShardedRead; readonly step: ShardedStep }> {
     const read = new ShardedRead(new (loadBinding().NativeShardedRead)(), request.collection);
     const named = Object.entries(others).map(([name, other]) => [name, nativeLayout(other)] as const);
-    const step = read.native.begin(nativeRequest(request), nativeLayout(layout), Object.fromEntries(named));
+    const sent = nativeRequest(request);
+    const layouts = [nativeLayout(layout), Object.fromEntries(named)] as const;
+    const step =
+      sent.body.length >= LARGE_BYTES
+        ? await read.native.beginApart(sent, ...layouts)
+        : read.native.begin(sent, ...layouts);
     return { read, step: read.stepOf(step) };
   }
 

@@ -27,8 +27,8 @@ type Fetched = HashMap<(Origin, PointId), Option<String>>;
 /// # Errors
 /// `PointNotFound` with all that are absent; `PointWithoutVector`.
 pub(super) async fn fetch(context: &Context, tree: &mut Tree) -> Result<(), Error> {
-    let (mut wanted, mut in_order): (Vec<(Origin, Vec<PointId>)>, Vec<(Origin, PointId)>) =
-        Default::default();
+    let mut wanted: Vec<(Origin, Vec<PointId>)> = Vec::new();
+    let mut in_order: Vec<(Origin, PointId)> = Vec::new();
     tree.for_each(&mut |tree| {
         let ids = ids_of(&tree.node);
         if !ids.is_empty() {
