@@ -144,6 +144,8 @@ export declare class NativeShardedRead {
   constructor()
   /** Begins it. `others` has the layouts of other collections by name. */
   begin(request: NativeShardedRequest, layout: NativeLayout, others: Record<string, NativeLayout>): NativeStep
+  /** The same on a thread of its own. */
+  beginApart(request: NativeShardedRequest, layout: NativeLayout, others: Record<string, NativeLayout>): Promise<NativeStep>
   /** Goes on with the answers to the last questions: the envelope of the shard, or nothing for one that is left out. */
   advance(answers: Array<Buffer | undefined | null>): NativeStep
   /** The same on a thread of its own. */

@@ -101,14 +101,19 @@ export class ShardedRead {
    * answer.
    * @throws EngineError as {@link splitWrite}; `collection_not_found` for another collection.
    */
-  static begin(
+  static async begin(
     request: ShardedRequest,
     layout: ShardLayout,
     others: Readonly<Record<string, ShardLayout>> = {},
-  ): { readonly read: ShardedRead; readonly step: ShardedStep } {
+  ): Promise<{ readonly read: ShardedRead; readonly step: ShardedStep }> {
     const read = new ShardedRead(new (loadBinding().NativeShardedRead)(), request.collection);
     const named = Object.entries(others).map(([name, other]) => [name, nativeLayout(other)] as const);
-    const step = read.native.begin(nativeRequest(request), nativeLayout(layout), Object.fromEntries(named));
+    const sent = nativeRequest(request);
+    const layouts = [nativeLayout(layout), Object.fromEntries(named)] as const;
+    const step =
+      sent.body.length >= LARGE_BYTES
+        ? await read.native.beginApart(sent, ...layouts)
+        : read.native.begin(sent, ...layouts);
     return { read, step: read.stepOf(step) };
   }
 
@@ -121,8 +126,7 @@ export class ShardedRead {
   async advance(answers: readonly (Buffer | undefined)[]): Promise<ShardedStep> {
     const bytes = answers.reduce((sum, answer) => sum + (answer?.length ?? 0), 0);
     const given = answers.map((answer) => answer ?? null);
-    const step =
-      bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
+    const step = bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
     return this.stepOf(step);
   }
 
@@ -146,7 +150,11 @@ let places: ReadonlyMap<string, number> | undefined;
 
 function nativeRequest(request: ShardedRequest): NativeShardedRequest {
   const { operation, collection, target, body, form, isLenient, givesOutTexts, limits, arrivedAt } = request;
-  places ??= new Map(loadBinding().NativeEngine.operations().map((name, place) => [name, place]));
+  places ??= new Map(
+    loadBinding()
+      .NativeEngine.operations()
+      .map((name, place) => [name, place]),
+  );
   const place = places.get(operation);
   if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
   return {

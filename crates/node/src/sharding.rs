@@ -6,7 +6,8 @@ use crate::completions::lock;
 use crate::options::NativeLimits;
 use crate::{form_of, milliseconds, on_own_thread};
 use kithdb_engine::{
-    Error, IdKind, Layout, Limits, Metric, Operation, ShardedRead, ShardedRequest, Step, Strictness, split_write,
+    Error, IdKind, Layout, Limits, Metric, Operation, ShardedRead, ShardedRequest, Step, Strictness,
+    split_write,
 };
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Object, ToNapiValue};
@@ -232,6 +233,20 @@ impl NativeShardedRead {
         others: HashMap<String, NativeLayout>,
     ) -> NativeStep {
         begin(&self.read, Sent::of(request), layout.layout(), layouts(others))
+    }
+
+    /// The same on a thread of its own.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeStep>")]
+    pub fn begin_apart<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeShardedRequest,
+        layout: NativeLayout,
+        others: HashMap<String, NativeLayout>,
+    ) -> napi::Result<Object<'env>> {
+        let (read, sent) = (Arc::clone(&self.read), Sent::of(request));
+        let (layout, others) = (layout.layout(), layouts(others));
+        apart(env, move || begin(&read, sent, layout, others))
     }
 
     /// Goes on with the answers to the last questions: the envelope of the shard, or nothing for one that is left out.

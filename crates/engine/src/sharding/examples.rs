@@ -28,10 +28,12 @@ type Fetched = HashMap<(Origin, PointId), Option<String>>;
 /// `PointNotFound` with all that are absent; `PointWithoutVector`.
 pub(super) async fn fetch(context: &Context, tree: &mut Tree) -> Result<(), Error> {
     let mut wanted: Vec<(Origin, Vec<PointId>)> = Vec::new();
+    let mut in_order: Vec<(Origin, PointId)> = Vec::new();
     tree.for_each(&mut |tree| {
         let ids = ids_of(&tree.node);
         if !ids.is_empty() {
             let origin = origin(context, &tree.node);
+            in_order.extend(ids.iter().map(|id| (origin.clone(), id.clone())));
             match wanted.iter_mut().find(|(known, _)| *known == origin) {
                 Some((_, known)) => known.extend(ids),
                 None => wanted.push((origin, ids)),
@@ -50,11 +52,8 @@ pub(super) async fn fetch(context: &Context, tree: &mut Tree) -> Result<(), Erro
     for ((origin, _), found) in wanted.iter().zip(found) {
         fetched.extend(found.into_iter().map(|(id, text)| ((origin.clone(), id), text)));
     }
-    let is_absent = |origin: &Origin, id: &PointId| !fetched.contains_key(&(origin.clone(), id.clone()));
-    let absent: Vec<PointId> = wanted
-        .iter()
-        .flat_map(|(origin, ids)| ids.iter().filter(|id| is_absent(origin, id)).cloned())
-        .collect();
+    let is_absent = |named: &(Origin, PointId)| !fetched.contains_key(named);
+    let absent: Vec<PointId> = in_order.into_iter().filter(is_absent).map(|(_, id)| id).collect();
     if !absent.is_empty() {
         return Err(not_found(absent));
     }

@@ -27,8 +27,6 @@ mod sample;
 mod search;
 mod similarity;
 mod split;
-#[cfg(test)]
-mod tests;
 mod values;
 
 pub use placement::shard_of;

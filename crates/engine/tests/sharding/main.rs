@@ -4,5 +4,6 @@
 mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
+mod placement;
 mod reads;
 mod writes;
