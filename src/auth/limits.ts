@@ -85,7 +85,7 @@ function readGrant(entry: unknown, place: string): Grant | string {
   }
   const shown = { permission: formatPermissions(permissions) };
   // As they are read back from the store (UTF-8).
-  const stored = Buffer.from(text as string).toString();
+  const stored = Buffer.from(text).toString();
   return name === undefined ? { prefix: stored, ...shown } : { name: stored, ...shown };
 }
 
