@@ -78,7 +78,7 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 409,
     message: 'Outcome unknown: the operation of this call is not kept any more, and nothing was done',
   }),
-  // Nobody gets this answer: a node of a cluster takes it for a write that was applied before.
+  // Nobody gets this answer: for a node of a cluster it is a write that was done with before.
   position_passed: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
   not_confirmed: ({ id = '' }) => ({
     status: 503,

@@ -5,7 +5,9 @@ mod common;
 use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::collection::{Class, Collection, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest};
+use kithdb_engine::collection::{
+    Class, Collection, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest,
+};
 use kithdb_engine::deadline::{Cancellation, Deadline};
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;

@@ -173,7 +173,7 @@ export class Coordinator {
     limits: CallerLimits,
     deadline: Deadline,
   ): Promise<Answer> {
-    const { read, step } = ShardedRead.begin(shardedRequest(request, body), layoutOf(entry), this.#others(entry, limits));
+    const { read, step } = await ShardedRead.begin(shardedRequest(request, body), layoutOf(entry), this.#others(entry, limits));
     const context = this.#contextOf(entry, request, limits, deadline);
     let next = step;
     while (next.asks !== undefined) {

@@ -286,8 +286,7 @@ mod tests {
         for not_before in [op, op.next()] {
             assert_eq!(decode(&encoded(op, &[Change::After(not_before)])), Err(Undecodable), "{not_before}");
         }
-        let cut = &body[..body.len() - 30];
-        assert!(cut.len() < 21 && operations_of(cut).is_none(), "{}", cut.len());
+        assert_eq!(operations_of(&body[..20]), None, "it ends in the number");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::api::{self, response};
 use crate::collection::Numbering;
 use crate::error::Error;
 use crate::query;
+use crate::recent_operations::CallIdentity;
 use crate::types::OpNumber;
 
 impl Request {
@@ -26,6 +27,12 @@ impl Request {
             (None, true) if !self.operation.updates_points() => refused("dry run"),
             (None, true) => Ok(Numbering::DryRun),
         }
+    }
+
+    /// The identity of its write. Where it has a position, that says whether the write may have been applied and forgotten.
+    pub(super) fn identity_of_write(&self) -> Option<CallIdentity> {
+        let first_sent = |call: CallIdentity| call.first_sent.filter(|_| self.position.is_none());
+        self.identity.map(|call| CallIdentity { first_sent: first_sent(call), ..call })
     }
 }
 

@@ -20,7 +20,6 @@ use crate::filter::Filter;
 use crate::json::{IdRules, JsonBody, Watch};
 use crate::memory::Held;
 use crate::name::check_collection_name;
-use crate::recent_operations::CallIdentity;
 use crate::scheduling::yield_to_reads;
 use crate::types::IdKind;
 use std::sync::Arc;
@@ -348,11 +347,7 @@ pub(super) fn submit(
         Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
-    // A position says whether the write was applied.
-    let is_ordered = request.position.is_some();
-    let identity = request
-        .identity
-        .map(|call| CallIdentity { first_sent: call.first_sent.filter(|_| !is_ordered), ..call });
+    let identity = request.identity_of_write();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len().max(write.staged_bytes());

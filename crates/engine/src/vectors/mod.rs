@@ -13,7 +13,6 @@
 
 mod code_query;
 mod code_table;
-mod digest;
 mod element;
 mod encoder;
 mod encoder_format;
@@ -28,13 +27,12 @@ mod tests;
 
 pub use code_query::CodeQuery;
 pub use code_table::CodeTable;
-pub(crate) use digest::{Digest, digest};
 pub use element::RowFormat;
 pub(crate) use element::inverse_norm;
 pub use encoder::Encoder;
 pub use encoder_format::FormatError;
 pub use layout::CodeParams;
-pub(crate) use rotation::split_mix;
+pub(crate) use rotation::{digest, split_mix};
 pub use scatter::Neighbourhood;
 pub(crate) use sparse_format::finite;
 pub use sparse_format::{SparseFormat, SparseRow};

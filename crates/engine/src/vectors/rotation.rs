@@ -22,6 +22,12 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A digest of some words, of 64 bits for each seed. Files and clients keep digests, so it never changes.
+pub(crate) fn digest(words: &[u64], seeds: [u64; 2]) -> u128 {
+    let [high, low] = seeds.map(|seed| words.iter().fold(seed, |state, word| split_mix(&mut (state ^ word))));
+    u128::from(high) << 64 | u128::from(low)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

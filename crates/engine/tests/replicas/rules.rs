@@ -331,3 +331,12 @@ fn a_manifest_that_is_gone_is_noticed_where_the_log_begins_with_a_position() {
     assert!(matches!(&faults[..], [(_, fault)] if fault.contains("MANIFEST is missing")), "{faults:?}");
     assert_eq!(engine.refused("upsert_points", COLLECTION, points(&[1])).0, "collection_fault");
 }
+
+#[test]
+fn the_digest_of_a_point_never_changes() {
+    let engine = new_replica();
+    assert_eq!(state(&engine)["digest"], "0".repeat(32));
+    let body = json!({"points": [{"id": 1, "vector": [1, 2], "payload": {"a": 1}}]});
+    Sent::new("upsert_points", body).at(1).ok(&engine);
+    assert_eq!(state(&engine)["digest"], "90f0fdceb099843efef6cbb775aff9bc");
+}
