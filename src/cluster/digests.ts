@@ -46,7 +46,8 @@ export class Digests {
     this.#shards.set(replica, ofShard);
     const told = ofShard.get(position) ?? new Map<string, string>();
     ofShard.set(position, told.set(node, digest));
-    for (const old of [...ofShard.keys()].sort((one, other) => other - one).slice(KEPT_POSITIONS)) ofShard.delete(old);
+    for (const old of [...ofShard.keys()].sort((one, other) => other - one).slice(KEPT_POSITIONS))
+      ofShard.delete(old);
     const own = told.get(this.self);
     if (own === undefined) return false;
     const counts = new Map<string, number>();

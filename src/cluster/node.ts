@@ -108,7 +108,10 @@ export class ClusterNode {
       collection: name,
       what,
     }));
-    const others = [...this.#problems].map(([about, what]) => ({ kind: 'background' as const, what: `${about}: ${what}` }));
+    const others = [...this.#problems].map(([about, what]) => ({
+      kind: 'background' as const,
+      what: `${about}: ${what}`,
+    }));
     return [...failures, ...others];
   }
 
@@ -138,7 +141,9 @@ export class ClusterNode {
     }
   }
 
-  async #join(given: Pick<Running, 'self' | 'connection' | 'logs' | 'map' | 'ends'> & { readonly engine: Engine }): Promise<Running> {
+  async #join(
+    given: Pick<Running, 'self' | 'connection' | 'logs' | 'map' | 'ends'> & { readonly engine: Engine },
+  ): Promise<Running> {
     const { self, connection, logs, map, engine, ends } = given;
     const { settings, source } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
@@ -165,7 +170,16 @@ export class ClusterNode {
     ends.push(() => {
       peers.close();
     });
-    const coordinator = this.#coordinate({ self, engine, logs, map, members, replicas, peers, acknowledgements });
+    const coordinator = this.#coordinate({
+      self,
+      engine,
+      logs,
+      map,
+      members,
+      replicas,
+      peers,
+      acknowledgements,
+    });
     const running: Running = { self, connection, logs, map, members, replicas, coordinator, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
@@ -188,7 +202,11 @@ export class ClusterNode {
   }
 
   /** Answers other nodes. */
-  #listen({ engine, map, replicas }: { engine: Engine } & Pick<Running, 'map' | 'replicas'>): Promise<PeerListener> {
+  #listen({
+    engine,
+    map,
+    replicas,
+  }: { engine: Engine } & Pick<Running, 'map' | 'replicas'>): Promise<PeerListener> {
     const { settings, log } = this.parts;
     const handlers: PeerHandlers = {
       engine,
@@ -257,7 +275,8 @@ export class ClusterNode {
         epoch: () => 0,
         recall: (collection, write, deadline) => recalled(replicas, collection.entry, write, deadline),
       },
-      everywhere: (entry, operation, deadline) => everywhere({ entry, operation, deadline, reads, liveNodes }),
+      everywhere: (entry, operation, deadline) =>
+        everywhere({ entry, operation, deadline, reads, liveNodes }),
     });
   }
 
@@ -278,7 +297,9 @@ export class ClusterNode {
   async #announce({ self, map }: Running, port: number): Promise<void> {
     const address = this.#addressWith(port);
     if (map.state.nodes.get(self)?.address === address) return;
-    const decision = await map.propose(() => ({ kind: 'node_joined', node: self, address }), { timeoutMs: JOIN_MS });
+    const decision = await map.propose(() => ({ kind: 'node_joined', node: self, address }), {
+      timeoutMs: JOIN_MS,
+    });
     if ('refused' in decision) throw new Error(`this node cannot join the cluster: ${decision.refused}`);
     await map.waitFor(decision.version, AbortSignal.timeout(JOIN_MS));
   }
@@ -298,12 +319,18 @@ export class ClusterNode {
         const shard = digest && shardOfName(digest.replica);
         const entry = shard && map.state.collections.get(shard.collection)?.shards[shard.shard];
         if (digest === undefined || shard === undefined || entry === undefined) return;
-        if (replicaOn(entry, self) === undefined || !digests.isOutvoted(digest, entry.replicas.length)) return;
-        this.parts.log.error({ replica: digest.replica, position: digest.position }, 'a replica diverged: it is made anew');
+        if (replicaOn(entry, self) === undefined || !digests.isOutvoted(digest, entry.replicas.length))
+          return;
+        this.parts.log.error(
+          { replica: digest.replica, position: digest.position },
+          'a replica diverged: it is made anew',
+        );
         digests.forget(digest.replica);
         replicas.remake(shard);
         const place = { ...shard, node: self };
-        map.propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS }).catch(() => undefined);
+        map
+          .propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS })
+          .catch(() => undefined);
       }),
     );
   }
@@ -393,7 +420,11 @@ async function recalled(
 }
 
 /** Resolves when a replica is at a position. Rejects with the reason of the signal. */
-async function reached(replica: { readonly position: number }, position: number, signal: AbortSignal): Promise<void> {
+async function reached(
+  replica: { readonly position: number },
+  position: number,
+  signal: AbortSignal,
+): Promise<void> {
   while (replica.position < position) {
     signal.throwIfAborted();
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -425,10 +456,21 @@ async function everywhere({
   const all = entry.shards.flatMap(({ replicas }, shard) =>
     replicas.filter(({ node }) => live.has(node)).map(({ node }) => ({ node, shard })),
   );
-  const context = { request: { operation }, limits: undefined, deadline, readAfter: undefined, allowsPartial: false };
+  const context = {
+    request: { operation },
+    limits: undefined,
+    deadline,
+    readAfter: undefined,
+    allowsPartial: false,
+  };
   const answers = await Promise.all(
     all.map(({ node, shard }) =>
-      reads.askNode(node, nameOf({ collection: entry.id, shard }), { shard, operation, body: Buffer.alloc(0) }, context),
+      reads.askNode(
+        node,
+        nameOf({ collection: entry.id, shard }),
+        { shard, operation, body: Buffer.alloc(0) },
+        context,
+      ),
     ),
   );
   return answers[0] ?? envelopeOf(true, startedAt);

@@ -7,8 +7,8 @@ export function envelopeOf(result: unknown, startedAt: number): Buffer {
 }
 
 /** The result in an envelope that has no numbers beyond 2^53. */
-export function resultOf<T>(envelope: Buffer): T {
-  return (JSON.parse(envelope.toString()) as { readonly result: T }).result;
+export function resultOf(envelope: Buffer): unknown {
+  return (JSON.parse(envelope.toString()) as { readonly result: unknown }).result;
 }
 
 /** A body as JSON, of an operation whose body has no numbers beyond 2^53. @throws EngineError `bad_request` */
@@ -19,7 +19,8 @@ export function jsonOf(body: Buffer): Readonly<Record<string, unknown>> {
   } catch (error) {
     throw bad(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('the body must be an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw bad('the body must be an object');
   return value as Readonly<Record<string, unknown>>;
 }
 

@@ -71,7 +71,14 @@ export class Collections {
       const number = numbered(state, logs.groups);
       if (number.group !== group) return { refused: 'another collection was created' };
       const placement = placementOf(state, { id: number.id, ...replication }, (node) => live.includes(node));
-      const collection = { ...number, name, configuration: body.toString(), ...replication, placement, firstPosition };
+      const collection = {
+        ...number,
+        name,
+        configuration: body.toString(),
+        ...replication,
+        placement,
+        firstPosition,
+      };
       return { kind: 'collection_created', collection };
     }, deadline);
     return envelopeOf(true, startedAt);
@@ -90,7 +97,10 @@ export class Collections {
     const changed = changedReplication(body);
     if (Object.keys(changed).length === 0) return false;
     const nodes = nodesOf(this.#state).length;
-    const { replicationFactor = entry.replicationFactor, writeConsistencyFactor = entry.writeConsistencyFactor } = changed;
+    const {
+      replicationFactor = entry.replicationFactor,
+      writeConsistencyFactor = entry.writeConsistencyFactor,
+    } = changed;
     if (replicationFactor > nodes || writeConsistencyFactor > replicationFactor) {
       throw new EngineError('bad_request', {
         message: `params: ${writeConsistencyFactor} of ${replicationFactor} replicas on ${nodes} nodes`,

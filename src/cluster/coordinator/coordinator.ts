@@ -1,4 +1,10 @@
-import { EngineError, type Answer, type Engine, type EngineRequest, type Operation } from '../../engine/types';
+import {
+  EngineError,
+  type Answer,
+  type Engine,
+  type EngineRequest,
+  type Operation,
+} from '../../engine/types';
 import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
 import type { CollectionEntry, ShardMapState } from '../map/state';
 import { collectionNamed } from '../map/state';
@@ -7,7 +13,7 @@ import { readState } from '../replica/shard-replica';
 import { nameOf } from '../shards';
 import { envelopeOf, resultOf, unavailable } from './answers';
 import type { Collections } from './collections';
-import { joinedInfo } from './info';
+import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
 import type { ReadAfter, ReadContext, Reads } from './reads';
@@ -68,7 +74,8 @@ export class Coordinator {
     const answer = await this.#onCollections(request, body, limits, deadline);
     if (answer !== undefined) return answer;
     const entry = this.parts.collections.named(request.collection ?? '');
-    switch (operation) {
+    // The others are reads and writes of points, told apart below.
+    switch (operation as string) {
       case 'collection_info':
       case 'collection_status':
       case 'optimizations':
@@ -95,7 +102,7 @@ export class Coordinator {
   ): Answer | Promise<Answer> | undefined {
     const { collections } = this.parts;
     const { operation, collection: name = '', arrivedAt = performance.now() } = request;
-    switch (operation) {
+    switch (operation as string) {
       case 'list_collections':
         return collections.list(arrivedAt, limits);
       case 'collection_exists':
@@ -159,10 +166,17 @@ export class Coordinator {
   ): Promise<void> {
     const isDryRun = DRY_RUNS.has(operation);
     if (!isDryRun) return;
-    const request: EngineRequest = { operation, isLenient, dryRun: true, ...(packing !== undefined && { packing }) };
+    const request: EngineRequest = {
+      operation,
+      isLenient,
+      dryRun: true,
+      ...(packing !== undefined && { packing }),
+    };
     const context = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
     await Promise.all(
-      [...parts].map(([shard, body]) => this.parts.reads.ask(entry, { shard, operation, target, body }, context)),
+      [...parts].map(([shard, body]) =>
+        this.parts.reads.ask(entry, { shard, operation, target, body }, context),
+      ),
     );
   }
 
@@ -173,13 +187,18 @@ export class Coordinator {
     limits: CallerLimits,
     deadline: Deadline,
   ): Promise<Answer> {
-    const { read, step } = await ShardedRead.begin(shardedRequest(request, body), layoutOf(entry), this.#others(entry, limits));
+    const { read, step } = await ShardedRead.begin(
+      shardedRequest(request, body),
+      layoutOf(entry),
+      this.#others(entry, limits),
+    );
     const context = this.#contextOf(entry, request, limits, deadline);
     let next = step;
     while (next.asks !== undefined) {
       const answers = await Promise.all(
         next.asks.map((ask) => {
-          const asked = ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
+          const asked =
+            ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
           const question = { ...ask, operation: ask.operation as Operation };
           return this.parts.reads.perhaps(asked, question, context);
         }),
@@ -192,7 +211,9 @@ export class Coordinator {
   /** The layouts of the other collections that the caller may read, as its request may name them. */
   #others(entry: CollectionEntry, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
     const state = this.parts.map();
-    const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) => limits.allows(name, 'read'));
+    const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) =>
+      limits.allows(name, 'read'),
+    );
     const others = names.flatMap((name) => {
       const other = collectionNamed(state, name);
       return other === undefined || other.id === entry.id ? [] : [[name, layoutOf(other)] as const];
@@ -233,7 +254,13 @@ export class Coordinator {
       replication_factor: replicationFactor,
       write_consistency_factor: writeConsistencyFactor,
     };
-    return envelopeOf(joinedInfo(answers.map((answer) => resultOf(answer)), replication), arrivedAt);
+    return envelopeOf(
+      joinedInfo(
+        answers.map((answer) => resultOf(answer) as Info),
+        replication,
+      ),
+      arrivedAt,
+    );
   }
 
   async #shards(entry: CollectionEntry, { arrivedAt = performance.now() }: EngineRequest): Promise<Answer> {
@@ -248,7 +275,10 @@ export class Coordinator {
       }),
     );
     const points = new Map(states);
-    return envelopeOf(shardsReport(entry, node, members, (shard) => points.get(shard)), arrivedAt);
+    return envelopeOf(
+      shardsReport(entry, node, members, (shard) => points.get(shard)),
+      arrivedAt,
+    );
   }
 }
 
@@ -274,7 +304,8 @@ const DRY_RUNS: ReadonlySet<Operation> = new Set(
 
 function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
   const { operation, collection = '', target, isLenient, isArrow, isLines, packing, arrivedAt } = request;
-  const form = isArrow === true ? 'arrow' : isLines === true ? 'lines' : packing?.body === true ? 'packed' : 'json';
+  const form =
+    isArrow === true ? 'arrow' : isLines === true ? 'lines' : packing?.body === true ? 'packed' : 'json';
   return {
     ...{ operation, collection, body, form },
     ...(target !== undefined && { target }),
@@ -288,7 +319,9 @@ function readAfterOf(token: string | undefined, group: number): ReadAfter | unde
   if (token === undefined) return undefined;
   const [, of, position, shards = ''] = /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token) ?? [];
   if (of === undefined) {
-    throw new EngineError('bad_request', { message: 'KithDB-Position must be as the answer to a write has it' });
+    throw new EngineError('bad_request', {
+      message: 'KithDB-Position must be as the answer to a write has it',
+    });
   }
   return Number(of) === group
     ? { position: Number(position), shards: new Set(shards.split('.').map(Number)) }

@@ -1,6 +1,6 @@
 /** The info of a collection, made of those of its shards. */
 
-interface Info {
+export interface Info {
   readonly status: string;
   readonly config: { readonly params: object };
   readonly [name: string]: unknown;
@@ -9,7 +9,14 @@ interface Info {
 /** From the best to the worst. */
 const STATUSES = ['green', 'yellow', 'grey', 'red'];
 /** What is added up. */
-const COUNTS = ['indexed_vectors_count', 'points_count', 'segments_count', 'vectors_count', 'memory_bytes', 'disk_bytes'];
+const COUNTS = [
+  'indexed_vectors_count',
+  'points_count',
+  'segments_count',
+  'vectors_count',
+  'memory_bytes',
+  'disk_bytes',
+];
 
 /** One info: counts are those of all shards, the status is the worst. */
 export function joinedInfo(infos: readonly Info[], replication: object): object {
@@ -19,7 +26,9 @@ export function joinedInfo(infos: readonly Info[], replication: object): object 
     name,
     infos.reduce((sum, info) => sum + Number(info[name] ?? 0), 0),
   ]);
-  const worst = infos.map(({ status }) => status).sort((one, other) => STATUSES.indexOf(other) - STATUSES.indexOf(one))[0];
+  const worst = infos
+    .map(({ status }) => status)
+    .sort((one, other) => STATUSES.indexOf(other) - STATUSES.indexOf(one))[0];
   return {
     ...first,
     ...(Object.fromEntries(sums) as object),
@@ -33,7 +42,9 @@ export function joinedInfo(infos: readonly Info[], replication: object): object 
 function joinedSchemas(infos: readonly Info[]): object {
   const joined = new Map<string, { points: number } & object>();
   for (const info of infos) {
-    for (const [path, schema] of Object.entries(info['payload_schema'] as Record<string, { points: number }>)) {
+    for (const [path, schema] of Object.entries(
+      info['payload_schema'] as Record<string, { points: number }>,
+    )) {
       joined.set(path, { ...schema, points: (joined.get(path)?.points ?? 0) + schema.points });
     }
   }

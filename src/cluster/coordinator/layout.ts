@@ -2,7 +2,9 @@ import type { ShardLayout, ShardMetric } from '../../engine/sharding';
 import type { CollectionEntry } from '../map/state';
 
 interface Configured {
-  readonly vectors?: { readonly distance?: unknown } & Readonly<Record<string, { readonly distance?: unknown } | undefined>>;
+  readonly vectors?: { readonly distance?: unknown } & Readonly<
+    Record<string, { readonly distance?: unknown } | undefined>
+  >;
   readonly ids?: unknown;
 }
 
@@ -15,6 +17,8 @@ const METRICS: ReadonlySet<unknown> = new Set<ShardMetric>(['Cosine', 'Euclid', 
 export function layoutOf({ configuration, shardNumber }: CollectionEntry): ShardLayout {
   const { vectors = {}, ids } = JSON.parse(configuration) as Configured;
   const fields = METRICS.has(vectors.distance) ? [['', vectors] as const] : Object.entries(vectors);
-  const metrics = fields.map(([name, field]) => [name, (field as { distance: ShardMetric }).distance] as const);
+  const metrics = fields.map(
+    ([name, field]) => [name, (field as { distance: ShardMetric }).distance] as const,
+  );
   return { shards: shardNumber, stringIds: ids === 'string', metrics: Object.fromEntries(metrics) };
 }

@@ -49,19 +49,12 @@ export function changedReplication(
 }
 
 /** The next collection of a map. */
-export function numbered(
-  state: ShardMapState,
-  groups: number,
-): Pick<NewCollection, 'id' | 'group'> {
+export function numbered(state: ShardMapState, groups: number): Pick<NewCollection, 'id' | 'group'> {
   const id = state.nextCollectionId;
   return { id, group: id % groups };
 }
 
-function wholeIn(
-  fields: Readonly<Record<string, unknown>>,
-  name: string,
-  most: number,
-): number | undefined {
+function wholeIn(fields: Readonly<Record<string, unknown>>, name: string, most: number): number | undefined {
   const value = fields[name];
   if (value === undefined || value === null) return undefined;
   if (!Number.isSafeInteger(value) || (value as number) < 1 || (value as number) > most) {

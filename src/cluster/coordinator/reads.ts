@@ -80,7 +80,11 @@ export class Reads {
   }
 
   /** The same; undefined where none can be asked and shards may be left out. */
-  async perhaps(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer | undefined> {
+  async perhaps(
+    entry: CollectionEntry,
+    question: Question,
+    context: ReadContext,
+  ): Promise<Buffer | undefined> {
     try {
       return await this.ask(entry, question, context);
     } catch (error) {
@@ -96,7 +100,9 @@ export class Reads {
     const replicas = entry.shards[shard.shard]?.replicas ?? [];
     return replicas
       .filter(({ node, state }) =>
-        node === self ? state === 'active' && local(shard) !== undefined : state === 'active' && addressOf(node) !== undefined,
+        node === self
+          ? state === 'active' && local(shard) !== undefined
+          : state === 'active' && addressOf(node) !== undefined,
       )
       .map(({ node }) => ({ node, isLocal: node === self }));
   }

@@ -37,7 +37,12 @@ export function shardsReport(
   pointsOf: (shard: number) => number | undefined,
 ): object {
   const all = shards.flatMap(({ replicas }, shard) =>
-    replicas.map(({ node, state }) => ({ shard, node, state: STATES[state], at: members.reportOf(node, id, shard) })),
+    replicas.map(({ node, state }) => ({
+      shard,
+      node,
+      state: STATES[state],
+      at: members.reportOf(node, id, shard),
+    })),
   );
   const local = all.filter(({ node }) => node === self);
   const remote = all.filter(({ node }) => node !== self);

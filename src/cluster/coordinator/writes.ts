@@ -40,7 +40,11 @@ export interface WriteParts {
     collection: WrittenCollection,
   ) => Promise<ReadonlyMap<number, Buffer>>;
   /** Rejects with the error that the parts of a write would get now, where one would. */
-  readonly rehearse: (collection: WrittenCollection, record: WriteRecord, deadline: Deadline) => Promise<void>;
+  readonly rehearse: (
+    collection: WrittenCollection,
+    record: WriteRecord,
+    deadline: Deadline,
+  ) => Promise<void>;
   /** The outcomes of a record that was published before; undefined where a shard does not keep it. */
   readonly recall: (
     collection: WrittenCollection,
@@ -96,7 +100,10 @@ export class Writes {
     // One shard applies its part or refuses it. Several are asked first, so that one of them does not refuse alone.
     if (bodies.size > 1) await this.parts.rehearse(collection, record, deadline);
     const { outcomes, position } = await this.#publish(collection, operationId, record, deadline);
-    return { envelope: answerOf(outcomes), at: { group: collection.group, position, shards: [...bodies.keys()] } };
+    return {
+      envelope: answerOf(outcomes),
+      at: { group: collection.group, position, shards: [...bodies.keys()] },
+    };
   }
 
   async #publish(
@@ -159,5 +166,8 @@ function answerOf(outcomes: Outcomes): string {
   const { code, details } = error;
   if (answer === undefined) throw new EngineError(code, details);
   const place = `shard ${refused.join(', ')} (the others have applied their parts)`;
-  throw new EngineError(code, { ...details, place: details.place === undefined ? place : `${place}: ${details.place}` });
+  throw new EngineError(code, {
+    ...details,
+    place: details.place === undefined ? place : `${place}: ${details.place}`,
+  });
 }

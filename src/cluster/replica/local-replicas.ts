@@ -185,7 +185,9 @@ export class LocalReplicas {
       const isWhole = firstSequence <= entry.firstPosition + 1;
       const isRestored = !isWhole && (await source.restore(shard, name, signal));
       if (!isWhole && !isRestored) {
-        throw new Error(`${name}: the stream begins behind its first record, and there is no checkpoint of it`);
+        throw new Error(
+          `${name}: the stream begins behind its first record, and there is no checkpoint of it`,
+        );
       }
       if (isWhole) await this.#create(name, entry);
     }
@@ -248,14 +250,19 @@ function wantedOf({ collections }: ShardMapState, node: string): ReadonlyMap<str
   const wanted = new Map<string, Shard>();
   for (const { id: collection, shards } of collections.values()) {
     for (const [shard, entry] of shards.entries()) {
-      if (replicaOn(entry, node) !== undefined) wanted.set(nameOf({ collection, shard }), { collection, shard });
+      if (replicaOn(entry, node) !== undefined)
+        wanted.set(nameOf({ collection, shard }), { collection, shard });
     }
   }
   return wanted;
 }
 
 /** The state that the map gives the replica of a node. */
-export function stateIn({ collections }: ShardMapState, { collection, shard }: Shard, node: string): ReplicaState | undefined {
+export function stateIn(
+  { collections }: ShardMapState,
+  { collection, shard }: Shard,
+  node: string,
+): ReplicaState | undefined {
   const entry = collections.get(collection)?.shards[shard];
   return entry && replicaOn(entry, node)?.state;
 }

@@ -116,7 +116,10 @@ export class ShardReplica {
   }
 
   /** Rejects where that is no answer to the record. */
-  async #execute({ position, operationId, record }: PositionedWrite, body: Buffer): Promise<ShardOutcome | undefined> {
+  async #execute(
+    { position, operationId, record }: PositionedWrite,
+    body: Buffer,
+  ): Promise<ShardOutcome | undefined> {
     const { operation, target, isLenient, packing, limits } = record;
     try {
       const answer = await this.engine.execute({
@@ -138,7 +141,12 @@ export class ShardReplica {
 /** The position of a replica that the engine has, and how many points; with `digest` the sum over all of them. */
 export async function readState(engine: Engine, name: string, digest = false): Promise<ReplicaState> {
   const body = bodyOf(engine, Buffer.from(JSON.stringify({ digest })));
-  const answer = await engine.execute({ operation: 'replica_state', collection: name, body, timeoutSeconds: MAX_SECONDS });
+  const answer = await engine.execute({
+    operation: 'replica_state',
+    collection: name,
+    body,
+    timeoutSeconds: MAX_SECONDS,
+  });
   return (JSON.parse(bytesOf(answer).toString()) as { readonly result: ReplicaState }).result;
 }
 
