@@ -8,7 +8,7 @@ const TOOLS = {
   helm: 'helm.sh/helm/v3/cmd/helm@v3.22.0',
   versitygw: 'github.com/versity/versitygw/cmd/versitygw@v1.8.0',
 };
-const TESTS = ['test/deploy', 'test/operations/backup-rotation'];
+const TESTS = ['test/deploy', 'test/operations/backup-rotation', 'test/cluster/checkpoint-store'];
 
 /** @returns {Promise<string>} what ran */
 export async function checkDeployment() {

@@ -71,9 +71,13 @@ function readGrant(entry: unknown, place: string): Grant | string {
     return `${place} must have either name or prefix`;
   }
   const text = name ?? prefix;
+  const field = `${place}.${name === undefined ? 'prefix' : 'name'}`;
   const characters = typeof text === 'string' && !text.includes('\0') ? Array.from(text).length : 0;
   if (characters < 1 || characters > MAX_NAME_CHARACTERS) {
-    return `${place}.${name === undefined ? 'prefix' : 'name'} must be a string of 1 to ${MAX_NAME_CHARACTERS} characters`;
+    return `${field} must be a string of 1 to ${MAX_NAME_CHARACTERS} characters`;
+  }
+  if ((text as string).normalize('NFC') !== text) {
+    return `${field} must be in Unicode's normal form C, as the names of collections are: it would be that of none`;
   }
   const permissions = typeof permission === 'string' ? parsePermissions(permission) : undefined;
   if (permissions === undefined || permissions.has('admin')) {
@@ -81,7 +85,7 @@ function readGrant(entry: unknown, place: string): Grant | string {
   }
   const shown = { permission: formatPermissions(permissions) };
   // As they are read back from the store (UTF-8).
-  const stored = Buffer.from(text as string).toString();
+  const stored = Buffer.from(text).toString();
   return name === undefined ? { prefix: stored, ...shown } : { name: stored, ...shown };
 }
 

@@ -1,3 +1,5 @@
+import { NotFoundError } from '../client/errors';
+import type { ByteTransport } from '../client/transport';
 import type { Config } from '../config';
 import { EXIT, type Console, type ExitCode } from './console';
 import { withService } from './service';
@@ -10,6 +12,9 @@ interface Info {
   readonly indexed_vectors_count: number;
 }
 
+/** The 412 of a collection that is marked for deletion (C1.4); a server that starts has another one. */
+const COLLECTION_DELETED = 'Collection deleted: ';
+
 /** `kithdb collections`: which collections there are, and what is in them. */
 export async function listCollections(
   config: Config,
@@ -21,7 +26,8 @@ export async function listCollections(
     const { collections } = result as { collections: readonly { name: string }[] };
     const infos = [];
     for (const { name } of collections) {
-      const info = (await service.execute({ operation: 'collection_info', collection: name })).result as Info;
+      const info = await infoOf(service, name);
+      if (info === undefined) continue;
       const { status, points_count, indexed_vectors_count } = info;
       infos.push({ name, status, points: points_count, indexed_vectors: indexed_vectors_count });
     }
@@ -46,4 +52,15 @@ export async function listCollections(
   ];
   console.stdout.write(tableOf(table));
   return EXIT.success;
+}
+
+/** Undefined for a collection that was deleted since it was listed. */
+async function infoOf(service: ByteTransport, collection: string): Promise<Info | undefined> {
+  try {
+    return (await service.execute({ operation: 'collection_info', collection })).result as Info;
+  } catch (error) {
+    const isGone = error instanceof NotFoundError || (error as Error).message.startsWith(COLLECTION_DELETED);
+    if (isGone) return undefined;
+    throw error;
+  }
 }

@@ -1,22 +1,27 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping, type StringIds } from '../transfer/mapping';
 import type { Expected } from '../transfer/check';
+import { CountedRejects } from '../transfer/counted-rejects';
 import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
 import { Rejects } from './rejects';
-import { explained, makeDataDir, serverUrl, URL_FLAG, withService } from './service';
+import { ResumeState, type Reached } from './resume-state';
+import { explained, makeDataDir, serverUrl, targetOf, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
 const FORMATS = ['jsonl', 'csv', 'parquet', 'npy', 'fvecs', 'bvecs', 'ivecs'] as const;
 type Format = (typeof FORMATS)[number];
 
 /** Other endings of file names that stand for a format. */
-const ENDINGS: Readonly<Record<string, Format>> = { ndjson: 'jsonl', json: 'jsonl' };
+const ENDINGS: ReadonlyMap<string, Format> = new Map([
+  ['ndjson', 'jsonl'],
+  ['json', 'jsonl'],
+]);
 
 const BATCH_POINTS = 500;
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -78,7 +83,8 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
   },
   {
     name: 'resume',
-    about: 'Goes on where an import of the same file into the same collection was interrupted.',
+    about:
+      'Goes on where an import of the same file into the same collection of the same server or data directory was interrupted; the file of --rejects keeps what it has.',
   },
   {
     name: 'dry-run',
@@ -87,6 +93,9 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
   },
   { name: 'json', about: 'Prints the outcome as JSON.' },
 ];
+
+/** The flags that say what the columns are. */
+const COLUMN_FLAGS = ['id', 'vector', 'payload'] as const;
 
 /** What an import was asked for. */
 interface Order {
@@ -102,20 +111,27 @@ interface Order {
 /** `kithdb import`: the rows of a file become points. */
 export async function importFile(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const order = orderOf(flags);
-  const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), flags.has('dry-run'));
+  const isDry = flags.has('dry-run');
+  const state = new ResumeState(identityOf(config, flags, order));
+  const reached = flags.has('resume') && !isDry ? state.read() : undefined;
+  const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), isDry);
   const started = performance.now();
-  const stored = flags.has('dry-run')
-    ? await dryRun(config, flags, order, rejects)
-    : await importInto(config, flags, order, rejects, console);
-  await rejects.close();
+  let stored: number;
+  try {
+    if (reached !== undefined) await rejects.resume(reached.rejected);
+    stored = isDry
+      ? await dryRun(config, flags, order, rejects)
+      : await importInto(config, flags, { order, rejects, state, reached, console });
+    rejects.finish();
+  } finally {
+    rejects.close();
+  }
   const seconds = (performance.now() - started) / 1000;
   const outcome = { points: stored, rejected: rejects.count, seconds };
   if (flags.has('json')) {
     console.stdout.write(`${JSON.stringify(outcome)}\n`);
   } else {
-    const what = flags.has('dry-run')
-      ? 'would be sent'
-      : `${stored === 1 ? 'is' : 'are'} in ${order.collection}`;
+    const what = isDry ? 'would be sent' : `${stored === 1 ? 'is' : 'are'} in ${order.collection}`;
     const refused = rejects.count === 0 ? '' : `, ${counted(rejects.count, 'row')} rejected`;
     console.stdout.write(`${counted(stored, 'point')} ${what}${refused} (${seconds.toFixed(1)} s)\n`);
   }
@@ -129,7 +145,7 @@ function orderOf(flags: GivenFlags): Order {
     throw new CommandError(`There is no file ${file}`);
   }
   const ending = /\.([a-z]+)(?:\.gz)?$/i.exec(file)?.[1]?.toLowerCase() ?? '';
-  const given = optionalFlag(flags, 'format') ?? ENDINGS[ending] ?? ending;
+  const given = optionalFlag(flags, 'format') ?? ENDINGS.get(ending) ?? ending;
   const format = FORMATS.find((one) => one === given);
   if (format === undefined) {
     throw new CommandError(
@@ -142,14 +158,27 @@ function orderOf(flags: GivenFlags): Order {
   }
   const payload = optionalFlag(flags, 'payload');
   const isVectors = !['jsonl', 'csv', 'parquet'].includes(format);
+  if (isVectors && payload !== undefined && !existsSync(payload)) {
+    throw new CommandError(`There is no file ${payload}`);
+  }
   return {
     file,
     format,
     collection,
     mapping: isVectors ? undefined : mappingOf(flags, format, payload),
-    isMapped: ['id', 'vector', 'payload'].some((name) => flags.has(name)),
+    isMapped: COLUMN_FLAGS.some((name) => flags.has(name)),
     payloads: isVectors ? payload : undefined,
   };
+}
+
+function identityOf(
+  config: Config,
+  flags: GivenFlags,
+  order: Order,
+): ConstructorParameters<typeof ResumeState>[0] {
+  const { file, collection, format, payloads } = order;
+  const columns = Object.fromEntries(COLUMN_FLAGS.map((name) => [name, optionalFlag(flags, name)]));
+  return { file, collection, target: targetOf(config, flags), format, columns, payloads };
 }
 
 function mappingOf(flags: GivenFlags, format: Format, payload: string | undefined): Mapping | undefined {
@@ -234,50 +263,56 @@ async function expectedBy(config: Config, flags: GivenFlags, order: Order): Prom
   }
 }
 
-async function importInto(
-  config: Config,
-  flags: GivenFlags,
-  order: Order,
-  rejects: Rejects,
-  console: Console,
-): Promise<number> {
-  const source = await sourceOf(order);
+/** An import that stores points. */
+interface Storing {
+  readonly order: Order;
+  readonly rejects: Rejects;
+  readonly state: ResumeState;
+  /** How far an interrupted import was, with which this one goes on. */
+  readonly reached: Reached | undefined;
+  readonly console: Console;
+}
+
+async function importInto(config: Config, flags: GivenFlags, storing: Storing): Promise<number> {
+  const source = await sourceOf(storing.order);
   // Without a distance there must be a collection already.
   if (flags.has('distance')) makeDataDir(config, flags);
-  return withService(config, flags, (service) => send(service, order, source, rejects, console, flags));
+  return withService(config, flags, (service) => send(service, storing, source, flags));
 }
 
 async function send(
   service: Transport,
-  order: Order,
+  { order, rejects, state, reached, console }: Storing,
   read: Source,
-  rejects: Rejects,
-  console: Console,
   flags: GivenFlags,
 ): Promise<number> {
   const { prepareCollection } = await import('../transfer/prepare.js');
   const { importPoints } = await import('../transfer/import.js');
   const { file, collection } = order;
-  const state = new ResumeState(order);
-  const from = flags.has('resume') ? state.read() : 0;
+  const parallel = numberFlag(flags, 'parallel', { lowest: 1, highest: 64, fallback: PARALLEL });
+  if (reached !== undefined) await requireStored(service, collection, reached, state);
   const created = { distance: optionalFlag(flags, 'distance'), ids: optionalFlag(flags, 'ids') };
   const hasStrings = await prepareCollection(service, collection, await sourceOf(order), created);
   const source = hasStrings ? await sourceOf(order, true) : read;
+  // An older state says nothing of what is stored from here on.
+  if (reached === undefined) state.remove();
   const progress = new Progress(console, source.bytes);
+  const counted = new CountedRejects(reached?.rejected ?? 0);
   try {
     const stored = await importPoints({
       transport: service,
       collection,
       source,
-      from,
+      from: reached?.next ?? 0,
       batchPoints: BATCH_POINTS,
       batchBytes: BATCH_BYTES,
-      parallel: numberFlag(flags, 'parallel', { lowest: 1, highest: 64, fallback: PARALLEL }),
+      parallel,
       reject: (row) => {
         rejects.add(row);
+        counted.add(row.ordinal);
       },
       progressed: (points, next) => {
-        state.write(next);
+        state.write({ next, rejected: counted.before(next) });
         progress.show(points, source.bytesRead());
       },
     });
@@ -293,45 +328,29 @@ async function send(
   }
 }
 
-/** Milliseconds between two writes of the state of an import. */
-const STATE_MS = 500;
+/** @throws CommandError where the collection has nothing of what the interrupted import has stored */
+async function requireStored(
+  service: Transport,
+  collection: string,
+  { next, rejected }: Reached,
+  { path }: ResumeState,
+): Promise<void> {
+  if (next === 0) return;
+  const points = await pointsOf(service, collection);
+  if (points > 0 || (points === 0 && next === rejected)) return;
+  const what = points === 0 ? 'which has no points' : 'which is not there';
+  throw new CommandError(
+    `${path} is of an import into ${collection}, ${what}: import the file without --resume, from its first row`,
+  );
+}
 
-/** Which rows of a file are stored, in a file beside it, so that an interrupted import can go on. */
-class ResumeState {
-  readonly #path: string;
-  readonly #identity: string;
-  #writtenAt = -Infinity;
-
-  constructor({ file, collection }: Order) {
-    const { size, mtimeMs } = statSync(file);
-    this.#path = `${file}.kithdb-import`;
-    this.#identity = `${size} ${mtimeMs} ${collection}`;
-  }
-
-  get isWritten(): boolean {
-    return existsSync(this.#path);
-  }
-
-  /** The ordinal of the first row that may not be stored. @throws CommandError when the state is of something else */
-  read(): number {
-    if (!this.isWritten) return 0;
-    const [next = '', identity] = readFileSync(this.#path, 'utf8').split('\n');
-    if (identity !== this.#identity || !/^\d+$/.test(next)) {
-      throw new CommandError(
-        `${this.#path} is of an import of another collection, or the file has changed since: import it without --resume`,
-      );
-    }
-    return Number(next);
-  }
-
-  write(next: number): void {
-    if (performance.now() - this.#writtenAt < STATE_MS) return;
-    this.#writtenAt = performance.now();
-    writeFileSync(`${this.#path}.tmp`, `${next}\n${this.#identity}\n`);
-    renameSync(`${this.#path}.tmp`, this.#path);
-  }
-
-  remove(): void {
-    rmSync(this.#path, { force: true });
+/** How many points a collection has; -1 where there is none of that name. */
+async function pointsOf(service: Transport, collection: string): Promise<number> {
+  try {
+    const { result } = await service.execute({ operation: 'count', collection, body: { exact: true } });
+    return (result as { readonly count: number }).count;
+  } catch (error) {
+    if ((error as { readonly status?: unknown }).status === 404) return -1;
+    throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { parseJson } from '../client/json';
 import { CommandError, EXIT } from './console';
@@ -33,7 +34,9 @@ function textOf(path: string, name: string): string {
     if (statSync(path).size > MAX_BYTES) {
       throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`, EXIT.usage);
     }
-    return readFileSync(path, 'utf8');
+    const bytes = readFileSync(path);
+    if (!isUtf8(bytes)) throw new CommandError(`${path} is not UTF-8`, EXIT.usage);
+    return new TextDecoder().decode(bytes);
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,16 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { isWhole, type CollectionOutcome } from '../migration/outcome';
 import type { MigrationOutcome } from '../migration/migrate';
 import type { MigrationSource } from '../migration/source';
+import type { MigrationState } from '../migration/state';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
 import { Rejects } from './rejects';
-import { makeDataDir, URL_FLAG, withService } from './service';
+import { explained, makeDataDir, targetOf, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
 
 const PARALLEL = 4;
@@ -55,6 +56,9 @@ const FLAGS: readonly VerbFlag[] = [
 ];
 
 export const QDRANT_FLAGS: readonly VerbFlag[] = FLAGS;
+
+/** The flags that say which keys of the payload have what is no metadata. */
+const RECORD_FLAGS = ['document-key', 'uri-key', 'id-key'] as const;
 
 export const CHROMA_FLAGS: readonly VerbFlag[] = [
   ...FLAGS,
@@ -101,7 +105,11 @@ export function migrateChroma(config: Config, console: Console, flags: GivenFlag
       keepsIds: flags.has('string-ids'),
     };
     const source = new ChromaSource(url, config.sourceToken, options);
-    return { kind: `chroma/${options.tenant}/${options.database}`, source };
+    // With other flags a record would be another point.
+    const mapping = [...RECORD_FLAGS, 'string-ids']
+      .filter((name) => flags.has(name))
+      .map((name) => ` --${name} ${optionalFlag(flags, name) ?? ''}`.trimEnd());
+    return { kind: `chroma/${options.tenant}/${options.database}${mapping.join('')}`, source };
   });
 }
 
@@ -138,14 +146,6 @@ async function migrateFrom(
   }
 }
 
-function namesOf(flags: GivenFlags): readonly string[] | undefined {
-  const names = optionalFlag(flags, 'collections')
-    ?.split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return names === undefined ? undefined : [...new Set(names)];
-}
-
 async function run(
   config: Config,
   console: Console,
@@ -155,20 +155,23 @@ async function run(
 ): Promise<MigrationOutcome> {
   const { chosenNames, migrate } = await import('../migration/migrate.js');
   const { MigrationState } = await import('../migration/state.js');
-  const to = optionalFlag(flags, 'url') ?? resolve(config.dataDir);
+  const to = targetOf(config, flags);
   const state = new MigrationState(optionalFlag(flags, 'state') ?? STATE_FILE, identity, to);
+  const isResumed = flags.has('resume') && state.isWritten;
+  if (isResumed) resume(state);
   const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), false);
   const watch = new Watch(console, rejects);
   const work = async (target: Transport): Promise<MigrationOutcome> => {
-    if (flags.has('resume')) state.resume();
-    const names = await chosenNames(source, namesOf(flags));
+    const names = await chosenNames(source, optionalFlag(flags, 'collections'));
     const parallel = numberFlag(flags, 'parallel', { lowest: 1, highest: 64, fallback: PARALLEL });
     const outcome = await migrate(source, names, target, state, watch, parallel);
     state.remove();
+    rejects.finish();
     return outcome;
   };
-  makeDataDir(config, flags);
   try {
+    if (isResumed) await rejects.resume(state.rejected);
+    makeDataDir(config, flags);
     return await withService(config, flags, work);
   } catch (error) {
     if (state.isNoted) {
@@ -179,7 +182,16 @@ async function run(
     throw error;
   } finally {
     watch.end();
-    await rejects.close();
+    rejects.close();
+  }
+}
+
+/** @throws CommandError when the state is of another migration */
+function resume(state: MigrationState): void {
+  try {
+    state.resume();
+  } catch (error) {
+    throw explained(error);
   }
 }
 
@@ -194,7 +206,7 @@ async function dryRunInScratch(
   const withoutUrl = new Map([...flags].filter(([name]) => name !== 'url'));
   try {
     return await withService({ ...config, dataDir: scratch }, withoutUrl, async (target) =>
-      dryRun(source, await chosenNames(source, namesOf(flags)), target),
+      dryRun(source, await chosenNames(source, optionalFlag(flags, 'collections')), target),
     );
   } finally {
     rmSync(scratch, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { StringDecoder } from 'node:string_decoder';
 import { CommandError, type Console } from './console';
 
 /** Reads a new password: typed twice without an echo on a terminal, else the first line of standard input. */
@@ -38,6 +39,8 @@ const END_OF_INPUT = '\x04';
 function typed({ stdin, stderr }: Console, prompt: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
+    // A character of several bytes may come in two pieces.
+    const decoder = new StringDecoder('utf8');
     const finish = (settle: () => void): void => {
       stdin.off('data', onData);
       stdin.setRawMode?.(false);
@@ -46,7 +49,7 @@ function typed({ stdin, stderr }: Console, prompt: string): Promise<string> {
       settle();
     };
     const onData = (chunk: Buffer | string): void => {
-      const characters = Array.from(chunk.toString());
+      const characters = Array.from(typeof chunk === 'string' ? chunk : decoder.write(chunk));
       for (const [index, character] of characters.entries()) {
         if (ENTER.test(character)) {
           finish(() => {

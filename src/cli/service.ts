@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { ByteTransport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
@@ -42,6 +43,22 @@ export function serverUrl(flags: GivenFlags): string | undefined {
     throw new CommandError(`--url must be a URL such as http://127.0.0.1:6363, not ${url}`, EXIT.usage);
   }
   return url;
+}
+
+/** What a command works on, as the state of an interrupted one names it: the URL, or the data directory behind all links. */
+export function targetOf({ dataDir }: Config, flags: GivenFlags): string {
+  const url = serverUrl(flags);
+  return url === undefined ? realPath(resolve(dataDir)) : new URL(url).href;
+}
+
+/** The path behind all links of its parts that exist. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), basename(path));
+  }
 }
 
 async function openServer({ token }: Config, url: string): Promise<ByteTransport> {

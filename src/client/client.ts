@@ -637,7 +637,9 @@ export class KithClient {
     args: SnapshotFlags = {},
     options?: CallOptions,
   ): Promise<boolean> {
-    return this.timed(options, (signal) => this.#snapshots.remove(ownerOf(collection), name, signal, args));
+    return this.timed(options, (signal) =>
+      this.#snapshots.remove(ownerOf(collection), snapshotNamed(name), signal, args),
+    );
   }
 
   /** True: the collection is what the snapshot of that name had, or was made of it. */
@@ -661,7 +663,7 @@ export class KithClient {
 
   /** True. A name that is not in the list is a `NotFoundError`. */
   deleteFullSnapshot(name: string, args: SnapshotFlags = {}, options?: CallOptions): Promise<boolean> {
-    return this.timed(options, (signal) => this.#snapshots.remove('all', name, signal, args));
+    return this.timed(options, (signal) => this.#snapshots.remove('all', snapshotNamed(name), signal, args));
   }
 
   /** True: every collection of a snapshot of all is what it was. A server requires the admin's JWT for it. */
@@ -718,7 +720,9 @@ export class KithClient {
     args: object,
     signal: AbortSignal,
   ): Promise<Envelope> {
-    for (const [what, name] of Object.entries(address)) mustBeName(what, name);
+    const { collection, target } = address;
+    if ('collection' in address) mustBeName('collection', collection);
+    if ('target' in address) mustBeName(targetOf(operation), target);
     const { wait, ordering, consistency, timeout, ...body } = args as Flags;
     const flags: CallFlags = { wait, ordering, consistency, timeout };
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
@@ -731,14 +735,34 @@ function ownerOf(collection: string): { readonly collection: string } {
   return { collection };
 }
 
+function snapshotNamed(name: string): string {
+  mustBeName('snapshot', name);
+  return name;
+}
+
 /** The name of a vector in the path of its re-embedding: the unnamed one has quotes, which no name has. */
 function inPath(vector: string): string {
   return vector === '' ? '""' : vector;
 }
 
+/** What the `target` of an operation is to its caller. */
+function targetOf(operation: Operation): string {
+  if (operation === 'get_point') return 'id';
+  return operation === 'delete_field_index' ? 'field' : 'vector';
+}
+
+/** Half of a character that UTF-16 writes in two: UTF-8, and so a path, has no place for it. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 /** @throws BadRequestError for what no path can have. */
 function mustBeName(what: string, name: unknown): void {
   if (typeof name !== 'string' || name === '') {
     throw new BadRequestError(`The ${what} of a call must be a string of at least one character`, 400);
+  }
+  if (LONE_SURROGATE.test(name)) {
+    throw new BadRequestError(
+      `The ${what} of a call has half of a surrogate pair, which is no character`,
+      400,
+    );
   }
 }

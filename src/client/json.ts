@@ -15,8 +15,8 @@ export type WriteVector = (vector: Float32Array) => string;
 const WITHOUT_VECTORS: ReadonlySet<string> = new Set(['payload', 'payloads', 'filter']);
 
 /**
- * Writes a value as JSON. Objects lose their undefined fields; what `toJSON` gives stands for what has it; numbers that
- * are not finite are null, which the server refuses with their place.
+ * Writes a value as JSON. Undefined fields are left out; a value with `toJSON` is replaced by what that returns;
+ * numbers that are not finite are null, which the server refuses and names their place.
  * With `vector` each `Float32Array` outside payloads and filters is what that gives.
  * @throws TypeError for a function, a symbol, and what is nested deeper than 512 or in itself.
  */
@@ -81,7 +81,7 @@ function encodeArray(items: readonly unknown[], depth: number, vector: WriteVect
   return `[${items.map((item) => encode(item, depth + 1, vector) ?? 'null').join(',')}]`;
 }
 
-/** Whether there may be an integer that a number cannot hold; a quick look that most answers do not pass. */
+/** Found in every text with an integer that a number cannot hold. Most answers do not have it and need no further step. */
 const LONG_DIGITS = /\d{16}/;
 /** The start of a string, or an integer of 16 digits or more that is no part of another number. */
 const QUOTE_OR_LONG_INTEGER = /"|(?<![\d.])-?\d{16,}(?![\d.eE])/g;
@@ -94,7 +94,7 @@ export function parseJson(text: string): unknown {
   if (!LONG_DIGITS.test(text)) {
     return JSON.parse(text);
   }
-  // No string of the answer begins with what is random.
+  // The mark is random, so no string of the answer begins with it.
   const mark = randomUUID();
   const marked = markLongIntegers(text, mark);
   if (marked === text) {

@@ -66,6 +66,7 @@ const TAKES_ID: Readonly<Record<Operation, boolean>> = {
   fill_vectors: true,
   link_snapshot: false,
   adopt_folders: true,
+  replica_state: false,
 };
 
 /** The call with an operation id of its own where it is a write that has none, so that it can be repeated. */

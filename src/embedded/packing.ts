@@ -24,6 +24,7 @@ const WITH_VECTORS: ReadonlySet<Operation> = new Set([
   'upsert_points',
   'update_vectors',
   'batch_update',
+  'sync_points',
 ]);
 /** Operations whose answers may have vectors. */
 export const READS_OF_POINTS: ReadonlySet<Operation> = new Set([

@@ -44,8 +44,8 @@ export class EmbeddedSnapshots implements SnapshotCalls {
 
   remove(owner: SnapshotOwner, name: string, signal: AbortSignal): Promise<boolean> {
     this.#refuseReadOnly();
-    return this.#run(signal, async () => {
-      await this.#service.store.remove(owner, name);
+    return this.#run(signal, async (engine) => {
+      await this.#service.remove(engine, owner, name);
       return true;
     });
   }

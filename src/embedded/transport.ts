@@ -1,7 +1,7 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
-import { EngineError, type Answer, type Engine, type Packing } from '../engine/types';
+import { bytesOf, EngineError, type Answer, type Engine, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
 import { productVersion } from '../system/version';
@@ -13,7 +13,7 @@ const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
-/** How long calls may be answered on this thread before other work of the event loop has its turn. */
+/** How long calls may be answered on this thread before other work of the event loop is served. */
 const HERE_MS = 2;
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
@@ -22,8 +22,8 @@ export class EmbeddedTransport implements ByteTransport {
   #underWay = 0;
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
-  /** When a call was first answered on this thread in this turn of the event loop. */
-  #turnSince: number | undefined;
+  /** When a call was first answered on this thread in this iteration of the event loop. */
+  #runsHereSince: number | undefined;
 
   /** `engine` is open; it is closed with the transport, and so are the models that it has and what embeds with them. */
   constructor(
@@ -102,13 +102,13 @@ export class EmbeddedTransport implements ByteTransport {
   #mayRunHere(): boolean {
     if (this.#underWay > 0) return false;
     const now = performance.now();
-    if (this.#turnSince === undefined) {
-      this.#turnSince = now;
+    if (this.#runsHereSince === undefined) {
+      this.#runsHereSince = now;
       setImmediate(() => {
-        this.#turnSince = undefined;
+        this.#runsHereSince = undefined;
       });
     }
-    return now - this.#turnSince < HERE_MS;
+    return now - this.#runsHereSince < HERE_MS;
   }
 
   /** Runs work with the engine; `prefix` begins the message of an internal failure. */
@@ -208,9 +208,4 @@ function jsonOf(body: unknown): Buffer {
   // The engine copies a part of some memory, and may take the whole of it.
   const isPart = body.length < body.buffer.byteLength;
   return isPart ? Buffer.from(body.buffer, body.byteOffset, body.length) : Buffer.from(body);
-}
-
-/** A short answer has a character for each byte. */
-function bytesOf(answer: Answer): Buffer {
-  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
 }

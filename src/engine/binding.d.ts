@@ -2,7 +2,7 @@
 /* eslint-disable */
 
 /** A data directory that this process holds: no server starts on it until it is released. */
-export declare class NativeClaim {
+export declare class NativeDirectoryLock {
   /**
    * Holds a data directory, which must exist.
    *
@@ -71,8 +71,10 @@ export declare class NativeEngine {
    * `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
    * With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
    * nothing completes.
+   * `position` is the place of a write in a replicated stream, from which it gets its number; one that was passed completes
+   * with `position_passed`. With `dryRun` a write of points is answered as it would be, and changes nothing.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null): Buffer | null
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null, position?: number | undefined | null, dryRun?: boolean | undefined | null): Buffer | null
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -136,6 +138,20 @@ export declare class NativeEngine {
   close(id: number, timeMs: number): void
 }
 
+/** A read of a collection of several shards. */
+export declare class NativeShardedRead {
+  /** A read that has not begun. */
+  constructor()
+  /** Begins it. `others` has the layouts of other collections by name. */
+  begin(request: NativeShardedRequest, layout: NativeLayout, others: Record<string, NativeLayout>): NativeStep
+  /** The same on a thread of its own. */
+  beginApart(request: NativeShardedRequest, layout: NativeLayout, others: Record<string, NativeLayout>): Promise<NativeStep>
+  /** Goes on with the answers to the last questions: the envelope of the shard, or nothing for one that is left out. */
+  advance(answers: Array<Buffer | undefined | null>): NativeStep
+  /** The same on a thread of its own. */
+  advanceApart(answers: Array<Buffer | undefined | null>): Promise<NativeStep>
+}
+
 /** Checks a data directory, or one collection of it, on a thread of its own. It must exist, and nothing in it changes. */
 export declare function checkDataDir(dataDir: string, collection?: string | undefined | null): Promise<NativeCheckReport>
 
@@ -174,6 +190,22 @@ export interface Listening {
   descriptors: Array<number>
   /** The number of the error of the system. */
   error?: number
+}
+
+/** A question to one shard: a request that it is to answer. */
+export interface NativeAsk {
+  /** The number of the shard. */
+  shard: number
+  /** The collection whose shard it is, where that is not the collection of the read. */
+  collection?: string
+  /** The name of the operation. */
+  operation: string
+  /** Point id from the path. */
+  target?: string
+  /** The body, as JSON. */
+  body: Buffer
+  /** Whether it is to be taken leniently, whatever the read says. */
+  isLenient: boolean
 }
 
 /** A collection that was checked. */
@@ -292,6 +324,16 @@ export interface NativeKernels {
   rows: string
   /** For codes. */
   codes: string
+}
+
+/** What splitting and merging need to know of a collection. */
+export interface NativeLayout {
+  /** How many shards it has, at least 1. */
+  shards: number
+  /** Whether its ids are integers and strings. */
+  stringIds: boolean
+  /** The metrics of its dense and multi-vectors by name. */
+  metrics: Record<string, string>
 }
 
 /** The limits of C2.7; absent ones keep their defaults. */
@@ -529,6 +571,28 @@ export interface NativeSearches {
   reranked: number
 }
 
+/** A request as its client sent it. */
+export interface NativeShardedRequest {
+  /** The place of the operation in the list that both sides share. */
+  operation: number
+  /** The collection's name. */
+  collection: string
+  /** Point id or field name from the path. */
+  target?: string
+  /** The body; empty where there was none. */
+  body: Buffer
+  /** The form of the body, as `execute` takes it. */
+  form: number
+  /** Whether what is harmless in the body is passed over. */
+  isLenient: boolean
+  /** Whether it may fail with `vectors_wanted`. */
+  givesOutTexts: boolean
+  /** Limits that differ from their defaults. */
+  limits?: NativeLimits
+  /** How long ago it arrived. */
+  elapsedMs: number
+}
+
 /** How a directory is shared with other processes by one that is no server. */
 export interface NativeSharing {
   /** Only this process has it, or none. */
@@ -537,6 +601,16 @@ export interface NativeSharing {
   readOnly: boolean
   /** How long opening may wait for another process. */
   timeoutMs: number
+}
+
+/** The body of a write for each shard, or why there is none. */
+export interface NativeSplit {
+  /** For each shard its body; nothing for one that has no part in the write. */
+  bodies?: Array<Buffer | undefined | null>
+  /** The stable code of a failure. */
+  code?: string
+  /** The details of a failure as a JSON object. */
+  details?: string
 }
 
 /** What an engine serves. */
@@ -585,6 +659,18 @@ export interface NativeStatus {
   kernels: NativeKernels
 }
 
+/** What comes next of a read: questions, the envelope, or why there is none. */
+export interface NativeStep {
+  /** Questions, whose answers are to be given in this order. */
+  asks?: Array<NativeAsk>
+  /** The whole success envelope. */
+  envelope?: Buffer
+  /** The stable code of a failure. */
+  code?: string
+  /** The details of a failure as a JSON object. */
+  details?: string
+}
+
 /** A file that is not what was written. */
 export interface NativeUnsoundFile {
   /** Relative to the data directory. */
@@ -621,6 +707,8 @@ export interface OpenOptions {
   sharing?: NativeSharing
   /** Names of file systems on which a new directory may be made although they do not keep the promises of one. */
   allowedFileSystems?: Array<string>
+  /** Whether its collections are replicas of shards of a cluster; false when absent. */
+  isReplica?: boolean
 }
 
 /**
@@ -634,6 +722,12 @@ export declare function readNotedGeneration(dataDir: string): Promise<number>
  * is replaced.
  */
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
+
+/** Splits the body of a write. */
+export declare function splitShardedWrite(request: NativeShardedRequest, layout: NativeLayout): NativeSplit
+
+/** The same on a thread of its own. */
+export declare function splitShardedWriteApart(request: NativeShardedRequest, layout: NativeLayout): Promise<NativeSplit>
 
 /**
  * Compares the files of a data directory that no process writes to with their checksums, on a thread of its own.

@@ -4,6 +4,7 @@ import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine, OpenOptions } from './binding';
 import { collectionFigures } from './collection-figures';
 import {
+  bytesOf,
   EngineError,
   type Answer,
   type BackgroundPanics,
@@ -96,7 +97,7 @@ export function joinNativeEngine(number: number, options: EngineOptions): Engine
 /** What the binding opens an engine with; it takes no options that are undefined. */
 function nativeOptions(options: EngineOptions): OpenOptions {
   const { dataDir, searchThreads, memory, limits, scrub, sharing, allowedFileSystems } = options;
-  const { calibrationShare, reportedCollections, slowRequestMs, residency } = options;
+  const { calibrationShare, reportedCollections, slowRequestMs, residency, isReplica } = options;
   return {
     dataDir,
     ...(searchThreads === undefined ? {} : { searchThreads }),
@@ -108,6 +109,7 @@ function nativeOptions(options: EngineOptions): OpenOptions {
     ...(residency === undefined ? {} : { residency }),
     ...(scrub === undefined ? {} : { scrub }),
     ...(sharing === undefined ? {} : { sharing }),
+    ...(isReplica === undefined ? {} : { isReplica }),
     ...(allowedFileSystems === undefined ? {} : { allowedFileSystems: [...allowedFileSystems] }),
   };
 }
@@ -158,7 +160,7 @@ class Facade implements Engine {
         native.open(id, nativeOptions(this.options));
       });
       this.state = 'ready';
-      return warning.length === 0 ? undefined : warning.toString();
+      return warning.length === 0 ? undefined : bytesOf(warning).toString();
     } catch (error) {
       this.state = 'closed';
       throw error;
@@ -232,6 +234,8 @@ class Facade implements Engine {
         limits,
         caller,
         request.mayRunHere,
+        request.position,
+        request.dryRun,
       );
       if (envelope !== null) this.complete({ id, envelope });
     };
@@ -303,7 +307,7 @@ class Facade implements Engine {
     const made = await this.call(done, () => {
       start(done);
     });
-    return typeof made === 'string' ? Buffer.from(made, 'latin1') : made;
+    return bytesOf(made);
   }
 
   status(): EngineStatus {

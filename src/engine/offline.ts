@@ -1,19 +1,24 @@
 import { loadBinding } from './load';
-import type { NativeCheckReport, NativeClaim, NativeRepairReport, NativeUnsoundFile } from './binding';
+import type {
+  NativeCheckReport,
+  NativeDirectoryLock,
+  NativeRepairReport,
+  NativeUnsoundFile,
+} from './binding';
 
 /** A data directory that this process holds, as a server would: no server starts on it meanwhile. */
-export type Claim = NativeClaim;
+export type DirectoryLock = NativeDirectoryLock;
 
 /**
  * Holds a data directory, which must exist, until it is released.
  * @throws Error when another process holds it, or a restore into it is unfinished.
  */
-export function claimDataDir(dataDir: string): Claim {
-  return new (loadBinding().NativeClaim)(dataDir);
+export function lockDataDir(dataDir: string): DirectoryLock {
+  return new (loadBinding().NativeDirectoryLock)(dataDir);
 }
 
 /**
- * The generation of the store of authentication that the catalog of a data directory has noted; 0 where it has none. No claim
+ * The generation of the store of authentication that the catalog of a data directory has noted; 0 where it has none. No lock
  * is taken, and nothing changes.
  * @throws Error when the catalog's files cannot be read, or another release wrote them.
  */
@@ -27,7 +32,7 @@ export function checkEngineFiles(dataDir: string, collection?: string): Promise<
 }
 
 /**
- * Compares the engine's files in a folder with their checksums, in little memory and without a claim. Where the log was
+ * Compares the engine's files in a folder with their checksums, in little memory and without a lock. Where the log was
  * synced before the copy, a torn end of the log is damage too.
  * @throws Error when the folder cannot be read.
  */

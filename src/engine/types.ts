@@ -66,6 +66,8 @@ export const OPERATIONS = [
   // Of no endpoint: what snapshots are made of (`src/snapshots`).
   'link_snapshot',
   'adopt_folders',
+  // Of no endpoint: by which a cluster compares replicas (docs/cluster.md).
+  'replica_state',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -85,8 +87,22 @@ export interface EngineRequest {
   readonly answerBytes?: number | undefined;
   /** The identity of a write, a UUID: the engine applies it once, and answers a repeat as it answered the first (C25). */
   readonly operationId?: string | undefined;
+  /**
+   * The place of a write of one collection in a replicated stream, an integer from 1 to 2^33 - 1: its number is the position
+   * times 2^20. Writes of a collection are executed one after the other, in the order of their positions; one whose position
+   * was passed fails with `position_passed`, unless its `operationId` is known.
+   */
+  readonly position?: number | undefined;
+  /** Whether a write of points is only tried: it is answered as it would be, and changes nothing. It has no position. */
+  readonly dryRun?: boolean | undefined;
   /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
   readonly limits?: string | undefined;
+  /** In a cluster: the position that a read must not be behind, as `written` has given it. */
+  readonly readAfter?: string | undefined;
+  /** In a cluster: takes the position of a write, before the answer. */
+  readonly written?: ((position: string) => void) | undefined;
+  /** In a cluster: whether shards that cannot be reached may be left out of a read. */
+  readonly allowsPartial?: boolean | undefined;
   /** Whose cursors it may use (C22): the same text is the same caller. */
   readonly caller?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
@@ -157,6 +173,8 @@ export type EngineErrorCode =
   | 'rate_limited' // details.message; details.retryAfterSeconds
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
+  | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
+  | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied
   | 'storage_full'
   | 'memory_limit'
   | 'shutting_down'
@@ -204,6 +222,11 @@ export class EngineError extends Error {
 
 /** The bytes of an answer: a short one as a string with a character (U+0000 to U+00FF) for each byte. */
 export type Answer = Buffer | string;
+
+/** The bytes of an answer, whichever form it has. */
+export function bytesOf(answer: Answer): Buffer {
+  return typeof answer === 'string' ? Buffer.from(answer, 'latin1') : answer;
+}
 
 /** Where the engine is between start and stop, and what it served when its last report was made. */
 export interface EngineStatus {
@@ -476,6 +499,11 @@ export interface EngineOptions {
   readonly slowRequestMs?: number;
   /** How files are read in the background for signs of decay; not at all when absent. */
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
+  /**
+   * Whether the collections are replicas of shards of a cluster: no automatic field indexes are made, points whose time has
+   * come are hidden from reads until a write deletes them, and no re-embedding is begun. False when absent.
+   */
+  readonly isReplica?: boolean;
 }
 
 /** How a process that is no server shares a folder with others (C18). */

@@ -102,7 +102,7 @@ class KeptCertificate {
 
   /** Takes a pair that has changed. One that does not fit is reported by the second look: both files change in turn. */
   look(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       const found = await this.#read();
       const text = textOf(found);
       if (text === this.#used) {
@@ -118,7 +118,7 @@ class KeptCertificate {
   }
 
   readAgain(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       const found = await this.#read();
       const text = textOf(found);
       if (text === this.#used) {
@@ -136,7 +136,7 @@ class KeptCertificate {
     return this.#last;
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  #serially(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work);
     return this.#last;
   }

@@ -78,6 +78,13 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     status: 409,
     message: 'Outcome unknown: the operation of this call is not kept any more, and nothing was done',
   }),
+  // Nobody gets this answer: for a node of a cluster it is a write that was done with before.
+  position_passed: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
+  not_confirmed: ({ id = '' }) => ({
+    status: 503,
+    message: `Outcome unknown: the write may or may not be applied; repeat it with the Idempotency-Key ${id}`,
+    retryAfterSeconds: 1,
+  }),
   storage_full: (_details, failed) => storageFull(failed),
   memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),

@@ -4,7 +4,7 @@ import { inflatedTooLarge, malformedGzip, type Failure } from './errors';
 /** How many times its size a compressed body may have (C1.12). */
 export const MAX_INFLATION = 20;
 
-/** A body without an announced length may exceed that up to here until it has ended: its beginning may be repetitive. */
+/** Until it has ended, a body without an announced length may always inflate to this size: its beginning may be repetitive. */
 const EARLY_BYTES = 1024 * 1024;
 
 /** Inflated bytes that are handed over at a time. */

@@ -17,9 +17,21 @@ const MAX_POINTS = 1000;
 /** Characters of an answer; a longer one is a failure that says what to do. */
 const MAX_CHARACTERS = 1_000_000;
 
-const collection = z.string().min(1).max(MAX_NAME_CHARACTERS).describe('Name of the collection.');
-const filter = z
-  .looseObject({})
+const PROTO = '__proto__';
+
+const collection = z
+  .string()
+  .min(1)
+  .max(MAX_NAME_CHARACTERS)
+  // It could not be in a path.
+  .refine((name) => !/\p{Surrogate}/u.test(name), 'has half of a surrogate pair, which is no character')
+  .describe('Name of the collection.');
+/** Any JSON object, as it is: a schema of an object would leave out a key that is `__proto__`. */
+const jsonObject = z
+  .unknown()
+  .refine(isObject, 'expected an object')
+  .meta({ type: 'object', additionalProperties: true });
+const filter = jsonObject
   .optional()
   .describe(
     'A filter over the payload, such as {"must": [{"key": "year", "range": {"gte": 2020}}]}; all points when absent.',
@@ -35,6 +47,18 @@ const vector = z.union([
   z.array(z.number()),
   z.strictObject({ indices: z.array(z.number().int().nonnegative()), values: z.array(z.number()) }),
 ]);
+
+/** Vectors by the names of their fields. */
+const namedVectors = <T extends z.ZodType>(one: T) =>
+  z.preprocess(
+    (value, context) => {
+      // It would be left out.
+      if (isObject(value) && Object.hasOwn(value, PROTO))
+        context.addIssue(`no vector field can be named ${PROTO} here`);
+      return value;
+    },
+    z.record(z.string(), one),
+  );
 
 /** Adds the tools to a server. Those that change data are there only where that is allowed. */
 export function addTools(server: McpServer, database: ToolDatabase, { allowsWrites }: McpOptions): void {
@@ -89,6 +113,7 @@ function addReading(server: McpServer, database: ToolDatabase): void {
     ({ collection: name, text, model: by, vector: sent, ...rest }, { signal }) => {
       if (text !== undefined && sent !== undefined) return failure('give a text or a vector, not both');
       if (text !== undefined && by === undefined) return failure('a text needs the name of a model');
+      if (hasUnsafeInteger(rest.filter)) return failure(unsafeIn('filter'));
       const query = text === undefined ? sent : { text, model: by };
       const body = { ...rest, ...(query !== undefined && { query }) };
       return answer(database, { operation: 'query', collection: name, body, signal });
@@ -102,6 +127,7 @@ function addReading(server: McpServer, database: ToolDatabase): void {
       annotations: READS,
     },
     ({ collection: name, filter: matching }, { signal }) => {
+      if (hasUnsafeInteger(matching)) return failure(unsafeIn('filter'));
       const body = matching === undefined ? {} : { filter: matching };
       return answer(database, { operation: 'count', collection: name, body, signal });
     },
@@ -124,9 +150,9 @@ function addUpsert(server: McpServer, database: ToolDatabase): void {
                 .union([z.number().int().nonnegative(), z.string().min(1).max(MAX_ID_CHARACTERS)])
                 .describe('An integer or a UUID; any string where the ids of the collection are strings.'),
               vector: z
-                .union([one, z.record(z.string(), one)])
+                .union([one, namedVectors(one)])
                 .describe('The unnamed vector, or vectors by the names of their fields.'),
-              payload: z.looseObject({}).optional().describe('Any JSON object.'),
+              payload: jsonObject.optional().describe('Any JSON object, without integers beyond 2^53.'),
             }),
           )
           .min(1)
@@ -134,9 +160,26 @@ function addUpsert(server: McpServer, database: ToolDatabase): void {
       },
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
-    ({ collection: name, points }, { signal }) =>
-      answer(database, { operation: 'upsert_points', collection: name, body: { points }, signal }),
+    ({ collection: name, points }, { signal }) => {
+      const unsafe = points.findIndex(({ payload }) => hasUnsafeInteger(payload));
+      if (unsafe !== -1) return failure(unsafeIn(`points[${unsafe}].payload`));
+      return answer(database, { operation: 'upsert_points', collection: name, body: { points }, signal });
+    },
   );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a value has an integer that may be another one than was sent: it was parsed with the numbers of JavaScript. */
+function hasUnsafeInteger(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeInteger);
+}
+
+function unsafeIn(place: string): string {
+  return `${place} has an integer beyond 2^53, which JSON parsers do not keep: send it as a text, or over the HTTP API`;
 }
 
 async function answer(database: ToolDatabase, call: ToolCall): Promise<CallToolResult> {

@@ -59,7 +59,8 @@ export function bodyOfCollection(
   }
   const settings = settingsOf(info);
   const { space = 'l2' } = settings;
-  const distance = typeof space === 'string' ? DISTANCES[space] : undefined;
+  const distance =
+    typeof space === 'string' && Object.hasOwn(DISTANCES, space) ? DISTANCES[space] : undefined;
   if (distance === undefined) {
     return {
       body: undefined,

@@ -44,15 +44,15 @@ export function pointOfRecord(record: ChromaRecord, keys: RecordMapping): string
     [keys.uriKey, uri, '--uri-key'],
     [keys.idKey, id === text || String(id) === text ? undefined : text, '--id-key'],
   ];
-  const payload: Record<string, unknown> = { ...metadata };
+  const payload = new Map(Object.entries(metadata));
   for (const [key, value, flag] of added) {
     if (value === undefined) continue;
-    if (Object.hasOwn(payload, key)) {
+    if (payload.has(key)) {
       throw new Error(`its metadata have the key ${key} already: name another one with ${flag}`);
     }
-    payload[key] = value;
+    payload.set(key, value);
   }
-  return encodeJson({ id, vector: embedding, payload });
+  return encodeJson({ id, vector: embedding, payload: Object.fromEntries(payload) });
 }
 
 /**

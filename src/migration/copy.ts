@@ -1,4 +1,5 @@
 import type { Transport } from '../client/transport';
+import { CountedRejects } from '../transfer/counted-rejects';
 import { importPoints } from '../transfer/import';
 import { SourceError, type Rejected, type Row, type Source } from '../transfer/row';
 import { compare } from './compare';
@@ -107,25 +108,6 @@ async function removeEmpty(target: Transport, collection: string): Promise<void>
     );
   }
   await target.execute({ operation: 'delete_collection', collection });
-}
-
-/** Counts refused rows. Those behind the page with which a resumed migration begins are refused again. */
-class CountedRejects {
-  #ordinals: number[] = [];
-
-  constructor(private counted: number) {}
-
-  add(ordinal: number): void {
-    this.#ordinals.push(ordinal);
-  }
-
-  /** How many stood before this ordinal, which never becomes less. */
-  before(ordinal: number): number {
-    const later = this.#ordinals.filter((one) => one >= ordinal);
-    this.counted += this.#ordinals.length - later.length;
-    this.#ordinals = later;
-    return this.counted;
-  }
 }
 
 /** The points of a collection as rows of an import. Their ordinals count from the start of the collection. */

@@ -24,19 +24,40 @@ export interface MigrationOutcome {
   readonly leftBehind: readonly string[];
 }
 
-/** The collections to migrate: those that are named, or all. @throws SourceError for a name that there is not */
+/**
+ * The collections to migrate: those that a text names, separated by commas, or all. A name may have commas itself: where a
+ * part is the name of no collection, it is the beginning of one.
+ * @throws SourceError for a name that there is not
+ */
 export async function chosenNames(
   source: MigrationSource,
-  wanted: readonly string[] | undefined,
+  wanted: string | undefined,
 ): Promise<readonly string[]> {
   // First, so that another server's answers are not taken for those of this kind.
   await source.describe();
   const names = await source.collectionNames();
-  const missing = wanted?.find((name) => !names.includes(name));
-  if (missing !== undefined) {
-    throw new SourceError(`There is no collection ${missing} on the server of --from`);
+  return wanted === undefined ? names : [...new Set(namesIn(wanted.split(','), new Set(names)))];
+}
+
+function namesIn(parts: readonly string[], names: ReadonlySet<string>): readonly string[] {
+  const found: string[] = [];
+  for (let at = 0; at < parts.length;) {
+    if (parts[at]?.trim() === '') {
+      at += 1;
+      continue;
+    }
+    const end = parts.findIndex((_, last) => last >= at && names.has(nameOf(parts, at, last + 1)));
+    if (end < 0) {
+      throw new SourceError(`There is no collection ${nameOf(parts, at, at + 1)} on the server of --from`);
+    }
+    found.push(nameOf(parts, at, end + 1));
+    at = end + 1;
   }
-  return wanted ?? names;
+  return found;
+}
+
+function nameOf(parts: readonly string[], from: number, to: number): string {
+  return parts.slice(from, to).join(',').trim();
 }
 
 /**

@@ -68,7 +68,9 @@ export function bodyOfInfo(info: QdrantInfo): {
   if (usesShardKeys(config)) {
     remarks.push('The shard keys of points are not migrated: the points of all shards are in one collection');
   }
-  const others = Object.keys(params).filter((name) => !VECTOR_PARAMS.includes(name) && !(name in CLUSTER));
+  const others = Object.keys(params).filter(
+    (name) => !VECTOR_PARAMS.includes(name) && !Object.hasOwn(CLUSTER, name),
+  );
   const body = withoutNulls({
     ...pick(params, [...VECTOR_PARAMS, ...others]),
     ...withModels(params, info.vector_models ?? {}),
@@ -92,7 +94,7 @@ function withModels(
 ): Settings {
   const isUnnamed = isObject(vectors) && isGiven(vectors['size']);
   return {
-    vectors: isUnnamed ? withModel(vectors, models['']) : withEachModel(vectors, models),
+    vectors: isUnnamed ? withModel(vectors, models, '') : withEachModel(vectors, models),
     ...(isGiven(sparse) && { sparse_vectors: withEachModel(sparse, models) }),
   };
 }
@@ -100,11 +102,13 @@ function withModels(
 function withEachModel(fields: unknown, models: Readonly<Record<string, unknown>>): unknown {
   if (!isObject(fields)) return fields;
   return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, withModel(field, models[name])]),
+    Object.entries(fields).map(([name, field]) => [name, withModel(field, models, name)]),
   );
 }
 
-function withModel(field: unknown, model: unknown): unknown {
+/** A field may be called as a member of every object is. */
+function withModel(field: unknown, models: Readonly<Record<string, unknown>>, name: string): unknown {
+  const model = Object.hasOwn(models, name) ? models[name] : undefined;
   return isObject(field) && isGiven(model) ? { ...field, model } : field;
 }
 

@@ -72,6 +72,12 @@ export class MigrationState {
     return this.#stored.done;
   }
 
+  /** How many points were refused by what was done and begun. */
+  get rejected(): number {
+    const { done, begun } = this.#stored;
+    return done.reduce((sum, { rejected }) => sum + rejected, begun?.rejected ?? 0);
+  }
+
   /** What was begun and is not done of a collection. */
   begun(name: string): Begun | undefined {
     return this.#stored.begun?.name === name ? this.#stored.begun : undefined;

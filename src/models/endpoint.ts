@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AnswerReader, Embedder } from './embedder';
 import type { EndpointModel } from './model';
 import { ModelFailure } from './model-failure';
-import { Turns } from './turns';
+import { Semaphore } from './semaphore';
 
 /** Calls of one endpoint that run at a time, and that wait. */
 const CALLS_AT_A_TIME = 4;
@@ -34,7 +34,7 @@ class CallFailure extends Error {
 export class Endpoint implements Embedder {
   readonly callSize = { texts: 64, bytes: 256 * 1024 };
   readonly isOneAtATime = false;
-  readonly #turns = new Turns(CALLS_AT_A_TIME, MAX_WAITING);
+  readonly #semaphore = new Semaphore(CALLS_AT_A_TIME, MAX_WAITING);
 
   constructor(
     readonly model: EndpointModel,
@@ -43,7 +43,7 @@ export class Endpoint implements Embedder {
 
   /** @throws ModelFailure when the endpoint fails, also after repetitions. */
   vectors(texts: readonly string[], signal: AbortSignal, read: AnswerReader): Promise<Buffer> {
-    return this.#turns.run(signal, () => this.#withRepetitions(texts, signal, read));
+    return this.#semaphore.run(signal, () => this.#withRepetitions(texts, signal, read));
   }
 
   close(): Promise<void> {

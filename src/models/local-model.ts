@@ -4,9 +4,9 @@ import type { Embedder } from './embedder';
 import { isMissing, loadLocalModels, localModelsAdvice } from './local-package';
 import type { FolderModel } from './model';
 import { ModelFailure } from './model-failure';
-import { Turns } from './turns';
+import { Semaphore } from './semaphore';
 
-/** Requests that wait for their turn; each has one call at a time. */
+/** Requests that wait; each has one call at a time. */
 const MAX_WAITING = 1024;
 const HEAD_BYTES = 4;
 
@@ -18,7 +18,7 @@ export class LocalModel implements Embedder {
   /** A run is as long as a call: short, so that the texts of others come soon. */
   readonly callSize = { texts: 8, bytes: 64 * 1024 };
   readonly isOneAtATime = true;
-  readonly #turns = new Turns(1, MAX_WAITING);
+  readonly #semaphore = new Semaphore(1, MAX_WAITING);
   #open: OpenModel;
 
   private constructor(
@@ -37,8 +37,8 @@ export class LocalModel implements Embedder {
   vectors(texts: readonly string[], signal: AbortSignal): Promise<Buffer> {
     return untilOver(
       signal,
-      // The turn ends with the run and not with the request: nothing stops a run.
-      this.#turns.run(signal, () => this.#call(texts)),
+      // It is released at the end of the run and not of the request: nothing stops a run.
+      this.#semaphore.run(signal, () => this.#call(texts)),
     );
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EngineError, type Answer, type Engine, type EngineErrorCode, type Operation } from '../engine/types';
+import { bytesOf, EngineError, type Engine, type EngineErrorCode, type Operation } from '../engine/types';
 import { engineFailure } from '../http/errors';
 
 /** Texts of a batch; a call of an endpoint has as many. */
@@ -161,7 +161,7 @@ export class Reembedder {
     const answer = await answering.finally(() => {
       for (const callback of abandoning) this.#abandon.delete(callback);
     });
-    return (JSON.parse(textOf(answer)) as { readonly result: T }).result;
+    return (JSON.parse(bytesOf(answer).toString()) as { readonly result: T }).result;
   }
 
   async #pause(ms: number): Promise<void> {
@@ -180,9 +180,4 @@ function sentenceOf({ code, details }: EngineError, points: readonly PointText[]
   const [only, ...others] = points;
   const isOfPoint = code === 'model_failed' && only !== undefined && others.length === 0;
   return isOfPoint ? `point ${only.point}: ${sentence}` : sentence;
-}
-
-/** A short answer has a character for each byte. */
-function textOf(answer: Answer): string {
-  return typeof answer === 'string' ? Buffer.from(answer, 'latin1').toString() : answer.toString();
 }

@@ -76,7 +76,8 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
 export function parseManifest(text: string, path: string): BackupManifest {
   let manifest: BackupManifest & { readonly checksum?: unknown };
   try {
-    manifest = JSON.parse(text) as typeof manifest;
+    const value: unknown = JSON.parse(text);
+    manifest = Object(value) as typeof manifest;
   } catch {
     throw new BackupError(`${path} is damaged: it is no JSON`);
   }
@@ -102,7 +103,8 @@ function isManifest(manifest: BackupManifest): boolean {
   return format === FORMAT && Array.isArray(quarantined) && Array.isArray(files) && areFiles(files);
 }
 
-function areFiles(files: readonly Partial<Record<keyof BackupFile, unknown>>[]): boolean {
+function areFiles(values: readonly unknown[]): boolean {
+  const files = values.map((value) => Object(value) as Partial<Record<keyof BackupFile, unknown>>);
   return (
     new Set(files.map(({ path }) => path)).size === files.length &&
     files.every(

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isWhole, makeBackup, type BackupOutcome } from './backup';
-import { FILES, MANIFEST, parseManifest, readManifest } from './backup-manifest';
+import { FILES, MANIFEST, parseManifest, readManifest, type BackupFile } from './backup-manifest';
 import { readName, type BackupEntry, type BackupPlace, type BackupSource } from './backup-rotation';
 import { isSame } from './copying';
 import { BackupError } from './failure';
@@ -49,13 +49,9 @@ export class BackupBucket implements BackupPlace {
         throw new BackupError(`s3://${this.address.bucket}/${key} is not what was sent`);
       }
     }
-    await this.bucket.put(`${at}${MANIFEST}`, join(folder, MANIFEST));
-    await this.#manifest(name);
-  }
-
-  async #manifest(name: string): ReturnType<typeof readManifest> {
-    const key = `${this.#prefix}${name}/${MANIFEST}`;
-    return parseManifest(await this.bucket.text(key), `s3://${this.address.bucket}/${key}`);
+    const key = `${at}${MANIFEST}`;
+    await this.bucket.put(key, join(folder, MANIFEST));
+    parseManifest(await this.bucket.text(key), `s3://${this.address.bucket}/${key}`);
   }
 
   async entries(): Promise<readonly BackupEntry[]> {
@@ -80,9 +76,9 @@ export class BackupBucket implements BackupPlace {
     if (suffix !== undefined) {
       return 'damaged';
     }
-    const { files } = await this.#manifest(name);
-    const isComplete = files.every(({ path, bytes }) => objects.get(`${FILES}/${path}`) === bytes);
-    return isComplete ? 'whole' : 'damaged';
+    const files = filesOf(await this.bucket.text(`${at}${MANIFEST}`));
+    const isComplete = files?.every(({ path, bytes }) => objects.get(`${FILES}/${path}`) === bytes);
+    return isComplete === true ? 'whole' : 'damaged';
   }
 
   async remove(name: string): Promise<void> {
@@ -92,5 +88,15 @@ export class BackupBucket implements BackupPlace {
     for (const key of [manifest, ...keys.filter((other) => other !== manifest)]) {
       await this.bucket.remove(key);
     }
+  }
+}
+
+/** What a manifest names; undefined where it is damaged, or of a later release. */
+function filesOf(text: string): readonly BackupFile[] | undefined {
+  try {
+    return parseManifest(text, MANIFEST).files;
+  } catch (error) {
+    if (error instanceof BackupError) return undefined;
+    throw error;
   }
 }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
 import { damageOf } from '../auth/store/port';
-import { claimDataDir, verifyEngineFiles } from '../engine/offline';
+import { lockDataDir, verifyEngineFiles } from '../engine/offline';
 import { productVersion } from '../system/version';
 import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
 import { stageLive, type Staged } from './control-client';
@@ -91,7 +91,7 @@ async function copyDataDir(request: BackupRequest): Promise<BackupOutcome> {
   checkSource(dataDir);
   const base = request.base === undefined ? undefined : await openBase(resolve(request.base));
   await prepareTarget(to, dataDir);
-  await claimTarget(to);
+  await takeTarget(to);
   try {
     return await copyInto(to, dataDir, base, request);
   } catch (error) {
@@ -115,14 +115,14 @@ async function copyInto(
 ): Promise<BackupOutcome> {
   const staged = await stageLive(dataDir);
   if (staged === undefined) {
-    const claim = claimAtRest(dataDir);
+    const lock = lockAtRest(dataDir);
     try {
       const copied = await copyAll(dataDir, to, base, () =>
         copyStoreAtRest(dataDir, join(to, FILES, STORE_FILE), request.tokenStore),
       );
       return await finish(to, copied, { live: false, quarantined: [] });
     } finally {
-      claim.release();
+      lock.release();
     }
   }
   let copied: Copied;
@@ -163,7 +163,7 @@ async function prepareTarget(to: string, dataDir: string): Promise<void> {
 }
 
 /** Makes the folder for the files: of several commands with one target only one succeeds, and owns the target. */
-async function claimTarget(to: string): Promise<void> {
+async function takeTarget(to: string): Promise<void> {
   try {
     await mkdir(join(to, FILES), { mode: 0o700 });
   } catch (error) {
@@ -183,9 +183,9 @@ function removedEmpty(folder: string): Promise<boolean> {
   );
 }
 
-function claimAtRest(dataDir: string): { release(): void } {
+function lockAtRest(dataDir: string): { release(): void } {
   try {
-    return claimDataDir(dataDir);
+    return lockDataDir(dataDir);
   } catch (error) {
     throw new BackupError(
       `${dataDir} cannot be read at rest (${reasonOf(error)}), and no server answers on it. Try again when the server that starts there is ready, or when the program that has the folder open has ended; or start kithdb serve on it, which takes the folder over`,
@@ -200,7 +200,7 @@ interface Copied {
   readonly storeFault?: string | undefined;
 }
 
-/** Copies the files below a folder into the claimed target; the store of authentication by itself where it is given a way. */
+/** Copies the files below a folder into the target; the store of authentication by itself where it is given a way. */
 async function copyAll(
   source: string,
   to: string,

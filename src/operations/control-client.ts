@@ -196,16 +196,18 @@ class Connection {
       pieces.push(piece);
       bytes += piece.length;
       if (piece.includes(10)) {
-        const text = Buffer.concat(pieces).toString();
-        const end = text.lastIndexOf('\n');
-        text
-          .slice(0, end)
+        const arrived = Buffer.concat(pieces);
+        const end = arrived.lastIndexOf(10);
+        arrived
+          .toString('utf8', 0, end)
           .split('\n')
           .forEach((line) => {
             this.#take(line);
           });
-        pieces = [Buffer.from(text.slice(end + 1))];
-        bytes = pieces[0]?.length ?? 0;
+        // It may end amid a character.
+        const rest = arrived.subarray(end + 1);
+        pieces = [rest];
+        bytes = rest.length;
       } else if (bytes > MAX_LINE_BYTES) {
         socket.destroy();
       }

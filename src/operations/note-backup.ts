@@ -1,4 +1,4 @@
-import { claimDataDir } from '../engine/offline';
+import { lockDataDir } from '../engine/offline';
 import { explained } from '../files/explained';
 import { noteBackupLive } from './control-client';
 import { LastBackup } from './last-backup';
@@ -12,11 +12,11 @@ export async function noteBackup(dataDir: string): Promise<string | undefined> {
   try {
     const live = await noteBackupLive(dataDir);
     if (live !== undefined) return live === 'done' ? undefined : live;
-    const claim = claimDataDir(dataDir);
+    const lock = lockDataDir(dataDir);
     try {
       await new LastBackup(dataDir).note();
     } finally {
-      claim.release();
+      lock.release();
     }
     return undefined;
   } catch (error) {

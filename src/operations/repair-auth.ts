@@ -1,6 +1,6 @@
 import { repairStore, type StoreRepair } from '../auth/store/repair';
 import type { SqlKind } from '../auth/store/connection';
-import { claimDataDir } from '../engine/offline';
+import { lockDataDir } from '../engine/offline';
 import { requireDataDir } from './data-dir';
 
 /**
@@ -14,11 +14,11 @@ export async function repairAuth(
   takesOlder: boolean,
 ): Promise<StoreRepair> {
   requireDataDir(dataDir);
-  const claim = claimDataDir(dataDir);
+  const lock = lockDataDir(dataDir);
   try {
     const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
     return await repairStore(dataDir, stamp, kind, takesOlder);
   } finally {
-    claim.release();
+    lock.release();
   }
 }

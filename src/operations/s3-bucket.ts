@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Digest } from './copying';
@@ -31,6 +31,8 @@ const SILENCE_MS = 60_000;
 export interface S3Object {
   readonly key: string;
   readonly bytes: number;
+  /** When it was written, by the clock of the server: milliseconds since 1970. */
+  readonly modifiedMs: number;
 }
 
 /** What is used of the package. */
@@ -38,6 +40,7 @@ interface Sdk {
   readonly S3Client: new (config: object) => Client;
   readonly PutObjectCommand: CommandOf;
   readonly GetObjectCommand: CommandOf;
+  readonly HeadObjectCommand: CommandOf;
   readonly DeleteObjectCommand: CommandOf;
   readonly ListObjectsV2Command: CommandOf;
   readonly CreateMultipartUploadCommand: CommandOf;
@@ -54,9 +57,34 @@ interface Answer {
   readonly Body?: Readable;
   readonly UploadId?: string;
   readonly ETag?: string;
-  readonly Contents?: readonly { readonly Key?: string; readonly Size?: number }[];
+  readonly ContentLength?: number;
+  readonly ChecksumSHA256?: string;
+  readonly Contents?: readonly {
+    readonly Key?: string;
+    readonly Size?: number;
+    readonly LastModified?: Date;
+  }[];
   readonly CommonPrefixes?: readonly { readonly Prefix?: string }[];
   readonly NextContinuationToken?: string;
+}
+
+/** A file that is being uploaded. */
+interface Upload {
+  readonly key: string;
+  readonly size: number;
+  readonly partBytes: number;
+  readonly read: (from: number) => Promise<Buffer>;
+  /** What the request that completes it has to say beside. */
+  readonly condition: object;
+  /** The SHA-256 of each part is sent with it, and added here. */
+  readonly sent?: SentParts;
+}
+
+/** What was sent of a file. */
+interface SentParts {
+  /** The SHA-256 of each part. */
+  readonly digests: Buffer[];
+  readonly whole: Hash;
 }
 
 /** Reads `s3://BUCKET/PREFIX`; undefined for a folder. @throws BackupError */
@@ -97,6 +125,55 @@ export class S3Bucket {
 
   /** Uploads a file, in parts where it is large. */
   async put(key: string, path: string): Promise<void> {
+    await this.#upload(key, path, {});
+  }
+
+  /**
+   * Uploads a file under a key that no object has; false where one has it. The server compares each part with its SHA-256,
+   * and the object with what it has noted.
+   * @throws BackupError also when the file or the object is not what was expected.
+   */
+  async create(key: string, path: string, expected: Digest): Promise<boolean> {
+    const sent: SentParts = { digests: [], whole: createHash('sha256') };
+    const isNew = await this.#ifAbsent((condition) => this.#upload(key, path, condition, sent));
+    const { ContentLength, ChecksumSHA256: noted } = await this.#send(
+      key,
+      new this.sdk.HeadObjectCommand({ ...this.#at(key), ChecksumMode: 'ENABLED' }),
+    );
+    // Of an object in parts it is that of the parts' digests; another may have sent other parts.
+    const isOfParts = noted?.includes('-') === true;
+    const sum = isOfParts ? sumOfParts(sent) : Buffer.from(expected.sha256, 'hex').toString('base64');
+    const isAsNoted = noted === undefined || noted === sum || (isOfParts && !isNew);
+    if (ContentLength !== expected.bytes || !isAsNoted || sent.whole.digest('hex') !== expected.sha256) {
+      throw new BackupError(`s3://${this.bucket}/${key} is not what was sent`);
+    }
+    return isNew;
+  }
+
+  /** Writes a small text under a key that no object has; false where one has it. */
+  createText(key: string, text: string): Promise<boolean> {
+    return this.#ifAbsent(async (condition) => {
+      const Body = Buffer.from(text);
+      const command = new this.sdk.PutObjectCommand({
+        ...{ ...this.#at(key), ...condition, Body },
+        ChecksumSHA256: digestOf(Body).toString('base64'),
+      });
+      await this.#send(key, command);
+    });
+  }
+
+  async #ifAbsent(write: (condition: object) => Promise<void>): Promise<boolean> {
+    try {
+      await write({ IfNoneMatch: '*' });
+      return true;
+    } catch (error) {
+      const { name } = ((error as Error).cause ?? {}) as { readonly name?: unknown };
+      if (name === 'PreconditionFailed') return false;
+      throw error;
+    }
+  }
+
+  async #upload(key: string, path: string, condition: object, sent?: SentParts): Promise<void> {
     const file = await open(path, 'r');
     try {
       const { size } = await file.stat();
@@ -111,34 +188,35 @@ export class S3Bucket {
         }
         return part;
       };
+      const upload = { key, size, partBytes, read, condition, ...(sent !== undefined && { sent }) };
       if (size <= partBytes) {
-        await this.#send(key, new this.sdk.PutObjectCommand({ ...this.#at(key), Body: await read(0) }));
+        const part = await partOf(upload, 0);
+        await this.#send(key, new this.sdk.PutObjectCommand({ ...this.#at(key), ...condition, ...part }));
       } else {
-        await this.#putParts(key, size, partBytes, read);
+        await this.#putParts(upload);
       }
     } finally {
       await file.close();
     }
   }
 
-  async #putParts(
-    key: string,
-    size: number,
-    partBytes: number,
-    read: (from: number) => Promise<Buffer>,
-  ): Promise<void> {
-    const { UploadId } = await this.#send(key, new this.sdk.CreateMultipartUploadCommand(this.#at(key)));
+  async #putParts(file: Upload): Promise<void> {
+    const { key, size, partBytes, condition, sent } = file;
+    const create = { ...this.#at(key), ...(sent !== undefined && { ChecksumAlgorithm: 'SHA256' }) };
+    const { UploadId } = await this.#send(key, new this.sdk.CreateMultipartUploadCommand(create));
     const upload = { ...this.#at(key), UploadId };
     try {
       const parts: object[] = [];
       for (let from = 0; from < size; from += partBytes) {
         const PartNumber = parts.length + 1;
-        const command = new this.sdk.UploadPartCommand({ ...upload, PartNumber, Body: await read(from) });
+        const part = await partOf(file, from);
+        const command = new this.sdk.UploadPartCommand({ ...upload, PartNumber, ...part });
         const { ETag } = await this.#send(key, command);
-        parts.push({ PartNumber, ETag });
+        const { ChecksumSHA256 } = part;
+        parts.push({ PartNumber, ETag, ...(ChecksumSHA256 !== undefined && { ChecksumSHA256 }) });
       }
-      const MultipartUpload = { Parts: parts };
-      await this.#send(key, new this.sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload }));
+      const complete = { ...upload, ...condition, MultipartUpload: { Parts: parts } };
+      await this.#send(key, new this.sdk.CompleteMultipartUploadCommand(complete));
     } catch (error) {
       await this.client.send(new this.sdk.AbortMultipartUploadCommand(upload)).catch(() => undefined);
       throw error;
@@ -166,7 +244,8 @@ export class S3Bucket {
         hash.update(piece);
         bytes += piece.length;
         if (bytes > mostBytes) throw new BackupError(`${key} is longer than its manifest says`);
-        await file.write(piece);
+        // In whole: one call of `write` may write less.
+        await file.writeFile(piece);
       });
       await file.sync();
     } finally {
@@ -197,7 +276,13 @@ export class S3Bucket {
   async list(prefix: string): Promise<readonly S3Object[]> {
     const objects: S3Object[] = [];
     for await (const { Contents = [] } of this.#pages({ Prefix: prefix })) {
-      objects.push(...Contents.map(({ Key = '', Size = 0 }) => ({ key: Key, bytes: Size })));
+      objects.push(
+        ...Contents.map(({ Key = '', Size = 0, LastModified }) => ({
+          key: Key,
+          bytes: Size,
+          modifiedMs: LastModified?.getTime() ?? 0,
+        })),
+      );
     }
     return objects;
   }
@@ -236,6 +321,28 @@ export class S3Bucket {
       throw refused(this.bucket, key, error);
     }
   }
+}
+
+/** A part of a file, with its digest where the server is to compare it. */
+async function partOf(
+  { read, sent }: Upload,
+  from: number,
+): Promise<{ readonly Body: Buffer; readonly ChecksumSHA256?: string }> {
+  const Body = await read(from);
+  if (sent === undefined) return { Body };
+  const digest = digestOf(Body);
+  sent.digests.push(digest);
+  sent.whole.update(Body);
+  return { Body, ChecksumSHA256: digest.toString('base64') };
+}
+
+/** What an S3 server notes of an object in parts. */
+function sumOfParts({ digests }: SentParts): string {
+  return `${digestOf(Buffer.concat(digests)).toString('base64')}-${digests.length}`;
+}
+
+function digestOf(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest();
 }
 
 function refused(bucket: string, key: string, error: unknown): BackupError {

@@ -17,6 +17,7 @@ const INDEX = 'snapshot.json';
 const FORMAT = 1;
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const READ_BYTES = 1024 * 1024;
+const MANIFEST = 'MANIFEST';
 /** What the engine links for a snapshot; nothing else is taken out of an archive. */
 const FILE_NAME = /^(?:MANIFEST|[0-9a-f]{8}\.data)$/;
 const FOLDER_NAME = /^[0-9]{1,8}$/;
@@ -47,9 +48,20 @@ export interface ArchiveDigest {
   readonly sha256: string;
 }
 
-/** The files in a folder, by name. */
+/** Whether a file can be one of a checkpoint. */
+export function isCheckpointFileName(name: string): boolean {
+  return FILE_NAME.test(name);
+}
+
+/**
+ * The files that the engine has linked into a folder, by name. Such a folder is moved away before it is removed: the sizes,
+ * which are asked for by path, say that the list before them is whole.
+ * @throws Error when it is gone, or has no manifest.
+ */
 export async function filesIn(folder: string): Promise<ArchivedCollection['files']> {
   const names = (await readdir(folder)).filter((name) => FILE_NAME.test(name)).sort();
+  // The engine links it last.
+  if (!names.includes(MANIFEST)) throw new Error('the linked files of a collection have no manifest');
   return Promise.all(names.map(async (name) => ({ name, bytes: (await stat(join(folder, name))).size })));
 }
 

@@ -1,10 +1,13 @@
-import type { Engine, EngineRequest } from '../engine/types';
+import { bytesOf, EngineError, type Engine, type EngineRequest } from '../engine/types';
 
 /** A collection that is to be made of the files in a folder, relative to the data directory. */
 export interface AdoptedFolder {
   readonly name: string;
   readonly folder: string;
 }
+
+/** What is used of an engine. */
+type Executor = Pick<Engine, 'execute' | 'receive'>;
 
 /** A large collection takes a while, and nothing else of it waits meanwhile. */
 const MAX_SECONDS = 3600;
@@ -13,7 +16,7 @@ const MAX_SECONDS = 3600;
  * Writes a checkpoint of a collection, and hard-links its files into a folder that is there, relative to the data
  * directory. Rejects with an `EngineError`.
  */
-export async function linkFiles(engine: Engine, collection: string, folder: string): Promise<void> {
+export async function linkFiles(engine: Executor, collection: string, folder: string): Promise<void> {
   await execute(engine, { operation: 'link_snapshot', collection }, { folder });
 }
 
@@ -22,7 +25,7 @@ export async function linkFiles(engine: Engine, collection: string, folder: stri
  * once or none, durable when it resolves. The folders stay. Rejects with an `EngineError`: `bad_request` where a folder
  * holds something else.
  */
-export async function adoptFolders(engine: Engine, collections: readonly AdoptedFolder[]): Promise<void> {
+export async function adoptFolders(engine: Executor, collections: readonly AdoptedFolder[]): Promise<void> {
   await execute(engine, { operation: 'adopt_folders' }, { collections });
 }
 
@@ -34,16 +37,37 @@ export async function collectionNames(engine: Engine): Promise<readonly string[]
   return collections.map(({ name }) => name);
 }
 
+/**
+ * The collection that a name means, which may be that of an alias. A name that means none is answered as it is: a collection
+ * of it may have been deleted, or is to be made.
+ */
+export async function collectionNamed(engine: Engine, name: string): Promise<string> {
+  try {
+    const { aliases } = (await execute(engine, { operation: 'collection_aliases', collection: name })) as {
+      readonly aliases: readonly { readonly collection_name: string }[];
+    };
+    return aliases[0]?.collection_name ?? name;
+  } catch (error) {
+    if (isGone(error)) return name;
+    throw error;
+  }
+}
+
+/** Whether there is no such collection, or none any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
+}
+
 export async function collectionExists(engine: Engine, collection: string): Promise<boolean> {
   const found = await execute(engine, { operation: 'collection_exists', collection });
   return (found as { readonly exists: boolean }).exists;
 }
 
 /** The result of a request. */
-async function execute(engine: Engine, request: EngineRequest, json?: object): Promise<unknown> {
+async function execute(engine: Executor, request: EngineRequest, json?: object): Promise<unknown> {
   const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const body = bytes && engine.receive();
   if (bytes !== undefined) body?.append(bytes, bytes.length);
   const answer = await engine.execute({ ...request, timeoutSeconds: MAX_SECONDS, body });
-  return (JSON.parse(answer.toString()) as { readonly result: unknown }).result;
+  return (JSON.parse(bytesOf(answer).toString()) as { readonly result: unknown }).result;
 }

@@ -76,16 +76,16 @@ function create(service: SnapshotService): Serve {
   };
 }
 
-function remove({ store }: SnapshotService): Serve {
+function remove(service: SnapshotService): Serve {
   return async (call) => {
-    await store.remove(ownerOf(call), nameOf(call));
+    await service.remove(call.engine, ownerOf(call), nameOf(call));
     return { result: true };
   };
 }
 
-function download({ store }: SnapshotService): Serve {
+function download(service: SnapshotService): Serve {
   return async (call) => {
-    const { path, size, name } = await store.find(ownerOf(call), nameOf(call));
+    const { path, size, name } = await service.find(call.engine, ownerOf(call), nameOf(call));
     return { file: { path, bytes: size, name } };
   };
 }

@@ -14,8 +14,16 @@ import {
   type SnapshotKind,
 } from './archive';
 import { busy, malformed, noRoom } from './failure';
-import { adoptFolders, collectionExists, collectionNames, linkFiles } from './files-of-collections';
-import type { Owner, SnapshotDescription, SnapshotStore, WorkFolder } from './store';
+import {
+  adoptFolders,
+  collectionExists,
+  collectionNamed,
+  collectionNames,
+  isGone,
+  linkFiles,
+} from './files-of-collections';
+import type { Owner, SnapshotDescription, SnapshotStore } from './store';
+import type { WorkFolder } from './work-folders';
 
 /** How many are made or recovered at a time: each reads or writes all of a collection. */
 const AT_ONCE = 2;
@@ -32,15 +40,22 @@ export interface RecoverOptions {
 
 /**
  * Makes snapshots of collections and recovers them (C12): what the engine links is packed into one file, and what was
- * unpacked becomes a collection in one step of the engine. The store of authentication is in none.
+ * unpacked becomes a collection in one step of the engine. The store of authentication is in none. The name of an alias means
+ * its collection in each call.
  */
 export class SnapshotService {
   #running = 0;
 
-  constructor(readonly store: SnapshotStore) {}
+  constructor(private readonly store: SnapshotStore) {}
+
+  /** Removes what processes that ended have left. Only the owner of the data directory may call it. */
+  removeUnfinished(): Promise<void> {
+    return this.store.removeUnfinished();
+  }
 
   /** The snapshots of a collection, or of all of them. @throws EngineError when there is neither collection nor snapshot. */
-  async list(engine: Engine, owner: Owner): Promise<readonly SnapshotDescription[]> {
+  async list(engine: Engine, asked: Owner): Promise<readonly SnapshotDescription[]> {
+    const owner = await ownerNamed(engine, asked);
     const found = await this.store.list(owner);
     // Those of a collection that was deleted stay, and can be recovered.
     if (found.length === 0 && owner !== 'all' && !(await collectionExists(engine, owner.collection))) {
@@ -49,11 +64,29 @@ export class SnapshotService {
     return found;
   }
 
-  /** Makes a snapshot of a collection, or of all of them, each at one operation. Durable when it resolves. */
-  create(engine: Engine, owner: Owner, signal: AbortSignal): Promise<SnapshotDescription> {
+  /** A snapshot and its path. @throws SnapshotRefusal when there is none of that name. */
+  async find(
+    engine: Engine,
+    owner: Owner,
+    name: string,
+  ): Promise<SnapshotDescription & { readonly path: string }> {
+    return this.store.find(await ownerNamed(engine, owner), name);
+  }
+
+  /** Removes a snapshot. @throws SnapshotRefusal when there is none of that name. */
+  async remove(engine: Engine, owner: Owner, name: string): Promise<void> {
+    await this.store.remove(await ownerNamed(engine, owner), name);
+  }
+
+  /**
+   * Makes a snapshot of a collection, or of all of them, each at one operation. Durable when it resolves. One of all fails where
+   * it would lack a collection that there is.
+   */
+  create(engine: Engine, asked: Owner, signal: AbortSignal): Promise<SnapshotDescription> {
     return this.#alone(async () => {
       await this.store.refuseMore();
-      return this.store.withWorkFolder(async (work) => {
+      const owner = await ownerNamed(engine, asked);
+      return this.#withWorkFolder(engine, async (work) => {
         const names = owner === 'all' ? await collectionNames(engine) : [owner.collection];
         const createdAt = new Date();
         const index: ArchiveIndex = {
@@ -76,8 +109,9 @@ export class SnapshotService {
    * may be that of another collection.
    */
   async recover(engine: Engine, collection: string, name: string, options: RecoverOptions): Promise<void> {
-    const { path } = await this.store.findOfAny(collection, name);
-    await this.recoverFrom(engine, { collection }, open(path), options);
+    const named = await collectionNamed(engine, collection);
+    const { path } = await this.store.findOfAny(named, name);
+    await this.recoverFrom(engine, { collection: named }, open(path), options);
   }
 
   /** Recovers all collections of a full snapshot. Other collections stay as they are. */
@@ -87,10 +121,10 @@ export class SnapshotService {
   }
 
   /** Recovers from an archive while it is received. */
-  recoverFrom(engine: Engine, owner: Owner, archive: Readable, options: RecoverOptions): Promise<void> {
+  recoverFrom(engine: Engine, asked: Owner, archive: Readable, options: RecoverOptions): Promise<void> {
     const recovered = this.#alone(() =>
-      this.store.withWorkFolder(async (work) => {
-        const kind: SnapshotKind = owner === 'all' ? 'all' : 'collection';
+      this.#withWorkFolder(engine, async (work) => {
+        const kind: SnapshotKind = asked === 'all' ? 'all' : 'collection';
         const folder = await work.below('files');
         const { index, digest } = await readArchive(archive, {
           into: join(work.path, 'files'),
@@ -105,6 +139,7 @@ export class SnapshotService {
           throw malformed(`The snapshot has the checksum ${digest.sha256}, not ${checksum}`);
         }
         options.signal.throwIfAborted();
+        const owner = await ownerNamed(engine, asked);
         await adoptFolders(
           engine,
           index.collections.map((one) => ({
@@ -115,6 +150,14 @@ export class SnapshotService {
       }),
     );
     return recovered.finally(() => archive.destroy());
+  }
+
+  async #withWorkFolder<T>(engine: Engine, work: (folder: WorkFolder) => Promise<T>): Promise<T> {
+    if (engine.role?.() === 'owner') {
+      // What cannot be removed only takes room.
+      await this.store.removeUnfinished().catch(() => undefined);
+    }
+    return this.store.withWorkFolder(work);
   }
 
   /** Runs work unless too much is under way. @throws SnapshotRefusal */
@@ -135,12 +178,26 @@ function open(path: string): Readable {
   return createReadStream(path, { highWaterMark: READ_BYTES });
 }
 
-/** Has the engine link the files of collections, each into a folder of its own. */
+async function ownerNamed(engine: Engine, owner: Owner): Promise<Owner> {
+  return owner === 'all' ? owner : { collection: await collectionNamed(engine, owner.collection) };
+}
+
+/** A failure of one of all collections, with its name where there is a message that can have it. */
+function naming(collection: string, error: unknown): unknown {
+  return error instanceof EngineError && error.details.message !== undefined
+    ? new EngineError(error.code, {
+        ...error.details,
+        message: `collection ${collection}: ${error.details.message}`,
+      })
+    : error;
+}
+
+/** Has the engine link the files of collections, each into a folder of its own. Of all, those that are deleted meanwhile are left out. */
 async function link(
   engine: Engine,
   work: WorkFolder,
   names: readonly string[],
-  passesDeleted: boolean,
+  ofAll: boolean,
   signal: AbortSignal,
 ): Promise<readonly ArchivedCollection[]> {
   const linked: ArchivedCollection[] = [];
@@ -150,9 +207,9 @@ async function link(
     try {
       await linkFiles(engine, name, await work.below(folder));
     } catch (error) {
-      const isGone = error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
-      if (!(isGone && passesDeleted)) throw error;
-      continue;
+      if (!ofAll) throw error;
+      if (isGone(error)) continue;
+      throw naming(name, error);
     }
     linked.push({ name, folder, files: await filesIn(join(work.path, folder)) });
   }

@@ -1,15 +1,14 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import type { ArchiveDigest } from './archive';
 import { malformed, noRoom, notFound } from './failure';
 import type { SnapshotLimits } from './limits';
+import { namesIn, WorkFolders, type WorkFolder } from './work-folders';
 
 /** Folder of the snapshots in a data directory. */
 export const SNAPSHOTS = 'snapshots';
-/** Folder in it for what is being made, sent to or taken apart. A start removes it. */
-const UNFINISHED = 'unfinished';
 /** Folder in it with the snapshots of all collections. */
 const OF_ALL = 'all';
 /** Folder in it with a folder for each collection, named by a digest: names of collections never become paths. */
@@ -36,42 +35,28 @@ export interface SnapshotDescription {
 /** Whose snapshots they are: a collection's by its name, or those of all. */
 export type Owner = { readonly collection: string } | 'all';
 
-/** How the names of the folders begin in which this process works. An earlier process may have had the same number. */
-const OF_THIS_PROCESS = `${process.pid}-${randomUUID()}-`;
-
-/** Whether a folder for work is one that a process of this machine may be using: many may have the data directory (C18). */
-function isOfRunningProcess(name: string): boolean {
-  const pid = Number(/^(\d{1,10})-/.exec(name)?.[1]);
-  if (!Number.isSafeInteger(pid) || pid <= 0) return false;
-  if (pid === process.pid) return name.startsWith(OF_THIS_PROCESS);
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
 /**
  * The snapshots in a data directory: a file each, whose name is that of the snapshot, and beside it one with its SHA-256,
  * which is durable first.
  */
 export class SnapshotStore {
   readonly #root: string;
+  readonly #work: WorkFolders;
 
   constructor(
     private readonly dataDir: string,
     readonly limits: SnapshotLimits,
   ) {
     this.#root = join(dataDir, SNAPSHOTS);
+    this.#work = new WorkFolders(dataDir, this.#root, () => this.roomBytes());
   }
 
-  /** Removes what processes that ended have left. */
-  async removeUnfinished(): Promise<void> {
-    const folder = join(this.#root, UNFINISHED);
-    for (const name of await namesIn(folder)) {
-      if (!isOfRunningProcess(name)) await rm(join(folder, name), { recursive: true, force: true });
-    }
+  /**
+   * Removes what processes that ended have left, and nothing that any is at work on. Only the owner of the data directory
+   * (C18) may call it: the locks of others are known where its own is.
+   */
+  removeUnfinished(): Promise<void> {
+    return this.#work.removeUnfinished();
   }
 
   /** The snapshots of an owner, by name. */
@@ -151,22 +136,8 @@ export class SnapshotStore {
   }
 
   /** Runs work with a new empty folder, which is removed afterwards with all that is in it. */
-  async withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
-    const path = join(this.#root, UNFINISHED, `${OF_THIS_PROCESS}${randomUUID()}`);
-    await this.removeUnfinished();
-    await makeFolder(join(this.#root, UNFINISHED));
-    await mkdir(path, { mode: 0o700 });
-    try {
-      return await work({
-        path,
-        below: async (name) => {
-          await mkdir(join(path, name), { mode: 0o700 });
-          return relative(this.dataDir, join(path, name)).replaceAll('\\', '/');
-        },
-      });
-    } finally {
-      await rm(path, { recursive: true, force: true });
-    }
+  withWorkFolder<T>(work: (folder: WorkFolder) => Promise<T>): Promise<T> {
+    return this.#work.use(work);
   }
 
   /** Keeps an archive that was made and synced, durably. */
@@ -204,13 +175,6 @@ export class SnapshotStore {
   }
 }
 
-/** A folder for work on one snapshot. */
-export interface WorkFolder {
-  readonly path: string;
-  /** Makes a folder in it, and gives its path from the data directory. */
-  readonly below: (name: string) => Promise<string>;
-}
-
 function nameOf(owner: Owner, createdAt: Date): string {
   const time = createdAt.toISOString().slice(0, 19).replaceAll(/[T:]/g, '-');
   const number = randomBytes(8).readBigUInt64BE().toString().padStart(20, '0');
@@ -239,13 +203,4 @@ async function describe(folder: string, name: string): Promise<SnapshotDescripti
     size: found.size,
     checksum: /^[0-9a-f]{64}$/.test(checksum) ? checksum : null,
   };
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -86,7 +86,7 @@ export function openEngine(
       const warning = await engine.open();
       if (warning !== undefined) log.warn(warning);
       // Nothing of it is ever relied on, and what cannot be removed only takes room.
-      await snapshots.store.removeUnfinished().catch((error: unknown) => {
+      await snapshots.removeUnfinished().catch((error: unknown) => {
         log.warn({ err: error }, 'unfinished snapshots cannot be removed');
       });
       // Before any data endpoint is served.

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
-import { openFile, type OpenFile } from './lines';
+import { Readable } from 'node:stream';
+import { LINE_BREAK, linesIn, openFile, type OpenFile } from './lines';
 import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { SourceError, type Row, type Source } from './row';
 
@@ -29,13 +31,15 @@ export class CsvFile implements Source {
     const { parse } = await import('csv-parse');
     const parser = parse({
       bom: true,
+      // Each of them, since a file may have been put together of several.
+      record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
       relax_column_count: true,
       max_record_size: MAX_RECORD_BYTES,
       info: true,
     });
     this.#file = openFile(this.path);
-    const file = this.#file.content;
+    const file = Readable.from(textOf(this.#file.content as AsyncIterable<Buffer>));
     file.on('error', (error) => parser.destroy(error));
     let names: readonly string[] | undefined;
     let ordinal = -1;
@@ -54,6 +58,8 @@ export class CsvFile implements Source {
         throw new SourceError(`The file is not CSV: ${(error as Error).message}`);
       }
       throw error;
+    } finally {
+      file.destroy();
     }
   }
 
@@ -65,6 +71,10 @@ export class CsvFile implements Source {
     if (missing !== undefined) {
       throw new SourceError(`The first line has no column ${missing}: it has ${names.join(', ')}`);
     }
+    const twice = names.find((name, at) => name !== '' && names.indexOf(name) < at);
+    if (twice !== undefined) {
+      throw new SourceError(`The first line has the column ${twice} twice`);
+    }
     this.mapping = withIdColumn(this.mapping, names);
     return names;
   }
@@ -75,12 +85,14 @@ export class CsvFile implements Source {
         throw new Error(`it has ${record.length} values for ${names.length} columns`);
       }
       const special = new Set([...this.mapping.vectors.values(), this.mapping.id]);
-      const columns: Columns = Object.fromEntries(
-        names.flatMap((name, at) => {
-          const text = record[at] ?? '';
-          return text === '' ? [] : [[name, special.has(name) ? text : valueOf(text)]];
-        }),
-      );
+      const values = names.flatMap((name, at) => {
+        const text = record[at] ?? '';
+        return text === '' ? [] : [[name, special.has(name) ? text : valueOf(text)] as const];
+      });
+      const columns: Columns = Object.fromEntries(values);
+      if (Object.keys(columns).length < values.length) {
+        throw new Error('it has values in two columns without a name');
+      }
       return { ordinal, place, json: pointOf(columns, ordinal, this.mapping) };
     } catch (error) {
       return { ordinal, place, text: record.join(','), reason: (error as Error).message };
@@ -103,5 +115,48 @@ function valueOf(text: string): unknown {
     return text;
   }
   const number = Number(text);
+  // JSON has no infinity.
+  if (!Number.isFinite(number)) return text;
   return Number.isSafeInteger(number) || !/^-?\d+$/.test(text) ? number : BigInt(text);
+}
+
+/** The mark before a text in UTF-16, which the reader of CSV knows. */
+const UTF16_MARK = Buffer.from([0xff, 0xfe]);
+
+/** The same bytes. @throws SourceError where they are no text */
+async function* textOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
+  let lines = 1;
+  for await (const piece of pieces) {
+    const isUtf16 = piece.subarray(0, UTF16_MARK.length).equals(UTF16_MARK);
+    decoder ??= new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { fatal: true });
+    try {
+      decoder.decode(piece, { stream: true });
+    } catch {
+      throw new SourceError(`Line ${lines + linesBeforeError(piece)} of the file is not UTF-8`);
+    }
+    lines += lineBreaksIn(piece);
+    yield piece;
+  }
+  try {
+    decoder?.decode();
+  } catch {
+    throw new SourceError(`Line ${lines} of the file is not UTF-8`);
+  }
+}
+
+/** How many lines end before the one that is no text. A character that began in an earlier piece is in the first one. */
+function linesBeforeError(piece: Buffer): number {
+  let lines = 0;
+  for (const line of linesIn(piece)) {
+    if (!isUtf8(line)) return lines;
+    lines += 1;
+  }
+  return 0;
+}
+
+function lineBreaksIn(piece: Buffer): number {
+  let lines = 0;
+  for (let at = piece.indexOf(LINE_BREAK); at >= 0; at = piece.indexOf(LINE_BREAK, at + 1)) lines += 1;
+  return lines;
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { BadRequestError, NotFoundError, OverloadedError } from '../client/errors';
-import { encodeJson, parseJson } from '../client/json';
+import { parseJson } from '../client/json';
 import type { ByteTransport } from '../client/transport';
-import { linesOfPage, nextPageOf, splitPage, type NextPage, type PageLines } from './page';
+import { fieldsOf, linesOfPage, nextPageOf, splitPage, type NextPage, type PageLines } from './page';
 import { SourceError } from './row';
 
 /** What an export reads. */
@@ -141,8 +141,8 @@ function linesWithoutVectors(envelope: Uint8Array): PageLines {
   return { lines: Buffer.from(lines.join('')), points: points.length };
 }
 
-/** An import requires an explicit mark that a point has no vectors. */
+/** An import requires an explicit mark that a point has no vectors. Id and payload stay as they were written. */
 function withoutVector(point: Buffer): string {
-  const { id, payload } = parseJson(point.toString()) as { id: unknown; payload: unknown };
-  return encodeJson({ id, vector: {}, payload });
+  const fields = fieldsOf(point);
+  return `{"id":${String(fields.get('id'))},"vector":{},"payload":${String(fields.get('payload') ?? null)}}`;
 }

@@ -177,9 +177,11 @@ class Import {
 
   async #store(points: readonly Point[]): Promise<void> {
     if (points.length === 0) return;
-    const body = Buffer.from(`{"points":[${points.map(({ json }) => String(json)).join(',\n')}]}`);
-    const refusal = await this.#upsert(body, points.length);
-    if (refusal !== undefined) await this.#storeWithout(points, refusal.message);
+    const body = this.#bodies.take();
+    for (const point of points) body.add(point);
+    const refusal = await this.#upsert(body.bytes(), body.points);
+    if (refusal === undefined) this.#bodies.giveBack(body);
+    else await this.#storeWithout(points, refusal.message);
   }
 
   /** Sends points. Resolves with a refusal; undefined when they are stored. */

@@ -1,18 +1,21 @@
+import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
-import { parseJson } from '../client/json';
-import { isBlank, LineBlocks, type LineBlock } from './line-blocks';
-import { linesAtOnce, linesIn, openPieces, type OpenPieces } from './lines';
+import { encodeJson, parseJson } from '../client/json';
+import { LineBlocks, type LineBlock } from './line-blocks';
+import { isBlank, linesAtOnce, linesIn, openPieces, withoutMark, type OpenPieces } from './lines';
 import {
   ID_FIELD,
+  idOf,
   pointOf,
   vectorField,
+  vectorsOf,
   withIdColumn,
   type Columns,
   type Mapping,
   type StringIds,
 } from './mapping';
 import { endOfValue, fieldsOf } from './page';
-import type { Block, Row, Source } from './row';
+import { NOT_UTF8, type Block, type Row, type Source } from './row';
 
 /**
  * A file with one JSON object a line. Without a mapping each line is a point as an upsert takes it, whose vectors may also
@@ -43,7 +46,8 @@ export class JsonLines implements Source {
   async *rowsAtOnce(from: number): AsyncGenerator<Iterable<Row>> {
     const count = { line: 0, ordinal: -1 };
     this.#file = openPieces(this.path);
-    for await (const lines of linesAtOnce(this.#file.pieces)) yield this.#rowsOf(lines, from, count);
+    const lines = linesAtOnce(withoutMark(this.#file.pieces));
+    for await (const together of lines) yield this.#rowsOf(together, from, count);
   }
 
   blocks(from: number, mostRows: number): AsyncIterable<Block> | undefined {
@@ -78,23 +82,26 @@ export class JsonLines implements Source {
       const { ordinal } = count;
       if (ordinal < from) continue;
       const place = `line ${count.line}`;
+      if (!isUtf8(bytes)) {
+        yield { ordinal, place, text: bytes.toString(), reason: NOT_UTF8 };
+        continue;
+      }
       if (this.mapping === undefined && isOneObject(bytes)) {
         yield { ordinal, place, json: bytes };
         continue;
       }
-      const text = bytes.toString();
       try {
-        yield { ordinal, place, json: this.#point(text, ordinal) };
+        yield { ordinal, place, json: this.#point(bytes, ordinal) };
       } catch (error) {
-        yield { ordinal, place, text, reason: (error as Error).message };
+        yield { ordinal, place, text: bytes.toString(), reason: (error as Error).message };
       }
     }
   }
 
-  #point(text: string, ordinal: number): string {
+  #point(line: Buffer, ordinal: number): string {
     let value: unknown;
     try {
-      value = parseJson(text);
+      value = parseJson(line.toString());
     } catch {
       throw new Error('it is not JSON');
     }
@@ -102,7 +109,7 @@ export class JsonLines implements Source {
       throw new Error('it is not a JSON object');
     }
     return this.mapping === undefined
-      ? pointOf(...columnsOfPoint(value as Columns, ordinal, this.ids))
+      ? pointOfLine(line, value as Columns, ordinal, this.ids)
       : pointOf(value as Columns, ordinal, withIdColumn(this.mapping, Object.keys(value)));
   }
 }
@@ -162,12 +169,8 @@ function afterSpace(line: Buffer, at: number): number {
   return next;
 }
 
-/** The columns and the mapping of a line that is a point already. */
-function columnsOfPoint(
-  point: Columns,
-  ordinal: number,
-  ids: StringIds | undefined,
-): [Columns, number, Mapping] {
+/** The point of a line that is one already: its vectors are decoded, and all else stays as it is written. */
+function pointOfLine(line: Buffer, point: Columns, ordinal: number, ids: StringIds | undefined): string {
   const { id, vector, vectors = vector, payload, ...rest } = point;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {
@@ -175,20 +178,32 @@ function columnsOfPoint(
       `it has the field ${unknown} beside id, vector and payload: name the columns with --vector`,
     );
   }
-  const named = typeof vectors === 'object' && vectors !== null && !Array.isArray(vectors);
-  const columns: Record<string, unknown> = { ...(payload as Columns | null | undefined) };
+  const [columns, fields] = columnsOfVectors(vectors);
+  columns[ID_FIELD] = id;
+  const read = idOf(columns, ordinal, { id: ID_FIELD, vectors: fields, payload: [], ids });
+  const decoded = encodeJson(vectorsOf(columns, fields));
+  const written = new Map(
+    [...fieldsOf(line)].map(([name, json]) => [JSON.parse(`"${name}"`) as string, json]),
+  );
+  const ownId = read === id ? String(written.get('id')) : encodeJson(read);
+  const ownPayload = payload === undefined || payload === null ? '{}' : String(written.get('payload'));
+  return `{"id":${ownId},"vector":${decoded},"payload":${ownPayload}}`;
+}
+
+/** The vectors of a point as columns, and the column of each field. */
+function columnsOfVectors(vectors: unknown): [Record<string, unknown>, ReadonlyMap<string, string>] {
+  const columns: Record<string, unknown> = {};
   const fields = new Map<string, string>();
   const add = (field: string, value: unknown): void => {
     const column = vectorField(field);
     columns[column] = value;
     fields.set(field, column);
   };
+  const named = typeof vectors === 'object' && vectors !== null && !Array.isArray(vectors);
   if (named && !('indices' in vectors) && !isTextOfModel(vectors)) {
     for (const [field, value] of Object.entries(vectors)) add(field, value);
   } else {
     add('', vectors);
   }
-  columns[ID_FIELD] = id;
-  const names = Object.keys((payload as Columns | null | undefined) ?? {});
-  return [columns, ordinal, { id: ID_FIELD, vectors: fields, payload: names, ids }];
+  return [columns, fields];
 }

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { LINE_BREAK, openFile, refuseLongLine } from './lines';
+import { isBlank, LINE_BREAK, markLength, openFile, refuseLongLine } from './lines';
 
 const OPEN = 0x7b;
 /** Bytes of the memory that a part of the file is read into, and so about the length of a request. */
@@ -48,6 +48,7 @@ export class LineBlocks {
     const input = await this.#open();
     let memory: Buffer = this.#take(CHUNK_BYTES);
     let filled = 0;
+    let isStart = true;
     try {
       for (;;) {
         const bytes = await fillWhole(input, memory, filled);
@@ -59,7 +60,8 @@ export class LineBlocks {
           continue;
         }
         const chunk = new Chunk(memory, this.#spare);
-        yield* this.#cut(chunk, end, from);
+        yield* this.#cut(chunk, isStart ? markLength(memory.subarray(0, end)) : 0, end, from);
+        isStart = false;
         const rest = memory.subarray(end, bytes);
         memory = this.#take(2 * rest.length);
         filled = rest.copy(memory);
@@ -71,11 +73,11 @@ export class LineBlocks {
     }
   }
 
-  /** Cuts the lines up to a place, which end there, into blocks. */
-  *#cut(chunk: Chunk, end: number, from: number): Generator<LineBlock> {
+  /** Cuts the lines between two places, which end there, into blocks. */
+  *#cut(chunk: Chunk, begin: number, end: number, from: number): Generator<LineBlock> {
     const lines = chunk.memory.subarray(0, end);
-    let [start, rows, linesBefore] = [0, 0, this.#lines];
-    for (let at = 0; at < end;) {
+    let [start, rows, linesBefore] = [begin, 0, this.#lines];
+    for (let at = begin; at < end;) {
       const lineBreak = lines.indexOf(LINE_BREAK, at);
       const next = lineBreak < 0 ? end : lineBreak + 1;
       this.#lines += 1;
@@ -170,9 +172,4 @@ function longer(memory: Buffer): Buffer {
   const larger = Buffer.allocUnsafeSlow(2 * memory.length);
   memory.copy(larger);
   return larger;
-}
-
-/** Whether a line has nothing but white space. */
-export function isBlank(line: Buffer): boolean {
-  return line[0] !== OPEN && line.toString().trim() === '';
 }

@@ -69,11 +69,48 @@ export function openPieces(path: string): OpenPieces {
   return { pieces: pieces(), bytesRead: () => read };
 }
 
-/** The lines of a stream without their ends, as text. @throws SourceError for one that is too long */
-export async function* linesOf(stream: Readable): AsyncGenerator<string> {
-  for await (const lines of linesAtOnce(stream as AsyncIterable<Buffer>)) {
-    for (const line of lines) yield line.toString();
+/** The mark that programs put before a text in UTF-8. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** How many bytes of the mark a file begins with: all, or none. */
+export function markLength(start: Buffer): number {
+  const { length } = BYTE_ORDER_MARK;
+  return start.subarray(0, length).equals(BYTE_ORDER_MARK) ? length : 0;
+}
+
+/** The same bytes without a byte order mark. */
+export async function* withoutMark(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let start: Buffer | undefined = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    if (start === undefined) {
+      yield piece;
+      continue;
+    }
+    start = Buffer.concat([start, piece]);
+    if (start.length < BYTE_ORDER_MARK.length) continue;
+    yield start.subarray(markLength(start));
+    start = undefined;
   }
+  if (start !== undefined && start.length > 0) yield start;
+}
+
+/**
+ * The lines of a stream that are not blank, without their ends, each there until the next one is asked for.
+ * @throws SourceError for one that is too long
+ */
+export async function* filledLinesOf(stream: Readable): AsyncGenerator<Buffer> {
+  for await (const lines of linesAtOnce(withoutMark(stream as AsyncIterable<Buffer>))) {
+    for (const line of lines) {
+      if (!isBlank(line)) yield line;
+    }
+  }
+}
+
+const OPEN = 0x7b;
+
+/** Whether a line has nothing but white space. */
+export function isBlank(line: Buffer): boolean {
+  return line[0] !== OPEN && line.toString().trim() === '';
 }
 
 /**

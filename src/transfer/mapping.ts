@@ -14,7 +14,7 @@ export interface Mapping {
 
 /**
  * Ids for a collection of string ids: `typed` ones are what they are in JSON; those of `text` are integers where they are
- * digits, and may be in JSON quotes, as in a path.
+ * written as JSON writes them, and may be in JSON quotes, as in a path.
  */
 export type StringIds = 'typed' | 'text';
 
@@ -76,26 +76,31 @@ function vectorAt(column: string): string {
 export function pointOf(columns: Columns, ordinal: number, mapping: Mapping): string {
   const id = idOf(columns, ordinal, mapping);
   const taken = new Set([...mapping.vectors.values(), ...(mapping.id === undefined ? [] : [mapping.id])]);
-  const payload: Record<string, unknown> = {};
-  for (const name of mapping.payload ?? Object.keys(columns)) {
-    const value = columns[name];
-    if (value !== undefined && (mapping.payload !== undefined || !taken.has(name))) {
-      payload[name] = value;
-    }
-  }
+  const names = mapping.payload ?? Object.keys(columns).filter((name) => !taken.has(name));
+  // Undefined values are left out of the JSON.
+  const payload = Object.fromEntries(names.map((name) => [name, valueIn(columns, name)]));
   return encodeJson({ id, vector: vectorsOf(columns, mapping.vectors), payload });
 }
 
-function idOf(columns: Columns, ordinal: number, { id: column, ids }: Mapping): unknown {
+/** The value of a column; a column may be called as a member of every object is. */
+function valueIn(columns: Columns, name: string): unknown {
+  return Object.hasOwn(columns, name) ? columns[name] : undefined;
+}
+
+/** An integer as JSON writes it. Other digits, such as `007`, are a text. */
+export const INTEGER_ID = /^(?:0|[1-9]\d{0,19})$/;
+
+/** The id of a row. @throws Error that says what is wrong with it */
+export function idOf(columns: Columns, ordinal: number, { id: column, ids }: Mapping): unknown {
   if (column === undefined) {
     return ordinal;
   }
-  const value = columns[column];
+  const value = valueIn(columns, column);
   if (value === undefined || value === null || value === '') {
     throw new Error(isField(column) ? 'it has no id' : `it has no id in the column ${column}`);
   }
   if (typeof value !== 'string' || ids === 'typed') return value;
-  if (/^\d{1,20}$/.test(value)) return BigInt(value);
+  if (INTEGER_ID.test(value)) return BigInt(value);
   return ids === 'text' && value.startsWith('"') ? unquoted(value, column) : value;
 }
 
@@ -107,19 +112,19 @@ function unquoted(text: string, column: string): unknown {
   }
 }
 
-function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>): unknown {
+/** The vectors of a row as they are sent. @throws Error that says what is wrong with one */
+export function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>): unknown {
   const unnamed = vectors.get('');
   if (unnamed !== undefined && vectors.size === 1) {
-    return vectorOf(columns[unnamed], unnamed);
+    return vectorOf(valueIn(columns, unnamed), unnamed);
   }
-  const named: Record<string, unknown> = {};
-  for (const [field, column] of vectors) {
+  const named = [...vectors].flatMap(([field, column]) => {
+    const value = valueIn(columns, column);
     // A point may lack any of its named vectors.
-    if (columns[column] !== undefined && columns[column] !== null && columns[column] !== '') {
-      named[field] = vectorOf(columns[column], column);
-    }
-  }
-  return named;
+    const isAbsent = value === undefined || value === null || value === '';
+    return isAbsent ? [] : [[field, vectorOf(value, column)] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 /** A vector as it is sent: a list of numbers as it is, its text in JSON, or base64 of little-endian 32-bit floats. */

@@ -1,5 +1,6 @@
 /** How points lie in a Parquet file that `kithdb export` has written, and `kithdb import` reads back as they were. */
 import { encodeJson } from '../client/json';
+import { INTEGER_ID } from './mapping';
 
 /** The key of the file's metadata that says so. */
 export const METADATA_KEY = 'kithdb.points';
@@ -75,19 +76,19 @@ export function textOfId(json: string): string {
 
 /** The id of a text, in JSON. */
 function idOfText(text: string): string {
-  return DIGITS.test(text) || text.startsWith('"') ? text : JSON.stringify(text);
+  return INTEGER_ID.test(text) || text.startsWith('"') ? text : JSON.stringify(text);
 }
 
 /** The point of a row, in JSON. @throws Error that says what is wrong with the row */
 export function pointOfRow(row: Readonly<Record<string, unknown>>, { vectors }: PointColumns): string {
   const { [ID_COLUMN]: id, [PAYLOAD_COLUMN]: payload } = row;
   if (typeof id !== 'string') throw new Error(`it has no id in the column ${ID_COLUMN}`);
-  const found: Record<string, unknown> = {};
+  const found = new Map<string, unknown>();
   for (const { field, column } of vectors) {
     const value = row[column];
-    if (value !== undefined && value !== null) found[field] = value;
+    if (value !== undefined && value !== null) found.set(field, value);
   }
-  const only = Object.keys(found).length === 1 ? found[''] : undefined;
-  const vector = encodeJson(only ?? found);
+  const only = found.size === 1 ? found.get('') : undefined;
+  const vector = encodeJson(only ?? Object.fromEntries(found));
   return `{"id":${idOfText(id)},"vector":${vector},"payload":${typeof payload === 'string' ? payload : '{}'}}`;
 }

@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
+import { parseJson } from '../client/json';
 import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { columnsOfFile, pointOfRow, type PointColumns } from './parquet-points';
 import { SourceError, type Row, type Source } from './row';
@@ -27,7 +29,7 @@ export class ParquetFile implements Source {
   }
 
   async *rows(from: number): AsyncGenerator<Row> {
-    const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } =
+    const { asyncBufferFromFile, parquetMetadataAsync, parquetRead, parquetSchema } =
       await import('hyparquet');
     const { brotliDecompressSync, gunzipSync } = await import('node:zlib');
     const compressors = {
@@ -44,10 +46,23 @@ export class ParquetFile implements Source {
     const rows = Number(metadata.num_rows);
     const groups = metadata.row_groups.map((group) => Number(group.num_rows));
     for (const [start, end] of rangesOf(groups, from)) {
-      const read = await parquetReadObjects({ file, metadata, compressors, rowStart: start, rowEnd: end });
+      let read: readonly (readonly unknown[])[] = [];
+      const onComplete = (all: readonly (readonly unknown[])[]): void => {
+        read = all;
+      };
+      const range = { rowStart: start, rowEnd: end };
+      await parquetRead({
+        file,
+        metadata,
+        compressors,
+        parsers: PARSERS,
+        columns: names,
+        ...range,
+        onComplete,
+      });
       this.#read = Math.floor((this.bytes * end) / rows);
-      for (const [at, columns] of read.entries()) {
-        yield this.#row(columns, start + at, exported);
+      for (const [at, values] of read.entries()) {
+        yield this.#row(columnsOf(names, values), start + at, exported);
       }
     }
   }
@@ -74,10 +89,9 @@ export class ParquetFile implements Source {
   #row(columns: Columns, ordinal: number, exported: PointColumns | undefined): Row {
     const place = `row ${ordinal}`;
     try {
+      if (exported !== undefined) requireReadable(columns);
       const json =
-        exported === undefined
-          ? pointOf(withoutNulls(columns), ordinal, this.mapping)
-          : pointOfRow(columns, exported);
+        exported === undefined ? pointOf(columns, ordinal, this.mapping) : pointOfRow(columns, exported);
       return { ordinal, place, json };
     } catch (error) {
       return { ordinal, place, reason: (error as Error).message };
@@ -85,10 +99,58 @@ export class ParquetFile implements Source {
   }
 }
 
-/** A column without a value is no field of the payload. Dates become texts of RFC 3339 in JSON. */
-function withoutNulls(columns: Columns): Columns {
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null));
+/**
+ * The columns of a row by their names, which may be those of members of every object. A column without a value is no field
+ * of the payload. Dates become texts of RFC 3339 in JSON.
+ */
+function columnsOf(names: readonly string[], values: readonly unknown[]): Columns {
+  const given = names.flatMap((name, at) => {
+    const value = values[at];
+    if (value === undefined || value === null) return [];
+    return [[name, value instanceof Unreadable ? value.in(name) : value] as const];
+  });
+  return Object.fromEntries(given);
 }
+
+/** @throws Error for a value that cannot be read */
+function requireReadable(columns: Columns): void {
+  for (const value of Object.values(columns)) {
+    if (value instanceof Unreadable) value.toJSON();
+  }
+}
+
+/** A value that cannot be read: a row that needs it is none. */
+class Unreadable {
+  constructor(
+    private readonly problem: string,
+    private readonly what = 'it has a value that',
+  ) {}
+
+  /** The same as the value of a column. */
+  in(column: string): Unreadable {
+    return new Unreadable(this.problem, `the column ${column}`);
+  }
+
+  toJSON(): never {
+    throw new Error(`${this.what} ${this.problem}`);
+  }
+}
+
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** How texts are read: with all their characters, of which a byte order mark at the start is one. */
+const PARSERS = {
+  stringFromBytes: (bytes: Uint8Array | undefined) =>
+    bytes === undefined ? undefined : isUtf8(bytes) ? DECODER.decode(bytes) : new Unreadable('is not UTF-8'),
+  jsonFromBytes: (bytes: Uint8Array | undefined) => {
+    if (bytes === undefined) return undefined;
+    try {
+      return parseJson(DECODER.decode(bytes));
+    } catch {
+      return new Unreadable('is not JSON');
+    }
+  },
+};
 
 /** The rows from one on, group by group, as start and end of what is read at a time. */
 function* rangesOf(groups: readonly number[], from: number): Generator<[start: number, end: number]> {

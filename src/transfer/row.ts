@@ -25,6 +25,9 @@ export interface Rejected {
   readonly text?: string;
 }
 
+/** Why a row is none whose bytes are no text. */
+export const NOT_UTF8 = 'it is not UTF-8';
+
 /** Whether a row is none. */
 export function isRejected(row: Row): row is Rejected {
   return 'reason' in row;

@@ -1,7 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { createReadStream, openSync, readSync, closeSync, statSync } from 'node:fs';
 import { encodeJson } from '../client/json';
-import { linesOf, openFile } from './lines';
-import { SourceError, type Row, type Source } from './row';
+import { filledLinesOf, openFile } from './lines';
+import { NOT_UTF8, SourceError, type Row, type Source } from './row';
 
 /** How the vectors of a file lie in it: `stride` bytes each, of which the first `skip` are a header. */
 interface Layout {
@@ -19,7 +20,7 @@ const MAX_DIMENSION = 65_536;
 
 /**
  * A file of vectors alone: `.npy` (two dimensions, C order), `.fvecs`, `.bvecs` or `.ivecs`. The number of a row is its id.
- * A file of JSON objects, one a line, may have the payloads in the same order.
+ * A file of JSON objects, one a line, may have the payloads in the same order; its blank lines are passed over.
  */
 export class VectorFile implements Source {
   readonly bytes: number;
@@ -42,7 +43,7 @@ export class VectorFile implements Source {
 
   async *rows(from: number): AsyncGenerator<Row> {
     const { start, stride, rows } = this.#layout;
-    const payloads = this.payloads === undefined ? undefined : linesOf(openFile(this.payloads).content);
+    const payloads = this.payloads === undefined ? undefined : filledLinesOf(openFile(this.payloads).content);
     for (let skipped = 0; payloads !== undefined && skipped < from; skipped += 1) {
       await payloads.next();
     }
@@ -62,9 +63,12 @@ export class VectorFile implements Source {
     if (ordinal < rows) {
       throw new SourceError(`The file ends in row ${ordinal} of ${rows}`);
     }
+    if (payloads !== undefined && (await payloads.next()).done !== true) {
+      throw new SourceError(`The payloads go on behind the last row, which is row ${rows - 1}`);
+    }
   }
 
-  async #row(bytes: Buffer, ordinal: number, payloads: AsyncGenerator<string> | undefined): Promise<Row> {
+  async #row(bytes: Buffer, ordinal: number, payloads: AsyncGenerator<Buffer> | undefined): Promise<Row> {
     const place = `row ${ordinal}`;
     const { skip, read, check } = this.#layout;
     check?.(bytes);
@@ -72,9 +76,13 @@ export class VectorFile implements Source {
     if (payloads === undefined) {
       return { ordinal, place, json: encodeJson({ id: ordinal, vector }) };
     }
-    const { value: text, done } = (await payloads.next()) as IteratorResult<string, undefined>;
+    const { value: line, done } = (await payloads.next()) as IteratorResult<Buffer, undefined>;
     if (done === true) {
       throw new SourceError(`The payloads end before row ${ordinal}`);
+    }
+    const text = line.toString();
+    if (!isUtf8(line)) {
+      return { ordinal, place, text, reason: `its payload: ${NOT_UTF8}` };
     }
     try {
       const payload = JSON.parse(text) as unknown;
@@ -137,7 +145,7 @@ function npyLayout(path: string, size: number): Layout {
   const header = head.toString('latin1', 0, Math.min(start, head.length));
   const type = /'descr':\s*'([^']+)'/.exec(header)?.[1] ?? '';
   const shape = /'shape':\s*\((\d+),\s*(\d+)\)/.exec(header);
-  const kind = NPY_TYPES[type];
+  const kind = Object.hasOwn(NPY_TYPES, type) ? NPY_TYPES[type] : undefined;
   if (!isNpy || shape === null || kind === undefined || !/'fortran_order':\s*False/.test(header)) {
     const types = Object.keys(NPY_TYPES).join(', ');
     throw new SourceError(

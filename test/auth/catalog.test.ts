@@ -9,7 +9,7 @@ import { DIGEST_FILE } from '../../src/auth/store/digest-file';
 import { openStore } from '../../src/auth/store/open';
 import type { TokenStore } from '../../src/auth/store/port';
 import { openFolder } from '../../src/embedded/open';
-import { claimDataDir } from '../../src/engine/offline';
+import { lockDataDir } from '../../src/engine/offline';
 import { EngineError } from '../../src/engine/types';
 import { diskCallsLibrary, readCalls, recorded } from '../disk/calls';
 import { itUnless } from '../missing';
@@ -63,7 +63,7 @@ async function openedOnce(): Promise<void> {
   await (await openFolder(dataDir)).close();
   await until(() => {
     try {
-      claimDataDir(dataDir).release();
+      lockDataDir(dataDir).release();
       return true;
     } catch {
       return false;

@@ -416,6 +416,16 @@ describe('C11.4 kithdb admin reset-password', () => {
     expect(modes).toEqual([true, false, true, false]);
     await expectPassword(NEW_PASSWORD, jwt);
 
+    const accented = `${NEW_PASSWORD}é`;
+    const inPieces = terminal();
+    for (const line of [accented, accented]) {
+      const bytes = Buffer.from(`${line}\r`);
+      inPieces.write(bytes.subarray(0, -2));
+      inPieces.write(bytes.subarray(-2));
+    }
+    expect((await kithdb([...reset, dataDir], { stdin: inPieces })).code).toBe(0);
+    await expectPassword(accented, jwt);
+
     const interrupted = terminal();
     interrupted.write('abc\x03');
     expect(await kithdb([...reset, dataDir], { stdin: interrupted })).toMatchObject({

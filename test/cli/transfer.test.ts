@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -318,14 +321,12 @@ describe('transfer', () => {
     const path = file('long.jsonl', lines.join('\n'));
     const { code, err, name } = await imported(path, '--parallel', '1');
     expect([code, err]).toEqual([1, expect.stringContaining('the same command with --resume goes on')]);
-    expect(Number(readFileSync(`${path}.kithdb-import`, 'utf8').split('\n')[0])).toBe(500);
+    expect(JSON.parse(readFileSync(`${path}.kithdb-import`, 'utf8'))).toMatchObject({ next: 500 });
     const again = ['import', ...url(), '--collection', name, '--file', path, '--resume'];
     const rest = await kithdb(...again, '--rejects', join(folder, 'rest.jsonl'), '--json');
     expect(JSON.parse(rest.out)).toMatchObject({ points: 699, rejected: 1 });
     expect(existsSync(`${path}.kithdb-import`)).toBe(false);
     expect(await exported(name)).toHaveLength(1199);
-    writeFileSync(`${path}.kithdb-import`, '500\nother\n');
-    expect((await kithdb(...again)).err).toContain('or the file has changed since');
   });
 
   it('C11.4, C18 without --url the data directory is opened, beside its server too', async () => {
@@ -347,6 +348,28 @@ describe('transfer', () => {
     const { name } = await imported(lines);
     const beside = await kithdb('export', '--collection', name, '--data-dir', server.dataDir);
     expect([beside.code, beside.out]).toEqual([0, '{"id":1,"payload":{},"vector":[1.0,2.0]}\n']);
+  });
+
+  it('collections that are deleted while they are listed are left out', async () => {
+    const answers: Readonly<Record<string, readonly [status: number, answer: object]>> = {
+      '/collections': [200, { result: { collections: [{ name: 'a' }, { name: 'c' }] } }],
+      '/collections/a': [404, { status: { error: 'Collection not found: a' } }],
+      '/collections/c': [200, { result: { status: 'green', points_count: 7, indexed_vectors_count: 0 } }],
+    };
+    const old = createServer((request, response) => {
+      const [status, answer] = answers[request.url ?? ''] ?? [500, {}];
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    });
+    await once(old.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = old.address() as AddressInfo;
+      const listed = await kithdb('collections', '--url', `http://127.0.0.1:${port}`, '--json');
+      expect(listed).toMatchObject({ code: 0, err: '' });
+      expect(JSON.parse(listed.out)).toEqual([{ name: 'c', status: 'green', points: 7, indexed_vectors: 0 }]);
+    } finally {
+      old.closeAllConnections();
+      old.close();
+    }
   });
 
   it('collections are listed with their points; an unknown server, collection or format is an error', async () => {

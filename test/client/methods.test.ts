@@ -324,6 +324,38 @@ describe('methods of our own', () => {
     expect(await failure(client.getCollection(''))).toBeInstanceOf(BadRequestError);
   });
 
+  it('refuses half of a surrogate pair where a name or an id is in a path, and says which argument has it', async () => {
+    const half = 'a\ud800';
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-surrogates-'));
+    const embedded = await open(folder);
+    await client.createCollection('halves', { vectors: { size: 1, distance: 'Dot' } });
+    for (const db of [client, embedded]) {
+      for (const [what, refused] of [
+        ['collection', () => db.createCollection(half, {})],
+        ['collection', () => db.upsert(half, { points: [] })],
+        ['collection', () => db.listSnapshots(half)],
+        ['id', () => db.getPoint('halves', half)],
+        ['field', () => db.deletePayloadIndex('halves', half)],
+        ['vector', () => db.deleteVectorName('halves', half)],
+        ['snapshot', () => db.deleteSnapshot('halves', half)],
+        ['snapshot', () => db.deleteFullSnapshot(half)],
+      ] as const) {
+        const error = await failure(refused());
+        expect([what, error]).toEqual([what, expect.any(BadRequestError)]);
+        expect(error.message).toBe(
+          `The ${what} of a call has half of a surrogate pair, which is no character`,
+        );
+      }
+    }
+    // In quotes (C21) it is an escape, which the server refuses.
+    expect(await failure(client.getPoint('halves', `"${half}`))).toBeInstanceOf(BadRequestError);
+    // A whole pair is a character.
+    await client.createCollection('whole 😀', { vectors: { size: 1, distance: 'Dot' } });
+    expect(await client.collectionExists('whole 😀')).toEqual({ exists: true });
+    await embedded.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
   it('sends an upsert beyond the limits in batches, in the order of its points', async () => {
     const small = connect(server.url, { batch: { maxPoints: 40, maxBytes: 2000 } });
     await small.createCollection('batched', { vectors: { size: 1, distance: 'Dot' } });

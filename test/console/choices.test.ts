@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { DATATYPES, QUANTIZATIONS } from '../../src/console/app/collections/choices';
+import { changeOf, NOTHING } from '../../src/console/app/collections/settings-draft';
 import { Records } from '../../src/console/app/upload/records';
 import { ContractServer } from '../contract/contract-server';
 
@@ -81,11 +82,31 @@ describe('the records of a CSV file in the console', () => {
       ...records.rowsOf([['3', 'true'], [''], ['4', 'broken"'], ['5', '']], new Map([[2, 'a wrong quote']])),
     ];
     expect(rows).toEqual([
-      { line: 3, ordinal: 0, fields: { id: 1, text: 'two\nlines' } },
+      { line: 3, ordinal: 0, texts: { id: '1', text: 'two\nlines' } },
       { line: 5, problem: 'It has 3 values for 2 columns' },
-      { line: 6, ordinal: 2, fields: { id: 3, text: true } },
+      { line: 6, ordinal: 2, texts: { id: '3', text: 'true' } },
       { line: 8, problem: 'a wrong quote' },
-      { line: 9, ordinal: 4, fields: { id: 5 } },
+      { line: 9, ordinal: 4, texts: { id: '5' } },
     ]);
+  });
+});
+
+describe('the settings of a collection in the console', () => {
+  const draft = { ...NOTHING, m: '32', efSearch: '200', residency: 'hot' };
+
+  it('are those of the fields and those of the JSON beside them, which counts where both have one', () => {
+    expect(changeOf(draft, undefined)).toEqual({
+      hnsw_config: { m: 32, ef_search: 200 },
+      residency: 'hot',
+    });
+    const further = { hnsw_config: { m: 8, on_disk: true }, residency: null, field_indexes: 'manual' };
+    expect(changeOf(draft, further)).toEqual({
+      hnsw_config: { m: 8, ef_search: 200, on_disk: true },
+      residency: null,
+      field_indexes: 'manual',
+    });
+    // The server says what is wrong with it.
+    expect(changeOf(draft, { hnsw_config: null })).toEqual({ hnsw_config: null, residency: 'hot' });
+    expect(changeOf(NOTHING, {})).toEqual({});
   });
 });

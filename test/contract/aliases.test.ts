@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { send } from '../http/harness';
-import { ContractServer, idsOf } from './contract-server';
+import { ContractServer, idsOf, type Json } from './contract-server';
 
 const CONFIG = { vectors: { size: 2, distance: 'Dot' } };
 const make = (alias: string, collection: string): object => ({
@@ -143,6 +143,32 @@ describe('C12 aliases', () => {
       expect(await aliases()).toEqual(['a → one']);
       expect(await server.ok('POST', '/collections/a/points/count', {})).toEqual({ count: 1 });
     }
+  });
+
+  it('C12 name the snapshots of their collection', async () => {
+    const count = (): Promise<Json> => server.ok('POST', '/collections/one/points/count', {});
+    await change(make('a', 'one'));
+    const path = '/collections/a/snapshots';
+    const made = await server.ok('POST', path);
+    expect(made.name).toMatch(/^one-/);
+    expect(await server.ok('GET', '/collections/one/snapshots')).toEqual([made]);
+    const second = await server.ok('POST', '/collections/one/snapshots');
+    const names = (await server.ok('GET', path)).map(({ name }: Json) => name);
+    expect(names.sort()).toEqual([made.name, second.name].sort());
+    const file = await fetch(`http://127.0.0.1:${server.port}${path}/${second.name}`);
+    expect(file.status).toBe(200);
+    const form = new FormData();
+    form.append('snapshot', await file.blob(), 'any.snapshot');
+    await server.ok('POST', '/collections/one/points/delete', { filter: {} });
+    expect(await server.ok('PUT', `${path}/${made.name}/recover`)).toBe(true);
+    expect(await count()).toEqual({ count: 1 });
+    await server.ok('POST', '/collections/one/points/delete', { filter: {} });
+    const url = `http://127.0.0.1:${server.port}${path}/upload`;
+    expect((await fetch(url, { method: 'POST', body: form })).status).toBe(200);
+    expect(await count()).toEqual({ count: 1 });
+    expect(await aliases()).toEqual(['a → one']);
+    expect(await server.ok('DELETE', `${path}/${made.name}`)).toBe(true);
+    expect(await server.ok('GET', '/collections/one/snapshots')).toEqual([second]);
   });
 
   it('C25 change once for one key', async () => {

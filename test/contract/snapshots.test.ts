@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { connect } from '../../src';
 import { checkEngineFiles } from '../../src/engine/offline';
 import { makeBackup } from '../../src/operations/backup';
@@ -319,6 +319,26 @@ describe('C12 snapshots in the dialect qdrant', () => {
     expect(readdirSync(join(server.dataDir, 'snapshots', 'unfinished'))).toEqual([]);
     expect(await server.ok('GET', `${path}/snapshots`)).toEqual([kept]);
   });
+
+  it('C12 one of all fails where a collection is quarantined, and names it', async () => {
+    await server.ok('POST', '/collections/there/operations/flush');
+    const folders = (): string[] => readdirSync(join(server.dataDir, 'collections'));
+    const before = folders();
+    const path = await server.holding([{ id: 1, vector: [1, 2] }]);
+    expect(await server.ok('POST', `${path}/operations/flush`)).toBe(true);
+    await server.halt();
+    const [folder = ''] = folders().filter((name) => !before.includes(name));
+    writeFileSync(join(server.dataDir, 'collections', folder, 'MANIFEST'), 'nothing of the kind');
+    await server.restart();
+    const [status, said] = await server.refused('POST', '/snapshots');
+    expect([status, said]).toEqual([
+      500,
+      expect.stringMatching(new RegExp(`^Snapshot operation failed: collection ${basename(path)}: .`)),
+    ]);
+    expect(await server.ok('GET', '/snapshots')).toEqual([]);
+    expect(readdirSync(join(server.dataDir, 'snapshots', 'unfinished'))).toEqual([]);
+    await server.ok('DELETE', path);
+  });
 });
 
 describe('C12 snapshots of all collections', () => {
@@ -370,5 +390,21 @@ describe('C12 snapshots of all collections', () => {
     await expect(client.deleteSnapshot('a', one.name)).rejects.toMatchObject({ status: 404 });
     expect(await client.deleteFullSnapshot(made.name)).toBe(true);
     await Promise.all([admin, client, reader].map((each) => each.close()));
+  });
+
+  it('C12 have collections whatever their names', async () => {
+    const url = `http://127.0.0.1:${server.port}`;
+    const { token } = await connect(url).login(PASSWORD);
+    const admin = connect(url, { token });
+    const { token: value } = await admin.createAccessToken({ name: 'names', permission: 'read,write' });
+    const client = connect(url, { token: value });
+    const name = 'Vögel 日本';
+    await client.createCollection(name, { vectors: { size: 2, distance: 'Dot' } });
+    await client.upsert(name, { points: [{ id: 1, vector: [1, 2] }] });
+    const made = await client.createFullSnapshot();
+    await client.deleteCollection(name);
+    expect(await admin.recoverFullSnapshot({ location: made.name })).toBe(true);
+    expect(await client.count(name)).toEqual({ count: 1 });
+    await Promise.all([admin, client].map((each) => each.close()));
   });
 });

@@ -212,6 +212,14 @@ describe('C15 collections of an access token', () => {
       [{ collections: [{ name: 'a', permission: 'admin' }] }, 'collections[0].permission'],
       [{ collections: [{ name: 'a', permission: '' }] }, 'collections[0].permission'],
       [{ collections: [{ prefix: '', permission: 'read' }] }, 'collections[0].prefix'],
+      [
+        { collections: [{ name: 'cafe\u0301', permission: 'read' }] },
+        'collections[0].name must be in Unicode',
+      ],
+      [
+        { collections: [{ prefix: 'e\u0301-', permission: 'read' }] },
+        'collections[0].prefix must be in Unicode',
+      ],
       [{ collections: [{ name: 'a', permission: 'read', rights: 1 }] }, 'unknown field "rights"'],
       [{ filter: {} }, 'filter must have a condition'],
       [{ filter: [] }, 'filter must be an object'],

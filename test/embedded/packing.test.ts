@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { KithClient } from '../../src/client/client';
+import { encodeJson } from '../../src/client/json';
+import type { SnapshotCalls } from '../../src/client/snapshots';
 import type { Transport } from '../../src/client/transport';
 import { openFolder } from '../../src/embedded/open';
-import { packBody } from '../../src/embedded/packing';
+import { packBody, READS_OF_POINTS } from '../../src/embedded/packing';
 import type { EmbeddedTransport } from '../../src/embedded/transport';
 import type { Operation } from '../../src/engine/types';
 import { connect, KithError, open, startServer } from '../../src/index';
@@ -96,6 +99,10 @@ describe('packed vectors', () => {
     }),
     fc.record({ id, vector: vectors }).map((one) => ['update_vectors', { points: [one] }] as const),
     point.map((one) => ['batch_update', { operations: [{ upsert: { points: [one] } }] }] as const),
+    fc.array(point, { maxLength: 4 }).map((points) => {
+      const hashed = points.map((one) => ({ ...one, payload: { ...one.payload, hash: 'x' } }));
+      return ['sync_points', { scope: {}, all: true, hash_key: 'hash', points: hashed }] as const;
+    }),
     queries.map((one) => ['query', one] as const),
     fc.array(queries, { maxLength: 3 }).map((searches) => ['query_batch', { searches }] as const),
     fc
@@ -140,6 +147,8 @@ describe('packed vectors', () => {
   ): Promise<Tree> {
     try {
       const { result } = await transport.execute({ operation, collection, body, float32Vectors });
+      // That of a sync is of its collection.
+      if (operation === 'sync_points') delete (result as { revision?: unknown }).revision;
       return { result };
     } catch (error) {
       if (!(error instanceof KithError)) throw error;
@@ -171,7 +180,7 @@ describe('packed vectors', () => {
           for (const [operation, body] of calls) {
             const expected = await outcome(owner, operation, json, plain(body), false);
             expect(await outcome(transport, operation, packed, body, false)).toEqual(expected);
-            if (!operation.startsWith('u') && operation !== 'batch_update') {
+            if (READS_OF_POINTS.has(operation)) {
               const floating = await outcome(transport, operation, packed, body, true);
               expect(rounded(floating)).toEqual(rounded(expected));
             }
@@ -197,6 +206,30 @@ describe('packed vectors', () => {
     expect(text({ query: [1, 2] })).toBeUndefined();
     expect(text({ query: [1, 2], filter: { must: [{ has_id: vector }] } })).toBeUndefined();
     expect(packBody('scroll', { offset: vector })).toBeUndefined();
+  });
+
+  it('C18, C20 what is split is measured as it is sent', async () => {
+    const sent: [operation: string, bytes: number][] = [];
+    const transport: Partial<Transport> = {
+      packsVectors: true,
+      execute: ({ operation, body }) => {
+        sent.push([operation, packBody(operation, body)?.length ?? Buffer.byteLength(encodeJson(body))]);
+        return Promise.resolve({ result: { staged: 0 }, status: 'ok', time: 0 });
+      },
+    };
+    const maxBytes = 4096;
+    const batch = { maxBytes };
+    const client = new KithClient(transport as Transport, {} as SnapshotCalls, { batch });
+    const vector = Float32Array.from({ length: 64 }, (_, at) => at / 3);
+    const points = Array.from({ length: 40 }, (_, id) => ({ id, vector, payload: { hash: 'x' } }));
+    await client.upsert('c', { points });
+    await client.sync('c', { scope: {}, all: true, hash_key: 'hash', points });
+    for (const operation of ['upsert_points', 'sync_points']) {
+      const sizes = sent.filter(([of]) => of === operation).map(([, bytes]) => bytes);
+      expect([operation, sizes.length]).toEqual([operation, 4]);
+      // What is around the points is not counted.
+      expect(Math.max(...sizes)).toBeLessThan(maxBytes + 200);
+    }
   });
 
   it('float32Vectors gives Float32Arrays over a folder and over HTTP, each with memory of its own', async () => {

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -11,6 +12,8 @@ import {
   type EmbeddedClient,
   type KithClient,
 } from '../../src/index';
+import { lockDataDir } from '../../src/engine/offline';
+import { filesIn } from '../../src/snapshots/archive';
 import { SnapshotStore } from '../../src/snapshots/store';
 import { Member } from './member';
 
@@ -158,24 +161,89 @@ it('C18 snapshots and recoveries go on when the owner of the folder is killed', 
   second.kill();
 });
 
-it('C12 what processes that ended have left of a snapshot is removed, and nothing of those that run', async () => {
-  const unfinished = join(folder, 'snapshots', 'unfinished');
-  const left = (name: string): string => join(unfinished, name);
-  const [dead, alive, own] = [left('4194305-x'), left(`${process.ppid}-x`), left(`${process.pid}-x`)];
-  const db = await opening(folder);
-  await db.createCollection('c', CONFIG);
-  for (const path of [dead, alive, own]) mkdirSync(path, { recursive: true });
-  await db.createSnapshot('c');
-  expect([dead, alive, own].map((path) => existsSync(path))).toEqual([false, true, false]);
+const LIMITS = { maxSnapshots: 1, maxSnapshotBytes: 1 };
+const unfinished = (): string => join(folder, 'snapshots', 'unfinished');
+
+it('C12, C18 what nobody is at work on is removed by the owner, whatever numbers processes have', async () => {
+  const owner = await opening(folder);
+  const other = await opening(folder);
+  await owner.createCollection('c', CONFIG);
+  // A process of another container has any number, or that of one that runs here.
+  const [left, held] = [`${process.ppid}-left`, '4194305-held'].map((name) => join(unfinished(), name)) as [
+    string,
+    string,
+  ];
+  for (const path of [left, held]) mkdirSync(join(path, '1'), { recursive: true });
+  const lock = lockDataDir(held);
+  try {
+    await other.createSnapshot('c');
+    expect([left, held].map((path) => existsSync(path))).toEqual([true, true]);
+    await owner.createSnapshot('c');
+    expect([left, held].map((path) => existsSync(path))).toEqual([false, true]);
+  } finally {
+    lock.release();
+  }
+  await owner.createSnapshot('c');
+  expect(readdirSync(unfinished())).toEqual([]);
 });
 
-it('C12 two clients of one process leave each other the folders of unfinished snapshots', async () => {
-  const limits = { maxSnapshots: 1, maxSnapshotBytes: 1 };
-  const [one, other] = [new SnapshotStore(folder, limits), new SnapshotStore(folder, limits)];
+/** The module as another thread of this process has it: with variables of its own. */
+function otherStore(): SnapshotStore {
+  let store: SnapshotStore | undefined;
+  jest.isolateModules(() => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- it is the way to have a module twice
+    const copy = require('../../src/snapshots/store') as { SnapshotStore: typeof SnapshotStore };
+    store = new copy.SnapshotStore(folder, LIMITS);
+  });
+  return store as unknown as SnapshotStore;
+}
+
+it.each([
+  ['clients of one process', () => new SnapshotStore(folder, LIMITS)],
+  ['threads of one process', otherStore],
+])('C12 %s leave each other the folders of unfinished snapshots', async (_, another) => {
+  const [one, other] = [new SnapshotStore(folder, LIMITS), another()];
   const path = await one.withWorkFolder(async (work) => {
     await other.removeUnfinished();
     expect(existsSync(work.path)).toBe(true);
     return work.path;
   });
   expect(existsSync(path)).toBe(false);
+});
+
+it('C12 a folder that others remove at the same time is never held by two, and never half there', async () => {
+  const [one, other] = [new SnapshotStore(folder, LIMITS), otherStore()];
+  const done = new AbortController();
+  const removing = (async () => {
+    while (!done.signal.aborted) await other.removeUnfinished();
+  })();
+  const work = async (): Promise<void> => {
+    for (let round = 0; round < 5; round += 1) {
+      await one.withWorkFolder(async ({ path, below }) => {
+        await below('1');
+        for (let name = 0; name < 20; name += 1) await writeFile(join(path, '1', String(name)), '');
+        expect(readdirSync(join(path, '1'))).toHaveLength(20);
+      });
+    }
+  };
+  try {
+    await Promise.all([work(), work()]);
+  } finally {
+    done.abort();
+    await removing;
+  }
+  await other.removeUnfinished();
+  expect(readdirSync(unfinished())).toEqual([]);
+});
+
+it('C12 files without their manifest are no snapshot', async () => {
+  const files = join(folder, '1');
+  mkdirSync(files);
+  writeFileSync(join(files, '00000001.data'), '');
+  await expect(filesIn(files)).rejects.toThrow('no manifest');
+  writeFileSync(join(files, 'MANIFEST'), 'm');
+  expect(await filesIn(files)).toEqual([
+    { name: '00000001.data', bytes: 0 },
+    { name: 'MANIFEST', bytes: 1 },
+  ]);
 });

@@ -34,7 +34,7 @@ describe('what comes behind a request that is still running', () => {
     socket.on('error', () => undefined);
     socket.write(bytes);
     while (service.engine.requests.length < requests) {
-      await turn();
+      await pause();
     }
     return { socket, received: () => text };
   }
@@ -45,7 +45,7 @@ describe('what comes behind a request that is still running', () => {
   ])('does not take its answer when it is %s', async (_name, broken) => {
     const { socket, received } = await pipeline(SEARCH + broken, 1);
     for (let round = 0; round < 20; round += 1) {
-      await turn();
+      await pause();
     }
     expect(received()).toBe('');
     open();
@@ -64,7 +64,7 @@ describe('what comes behind a request that is still running', () => {
     service.engine.gate = undefined;
     const again = await pipeline(SEARCH.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'), 3);
     while (!again.socket.closed) {
-      await turn();
+      await pause();
     }
     expect(statuses(again.received())).toEqual(['200']);
   });
@@ -102,4 +102,4 @@ it('a connection is not closed for the number of its requests', async () => {
 const REQUESTS = 10_500;
 const PIPELINED = 500;
 
-const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));

@@ -20,9 +20,9 @@ describe('an answer that its client does not read', () => {
     socket.pause();
     socket.write(`POST ${SEARCH} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     while (service.engine.requests.length < requests) {
-      await turn();
+      await pause();
     }
-    await turn();
+    await pause();
     return socket;
   }
 
@@ -71,7 +71,7 @@ describe('an answer that its client does not read', () => {
     service.engine.answer = LARGE;
     const [first, second, third] = [await deafClient(1), await deafClient(2), await deafClient(3)];
     while (service.requests.inProgress > 2) {
-      await turn();
+      await pause();
     }
     expect(service.requests.refusals).toEqual(new Map([['unread_answer', 1]]));
     expect(service.logged).toEqual([expect.objectContaining({ aborted: true })]);
@@ -114,7 +114,7 @@ describe('an answer that its client does not read', () => {
       });
       socket.resume();
       while (socket.bytesRead < length && !socket.closed) {
-        await turn();
+        await pause();
       }
       const bytes = socket.bytesRead;
       longestMs = Math.max(longestMs, performance.now() - last);
@@ -167,4 +167,4 @@ describe('an answer that its client does not read', () => {
   });
 });
 
-const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));

@@ -41,7 +41,7 @@ describe('requests of two clients', () => {
   /** The collections that the engine was asked for so far. */
   const started = (): (string | undefined)[] => service.engine.requests.map(({ collection }) => collection);
 
-  async function turnsUntil(condition: () => boolean): Promise<void> {
+  async function iterationsUntil(condition: () => boolean): Promise<void> {
     while (!condition()) {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -54,13 +54,13 @@ describe('requests of two clients', () => {
     // Of both clients, so that there are several from here on.
     one.socket.write(search(ONE, 'first'));
     many.socket.write(search(MANY, 'many').repeat(QUEUED));
-    await turnsUntil(() => service.requests.inProgress === 1 + QUEUED);
+    await iterationsUntil(() => service.requests.inProgress === 1 + QUEUED);
     next.socket.write(search(ONE, 'next'));
-    await turnsUntil(() => started().includes('next'));
+    await iterationsUntil(() => started().includes('next'));
     expect(started().length).toBeLessThan(QUEUED / 2);
 
     open();
-    await turnsUntil(() => many.answers() === QUEUED);
+    await iterationsUntil(() => many.answers() === QUEUED);
     expect([one.answers(), next.answers()]).toEqual([1, 1]);
     expect(started().filter((collection) => collection === 'many')).toHaveLength(QUEUED);
   });

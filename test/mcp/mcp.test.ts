@@ -114,6 +114,61 @@ describe('MCP', () => {
     }
   });
 
+  it('keeps what it is given, or refuses it: integers beyond 2^53, and keys that are __proto__', async () => {
+    const server = await ContractServer.start([], { KITHDB_MCP: 'write' });
+    try {
+      await server.ok('PUT', '/collections/notes', CONFIG);
+      // As text: what a program of JavaScript writes has lost it.
+      const sent = async (name: string, args: string): Promise<Json> => {
+        const params = `{"name":"${name}","arguments":{"collection":"notes",${args}}}`;
+        const answer = await fetch(`http://127.0.0.1:${server.port}/mcp`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`,
+        });
+        const { content, isError } = ((await answer.json()) as Json).result;
+        return isError === true ? { failed: content[0].text } : JSON.parse(content[0].text);
+      };
+      const point = (id: number, payload: string): string =>
+        `{"id":${id},"vector":[1,0,2],"payload":${payload}}`;
+      const payload =
+        '{"__proto__":"x","n":{"__proto__":1},"most":9007199254740991,"big":"9007199254740993"}';
+      expect(await sent('upsert', `"points":[${point(1, payload)}]`)).toMatchObject({ status: 'completed' });
+      for (const big of ['9007199254740993', '-9007199254740992', '[{"a":1e300}]']) {
+        expect(await sent('upsert', `"points":[${point(2, '{}')},${point(3, `{"n":${big}}`)}]`)).toEqual({
+          failed: expect.stringContaining('points[1].payload has an integer beyond 2^53'),
+        });
+      }
+      const named = '{"__proto__":[1,0,2]}';
+      for (const [tool, args, message] of [
+        ['upsert', '"points":[{"id":9007199254740993,"vector":[1,0,2]}]', ''],
+        ['upsert', `"points":[{"id":2,"vector":${named}}]`, 'Invalid input at points[0].vector'],
+        ['upsert', '"points":[{"id":2,"vector":[1,0,2],"__proto__":1}]', '__proto__'],
+        ['upsert', '"points":[{"id":2,"vector":[1,0,2],"payload":[]}]', 'expected an object'],
+        [
+          'count',
+          '"filter":{"must":[{"key":"n","match":{"value":9007199254740993}}]}',
+          'filter has an integer',
+        ],
+        ['query', '"filter":{"must":[{"key":"n","range":{"lt":9007199254740993}}]}', 'filter has an integer'],
+        ['count', '"filter":{"__proto__":{"x":1}}', '__proto__'],
+        ['count', '"filter":[]', 'expected an object'],
+      ] as const) {
+        const answered = await sent(tool, args);
+        expect([args, answered]).toEqual([args, { failed: expect.stringContaining(message) }]);
+      }
+      const stored = await server.raw('POST', '/collections/notes/points/scroll', '{}');
+      expect(stored.text).toContain(`"points":[{"id":1,"payload":${payload}}]`);
+      const client = await overHttp(server.port);
+      expect((await call(client, 'count', { collection: 'a\ud800' })).failed).toContain('surrogate pair');
+      const { tools } = await client.listTools();
+      const { filter } = tools.find(({ name }) => name === 'count')?.inputSchema.properties as Json;
+      expect(filter).toMatchObject({ type: 'object', description: expect.any(String) });
+    } finally {
+      await server.stop();
+    }
+  });
+
   it('lets a credential do there what it may do elsewhere', async () => {
     const server = await ContractServer.start([], {
       KITHDB_MCP: 'write',

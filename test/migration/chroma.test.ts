@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from '../../src/index';
@@ -159,11 +159,32 @@ describe('kithdb migrate chroma', () => {
       ...many,
       big: { info: chromaInfo('big', {}, { dimension: 2 }), records },
       odd: { info: chromaInfo('odd', { space: 'hamming' }, { dimension: 2 }), records: [] },
+      member: { info: chromaInfo('member', { space: 'constructor' }, { dimension: 2 }), records: [] },
     };
-    const { out } = await migrate(all, '--collections', 'big,odd,c129');
+    const { out } = await migrate(all, '--collections', 'big,odd,c129,member');
+    expect(out).toContain('KithDB has no distance like "constructor"\n');
     expect(out).toContain('big: 700 points stored, 100 compared, all the same\n');
     expect(out).toContain('odd: not migrated: It is not created: KithDB has no distance like "hamming"\n');
     expect(out).toContain('c129: not migrated');
+  });
+
+  it('an interrupted migration goes on only with the same keys and ids', async () => {
+    const records = [{ id: 'a', embedding: [1, 1] }];
+    fake = new FakeChroma({ docs: { info: chromaInfo('docs', {}, { dimension: 2 }), records } });
+    const url = await fake.start();
+    const [state, to] = [join(folder, 'state.json'), join(realpathSync(folder), 'data')];
+    const from = `chroma/default_tenant/default_database ${url}`;
+    writeFileSync(state, JSON.stringify({ from, to, done: [] }));
+    const resume = (...flags: string[]): Promise<Outcome> =>
+      runCommand(
+        ['migrate', 'chroma', '--from', url, '--data-dir', to, '--state', state, '--resume', ...flags],
+        {},
+      );
+    for (const flags of [['--string-ids'], ['--id-key', 'key']]) {
+      const { code, err } = await resume(...flags);
+      expect([code, err]).toEqual([1, expect.stringContaining(`is of a migration from ${from} to`)]);
+    }
+    expect((await resume()).code).toBe(0);
   });
 
   it('a server that has no second version of the API is an error with a sentence', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from '../../src/index';
@@ -436,6 +436,28 @@ describe('kithdb migrate qdrant', () => {
       },
     );
 
+    it('collections and vectors may be called as a member of every object is, and a name may have commas', async () => {
+      const plain = { info: info({ vectors: { size: 2, distance: 'Dot' } }), points: [point(1)] };
+      const vectors = '{"constructor":{"size":2,"distance":"Dot"},"__proto__":{"size":1,"distance":"Dot"}}';
+      const named = {
+        info: info({ vectors: JSON.parse(vectors) as object, sparse_vectors: { toString: {} } }),
+        points: [{ id: 1, payload: {}, vector: { constructor: [1, 2] } }],
+      };
+      const url = await from({ 'a,b': plain, 'b,c,d': plain, c: plain, constructor: named });
+      const { code, out, err } = await migrate(url, '--collections', 'a,b, constructor,b,c,d');
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toContain('a,b: 1 point stored, 1 compared, all the same\n');
+      expect(out).toContain('constructor: 1 point stored, 1 compared, all the same\n');
+      expect(out).toContain('b,c,d: 1 point stored');
+      expect(out).toContain('3 collections of Qdrant');
+      const db = await open(dataDir());
+      const made = (await db.getCollection('constructor')) as Json;
+      await db.close();
+      expect(Object.keys(made.config.params.vectors as object).sort()).toEqual(['__proto__', 'constructor']);
+      const none = await migrate(url, '--collections', 'a,c', '--state', join(folder, 'other.json'));
+      expect(none.err).toBe('kithdb: There is no collection a on the server of --from\n');
+    });
+
     it('an interrupted migration goes on with the page at which it was, and compares all', async () => {
       const points = Array.from({ length: 2500 }, (_, id) => point(id));
       points[2100] = { id: 2100, payload: {}, vector: [1, 2, 3] };
@@ -448,13 +470,16 @@ describe('kithdb migrate qdrant', () => {
           /the same command with --resume goes on\nkithdb: long, point 2100: .*--rejects FILE/s,
         ),
       ]);
-      const fresh = await migrate(url);
+      const rejects = join(folder, 'rejects.jsonl');
+      const earlier = '{"place":"long, point 7","reason":"of the migration that was interrupted"}\n';
+      writeFileSync(rejects, `${earlier}{"place":"long, po`);
+      // A migration that does not begin leaves the rejected points of the interrupted one.
+      const fresh = await migrate(url, '--rejects', rejects);
       expect(fresh.err).toContain('already: done, long');
       expect(fresh.err).toContain('--resume');
       const state = JSON.parse(readFileSync(join(folder, 'state.json'), 'utf8'));
       expect(state.begun).toMatchObject({ name: 'long', isCreated: true });
       fake.requests.length = 0;
-      const rejects = join(folder, 'rejects.jsonl');
       const rest = await migrate(url, '--resume', '--rejects', rejects, '--json');
       expect(rest.code).toBe(3);
       const { collections } = JSON.parse(rest.out);
@@ -469,7 +494,9 @@ describe('kithdb migrate qdrant', () => {
         },
       ]);
       expect(collections[1].compared.different.filter((id: string) => id !== '2100')).toEqual([]);
-      expect(JSON.parse(readFileSync(rejects, 'utf8'))).toMatchObject({ place: 'long, point 2100' });
+      const [kept, added, ...more] = readFileSync(rejects, 'utf8').split('\n');
+      expect([`${kept}\n`, more]).toEqual([earlier, ['']]);
+      expect(JSON.parse(added ?? '')).toMatchObject({ place: 'long, point 2100' });
       const first = fake.requests.find((request) => request.includes('long/points/scroll'));
       expect(Number(/"offset":(\d+)/.exec(first ?? '')?.[1])).toBeGreaterThan(0);
       expect(fake.requests.some((request) => request.includes('done/points/scroll'))).toBe(false);

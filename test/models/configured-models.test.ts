@@ -1,6 +1,6 @@
 import { EngineError, type TextInput } from '../../src/engine/types';
 import { ConfiguredModels } from '../../src/models/configured-models';
-import { Turns } from '../../src/models/turns';
+import { Semaphore } from '../../src/models/semaphore';
 import { VectorCache } from '../../src/models/vector-cache';
 import { FakeEndpoint, sendJson } from './fake-endpoint';
 
@@ -106,10 +106,10 @@ describe('C16 the models of a configuration', () => {
   });
 
   it('C16 refuse calls where too many wait, and forget those that are given up', async () => {
-    const turns = new Turns(1, 1);
+    const semaphore = new Semaphore(1, 1);
     const { signal } = new AbortController();
     let finish = (): void => undefined;
-    const first = turns.run(
+    const first = semaphore.run(
       signal,
       () =>
         new Promise<void>((resolve) => {
@@ -117,11 +117,13 @@ describe('C16 the models of a configuration', () => {
         }),
     );
     const over = new AbortController();
-    const second = turns.run(over.signal, () => Promise.resolve());
-    await expect(turns.run(signal, () => Promise.resolve())).rejects.toMatchObject({ code: 'overloaded' });
+    const second = semaphore.run(over.signal, () => Promise.resolve());
+    await expect(semaphore.run(signal, () => Promise.resolve())).rejects.toMatchObject({
+      code: 'overloaded',
+    });
     over.abort(new EngineError('cancelled'));
     await expect(second).rejects.toMatchObject({ code: 'cancelled' });
-    const third = turns.run(signal, () => Promise.resolve(3));
+    const third = semaphore.run(signal, () => Promise.resolve(3));
     finish();
     await first;
     expect(await third).toBe(3);

@@ -78,20 +78,18 @@ describeUnless(isMissing)('C16 models of folders, in a server', () => {
       id: id + 100,
       vector: text(`owl ${String(id)}`, 'slow'),
     }));
-    const ended: boolean[] = [];
-    const late = db.upsert('notes', { points, timeout: 1 }).finally(() => {
-      ended.push(true);
-    });
-    late.catch(() => undefined);
-    let answered = 0;
-    while (ended.length === 0) {
-      await db.query('notes', { query: [0, 1, 0], limit: 1 });
-      answered += 1;
-    }
-    await expect(late).rejects.toMatchObject({ status: 408 });
-    expect(answered).toBeGreaterThan(10);
+    await expect(db.upsert('notes', { points, timeout: 1 })).rejects.toMatchObject({ status: 408 });
     const over = new AbortController();
-    const given = db.upsert('notes', { points }, { signal: over.signal });
+    let hasEnded = false;
+    const given = db.upsert('notes', { points, timeout: 3600 }, { signal: over.signal }).finally(() => {
+      hasEnded = true;
+    });
+    given.catch(() => undefined);
+    // The model takes longer for all of these texts than the searches do, whatever the machine does beside them.
+    for (let answered = 0; answered < 10; answered += 1) {
+      await db.query('notes', { query: [0, 1, 0], limit: 1 });
+    }
+    expect(hasEnded).toBe(false);
     over.abort();
     await expect(given).rejects.toThrow();
     // What was given up is not worked on any more: the queue is empty soon.

@@ -1,4 +1,3 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -11,21 +10,21 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeManifest } from '../../src/operations/backup-manifest';
+import { BackupBucket } from '../../src/operations/backup-s3';
 import { expiredOf, type BackupEntry } from '../../src/operations/backup-rotation';
 import { fetchBackup } from '../../src/operations/fetched-backup';
 import { parseS3, S3Bucket } from '../../src/operations/s3-bucket';
-import { itUnless, type Missing } from '../missing';
-import { until } from '../until';
+import { itUnless } from '../missing';
+import { S3_ENV, startGateway, stopGateways, whyNoGateway } from '../s3-gateway';
 import { kithdb, kithdbWith } from './command';
 import { Served } from './served';
 
 let folder: string;
 let dataDir: string;
 let server: Served | undefined;
-const processes: ChildProcess[] = [];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'kithdb-rotation-'));
   dataDir = join(folder, 'data');
@@ -33,7 +32,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await server?.kill();
-  processes.splice(0).forEach((child) => child.kill());
+  stopGateways();
   rmSync(folder, { recursive: true });
 });
 
@@ -176,53 +175,11 @@ describe('the address of a bucket', () => {
   });
 });
 
-const S3_ENV = { AWS_ACCESS_KEY_ID: 'tester', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tester' };
-
-/** A server with the S3 interface: `go install github.com/versity/versitygw/cmd/versitygw@latest`. */
-const GATEWAY = process.env['KITHDB_TEST_S3_GATEWAY'] ?? 'versitygw';
-
-function whyNoGateway(): Missing {
-  const { error } = spawnSync(GATEWAY, ['--version']);
-  return error === undefined ? undefined : 'there is no versitygw';
-}
-
-/** Starts it over a folder with one bucket; gives its address. */
-async function gateway(): Promise<string> {
-  const buckets = join(folder, 'buckets');
-  mkdirSync(join(buckets, 'my-bucket'), { recursive: true });
-  mkdirSync(join(folder, 'sidecar'));
-  const free = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => free.once('listening', resolve));
-  const { port } = free.address() as AddressInfo;
-  await new Promise((resolve) => free.close(resolve));
-  const credentials = ['--access', S3_ENV.AWS_ACCESS_KEY_ID, '--secret', S3_ENV.AWS_SECRET_ACCESS_KEY];
-  const argv = [
-    ...credentials,
-    '--port',
-    `127.0.0.1:${port}`,
-    'posix',
-    '--sidecar',
-    join(folder, 'sidecar'),
-    buckets,
-  ];
-  processes.push(spawn(GATEWAY, argv, { stdio: 'ignore' }));
-  const url = `http://127.0.0.1:${port}`;
-  await until(
-    () =>
-      fetch(url).then(
-        () => true,
-        () => false,
-      ),
-    50,
-  );
-  return url;
-}
-
 itUnless(whyNoGateway())('C11.4 keeps backups in a bucket of an S3 interface, each read back', async () => {
   server = await Served.on(dataDir);
   await server.create('points');
   await server.upsert('points', 0, 1000);
-  const endpoint = await gateway();
+  const endpoint = await startGateway(folder);
   const at = join(folder, 'buckets', 'my-bucket', 'db');
   const work = join(folder, 'work');
   mkdirSync(work);
@@ -301,15 +258,49 @@ itUnless(whyNoGateway())('C11.4 keeps backups in a bucket of an S3 interface, ea
 });
 
 itUnless(whyNoGateway())('a large file is sent to a bucket in parts', async () => {
-  const endpoint = await gateway();
+  const endpoint = await startGateway(folder);
   Object.entries(S3_ENV).forEach(([name, value]) => (process.env[name] = value));
   const bucket = await S3Bucket.open('my-bucket', { endpoint, region: 'us-east-1' });
   const path = join(folder, 'large');
   writeFileSync(path, Buffer.alloc(40 * 1024 * 1024 + 17, 'abcdefg'));
   await bucket.put('large', path);
   expect(await bucket.digestOf('large')).toMatchObject({ bytes: 40 * 1024 * 1024 + 17 });
-  expect(await bucket.list('')).toEqual([{ key: 'large', bytes: 40 * 1024 * 1024 + 17 }]);
+  expect(await bucket.list('')).toMatchObject([{ key: 'large', bytes: 40 * 1024 * 1024 + 17 }]);
   bucket.close();
+});
+
+describe('C11.4 a damaged manifest in a bucket', () => {
+  const address = { bucket: 'my-bucket', prefix: 'db' };
+
+  /** What reads of a bucket give; the manifest of each backup, which has no files. */
+  function bucketOf(manifests: Readonly<Record<string, string>>): S3Bucket {
+    const fake: Pick<S3Bucket, 'names' | 'list' | 'text'> = {
+      names: () => Promise.resolve(Object.keys(manifests)),
+      list: (prefix) => Promise.resolve([{ key: `${prefix}BACKUP.json`, bytes: 1, modifiedMs: 0 }]),
+      text: (key) => {
+        const text = manifests[key.split('/')[1] ?? ''];
+        return text === undefined ? Promise.reject(new Error('NoSuchKey')) : Promise.resolve(text);
+      },
+    };
+    return fake as S3Bucket;
+  }
+
+  it.each([['{'], ['null'], ['[]'], ['{}'], ['{"kithdb_backup":1,"quarantined":[],"files":[null]}']])(
+    'of %s counts as that of a damaged backup, and the newest whole one is named',
+    async (damaged) => {
+      await writeManifest(folder, { kithdb_version: '0', created_at: 'now', quarantined: [], files: [] });
+      const whole = readFileSync(join(folder, 'BACKUP.json'), 'utf8');
+      const bucket = bucketOf({ '20260101T000000Z': whole, '20260102T000000Z': damaged });
+      const place = new BackupBucket(bucket, address, folder);
+      expect((await place.entries()).map(({ name, state }) => [name, state])).toEqual([
+        ['20260101T000000Z', 'whole'],
+        ['20260102T000000Z', 'damaged'],
+      ]);
+      await expect(fetchBackup(bucket, address, folder)).rejects.toThrow(
+        's3://my-bucket/db holds 2 backups and is none itself: give --from s3://my-bucket/db/20260101T000000Z, the newest whole one',
+      );
+    },
+  );
 });
 
 describe('C11.4 a backup that is fetched from a bucket', () => {

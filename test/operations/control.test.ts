@@ -183,6 +183,22 @@ describe('C11.4 a backup that is stopped', () => {
     lender.close();
   });
 
+  it('reads a reason of which a character comes in two pieces', async () => {
+    const reason = Buffer.from('{"error":"größer als der Vorrat"}\n');
+    const cut = reason.indexOf('ö') + 1;
+    const lender = await lease(60_000, (socket) => {
+      // It arrives with the line before, and the rest later.
+      socket.write(reason.subarray(0, cut));
+      setTimeout(() => socket.end(reason.subarray(cut)), 100);
+    });
+    try {
+      const staged = await stageLive(dataDir);
+      await expect(staged?.lost).rejects.toThrow('The server has ended the backup: größer als der Vorrat');
+    } finally {
+      lender.close();
+    }
+  });
+
   it('fails with the reason of the server, however its copy fails', async () => {
     const lender = await lease(60_000, (socket) => {
       socket.end('{"error":"nothing was sent"}\n');

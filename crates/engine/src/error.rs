@@ -82,6 +82,8 @@ pub enum Error {
     NeedsJson,
     /// A repeated call that may have been applied, and whose operation is not kept any more: nothing was done.
     OutcomeUnknown,
+    /// A write that brings a position of a replicated stream which its collection has passed: nothing was done.
+    PositionPassed,
     /// The disk is full for this write.
     StorageFull,
     /// The memory budget is used up.
@@ -114,7 +116,7 @@ pub struct VersionConflict {
 }
 
 /// All codes, of which another process may answer any.
-const CODES: [&str; 36] = [
+const CODES: [&str; 37] = [
     "bad_request",
     "vectors_config_required",
     "missing_field",
@@ -143,6 +145,7 @@ const CODES: [&str; 36] = [
     "answer_budget",
     "needs_json",
     "outcome_unknown",
+    "position_passed",
     "storage_full",
     "memory_limit",
     "shutting_down",
@@ -216,6 +219,7 @@ impl Error {
             Error::AnswerBudgetExceeded => "answer_budget",
             Error::NeedsJson => "needs_json",
             Error::OutcomeUnknown => "outcome_unknown",
+            Error::PositionPassed => "position_passed",
             Error::StorageFull => "storage_full",
             Error::MemoryLimit => "memory_limit",
             Error::ShuttingDown => "shutting_down",
@@ -278,6 +282,7 @@ impl Error {
             | Error::CursorNotFound
             | Error::NotReady
             | Error::OutcomeUnknown
+            | Error::PositionPassed
             | Error::StorageFull
             | Error::MemoryLimit
             | Error::ShuttingDown

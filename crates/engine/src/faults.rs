@@ -116,8 +116,8 @@ planted_faults! {
     DecayGetsChecksum,
     /// The manifest before is taken to have the fields of the configuration now.
     FieldsOfManifestKept,
-    /// A graph on disk claims rows that it does not have.
-    GraphClaimsOtherRows,
+    /// A graph on disk is said to cover rows that it does not have.
+    GraphCoversOtherRows,
     // Writes, indexes, vacuum.
     /// A change of the configuration is not in the log.
     PatchNotLogged,
@@ -137,8 +137,8 @@ planted_faults! {
     AutoIndexMissesWrites,
     /// The schema of a collection has its automatic indexes.
     AutoIndexInSchema,
-    /// A graph that was rewritten claims the rows behind it.
-    RewriteClaimsTail,
+    /// A graph that was rewritten is said to cover the rows behind it.
+    RewriteCoversTail,
     /// Rows that a rewrite of a graph did not reach are not put into it again.
     RewriteLosesRows,
     /// A row that a vacuum moved stays alive in its old place.

@@ -69,6 +69,8 @@ pub mod recent_operations;
 #[doc(hidden)]
 pub mod scheduling;
 #[doc(hidden)]
+pub mod sharding;
+#[doc(hidden)]
 pub mod state;
 #[doc(hidden)]
 pub mod storage;
@@ -93,9 +95,9 @@ pub use deadline::Cancellation;
 pub use durations::{DURATION_BOUNDS, DurationCounts};
 pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
-    Access, BackgroundPanic, Body, BodyForm, Claim, CollectionFigures, DiskBytes, Engine, HealthIssue,
-    HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply, Report, Reported,
-    Request, ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, filter_problem,
+    Access, BackgroundPanic, Body, BodyForm, CollectionFigures, DirectoryLock, DiskBytes, Engine,
+    HealthIssue, HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply, Report,
+    Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, filter_problem,
     instruction_sets, read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
@@ -107,10 +109,11 @@ pub use limits::{Limits, ResidencyThresholds, Thresholds};
 pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 pub use recent_operations::CallIdentity;
+pub use sharding::{Ask, Layout, ShardedRead, ShardedRequest, Step, shard_of, split_write};
 #[cfg(feature = "testing")]
 pub use storage::{CrashPoint, CrashPoints};
 pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};
 #[cfg(feature = "testing")]
 pub use supervision::PlantedPanic;
 pub use supervision::{Supervisor, Task};
-pub use types::{Lsn, OperationId};
+pub use types::{IdKind, Lsn, Metric, OperationId, PointId};

@@ -330,7 +330,7 @@ fn one_writer_that_waits_for_its_answers_keeps_the_tail_short() {
     // The indexers make no progress while this is held.
     let held_up = Arc::new(());
     let gate = Arc::downgrade(&held_up);
-    disk.take_turns(Some(Arc::new(move |place: &str| {
+    disk.interleave(Some(Arc::new(move |place: &str| {
         while place == "taking in a tail" && gate.strong_count() > 0 {
             thread::sleep(Duration::from_millis(1));
         }

@@ -436,7 +436,7 @@ fn graph_of(points: u32) -> Vec<u8> {
     let graph = Hnsw::new(HnswParams { m: 4, ef_construct: 16, seed: 1 });
     let mut scratch = BuildScratch::new();
     for (row, vector) in (0..).zip(&vectors) {
-        let slot = graph.claim(Row::new(row));
+        let slot = graph.allocate(Row::new(row));
         let mut query = CodeQuery::default();
         table.fill(slot.node(), &encoder, vector, &mut query);
         graph.insert(&Codes::new(&table), slot, &query, &mut scratch);

@@ -151,7 +151,7 @@ fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
     let catalog = Arc::clone(engine.engine().catalog());
     let reader = catalog.enter("cities").expect("it is there");
     let scrub = Arc::clone(&catalog);
-    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+    engine.disk.interleave(Some(Arc::new(move |place: &str| {
         if place == "before a collection is deleted"
             && let Some(entry) = scrub.entries().iter().find(|entry| entry.fault().is_none())
         {
@@ -163,7 +163,7 @@ fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
     catalog.delete("cities", None, Deadline::new(Instant::now(), Duration::ZERO, "Delete"), Box::new(reply));
     catalog.answer_overdue_deletions();
     assert!(receive.recv().expect("an answer").expect("a sound log"));
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     let entered = catalog.enter("cities").err();
     assert!(matches!(entered, Some(Error::CollectionNotFound(_) | Error::CollectionDeleted(_))));
     catalog.checkpoint().expect("a sound disk");
@@ -218,7 +218,7 @@ fn a_graph_and_a_scan_agree_and_survive_a_restart() {
 
 /// As at a stop under load.
 #[test]
-fn a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them() {
+fn a_graph_that_is_written_while_rows_wait_for_it_covers_none_of_them() {
     const INDEXED: usize = 3000;
     let mut engine = TestEngine::new(8);
     let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});

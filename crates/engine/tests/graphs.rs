@@ -75,8 +75,9 @@ fn every_kind_of_code_finds_what_a_scan_finds_and_is_kept_c4_3() {
                 create(&engine, vectors, json!({"quantization_config": quantization}));
                 let vectors = fill(&engine, at as u64);
                 engine.checkpoint();
-                let recipe = collection(&engine).view().state.config.recipe(0).expect("a graph is wanted");
-                let asked = recipe.codes.map(|coding| match coding {
+                let graph_params =
+                    collection(&engine).view().state.config.graph_params(0).expect("a graph is wanted");
+                let asked = graph_params.codes.map(|coding| match coding {
                     Coding::Fitting => None,
                     Coding::Asked(params) => Some(params.bits),
                 });

@@ -5,7 +5,9 @@ mod common;
 use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteRequest};
+use kithdb_engine::collection::{
+    Class, Collection, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest,
+};
 use kithdb_engine::deadline::{Cancellation, Deadline};
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::error::Error;
@@ -266,7 +268,7 @@ fn answers_of_a_queue(lists: &[(Vec<u64>, usize)]) -> Vec<(usize, u64)> {
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let collection = engine.engine().catalog().collections().remove(0);
     let (send, answers) = mpsc::channel();
-    let mut turn = None;
+    let mut leader = None;
     for (at, (ids, bytes)) in lists.iter().enumerate() {
         let points: Vec<Value> = ids.iter().map(|id| json!({"id": id, "vector": [1]})).collect();
         let body = json!({"points": points}).to_string();
@@ -280,10 +282,17 @@ fn answers_of_a_queue(lists: &[(Vec<u64>, usize)]) -> Vec<(usize, u64)> {
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
         let write = Write::Points { updates, batch: None, within: None };
         let (bytes, reply) = (*bytes, Box::new(reply));
-        let got = collection.enqueue(WriteRequest { write, identity: None, deadline, bytes, reply });
-        turn = turn.or(got);
+        let got = collection.enqueue(WriteRequest {
+            write,
+            identity: None,
+            deadline,
+            bytes,
+            numbering: Numbering::Next,
+            reply,
+        });
+        leader = leader.or(got);
     }
-    turn.expect("nobody else writes").run();
+    leader.expect("nobody else writes").run();
     answers.try_iter().collect()
 }
 
@@ -394,6 +403,7 @@ fn begin(collection: &Arc<Collection>, batch: &Value) -> Option<(HeavyWrite, mps
         identity: None,
         deadline: Deadline::new(Instant::now(), HOUR, "Batch update"),
         bytes: 1,
+        numbering: Numbering::Next,
         reply: Box::new(move |result| send.send(result.err()).expect("the test waits")),
     };
     match collection.classify(request) {
@@ -425,7 +435,7 @@ fn a_write_that_is_resolved_beside_others_is_in_order_with_them_c5_11() {
         beside += 1;
         loop {
             // A step ends with the filter that it evaluates, since its time is over.
-            match heavy.step(Slice::until(Instant::now())) {
+            match heavy.step(TimeSlice::until(Instant::now())) {
                 Step::Done => break,
                 Step::Resolved(rest) => break rest.write(),
                 Step::More(rest) => heavy = rest,

@@ -174,15 +174,15 @@ fn a_segment_in_the_place_of_the_last_one_loses_what_that_had() {
 #[test]
 fn folders_that_no_list_has_stop_a_start_only_where_they_hold_something() {
     let disk = cut();
-    let stray = folder(9);
-    disk.create_dir_all(&stray).expect("a folder");
+    let orphan = folder(9);
+    disk.create_dir_all(&orphan).expect("a folder");
     assert_eq!(checked(&disk).0.unwrap_or(Severity::Note), Severity::Note);
     open(&disk).expect("an empty one is nothing").kill();
-    disk.create(&format!("{stray}/00000001.data")).and_then(|mut file| file.sync()).expect("a file");
+    disk.create(&format!("{orphan}/00000001.data")).and_then(|mut file| file.sync()).expect("a file");
     assert_eq!(checked(&disk).0, Some(Severity::Damage));
     let why = open(&disk).err().expect("what is not known is not served");
-    assert!(why.contains(&stray) && why.contains("move it out"), "{why}");
+    assert!(why.contains(&orphan) && why.contains("move it out"), "{why}");
     assert!(!planned(&disk).expect("it can be planned").is_sound());
-    disk.remove_dir_all(&stray).expect("it is there");
+    disk.remove_dir_all(&orphan).expect("it is there");
     open(&disk).expect("as before");
 }

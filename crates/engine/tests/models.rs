@@ -9,7 +9,7 @@
 //! takes long).
 
 use kithdb_engine::api;
-use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, IndexQueue, Numbering, Shared, View, Write, WriteRequest};
 use kithdb_engine::config::CollectionConfig;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
@@ -230,10 +230,11 @@ impl Server {
             identity: None,
             deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert"),
             bytes: body.len(),
+            numbering: Numbering::Next,
             reply: Box::new(move |result| drop(send.send(result))),
         };
-        if let Some(turn) = self.collection.enqueue(request) {
-            turn.run();
+        if let Some(leader) = self.collection.enqueue(request) {
+            leader.run();
         }
         receive.recv().expect("every writer is answered").map(|done| done.operation_id)
     }
@@ -352,11 +353,11 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
                 thread::spawn(move || {
                     let mut scratch = IndexScratch::default();
                     while let Some(collection) = server.shared.indexer.pop() {
-                        let Some(turn) = collection.start_indexing() else { continue };
+                        let Some(permit) = collection.start_indexing() else { continue };
                         if collection.index_some(&mut scratch) {
                             server.shared.indexer.push(&collection);
                         }
-                        drop(turn);
+                        drop(permit);
                     }
                 })
             })

@@ -134,9 +134,9 @@ fn a_read_that_fails_once_is_retried_and_one_that_keeps_failing_quarantines_the_
             disk.fail_nth(1, Fault::Eio);
         }
     };
-    engine.disk.take_turns(Some(Arc::new(refuse)));
+    engine.disk.interleave(Some(Arc::new(refuse)));
     engine.engine().scrub_once();
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     let (code, details) = engine.refused("count", "hit", json!({}));
     assert_eq!(code, "collection_fault");
     assert!(details.to_string().contains("input/output error during read in 00000001.data"), "{details}");

@@ -347,7 +347,7 @@ fn a_close_that_leaves_a_thread_behind_releases_the_directory_when_that_has_ende
     put(&engine, "c", 0..5).expect("it is written");
     let (release, gate) = mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
-    disk.take_turns(Some(Arc::new(move |place: &str| {
+    disk.interleave(Some(Arc::new(move |place: &str| {
         if place == "behind the view of a checkpoint" {
             let _ = gate.lock().expect("no panic").recv();
         }
@@ -373,7 +373,7 @@ fn closing_ends_at_its_time_and_what_is_not_checkpointed_is_in_the_log_c11_3() {
     // Each checkpoint stands still for longer than the close may take.
     let (release, gate) = mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
-    disk.take_turns(Some(Arc::new(move |place: &str| {
+    disk.interleave(Some(Arc::new(move |place: &str| {
         if place == "behind the view of a checkpoint" {
             let _ = gate.lock().expect("no panic").recv();
         }
@@ -383,7 +383,7 @@ fn closing_ends_at_its_time_and_what_is_not_checkpointed_is_in_the_log_c11_3() {
     assert!(started.elapsed() < LIMIT, "it waits for its checkpoints");
     // What is on the disk when the process ends now.
     let left = disk.duplicate();
-    disk.take_turns(None);
+    disk.interleave(None);
     drop((engine, release));
     let engine = open(&left, quiet);
     for number in 0..40u64 {

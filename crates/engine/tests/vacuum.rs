@@ -6,7 +6,7 @@ use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::update::{Selection, Update, Versions};
-use kithdb_engine::collection::{Collection, GraphPolicy, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, GraphPolicy, Numbering, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::{FieldArena, IndexScratch};
@@ -292,7 +292,7 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
     put(&engine, &mut points, &(0..400).collect::<Vec<_>>(), &mut random);
     let served = collection(&engine);
     let (other, is_done) = (Arc::clone(&served), AtomicBool::new(false));
-    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+    engine.disk.interleave(Some(Arc::new(move |place: &str| {
         if place != "taking in a tail" || is_done.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -303,10 +303,15 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
             within: None,
         };
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-        if let Some(turn) =
-            other.enqueue(WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) })
-        {
-            turn.run();
+        if let Some(leader) = other.enqueue(WriteRequest {
+            write,
+            identity: None,
+            deadline,
+            bytes: 1,
+            numbering: Numbering::Next,
+            reply: Box::new(|_| ()),
+        }) {
+            leader.run();
         }
         while other.vacuum_rows() {}
         assert!(other.snapshot().graphs[0].is_none());
@@ -315,7 +320,7 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
     })));
     let mut scratch = IndexScratch::default();
     served.index_some(&mut scratch);
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     points.retain(|id, _| *id >= 200);
     while served.index_some(&mut scratch) {}
     let snapshot = served.snapshot();
@@ -378,23 +383,30 @@ fn a_vacuum_does_not_write_for_other_requests() {
     engine.checkpoint();
     delete(&engine, &mut points, &(0..300).filter(|id| id % 3 > 0).collect::<Vec<_>>());
     let served = collection(&engine);
-    // Leaked, so that the turn can be run after the vacuum.
+    // Leaked, so that the leader can run after the vacuum.
     let client: &'static Arc<Collection> = Box::leak(Box::new(Arc::clone(&served)));
-    let own_turn = Arc::new(Mutex::new(None));
-    let answer = Arc::clone(&own_turn);
-    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+    let leader = Arc::new(Mutex::new(None));
+    let answer = Arc::clone(&leader);
+    engine.disk.interleave(Some(Arc::new(move |place: &str| {
         let mut answer = answer.lock().unwrap();
         if place.starts_with("log/") && answer.is_none() {
             let write = Write::Points { updates: Vec::new(), batch: None, within: None };
             let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-            let request = WriteRequest { write, identity: None, deadline, bytes: 1, reply: Box::new(|_| ()) };
+            let request = WriteRequest {
+                write,
+                identity: None,
+                deadline,
+                bytes: 1,
+                numbering: Numbering::Next,
+                reply: Box::new(|_| ()),
+            };
             *answer = Some(client.enqueue(request));
         }
     })));
     assert!(served.vacuum_rows(), "a chunk is emptied");
-    engine.disk.take_turns(None);
-    let own_turn = own_turn.lock().unwrap().take().expect("a write beside the vacuum");
-    own_turn.expect("a write beside a vacuum is not written by it").run();
+    engine.disk.interleave(None);
+    let leader = leader.lock().unwrap().take().expect("a write beside the vacuum");
+    leader.expect("a write beside a vacuum is not written by it").run();
     assert_whole(&engine, &points, &mut random, "after the vacuum");
 }
 

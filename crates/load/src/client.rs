@@ -7,8 +7,8 @@ use mio::{Interest, Registry, Token};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 
-/// Bytes that one connection reads before others have their turn.
-const TURN_BYTES: usize = 1 << 20;
+/// Bytes that one connection reads before others are served.
+const READ_BYTES: usize = 1 << 20;
 
 /// The body of a request that only declares one.
 static SPACES: [u8; 16 << 10] = [b' '; 16 << 10];
@@ -33,8 +33,8 @@ pub struct Underway {
     written: u64,
 }
 
-/// What a client is to do in a turn.
-pub struct Turn<'a> {
+/// What a client is to do while its socket is ready.
+pub struct Work<'a> {
     /// The request; empty where there is none.
     pub message: &'a [u8],
     /// How many spaces behind it may have been sent by now.
@@ -43,18 +43,18 @@ pub struct Turn<'a> {
     pub reads: bool,
     /// Buffer that responses are read into.
     pub buffer: &'a mut [u8],
-    /// Bytes sent in this turn.
+    /// Bytes sent meanwhile.
     pub sent: u64,
-    /// Bytes read in this turn.
+    /// Bytes read meanwhile.
     pub received: u64,
 }
 
-/// How a turn ended.
+/// How it ended.
 #[derive(Debug)]
 pub enum Step {
     /// The socket has nothing more.
     Waits,
-    /// It may have more: another turn is needed.
+    /// It may have more: it has to be called again.
     Continues,
     /// The request is answered.
     Answered(Answer),
@@ -111,9 +111,9 @@ impl Client {
     }
 
     /// Sends and reads what can be sent and read now.
-    pub fn advance(&mut self, turn: &mut Turn<'_>) -> Step {
+    pub fn advance(&mut self, work: &mut Work<'_>) -> Step {
         let result = self.settle().and_then(|settled| match settled {
-            true => self.write(turn).and_then(|()| self.read(turn)),
+            true => self.write(work).and_then(|()| self.read(work)),
             false => Ok(Step::Waits),
         });
         result.unwrap_or_else(|error| Step::Lost(error.kind().to_string()))
@@ -139,20 +139,20 @@ impl Client {
         }
     }
 
-    fn write(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
+    fn write(&mut self, work: &mut Work<'_>) -> io::Result<()> {
         let (Some(socket), Some(underway)) = (&mut self.socket, &mut self.underway) else { return Ok(()) };
-        let head = turn.message.len() as u64;
-        while underway.written < head + turn.spaces {
+        let head = work.message.len() as u64;
+        while underway.written < head + work.spaces {
             let rest = if underway.written < head {
-                &turn.message[underway.written as usize..]
+                &work.message[underway.written as usize..]
             } else {
-                let left = head + turn.spaces - underway.written;
+                let left = head + work.spaces - underway.written;
                 &SPACES[..SPACES.len().min(left as usize)]
             };
             match socket.write(rest) {
                 Ok(count) => {
                     underway.written += count as u64;
-                    turn.sent += count as u64;
+                    work.sent += count as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -166,25 +166,25 @@ impl Client {
         Ok(())
     }
 
-    fn read(&mut self, turn: &mut Turn<'_>) -> io::Result<Step> {
+    fn read(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
         let Some(socket) = &mut self.socket else { return Ok(Step::Waits) };
-        if !turn.reads {
+        if !work.reads {
             return Ok(Step::Waits);
         }
-        let until = turn.received + TURN_BYTES as u64;
-        while turn.received < until {
-            match socket.read(turn.buffer) {
+        let until = work.received + READ_BYTES as u64;
+        while work.received < until {
+            match socket.read(work.buffer) {
                 Ok(0) => {
                     let answer = self.reader.closed().filter(|_| self.underway.is_some());
                     return Ok(answer.map_or(Step::Lost("closed by the server".to_string()), Step::Answered));
                 }
                 Ok(count) => {
-                    turn.received += count as u64;
+                    work.received += count as u64;
                     // A server may say why it closes a connection that has asked nothing.
                     if self.underway.is_none() {
                         continue;
                     }
-                    match self.reader.feed(&turn.buffer[..count]) {
+                    match self.reader.feed(&work.buffer[..count]) {
                         Ok(Some(answer)) => return Ok(Step::Answered(answer)),
                         Ok(None) => {}
                         Err(why) => return Ok(Step::Lost(why)),

@@ -1,6 +1,6 @@
 //! Many connections on one thread: closed and open loops, slow bodies, silent connections.
 
-use crate::client::{Client, Step, Turn};
+use crate::client::{Client, Step, Work};
 use crate::plan::{Message, Plan, Traffic};
 use crate::run::{Fallible, Stop, announce_start};
 use crate::tally::{Clock, Outcome, Tally};
@@ -230,10 +230,10 @@ impl Crowd<'_> {
             Some(underway) => (&self.messages[underway.message].bytes[..], self.spaces(underway.clock)),
             None => (&[][..], 0),
         };
-        let mut turn = Turn { message, spaces, reads, buffer: &mut self.buffer, sent: 0, received: 0 };
-        let step = self.clients[client].advance(&mut turn);
-        self.tally.sent_bytes += turn.sent;
-        self.tally.received_bytes += turn.received;
+        let mut work = Work { message, spaces, reads, buffer: &mut self.buffer, sent: 0, received: 0 };
+        let step = self.clients[client].advance(&mut work);
+        self.tally.sent_bytes += work.sent;
+        self.tally.received_bytes += work.received;
         if !was_connected && self.clients[client].is_connected() {
             self.tally.connections.opened += 1;
             self.settle(client);

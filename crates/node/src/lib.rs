@@ -12,6 +12,7 @@ mod handles;
 pub mod listening;
 pub mod offline;
 mod options;
+pub mod sharding;
 mod sharing;
 mod status;
 pub mod surroundings;
@@ -169,6 +170,8 @@ impl NativeEngine {
     /// `limits` is what the caller may reach, as JSON; everything when absent. `caller` is whose cursors it may use (C22).
     /// With `here` a short read of an engine in this process may be answered on this thread: then the envelope is returned, and
     /// nothing completes.
+    /// `position` is the place of a write in a replicated stream, from which it gets its number; one that was passed completes
+    /// with `position_passed`. With `dryRun` a write of points is answered as it would be, and changes nothing.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -189,13 +192,15 @@ impl NativeEngine {
         limits: Option<String>,
         caller: Option<String>,
         here: Option<bool>,
+        position: Option<f64>,
+        dry_run: Option<bool>,
     ) -> Option<Buffer> {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing_of(packing.unwrap_or_default());
         let completions = &self.completions;
         let body = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed);
-        let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits)?)));
-        let ((body, kept), (identity, access)) = match parts {
+        let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits, position)?)));
+        let ((body, kept), (identity, access, position)) = match parts {
             Ok(parts) => parts,
             Err(error) => return fail(completions, id, &error),
         };
@@ -224,6 +229,8 @@ impl NativeEngine {
             profile: slow.as_ref().map(|slow| Arc::clone(&slow.profile)),
             answer_budget: answer_budget.map(|bytes| bytes as usize),
             identity,
+            position,
+            dry_run: dry_run == Some(true),
             cancellation: self.calls.begin(id),
         };
         self.begin(id, &folder, request, here == Some(true), (kept, slow))
@@ -531,26 +538,35 @@ impl SlowSearch {
 
 /// The form of a body and of the vectors of an answer, as `execute` takes it.
 fn packing_of(flags: u32) -> Packing {
-    let body = match flags & !2 {
+    Packing { body: form_of(flags & !2), answer: flags & 2 != 0 }
+}
+
+fn form_of(flag: u32) -> BodyForm {
+    match flag {
         0 => BodyForm::Json,
         1 => BodyForm::Packed,
         8 => BodyForm::Lines,
         _ => BodyForm::Arrow,
-    };
-    Packing { body, answer: flags & 2 != 0 }
+    }
 }
 
-/// The identity of a call that has an operation id, and what its caller may reach.
+/// The identity of a call that has an operation id, what its caller may reach, and the position of a write from a stream.
 fn caller_of(
     operation_id: Option<String>,
     limits: Option<String>,
-) -> Result<(Option<CallIdentity>, Option<Arc<Access>>), Error> {
+    position: Option<f64>,
+) -> Result<(Option<CallIdentity>, Option<Arc<Access>>, Option<u64>), Error> {
     let identity = |text: String| match OperationId::parse(&text) {
         Some(id) => Ok(CallIdentity { id, first_sent: None }),
         None => Err(Error::BadRequest(format!("operation id '{text}' must be a UUID"))),
     };
     let access = |json: String| Access::parse(json.as_bytes(), &Limits::default()).map(Arc::new);
-    Ok((operation_id.map(identity).transpose()?, limits.map(access).transpose()?))
+    let whole = |number: f64| match number as u64 {
+        whole if whole as f64 == number => Ok(whole),
+        _ => Err(Error::BadRequest(format!("position: must be an integer, got {number}"))),
+    };
+    let position = position.map(whole).transpose()?;
+    Ok((operation_id.map(identity).transpose()?, limits.map(access).transpose()?, position))
 }
 
 /// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.

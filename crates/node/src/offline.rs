@@ -1,8 +1,8 @@
-//! Operations on a data directory that no server holds: check, repair, verify, claim.
+//! Operations on a data directory that no server holds: check, repair, verify, lock.
 
 use kithdb_engine::{
-    CheckReport, Claim, Finding, Findings, LogEnd, OpenError, RepairReport, RepairedCollection, UnsoundFile,
-    check_directory, read_auth_generation, repair_directory, verify_directory,
+    CheckReport, DirectoryLock, Finding, Findings, LogEnd, OpenError, RepairReport, RepairedCollection,
+    UnsoundFile, check_directory, read_auth_generation, repair_directory, verify_directory,
 };
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
@@ -277,25 +277,26 @@ fn run<T>(work: impl FnOnce() -> Result<T, OpenError>) -> napi::Result<T> {
 
 /// A data directory that this process holds: no server starts on it until it is released.
 #[napi]
-pub struct NativeClaim {
-    claim: Option<Claim>,
+pub struct NativeDirectoryLock {
+    lock: Option<DirectoryLock>,
 }
 
 #[napi]
-impl NativeClaim {
+impl NativeDirectoryLock {
     /// Holds a data directory, which must exist.
     ///
     /// # Errors
     /// When another process holds it, or a restore into it was not finished.
     #[napi(constructor, catch_unwind)]
-    pub fn new(data_dir: String) -> napi::Result<NativeClaim> {
-        let claim = Claim::new(&data_dir).map_err(|error| napi::Error::from_reason(error.to_string()))?;
-        Ok(NativeClaim { claim: Some(claim) })
+    pub fn new(data_dir: String) -> napi::Result<NativeDirectoryLock> {
+        let lock =
+            DirectoryLock::new(&data_dir).map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        Ok(NativeDirectoryLock { lock: Some(lock) })
     }
 
     /// Lets it go. A second call does nothing.
     #[napi(catch_unwind)]
     pub fn release(&mut self) {
-        self.claim = None;
+        self.lock = None;
     }
 }

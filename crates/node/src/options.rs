@@ -35,6 +35,8 @@ pub struct OpenOptions {
     pub sharing: Option<NativeSharing>,
     /// Names of file systems on which a new directory may be made although they do not keep the promises of one.
     pub allowed_file_systems: Option<Vec<String>>,
+    /// Whether its collections are replicas of shards of a cluster; false when absent.
+    pub is_replica: Option<bool>,
 }
 
 /// How a directory is shared with other processes by one that is no server.
@@ -143,6 +145,7 @@ impl OpenOptions {
                     .unwrap_or(Duration::from_secs(1)),
             }),
             thresholds: self.thresholds(),
+            is_replica: self.is_replica == Some(true),
             ..defaults
         }
     }
@@ -161,7 +164,7 @@ impl OpenOptions {
 }
 
 impl NativeLimits {
-    fn over(&self, defaults: &Limits) -> Limits {
+    pub fn over(&self, defaults: &Limits) -> Limits {
         let or = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
         Limits {
             max_points_per_request: or(self.max_points_per_request, defaults.max_points_per_request),

@@ -110,7 +110,7 @@ export const DETECTED_BY = {
     'served::bytes_that_are_copied_forward_are_verified_and_decay_quarantines_the_collection',
   ),
   FieldsOfManifestKept: names('vectors_of_every_kind_are_added_and_removed_and_points_keep_the_rest_c4_8'),
-  GraphClaimsOtherRows: engine('a_graph_that_is_written_while_rows_wait_for_it_claims_none_of_them'),
+  GraphCoversOtherRows: engine('a_graph_that_is_written_while_rows_wait_for_it_covers_none_of_them'),
   PatchNotLogged: programs,
   FieldsNotLogged: names('vectors_of_every_kind_are_added_and_removed_and_points_keep_the_rest_c4_8'),
   RefusedGroupLeavesDeaths: programs,
@@ -124,7 +124,7 @@ export const DETECTED_BY = {
   AutoIndexInSchema: program('auto_indexes')(
     'filters_that_cost_more_than_an_index_get_one_and_nothing_else_changes_c23',
   ),
-  RewriteClaimsTail: programs,
+  RewriteCoversTail: programs,
   RewriteLosesRows: unit(
     'field::rewriting::tests::a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph',
   ),

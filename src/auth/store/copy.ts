@@ -181,8 +181,9 @@ export async function storeProblems(dataDir: string, kind?: SqlKind): Promise<re
 }
 
 /**
- * Whether a store that is missing or has no bytes was filled once, as the files beside it say. Without a digest file a missing
- * one was not: programs may have opened the folder, and no server. The generation in the catalog knows more.
+ * Whether a store that is missing or has no bytes was filled once, as the files beside it say. A store that is missing
+ * together with its digest file counts as never filled: a folder that only programs have opened has neither. The generation
+ * in the catalog tells the two cases apart.
  */
 async function wasFilled(dataDir: string, recorded: Recorded): Promise<boolean> {
   if (recorded.state !== 'absent') return isFilled(recorded);

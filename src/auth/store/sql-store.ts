@@ -86,7 +86,7 @@ export class SqlStore implements TokenStore {
   }
 
   admin(): Promise<StoredAdmin | undefined> {
-    return this.#inTurn(async () => (await this.#adminRow())?.admin);
+    return this.#serially(async () => (await this.#adminRow())?.admin);
   }
 
   createAdmin(admin: StoredAdmin): Promise<boolean> {
@@ -121,7 +121,7 @@ export class SqlStore implements TokenStore {
   }
 
   setting(name: StoredSetting): Promise<string | undefined> {
-    return this.#inTurn(async () => (await this.#settingRow(name))?.value);
+    return this.#serially(async () => (await this.#settingRow(name))?.value);
   }
 
   async storeSetting(name: StoredSetting, value: string): Promise<void> {
@@ -139,7 +139,7 @@ export class SqlStore implements TokenStore {
   }
 
   initialToken(): Promise<InitialToken | undefined> {
-    return this.#inTurn(() => this.#initialToken());
+    return this.#serially(() => this.#initialToken());
   }
 
   putInitialToken(token: NewToken): Promise<StoredToken> {
@@ -166,7 +166,7 @@ export class SqlStore implements TokenStore {
   }
 
   tokens(): Promise<readonly StoredToken[]> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       const found: StoredToken[] = [];
       for await (const page of tokenPages(this.connection)) {
         found.push(...page.map((row) => this.#sound(row).token));
@@ -176,11 +176,11 @@ export class SqlStore implements TokenStore {
   }
 
   token(id: number): Promise<StoredToken | undefined> {
-    return this.#inTurn(async () => (await this.#tokenRow('id = ?', id))?.token);
+    return this.#serially(async () => (await this.#tokenRow('id = ?', id))?.token);
   }
 
   tokenByDigest(digest: Buffer): Promise<StoredToken | undefined> {
-    return this.#inTurn(async () => (await this.#tokenRow('digest = ?', digest))?.token);
+    return this.#serially(async () => (await this.#tokenRow('digest = ?', digest))?.token);
   }
 
   replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
@@ -205,14 +205,14 @@ export class SqlStore implements TokenStore {
   }
 
   compare(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       await this.#compare();
       await this.file.catalog.note(this.digest.generation);
     });
   }
 
   copyTo(path: string): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       await this.#compare();
       const { generation, lastTokenId, schema } = this.digest;
       const content = { rows: this.#soundRows(), generation, lastTokenId, schema };
@@ -309,7 +309,7 @@ export class SqlStore implements TokenStore {
     return row && this.#sound(storedToken(row));
   }
 
-  /** A row as it was written: what is read later from the disk may be damaged by then. */
+  /** Gives the row if its digest verifies: the file may have been damaged after the store was opened. */
   #sound<Row extends StoredRow>(row: Row): Row {
     if (!row.verifies) {
       throw this.#found('a row is not what was written');
@@ -329,7 +329,7 @@ export class SqlStore implements TokenStore {
   }
 
   /** Runs work after all before it, and turns errors of a damaged file into the fault of the store. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #serially<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(async () => {
       if (this.#fault !== undefined) {
         throw this.#fault;
@@ -344,7 +344,7 @@ export class SqlStore implements TokenStore {
     return result;
   }
 
-  /** Finds a store that is older than the catalog of the engine. Later it is never older. */
+  /** Closes a store that is older than the catalog of the engine. One comparison is enough: it cannot become older later. */
   async #compare(): Promise<void> {
     if (this.#isCompared) return;
     const older = whyOlder(this.digest.generation, await this.file.catalog.generation());
@@ -369,7 +369,7 @@ export class SqlStore implements TokenStore {
    * newer than the file, or than the catalog. A store that is older must not get a generation that the catalog has.
    */
   #change<T>(work: () => Promise<Changed<T>>): Promise<T> {
-    return this.#inTurn(async () => {
+    return this.#serially(async () => {
       await this.#compare();
       let next: StoreDigest | undefined;
       let result: T;

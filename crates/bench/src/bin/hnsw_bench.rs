@@ -143,7 +143,7 @@ impl<'a> Index<'a> {
             Some((encoder, table)) => {
                 let (mut scratch, mut query) = (BuildScratch::new(), CodeQuery::default());
                 for row in rows {
-                    let slot = self.graph.claim(Row::new(row));
+                    let slot = self.graph.allocate(Row::new(row));
                     table.fill(slot.node(), encoder, &self.data.vector(row), &mut query);
                     self.graph.insert(&Codes::new(table), slot, &query, &mut scratch);
                 }
@@ -151,7 +151,7 @@ impl<'a> Index<'a> {
             None => {
                 let mut scratch = BuildScratch::new();
                 for row in rows {
-                    let slot = self.graph.claim(Row::new(row));
+                    let slot = self.graph.allocate(Row::new(row));
                     self.graph.insert(&self.originals(), slot, &self.data.vector(row), &mut scratch);
                 }
             }

@@ -38,7 +38,7 @@ pub fn next_page(body: &(impl RequestBody + ?Sized)) -> Result<Option<String>> {
         })?;
         reader.finish()
     };
-    // A body that cannot be read so is none of a further page: its parser says what is wrong with it.
+    // A body that this cannot read does not ask for a further page. The parser of the operation reports what is wrong.
     if read().is_err() || cursor.is_none() {
         return Ok(None);
     }

@@ -8,13 +8,13 @@ use crate::payload::JsonPath;
 use crate::types::{IdKind, PointId};
 
 /// Reads an id of a point of the request's collection from a body.
-pub(super) fn read_id(reader: &mut Reader<'_>) -> Result<PointId> {
+pub(crate) fn read_id(reader: &mut Reader<'_>) -> Result<PointId> {
     let kind = reader.ids.kind;
     read_id_of(reader, kind)
 }
 
 /// Reads an id of a point of a collection of that kind.
-pub(super) fn read_id_of(reader: &mut Reader<'_>, kind: IdKind) -> Result<PointId> {
+pub(crate) fn read_id_of(reader: &mut Reader<'_>, kind: IdKind) -> Result<PointId> {
     let found = match reader.peek()? {
         Kind::Number => {
             let text = reader.number_text()?;
@@ -43,7 +43,7 @@ pub fn path_id(text: &str, kind: IdKind) -> Result<PointId> {
 
 /// The id that a text stands for where ids are no JSON: in a path, and as the key of an object. Of strings, digits are an
 /// integer there, and a string may be in the quotes of JSON.
-pub(super) fn textual_id(text: &str, kind: IdKind) -> Option<PointId> {
+pub(crate) fn textual_id(text: &str, kind: IdKind) -> Option<PointId> {
     let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match kind {
         IdKind::Default => PointId::parse_path(text),

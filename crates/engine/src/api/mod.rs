@@ -7,11 +7,13 @@
 mod aliases;
 mod arrow;
 mod body;
+mod body_form;
 mod cursor;
 mod example;
 pub mod explanation;
 mod groups;
 mod id;
+mod operation;
 mod order_by;
 mod page;
 mod query;
@@ -33,11 +35,15 @@ mod upsert;
 mod vector;
 
 pub use arrow::Charge;
+pub use body_form::{BodyForm, Packing};
 pub use cursor::next_page;
 pub use id::{path_field, path_id};
+pub(crate) use id::{read_id, read_id_of, textual_id};
+pub use operation::Operation;
 pub use reembedding::{ReembedRequest, commit_reembedding, fill_vectors, next_texts, reembed_vectors};
 pub use source_sync::{SyncPart, SyncRequest};
 pub use strictness::{BodyWithWarnings, RequestBody, Strictness};
+pub(crate) use vector::read_vector;
 
 use crate::catalog::{AdoptedFolder, AliasAction};
 use crate::collection::update::{SourceSync, Update};
@@ -54,7 +60,7 @@ use crate::query::tree::QueryRequest;
 use crate::types::IdKind;
 use body::{Budget, Result};
 use std::borrow::Cow;
-use update::Operation;
+use update::Operation as UpdateOperation;
 
 /// `PUT /collections/{c}` (C4.3).
 ///
@@ -113,6 +119,24 @@ pub fn link_snapshot(body: &(impl RequestBody + ?Sized)) -> Result<String> {
             Ok(())
         })?;
         folder.ok_or_else(|| reader.missing("folder"))
+    })
+}
+
+/// Whether a digest is asked for with the state of a replica. The body may be absent.
+///
+/// # Errors
+/// `BadRequest` that names the place.
+pub fn replica_state(body: &(impl RequestBody + ?Sized)) -> Result<bool> {
+    body::parse(body, |reader| {
+        let mut digest = false;
+        reader.object(|r, key| {
+            match key {
+                "digest" => digest = r.optional(Reader::bool)?.unwrap_or_default(),
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        Ok(digest)
     })
 }
 
@@ -197,7 +221,7 @@ pub fn create_vector_name(body: &(impl RequestBody + ?Sized)) -> Result<NewField
 /// # Errors
 /// `BadRequest`, `MissingField` or `FilterParse` that names the place.
 pub fn upsert(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::Upsert)
+    update(body, limits, UpdateOperation::Upsert)
 }
 
 /// `PUT …/points` with a point in each line (C5.14).
@@ -228,7 +252,7 @@ pub fn upsert_arrow(
 /// # Errors
 /// As [`upsert`].
 pub fn delete_points(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update_by_selection(body, limits, Operation::Delete)
+    update_by_selection(body, limits, UpdateOperation::Delete)
 }
 
 /// `PUT …/points/vectors` (C5.5).
@@ -236,7 +260,7 @@ pub fn delete_points(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Res
 /// # Errors
 /// As [`upsert`].
 pub fn update_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::UpdateVectors)
+    update(body, limits, UpdateOperation::UpdateVectors)
 }
 
 /// `POST …/points/vectors/delete` (C5.10).
@@ -244,7 +268,7 @@ pub fn update_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Re
 /// # Errors
 /// As [`upsert`].
 pub fn delete_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::DeleteVectors)
+    update(body, limits, UpdateOperation::DeleteVectors)
 }
 
 /// `POST …/points/payload` (C5.6).
@@ -252,7 +276,7 @@ pub fn delete_vectors(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Re
 /// # Errors
 /// As [`upsert`].
 pub fn set_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::SetPayload)
+    update(body, limits, UpdateOperation::SetPayload)
 }
 
 /// `PUT …/points/payload` (C5.7).
@@ -260,7 +284,7 @@ pub fn set_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Resul
 /// # Errors
 /// As [`upsert`].
 pub fn overwrite_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::OverwritePayload)
+    update(body, limits, UpdateOperation::OverwritePayload)
 }
 
 /// `POST …/points/payload/delete` (C5.8).
@@ -268,7 +292,7 @@ pub fn overwrite_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) ->
 /// # Errors
 /// As [`upsert`].
 pub fn delete_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update(body, limits, Operation::DeletePayload)
+    update(body, limits, UpdateOperation::DeletePayload)
 }
 
 /// `POST …/points/payload/clear` (C5.9).
@@ -276,7 +300,7 @@ pub fn delete_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Re
 /// # Errors
 /// As [`upsert`].
 pub fn clear_payload(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result<Update> {
-    update_by_selection(body, limits, Operation::ClearPayload)
+    update_by_selection(body, limits, UpdateOperation::ClearPayload)
 }
 
 /// `POST …/points/batch` (C5.11). The limit on points and ids holds for all operations together.
@@ -450,7 +474,7 @@ pub fn projection(body: &(impl RequestBody + ?Sized), limits: &Limits) -> Result
 }
 
 /// Parses an update that has a required field. The error for an absent body names that field.
-fn update(body: &(impl RequestBody + ?Sized), limits: &Limits, operation: Operation) -> Result<Update> {
+fn update(body: &(impl RequestBody + ?Sized), limits: &Limits, operation: UpdateOperation) -> Result<Update> {
     body::parse(body, |r: &mut Reader<'_>| operation.read(r, &mut Budget::new(limits)))
 }
 
@@ -458,7 +482,7 @@ fn update(body: &(impl RequestBody + ?Sized), limits: &Limits, operation: Operat
 fn update_by_selection(
     body: &(impl RequestBody + ?Sized),
     limits: &Limits,
-    operation: Operation,
+    operation: UpdateOperation,
 ) -> std::result::Result<Update, Error> {
     body::parse_present(body, |r| operation.read(r, &mut Budget::new(limits)))
 }

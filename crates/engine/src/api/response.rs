@@ -10,7 +10,7 @@ use crate::field::calibration::RecallEstimate;
 use crate::json::{PackedVectors, write_f32, write_f64, write_string, write_u64};
 use crate::payload::FieldSchema;
 use crate::query::OrderValue;
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use crate::vectors::VectorValue;
 use std::ops::Range;
 use std::time::Duration;
@@ -162,6 +162,18 @@ pub fn write_exists(out: &mut Vec<u8>, exists: bool) {
 pub fn write_count(out: &mut Vec<u8>, count: u64) {
     let mut object = ObjectWriter::start(out);
     write_u64(object.key("count"), count);
+    object.end();
+}
+
+/// Appends the state of a replica: its last operation, the position of that, how many points it has, and their digest.
+pub fn write_replica_state(out: &mut Vec<u8>, last: OpNumber, points: u64, digest: Option<u128>) {
+    let mut object = ObjectWriter::start(out);
+    for (key, number) in [("operation", last.get()), ("position", last.position()), ("points", points)] {
+        write_u64(object.key(key), number);
+    }
+    if let Some(digest) = digest {
+        write_string(object.key("digest"), &format!("{digest:032x}"));
+    }
     object.end();
 }
 

@@ -7,7 +7,7 @@ use super::groups::OtherFields;
 use super::search_params::{self, Params};
 use super::selectors::SelectorFields;
 use super::vector::VectorReader;
-use crate::config::{ModelClaims, NamedModels};
+use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader};
 use crate::limits::Limits;
@@ -89,10 +89,10 @@ impl NodeFields {
             limit: self.limit.unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,
             prefetch: Vec::new(),
-            models: ModelClaims::default(),
+            models: VectorModels::default(),
             explain: params.explain,
         };
-        node.models = node.claims(&self.models);
+        node.models = node.vector_models(&self.models);
         Ok(node)
     }
 }

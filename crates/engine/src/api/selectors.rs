@@ -91,7 +91,8 @@ impl SelectionFields {
         Ok(true)
     }
 
-    /// The selection. If both are given, the ids count, but versions are of ids alone. `reader` is just behind the object.
+    /// The selection: the ids, also where a filter is given too. Versions with a filter are refused. `reader` is just
+    /// behind the object.
     pub(super) fn finish(self, reader: &Reader<'_>) -> Result<Selection> {
         if self.versions.is_some() && self.filter.is_some() {
             return Err(field_error(reader, "if_version", "goes with points, and not with a filter"));

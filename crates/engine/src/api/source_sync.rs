@@ -10,7 +10,7 @@ use crate::change::Revision;
 use crate::collection::update::{
     ContentHash, NamedVectors, SourceSync, SyncContent, SyncEntries, SyncEntry, Texts,
 };
-use crate::config::{ModelClaims, NamedModels};
+use crate::config::{NamedModels, VectorModels};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::{Kind, Mark, Reader};
@@ -61,7 +61,7 @@ pub(super) fn read_sync(body: &(impl RequestBody + ?Sized), limits: &Limits) -> 
             }
             Ok(())
         })?;
-        draft.finish(reader, forms.into_claims().naming(&named.unwrap_or_default()))
+        draft.finish(reader, forms.into_models().naming(&named.unwrap_or_default()))
     })?;
     draft.with_texts(body.bytes(), &marks)
 }
@@ -82,7 +82,7 @@ pub(super) fn read_plan(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sour
     for (id, hash) in points.ok_or_else(|| reader.missing("points"))? {
         entries.put(SyncEntry { id, hash, content: None });
     }
-    Ok(SourceSync::new(scope, hash_key, entries, ModelClaims::default()))
+    Ok(SourceSync::new(scope, hash_key, entries, VectorModels::default()))
 }
 
 /// What a sync and a plan have in common.
@@ -165,7 +165,7 @@ impl Draft {
     }
 
     /// What it is, but for its texts. `reader` is just behind the object.
-    fn finish(self, reader: &Reader<'_>, models: ModelClaims) -> Result<ReadSync> {
+    fn finish(self, reader: &Reader<'_>, models: VectorModels) -> Result<ReadSync> {
         self.check(reader)?;
         let points = self.points.ok_or_else(|| reader.missing("points"))?;
         let (scope, hash_key) = self.common.finish(reader)?;
@@ -180,7 +180,7 @@ struct ReadSync {
     scope: Filter,
     hash_key: JsonPath,
     points: Vec<ReadPoint>,
-    models: ModelClaims,
+    models: VectorModels,
     if_revision: Option<Revision>,
     part: Option<SyncPart>,
 }

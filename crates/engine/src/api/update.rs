@@ -6,7 +6,7 @@ use super::selectors::SelectionFields;
 use super::upsert::{self, object_bytes};
 use super::vector::VectorReader;
 use crate::collection::update::{Selection, Update, VectorsInput};
-use crate::config::{ModelClaims, NamedModels};
+use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
 use crate::json::Reader;
 use crate::limits::MAX_PATHS;
@@ -135,7 +135,7 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
 fn read_point_vectors(
     reader: &mut Reader<'_>,
     budget: &mut Budget<'_>,
-) -> Result<(Vec<VectorsInput>, ModelClaims)> {
+) -> Result<(Vec<VectorsInput>, VectorModels)> {
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
     let points = budget.list(reader, |r| {
@@ -156,7 +156,7 @@ fn read_point_vectors(
         }
         Ok(VectorsInput { id, vectors, if_version })
     })?;
-    Ok((points, forms.into_claims()))
+    Ok((points, forms.into_models()))
 }
 
 fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {

@@ -5,7 +5,7 @@ use super::id::read_id;
 use super::vector::VectorReader;
 use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
 use crate::config::fields::{choice, insert_named};
-use crate::config::{ModelClaims, NamedModels};
+use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
 use crate::json::{Kind, Reader, read_payload};
 use crate::limits::Limits;
@@ -51,12 +51,12 @@ pub(super) fn read(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<U
 }
 
 /// Points, and the models of their vectors.
-type Points = (Vec<PointInput>, ModelClaims);
+type Points = (Vec<PointInput>, VectorModels);
 
 fn read_points(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Points> {
     let mut read = PointReader::new(budget.limits);
     let points = budget.list(reader, |r| read.point(r))?;
-    Ok((points, read.forms.into_claims()))
+    Ok((points, read.forms.into_models()))
 }
 
 /// Reads an upsert whose body has a point in each line (C5.14).
@@ -71,7 +71,7 @@ pub(super) fn read_lines(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Re
     if points.is_empty() {
         return Err(field_error(reader, "points", "must hold at least one point"));
     }
-    let models = read.forms.into_claims().naming(&NamedModels::default());
+    let models = read.forms.into_models().naming(&NamedModels::default());
     Ok(Update::Upsert { points, mode: UpdateMode::Upsert, update_filter: None, models })
 }
 
@@ -152,11 +152,11 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Poin
     Ok((points, models))
 }
 
-fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<(VectorColumns, ModelClaims)> {
+fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<(VectorColumns, VectorModels)> {
     let mut forms = VectorReader::of_documents();
     if reader.peek()? != Kind::Object {
         let vectors = column(reader, limits, |r| noted(&mut forms, r, ""))?;
-        return Ok((VectorColumns::Unnamed(vectors), forms.into_claims()));
+        return Ok((VectorColumns::Unnamed(vectors), forms.into_models()));
     }
     let place = reader.path();
     let mut columns: Vec<(Box<str>, Vec<VectorValue>)> = Vec::new();
@@ -167,7 +167,7 @@ fn read_vector_columns(reader: &mut Reader<'_>, limits: &Limits) -> Result<(Vect
         let vectors = column(r, limits, |r| noted(&mut forms, r, name))?;
         insert_named(&mut columns, name, vectors, limits, &place)
     })?;
-    Ok((VectorColumns::Named(columns), forms.into_claims()))
+    Ok((VectorColumns::Named(columns), forms.into_models()))
 }
 
 fn noted(forms: &mut VectorReader, reader: &mut Reader<'_>, field: &str) -> Result<VectorValue> {

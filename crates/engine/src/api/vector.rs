@@ -3,7 +3,7 @@
 use super::body::{Result, list};
 use super::text_input::TextInputReader;
 use crate::collection::update::NamedVectors;
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::embedding::EmbeddingPurpose;
 use crate::error::Error;
 use crate::json::{Kind, Reader};
@@ -18,13 +18,18 @@ const USUAL_COMPONENT_BYTES: usize = 8;
 /// Components that are reserved for the first vector.
 const MAX_RESERVED: usize = 1024;
 
+/// Reads a vector in any of its forms.
+pub(crate) fn read_vector(reader: &mut Reader<'_>) -> Result<VectorValue> {
+    VectorReader::of_documents().value(reader)
+}
+
 /// Reads the vectors of one request. Memory is reserved for a vector of the previous one's length.
 #[derive(Default)]
 pub(super) struct VectorReader {
     last_len: usize,
     texts: TextInputReader,
     /// The fields and models of what was read, by name of the field.
-    claims: ModelClaims,
+    models: VectorModels,
 }
 
 impl VectorReader {
@@ -44,14 +49,14 @@ impl VectorReader {
     }
 
     /// The fields of all vectors so far, and the models that made them.
-    pub(super) fn into_claims(self) -> ModelClaims {
-        self.claims
+    pub(super) fn into_models(self) -> VectorModels {
+        self.models
     }
 
     /// Notes that the vector that was read last is one of `field`.
     pub(super) fn note(&mut self, reader: &Reader<'_>, field: &str) {
         let model = self.texts.take_model();
-        self.claims.note(field, model.as_deref(), || reader.path());
+        self.models.note(field, model.as_deref(), || reader.path());
     }
 
     /// The model of the vector that was read last, if it was made by one.

@@ -10,7 +10,7 @@ use super::buckets::Buckets;
 const WRITTEN: u64 = 1;
 
 /// The tag of a row that is being written.
-const CLAIMED: u64 = 2;
+const WRITING: u64 = 2;
 
 /// Bytes of a tag.
 const TAG_BYTES: usize = size_of::<AtomicU64>();
@@ -21,8 +21,8 @@ const TAG_BYTES: usize = size_of::<AtomicU64>();
 /// them free, and in a separate column otherwise.
 ///
 /// # Why readers need no lock
-/// The tag is the row's state: 0 at first, [`CLAIMED`] while its one writer fills it, and then the tag that was given,
-/// whose lowest bit is set. The writer claims by compare-and-swap, so that there is only one, and publishes with
+/// The tag is the row's state: 0 at first, [`WRITING`] while its one writer fills it, and then the tag that was given,
+/// whose lowest bit is set. The writer sets it by compare-and-swap, so that there is only one, and publishes with
 /// release order; a reader looks at the bytes only after it has seen the lowest bit with acquire order.
 pub struct CodeArena {
     rows: Buckets,
@@ -65,9 +65,9 @@ impl CodeArena {
             tags.reserve(slot);
         }
         let state = self.tag(slot).expect("reserved above");
-        let claim = state.compare_exchange(0, CLAIMED, Ordering::Relaxed, Ordering::Relaxed);
-        assert!(claim.is_ok(), "row {slot} is written already");
-        // SAFETY: the place has `row_bytes` bytes, of which the payload is the first and the tag none. The claim makes
+        let exchanged = state.compare_exchange(0, WRITING, Ordering::Relaxed, Ordering::Relaxed);
+        assert!(exchanged.is_ok(), "row {slot} is written already");
+        // SAFETY: the place has `row_bytes` bytes, of which the payload is the first and the tag none. The exchange makes
         // this thread the only writer ever, and readers stay away from the bytes until the tag is published below.
         unsafe { place.as_ptr().copy_from_nonoverlapping(payload.as_ptr(), payload.len()) }
         state.store(tag | WRITTEN, Ordering::Release);

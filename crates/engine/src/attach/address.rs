@@ -145,7 +145,7 @@ pub fn published(folder: &Path) -> Option<Published> {
 ///
 /// # Errors
 /// The error of the disk.
-pub fn claim_succession(folder: &Path) -> io::Result<Option<File>> {
+pub fn lock_succession(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(SUCCESSOR);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match file.try_lock() {

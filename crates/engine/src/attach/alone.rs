@@ -1,7 +1,7 @@
 //! A folder on a system without Unix sockets: one process has it, and all others get the error that says so.
 
 use super::membership::{Membership, NotOpened, OpenEngine};
-use crate::catalog::claim;
+use crate::catalog::lock_directory;
 use crate::engine::{Engine, Reply, Request};
 use crate::error::Error;
 use crate::storage::RealDisk;
@@ -27,7 +27,7 @@ impl SharedFolder {
             ));
         }
         let disk = RealDisk::open(path).map_err(|error| NotOpened::Folder(error.into()))?;
-        let lock = claim(&disk)?;
+        let lock = lock_directory(&disk)?;
         let engine = open(Arc::new(disk), lock, &Arc::default())?;
         Ok(SharedFolder { engine: Mutex::new(Some(Arc::new(engine))) })
     }

@@ -104,6 +104,8 @@ impl Call {
             body,
             start: self.start,
             identity: self.id.map(|id| CallIdentity { id, first_sent: self.first_sent }),
+            position: None,
+            dry_run: false,
             answer_budget: self.answer_budget,
             profile: None,
             cancellation: self.cancellation.clone(),

@@ -27,8 +27,8 @@ const FINISHING: Duration = Duration::from_secs(7);
 /// After that it writes checkpoints for about so long.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// A folder that several processes use: one of them has the engine. Calls are the same wherever that is, and go on when it
-/// changes.
+/// A folder that several processes use: one of them, the owner, has the engine. A call is made in the same way whichever
+/// process that is, and goes on when another one becomes the owner.
 pub struct SharedFolder {
     inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -39,14 +39,14 @@ pub struct SharedFolder {
 struct Inner {
     entry: FolderEntry,
     state: Mutex<State>,
-    /// The state changed: for the thread that goes in, and for the one that looks through calls.
+    /// Notified when the state has changed, for the thread that follows owners.
     changed: Condvar,
     waiting: Condvar,
 }
 
 struct State {
     role: Role,
-    /// Number of the connection; what comes from an earlier one means nothing.
+    /// Number of the connection to the owner; what comes from an earlier one is ignored.
     connection: u64,
     calls: Calls,
     wants_hand_over: bool,
@@ -146,10 +146,11 @@ impl SharedFolder {
                 None => reply(Err(Error::ShuttingDown)),
             };
         }
-        // A frame has no room for it. Only a server has callers with limits, and it keeps the folder that it has.
-        if request.access.is_some() {
+        // A frame has no room for them. Only a server has callers with limits, or is a node of a cluster, and it keeps the
+        // folder that it has.
+        if request.access.is_some() || request.position.is_some() || request.dry_run {
             return reply(Err(Error::Internal(
-                "the limits of a caller cannot be sent to another process".into(),
+                "limits of a caller, positions and dry runs cannot be sent to another process".into(),
             )));
         }
         inner.submit(Call::new(request), reply);
@@ -290,7 +291,7 @@ impl Inner {
         self.state.lock().is_closing
     }
 
-    /// Takes up what it got, and does or sends what waits.
+    /// Becomes attached or the owner, and sends or executes the calls that wait.
     fn become_member(self: &Arc<Self>, got: InFolder) -> Result<(), NotOpened> {
         match got {
             InFolder::Attached(attachment, reader) => {

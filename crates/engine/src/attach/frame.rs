@@ -8,7 +8,7 @@ use crate::types::{Lsn, OperationId};
 use std::io::{self, Read};
 
 /// Version of the protocol. A hello and its answer have the same form in every version.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 /// First bytes of a hello and of its answer.
 const MAGIC: &[u8; 8] = b"KITHATT\0";
 /// The longest body of a call, in a process that owns the folder too, so that both take the same calls.

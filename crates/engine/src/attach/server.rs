@@ -89,7 +89,7 @@ struct Shared {
 /// Serves attached processes until it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
-    /// What is on the disk.
+    /// The socket and the file that names the owner.
     address: Address,
     listener: UnixListener,
     /// Ends the pause of the thread that accepts, after a panic.
@@ -242,7 +242,7 @@ impl Connection {
         peer.version == PROTOCOL_VERSION
     }
 
-    /// Reads frames until the end of the connection, or one that is none.
+    /// Reads frames until the connection ends or sends bytes that are no frame.
     fn read(self: &Arc<Self>, reader: &mut BufReader<&UnixStream>) {
         let mut bytes = Vec::new();
         while self.wait_for_room() {
@@ -328,6 +328,8 @@ impl Connection {
             body: Box::new(body),
             start: Instant::now(),
             identity,
+            position: None,
+            dry_run: false,
             answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
             profile: None,
             cancellation,

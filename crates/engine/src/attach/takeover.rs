@@ -1,10 +1,10 @@
 //! How a process gets into a folder: by attaching to its owner, by becoming the owner, or by asking the owner for it.
 
-use super::address::{Address, Published, claim_succession, described, published};
+use super::address::{Address, Published, described, lock_succession, published};
 use super::attachment::{Attachment, NotConnected};
 use super::frame::{self, Purpose};
 use super::membership::{Membership, NotOpened, OpenEngine};
-use crate::catalog::{OpenError, claim};
+use crate::catalog::{OpenError, lock_directory};
 use crate::engine::Engine;
 use crate::storage::{ErrorKind, LockGuard, RealDisk};
 use crate::supervision::Supervisor;
@@ -93,8 +93,8 @@ impl FolderEntry {
             return Ok(None);
         }
         let disk = self.disk()?;
-        match claim_succession(&self.path)? {
-            Some(_right) => match claim(&disk) {
+        match lock_succession(&self.path)? {
+            Some(_right) => match lock_directory(&disk) {
                 Ok(lock) => self.own(disk, lock).map(|owned| Some(InFolder::Owned(owned))),
                 Err(OpenError::Storage(error)) if error.kind() == ErrorKind::Locked && !exclusive => Ok(None),
                 Err(error) => Err(error.into()),
@@ -137,12 +137,12 @@ impl FolderEntry {
             )));
         }
         // Whoever has it becomes the owner first, and this process looks again.
-        let Some(_right) = claim_succession(&self.path)? else { return Ok(None) };
+        let Some(_right) = lock_succession(&self.path)? else { return Ok(None) };
         attachment.outgoing().send(frame::hand_over(), None);
         let until = Instant::now() + HAND_OVER;
         while Instant::now() < until {
             let disk = self.disk()?;
-            match claim(&disk) {
+            match lock_directory(&disk) {
                 Ok(lock) => return self.own(disk, lock).map(|owned| Some(InFolder::Owned(owned))),
                 Err(OpenError::Storage(error)) if error.kind() == ErrorKind::Locked => {
                     thread::sleep(FIRST_PAUSE);
@@ -166,7 +166,7 @@ impl FolderEntry {
             return Ok(());
         }
         // It is held, or the process ended without a trace: the lock itself knows.
-        match claim(&self.disk()?) {
+        match lock_directory(&self.disk()?) {
             Err(error @ OpenError::Storage(_)) => Err(error.into()),
             _ => {
                 *since = None;

@@ -89,11 +89,11 @@ impl Catalog {
                 return Ok(Marked::Before);
             }
             let Some(entry) = self.entries.load().get(name).cloned() else { return Ok(Marked::Nothing) };
-            self.shared.storage.turn("before a collection is deleted");
+            self.shared.storage.yield_point("before a collection is deleted");
             if !entry.start_deleting() {
                 return Err(Error::CollectionDeleted(name.to_string()));
             }
-            self.shared.storage.turn("marking a collection for deletion");
+            self.shared.storage.yield_point("marking a collection for deletion");
             match self.mark(&entry, identity) {
                 Ok(true) => return Ok(Marked::Now(entry)),
                 Ok(false) => entry.stop_deleting(),

@@ -26,17 +26,18 @@ pub const PATH: &str = "catalog/CATALOG";
 pub const COPY_PATH: &str = "collections/CATALOG";
 
 const MAGIC: &[u8; 8] = b"KITHCATA";
-/// Version of the format that this release writes, where the ids of a collection are strings.
+/// The version that this release writes if a collection has string ids. Without one it writes the lowest of the versions
+/// below that has all parts of the catalog, so that earlier releases can read it.
 const VERSION: u32 = 5;
-/// The version without such a collection, where there are aliases.
+/// Has aliases.
 const WITH_ALIASES: u32 = 4;
-/// The version without either, where there is a generation of the store of authentication.
+/// Has a generation of the store of authentication and no aliases.
 const WITHOUT_ALIASES: u32 = 3;
-/// The version without any of these, where there are operations that came with an identity.
+/// Has operations that came with an identity, and neither aliases nor a generation.
 const WITHOUT_GENERATION: u32 = 2;
-/// The version without any of them.
+/// Has entries alone.
 const WITHOUT_OPERATIONS: u32 = 1;
-/// Follows the entries where anything else comes: no collection has that number.
+/// Ends the entries in a file that has further parts: no collection has the number 0.
 const END_OF_ENTRIES: [u8; 8] = [0; 8];
 
 /// Number, name and configuration at creation of a collection.
@@ -156,7 +157,7 @@ impl CatalogFile {
         if has_strings { VERSION } else { self.layout() }
     }
 
-    /// The version that has the same parts.
+    /// The lowest version that has these parts.
     fn layout(&self) -> u32 {
         match (self.auth_generation, self.operations.is_empty()) {
             _ if !self.aliases.is_empty() => WITH_ALIASES,

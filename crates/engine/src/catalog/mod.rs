@@ -5,8 +5,8 @@
 
 mod adoption;
 mod aliases;
-mod claim;
 mod deletion;
+mod directory_lock;
 mod entry;
 mod file;
 mod loading;
@@ -23,10 +23,10 @@ mod waking;
 pub use crate::wal::CATALOG;
 pub use adoption::AdoptedFolder;
 pub use aliases::AliasAction;
-pub use claim::{UNFINISHED_RESTORE, claim, claim_to_read};
+pub use directory_lock::{UNFINISHED_RESTORE, lock_directory, lock_directory_to_read};
 pub use entry::{DeletionReply, Entry, Use};
 pub use file::{COPY_PATH as CATALOG_COPY, CatalogFault, SavedEntry, catalog_fault, noted_auth_generation};
-pub use open::{Mode, Opened, open};
+pub use open::{CatalogOptions, Mode, Opened, open};
 pub use open_error::OpenError;
 pub use replay::StartDamage;
 pub use residence::{Presence, ResidenceState};
@@ -371,9 +371,9 @@ impl Catalog {
         // The bound is read first: a record that is appended later has an LSN above it, so it is kept even if its
         // collection does not report it yet.
         let bound = log.next_lsn();
-        self.shared.storage.turn("finding what pins the log");
+        self.shared.storage.yield_point("finding what pins the log");
         let pinned = self.pinned_lsn().unwrap_or(bound);
-        self.shared.storage.turn("cutting the log");
+        self.shared.storage.yield_point("cutting the log");
         let pinned = pinned.plus(u64::from(PlantedFault::LogCutTooFar.is_on()));
         let cut = log.cut(bound.min(pinned));
         *self.cut_fault.lock() = cut.err().map(|error| error.to_string());

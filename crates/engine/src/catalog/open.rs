@@ -58,6 +58,21 @@ pub struct Opened {
     pub damage: StartDamage,
 }
 
+/// How a catalog is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogOptions {
+    /// Limits on requests and collections.
+    pub limits: Limits,
+    /// Sizes at which work in the background starts.
+    pub thresholds: Thresholds,
+    /// What memory is accounted against.
+    pub memory: MemoryLimit,
+    /// Threads of its own, or everything on the calling thread.
+    pub mode: Mode,
+    /// Whether the collections are replicas of shards.
+    pub is_replica: bool,
+}
+
 /// Opens the catalog and every collection: checkpoint, then the log after it. A collection that cannot be opened
 /// is quarantined; the others serve.
 ///
@@ -65,16 +80,14 @@ pub struct Opened {
 /// When nothing can be served: the disk, the log's format, the catalog's file.
 pub fn open(
     storage: Arc<dyn Storage>,
-    limits: Limits,
-    thresholds: Thresholds,
-    memory: MemoryLimit,
-    mode: Mode,
+    options: CatalogOptions,
     supervisor: &Arc<Supervisor>,
 ) -> Result<Opened, OpenError> {
-    let memory = Arc::new(Memory::of(memory));
-    let (thresholds, limits) = memory.suit(thresholds, limits);
+    let memory = Arc::new(Memory::of(options.memory));
+    let (thresholds, limits) = memory.suit(options.thresholds, options.limits);
+    let options = CatalogOptions { thresholds, limits, ..options };
     let reserve = Arc::new(Reserve::open(Arc::clone(&storage)));
-    let open = || open_with(&storage, &reserve, &memory, limits, thresholds, mode, supervisor);
+    let open = || open_with(&storage, &reserve, &memory, options, supervisor);
     match open() {
         // The log writes while it is opened, and a full disk must not keep a server from starting.
         Err(OpenError::Log(LogError::Full)) if reserve.release_for_start() => open(),
@@ -86,11 +99,10 @@ fn open_with(
     storage: &Arc<dyn Storage>,
     reserve: &Arc<Reserve>,
     memory: &Arc<Memory>,
-    limits: Limits,
-    thresholds: Thresholds,
-    mode: Mode,
+    options: CatalogOptions,
     supervisor: &Arc<Supervisor>,
 ) -> Result<Opened, OpenError> {
+    let CatalogOptions { limits, thresholds, mode, is_replica, .. } = options;
     let Found { file: saved, stale, fault: catalog_fault } = CatalogFile::load(&**storage)?;
     let stale = stale.map(|dir| (dir, saved.clone()));
     let auth_generation = saved.auth_generation;
@@ -124,6 +136,7 @@ fn open_with(
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
         clock: Default::default(),
+        is_replica,
         expired_points: Default::default(),
         checkpoints: Default::default(),
         wakes: Default::default(),

@@ -149,10 +149,10 @@ fn load(catalog: &Catalog, entry: &Entry, sleeping: &Sleeping) -> Result<Arc<Col
         let what = "little memory is left".to_string();
         return Err(Unopened { what, cause: Cause::Exhausted });
     }
-    // It counts at once, so that many that wake together do not take what is left twice.
+    // Its bytes count from here on, so that collections that wake together do not use the same free memory.
     let _held = shared.memory.hold(summary.resident_bytes);
     let started = Instant::now();
-    shared.storage.turn("waking a collection");
+    shared.storage.yield_point("waking a collection");
     let is_large = summary.disk_bytes >= shared.thresholds.residency.large_bytes;
     let options = OpeningOptions {
         threads: if is_large { catalog.mode.threads() } else { 1 },
@@ -162,7 +162,7 @@ fn load(catalog: &Catalog, entry: &Entry, sleeping: &Sleeping) -> Result<Arc<Col
     if let Some(what) = opening.missing(Lsn::NONE) {
         return Err(what.into());
     }
-    // The log has nothing of it any more.
+    // It went to sleep with all of its records in the checkpoint, so the manifest must be of that operation.
     if !sleeping.is_at(opening.op(), opening.lsn()) && !PlantedFault::WakeTakesOlderState.is_on() {
         return Err("the file MANIFEST is not the one that it went to sleep with".into());
     }

@@ -9,9 +9,18 @@ use crate::vectors::{MultiVector, SparseVector, VectorValue};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecodable;
 
-/// The number of the operation whose record has that body.
-pub fn operation_of(body: &[u8]) -> Option<OpNumber> {
-    body.first_chunk().map(|number| OpNumber::new(u64::from_le_bytes(*number)))
+/// First byte of a change that names the operation before that of its record.
+const AFTER: u8 = 21;
+
+/// The operation that a state must have to be changed by the record with that body, and the operation of the record.
+pub fn operations_of(body: &[u8]) -> Option<(OpNumber, OpNumber)> {
+    let mut input = Input(body);
+    let op = OpNumber::new(u64::from_le_bytes(input.array().ok()?));
+    let has_changes = u32::from_le_bytes(input.array().ok()?) > 0;
+    if has_changes && input.byte().ok()? == AFTER {
+        return Some((OpNumber::new(u64::from_le_bytes(input.array().ok()?)), op));
+    }
+    Some((op.previous(), op))
 }
 
 /// Decodes the body of a record.
@@ -51,6 +60,7 @@ pub fn decode(body: &[u8]) -> Result<(OpNumber, Vec<Change>), Undecodable> {
             }
             20 => Change::Skipped(input.skipped()?),
             11 => Change::SetFields(input.bytes()?.into()),
+            AFTER if changes.is_empty() => Change::After(input.operation_before(op)?),
             _ => return Err(Undecodable),
         });
     }
@@ -100,6 +110,12 @@ impl<'a> Input<'a> {
             }
             _ => Err(Undecodable),
         }
+    }
+
+    /// The number of an operation before another one.
+    fn operation_before(&mut self, op: OpNumber) -> Result<OpNumber, Undecodable> {
+        let before = OpNumber::new(u64::from_le_bytes(self.array()?));
+        if before < op { Ok(before) } else { Err(Undecodable) }
     }
 
     pub fn skipped(&mut self) -> Result<Skipped, Undecodable> {

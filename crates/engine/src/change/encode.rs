@@ -86,6 +86,10 @@ fn put_change_of_collection(change: &Change, out: &mut Vec<u8>) {
             out.push(11);
             put_bytes(out, config);
         }
+        Change::After(operation) => {
+            out.push(21);
+            out.extend_from_slice(&operation.get().to_le_bytes());
+        }
         Change::Put { .. }
         | Change::Delete(_)
         | Change::SetVectors { .. }

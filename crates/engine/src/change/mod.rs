@@ -9,13 +9,13 @@ mod encode;
 mod revision;
 
 pub(crate) use decode::Input;
-pub use decode::{Undecodable, decode, operation_of};
+pub use decode::{Undecodable, decode, operations_of};
 pub use encode::encode;
 pub(crate) use encode::{put_id, put_skipped};
 pub use revision::Revision;
 
 use crate::payload::JsonPath;
-use crate::types::PointId;
+use crate::types::{OpNumber, PointId};
 use crate::vectors::VectorValue;
 
 /// A vector of one point: the field's position ([`CollectionConfig::vector_position`]), and the vector.
@@ -80,6 +80,9 @@ pub enum Change {
     },
     /// Replace the configuration by one with a field more or less. Positions in later changes are those of this one.
     SetFields(Box<[u8]>),
+    /// Changes nothing, and is the first of its record: the operation before that of the record, where there may be numbers
+    /// between them that no operation has.
+    After(OpNumber),
 }
 
 /// Points that the `update_filter` or `update_mode` of an update left as they were (C25).
@@ -115,6 +118,14 @@ impl Skipped {
     }
 }
 
+/// The operation that a state must have to be changed by the record of operation `op` with these changes.
+pub fn previous_of(op: OpNumber, changes: &[Change]) -> OpNumber {
+    match changes.first() {
+        Some(Change::After(previous)) => *previous,
+        _ => op.previous(),
+    }
+}
+
 impl Change {
     /// Points that it names.
     pub fn touched(&self) -> usize {
@@ -128,6 +139,7 @@ impl Change {
             | Change::DropIndex(_)
             | Change::SetConfig(_)
             | Change::SetFields(_)
+            | Change::After(_)
             | Change::Skipped(_) => 0,
         }
     }
@@ -195,7 +207,7 @@ impl PayloadEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{IdKind, OpNumber};
+    use crate::types::IdKind;
     use crate::vectors::{MultiVector, SparseVector};
     use proptest::prelude::*;
 
@@ -217,6 +229,7 @@ mod tests {
     fn samples() -> Vec<Change> {
         let path = JsonPath::parse("a[].\"b c\"").unwrap();
         vec![
+            Change::After(OpNumber::new(17)),
             Change::Put {
                 id: PointId::Num(7),
                 vectors: vec![(0, vec![1.0, -0.0].into())],
@@ -254,6 +267,26 @@ mod tests {
         let mut body = Vec::new();
         encode(OpNumber::new(42), &samples(), &mut body);
         assert_eq!(decode(&body), Ok((OpNumber::new(42), samples())));
+    }
+
+    #[test]
+    fn a_record_that_leaves_numbers_out_names_the_operation_before_it_first() {
+        let (op, previous) = (OpNumber::new(5 << 20), OpNumber::new(7));
+        let encoded = |op: OpNumber, changes: &[Change]| {
+            let mut body = Vec::new();
+            encode(op, changes, &mut body);
+            body
+        };
+        let body = encoded(op, &[Change::After(previous), Change::DropIndex(JsonPath::parse("a").unwrap())]);
+        assert_eq!(operations_of(&body), Some((previous, op)));
+        assert_eq!(previous_of(op, &decode(&body).unwrap().1), previous);
+        assert_eq!(operations_of(&encoded(op, &[])), Some((op.previous(), op)));
+        let second = encoded(op, &[Change::Delete(vec![]), Change::After(previous)]);
+        assert_eq!((decode(&second), operations_of(&second)), (Err(Undecodable), Some((op.previous(), op))));
+        for not_before in [op, op.next()] {
+            assert_eq!(decode(&encoded(op, &[Change::After(not_before)])), Err(Undecodable), "{not_before}");
+        }
+        assert_eq!(operations_of(&body[..20]), None, "it ends in the number");
     }
 
     #[test]

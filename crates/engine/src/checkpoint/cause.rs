@@ -54,7 +54,7 @@ impl Cause {
 pub struct Unopened {
     /// A sentence, which names the file without its folders.
     pub what: String,
-    /// What the matter is.
+    /// Why the file cannot be used.
     pub cause: Cause,
 }
 

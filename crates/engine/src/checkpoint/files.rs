@@ -22,7 +22,7 @@ pub(crate) struct CheckpointFiles {
     /// Number of the next data or graph file.
     pub next_file: u32,
     /// Files that no manifest names stay until there is a manifest: a repair that fails begins again with them.
-    pub keeps_strays: bool,
+    pub keeps_orphans: bool,
     collection: u64,
 }
 
@@ -34,7 +34,7 @@ impl CheckpointFiles {
             manifest: None,
             doubtful: Vec::new(),
             next_file: 1,
-            keeps_strays: false,
+            keeps_orphans: false,
             collection,
         }
     }
@@ -96,7 +96,7 @@ impl CheckpointFiles {
             return Err(error);
         }
         self.doubtful.clear();
-        self.keeps_strays = false;
+        self.keeps_orphans = false;
         self.manifest = Some(manifest);
         Ok(())
     }
@@ -106,20 +106,20 @@ impl CheckpointFiles {
     fn forget_unwritten(&mut self, storage: &dyn Storage) {
         let identity = |manifest: &Manifest| (manifest.op, manifest.next_file);
         let before = self.manifest.as_ref().map(identity);
-        if !self.keeps_strays
+        if !self.keeps_orphans
             && Manifest::load(storage, self.collection)
                 .is_ok_and(|found| found.as_ref().map(identity) == before)
         {
             self.doubtful.pop();
             // Best effort: the next checkpoint removes them otherwise.
-            let _ = self.remove_strays(storage);
+            let _ = self.remove_orphans(storage);
         }
     }
 
     /// Removes the files that no manifest names: leftovers of failed checkpoints, files that were copied forward, and the
     /// mark of a copy that is known to the catalog.
-    pub fn remove_strays(&self, storage: &dyn Storage) -> Result<(), StorageError> {
-        if self.keeps_strays && !PlantedFault::RepairRemovesSources.is_on() {
+    pub fn remove_orphans(&self, storage: &dyn Storage) -> Result<(), StorageError> {
+        if self.keeps_orphans && !PlantedFault::RepairRemovesSources.is_on() {
             return Ok(());
         }
         let doubtful = self.doubtful.iter().filter(|_| !PlantedFault::DoubtfulFilesRemoved.is_on());

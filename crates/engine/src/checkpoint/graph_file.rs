@@ -1,6 +1,6 @@
 //! Graph files: the links of one vector field's graph and the codes of its nodes.
 //!
-//! A graph is derived data. One that is missing, damaged or of another recipe is built again in the background, while
+//! A graph is derived data. One that is missing or damaged, or has other parameters, is built again in the background, while
 //! searches scan.
 
 use super::cause::{Cause, Unopened};
@@ -9,7 +9,7 @@ use super::verification::verify_all;
 use super::{Folder, file_path};
 use crate::arena::LinkArena;
 use crate::change::{Input, Undecodable};
-use crate::config::{Coding, CollectionConfig, Recipe};
+use crate::config::{Coding, CollectionConfig, GraphParams};
 use crate::field::graph::{FieldGraph, NodeCodes};
 use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Hnsw};
@@ -34,14 +34,14 @@ const FITTING: u8 = 1 << 1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphManifest {
     /// What the graph was made with.
-    pub recipe: Recipe,
+    pub graph_params: GraphParams,
     /// Rows before this are in it, or were dead.
     pub indexed: Row,
     /// Nodes when the graph was last written in the order of its walks; 0 for never.
     pub ordered: u32,
     /// The links.
     pub links: Extent,
-    /// What the codes keep, where there are codes. There may be none although the recipe has some.
+    /// What the codes keep, where there are codes. There may be none although the parameters have some.
     pub params: Option<CodeParams>,
     /// Their encoder, where there are codes.
     pub encoder: Option<Extent>,
@@ -62,13 +62,16 @@ impl GraphManifest {
 
     /// Appends it to a manifest.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        for number in
-            [self.recipe.m as u32, self.recipe.ef_construct as u32, self.indexed.get(), self.ordered]
-        {
+        for number in [
+            self.graph_params.m as u32,
+            self.graph_params.ef_construct as u32,
+            self.indexed.get(),
+            self.ordered,
+        ] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         self.links.encode(out);
-        let Some(coding) = self.recipe.codes else { return out.push(0) };
+        let Some(coding) = self.graph_params.codes else { return out.push(0) };
         let (params, lacking) = match self.params {
             Some(params) => (params, 0),
             None => (CodeParams::default(), LACKING),
@@ -88,9 +91,16 @@ impl GraphManifest {
         let mut number = || -> Result<u32, Undecodable> { Ok(u32::from_le_bytes(input.array()?)) };
         let (m, ef_construct, indexed, ordered) = (number()?, number()?, Row::new(number()?), number()?);
         let links = Extent::decode(input)?;
-        let recipe = Recipe { m: m as usize, ef_construct: ef_construct as usize, codes: None };
-        let plain =
-            GraphManifest { recipe, indexed, ordered, links, params: None, encoder: None, codes: Vec::new() };
+        let graph_params = GraphParams { m: m as usize, ef_construct: ef_construct as usize, codes: None };
+        let plain = GraphManifest {
+            graph_params,
+            indexed,
+            ordered,
+            links,
+            params: None,
+            encoder: None,
+            codes: Vec::new(),
+        };
         let bits = input.byte()?;
         if bits == 0 {
             return Ok(plain);
@@ -101,13 +111,13 @@ impl GraphManifest {
         let params =
             CodeParams { bits, half: kind & HALF != 0, quantile: (quantile > 0.0).then_some(quantile) };
         let coding = if kind & FITTING != 0 { Coding::Fitting } else { Coding::Asked(params) };
-        let recipe = Recipe { codes: Some(coding), ..recipe };
+        let graph_params = GraphParams { codes: Some(coding), ..graph_params };
         if is_lacking {
             let is_known = params == CodeParams::default();
-            return is_known.then_some(GraphManifest { recipe, ..plain }).ok_or(Undecodable);
+            return is_known.then_some(GraphManifest { graph_params, ..plain }).ok_or(Undecodable);
         }
         Ok(GraphManifest {
-            recipe,
+            graph_params,
             params: Some(params),
             encoder: Some(Extent::decode(input)?),
             codes: Extent::decode_all(input)?,
@@ -131,7 +141,7 @@ pub(crate) fn write(
     let mut bytes = Vec::new();
     let nodes = graph.hnsw.write_to(&mut bytes, indexed);
     let mut manifest = GraphManifest {
-        recipe: graph.recipe,
+        graph_params: graph.graph_params,
         indexed,
         ordered: graph.ordered,
         links: writer.append(&bytes)?,
@@ -158,7 +168,7 @@ pub(crate) fn write(
     Ok(manifest)
 }
 
-/// The graph that a checkpoint kept, or `None` when it is of another format or recipe.
+/// The graph that a checkpoint kept, or `None` when it is of another format or has other parameters.
 ///
 /// # Errors
 /// Why the file cannot be used.
@@ -182,13 +192,13 @@ pub(crate) fn load(
     Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
 }
 
-/// The recipe that a graph has been made with, in today's terms: the default codes of earlier releases count as codes that
-/// were chosen to fit the vectors, until the choice is made again.
-fn adopted(kept: Recipe, wanted: Option<Recipe>) -> Recipe {
+/// The parameters that a graph has been made with, in today's terms: the default codes of earlier releases count as codes
+/// that were chosen to fit the vectors, until the choice is made again.
+fn adopted(kept: GraphParams, wanted: Option<GraphParams>) -> GraphParams {
     let is_usual = kept.codes == Some(Coding::Asked(CodeParams::default()));
     match wanted {
-        Some(Recipe { codes: Some(Coding::Fitting), .. }) if is_usual => {
-            Recipe { codes: Some(Coding::Fitting), ..kept }
+        Some(GraphParams { codes: Some(Coding::Fitting), .. }) if is_usual => {
+            GraphParams { codes: Some(Coding::Fitting), ..kept }
         }
         _ => kept,
     }
@@ -232,8 +242,13 @@ fn decode(
             Some(NodeCodes { encoder: Arc::new(encoder), table })
         }
     };
-    let mut graph =
-        FieldGraph::with(hnsw, adopted(kept.recipe, config.recipe(field)), metric, codes, indexed);
+    let mut graph = FieldGraph::with(
+        hnsw,
+        adopted(kept.graph_params, config.graph_params(field)),
+        metric,
+        codes,
+        indexed,
+    );
     graph.ordered = kept.ordered;
     // Whatever led to that: what is alive and in no graph would be found by no walk.
     let can_tell = indexed.get() < LinkArena::MAX_ROWS;
@@ -258,7 +273,7 @@ mod tests {
 
     fn manifest(coding: Option<Coding>, params: Option<CodeParams>) -> GraphManifest {
         GraphManifest {
-            recipe: Recipe { m: 16, ef_construct: 100, codes: coding },
+            graph_params: GraphParams { m: 16, ef_construct: 100, codes: coding },
             indexed: Row::new(5),
             ordered: 3,
             links: EXTENT,
@@ -301,7 +316,7 @@ mod tests {
     /// Before codes were chosen, eight bits were the default.
     #[test]
     fn codes_of_earlier_releases_are_taken_for_chosen_ones() {
-        let of = |codes| Recipe { m: 16, ef_construct: 100, codes };
+        let of = |codes| GraphParams { m: 16, ef_construct: 100, codes };
         let (eight, four) = (Coding::Asked(CodeParams::plain(8)), Coding::Asked(CodeParams::plain(4)));
         for (kept, wanted, taken) in [
             (Some(eight), Some(Coding::Fitting), Some(Coding::Fitting)),

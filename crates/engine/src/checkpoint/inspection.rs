@@ -68,7 +68,7 @@ pub struct Inspection {
     /// What is wrong, in the order of the manifest's files.
     pub faults: Vec<FileFault>,
     /// Files that the manifest does not name: left by a crash, removed by the next checkpoint.
-    pub strays: Vec<String>,
+    pub orphans: Vec<String>,
     /// Files that the manifest names, itself included.
     pub files: u64,
     /// Bytes that were compared with a checksum.
@@ -126,7 +126,7 @@ pub(crate) fn inspect_with(
     let Some(manifest) = manifest_to_check(storage, id, known, &mut found) else {
         // Where the manifest is damaged, it is unknown which files it named.
         if found.faults.is_empty() {
-            found.strays = strays(storage, &dir, &BTreeMap::new());
+            found.orphans = orphans(storage, &dir, &BTreeMap::new());
         }
         return found;
     };
@@ -140,7 +140,7 @@ pub(crate) fn inspect_with(
     found.points = manifest.points;
     found.op = manifest.op;
     found.files = 1 + stored_parts.len() as u64;
-    found.strays = strays(storage, &dir, &stored_parts);
+    found.orphans = orphans(storage, &dir, &stored_parts);
     for (number, stored_parts) in stored_parts {
         let path = file_path(&dir, number);
         if let Err((part, what, cause)) =
@@ -258,9 +258,9 @@ fn stored_parts(
     Ok(by_file)
 }
 
-fn strays(storage: &dyn Storage, dir: &str, named: &BTreeMap<u32, Vec<StoredPart>>) -> Vec<String> {
+fn orphans(storage: &dyn Storage, dir: &str, named: &BTreeMap<u32, Vec<StoredPart>>) -> Vec<String> {
     let named: BTreeSet<String> = named.keys().map(|number| format!("{number:08x}.data")).collect();
     let files = storage.list(dir).unwrap_or_default();
-    let strays = files.into_iter().filter(|name| name != "MANIFEST" && !named.contains(name));
-    strays.map(|name| format!("{dir}/{name}")).collect()
+    let orphans = files.into_iter().filter(|name| name != "MANIFEST" && !named.contains(name));
+    orphans.map(|name| format!("{dir}/{name}")).collect()
 }

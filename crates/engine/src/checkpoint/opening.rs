@@ -54,7 +54,7 @@ pub struct Opening {
     /// Files of those that are damaged, with a sentence.
     pub(crate) damaged_graphs: Vec<(String, String)>,
     /// There is no manifest, and yet files with data.
-    pub(crate) has_strays: bool,
+    pub(crate) has_orphans: bool,
 }
 
 impl Opening {
@@ -81,8 +81,8 @@ impl Opening {
         let files = CheckpointFiles::none(id);
         let Some(manifest) = Manifest::load(storage, id)? else {
             let head = Head::new(Arc::clone(config), row_chunk_bytes);
-            let has_strays = extents::any_in(storage, &files.dir)?;
-            return Ok(Opening { has_strays, ..Opening::of(id, head, Lsn::NONE, files) });
+            let has_orphans = extents::any_in(storage, &files.dir)?;
+            return Ok(Opening { has_orphans, ..Opening::of(id, head, Lsn::NONE, files) });
         };
         let folder = Folder { storage, dir: &files.dir, collection: id };
         let config = CollectionConfig::restore(&manifest.config).map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ impl Opening {
     /// What a checkpoint holds, or nothing at all, before the log and without graphs.
     pub(crate) fn of(id: u64, head: Head, lsn: Lsn, files: CheckpointFiles) -> Opening {
         let (refused_graphs, damaged_graphs) = (Vec::new(), Vec::new());
-        Opening { id, head, lsn, replayed_work: 0, files, refused_graphs, damaged_graphs, has_strays: false }
+        Opening { id, head, lsn, replayed_work: 0, files, refused_graphs, damaged_graphs, has_orphans: false }
     }
 
     /// Applies a record of the log, unless the checkpoint has it. `operation` is the identity that came with the call.
@@ -156,11 +156,12 @@ impl Opening {
         if op <= self.head.op {
             return Ok(());
         }
-        if op != OpNumber::FIRST && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
+        let previous = change::previous_of(op, &changes);
+        if previous != OpNumber::NONE && self.head.op == OpNumber::NONE && self.files.manifest.is_none() {
             return Err(NO_MANIFEST.to_string());
         }
-        if op != self.head.op.next() && !PlantedFault::GapAccepted.is_on() {
-            return Err(format!("operation {} is missing from the log", self.head.op.next()));
+        if previous != self.head.op && !PlantedFault::GapAccepted.is_on() {
+            return Err(missing(self.head.op, previous, op));
         }
         for change in &changes {
             self.head.apply(op, change)?;
@@ -182,7 +183,7 @@ impl Opening {
     pub fn missing(&self, created: Lsn) -> Option<String> {
         let is_lost = self.files.manifest.is_none() && self.head.op == OpNumber::NONE;
         let is_lost = is_lost && !PlantedFault::LostManifestIsEmpty.is_on();
-        (is_lost && (self.has_strays || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
+        (is_lost && (self.has_orphans || created == Lsn::NONE)).then(|| NO_MANIFEST.to_string())
     }
 
     /// The last operation that it has.
@@ -231,6 +232,20 @@ impl Opening {
     /// LSN of the last record applied, or of the checkpoint.
     pub fn lsn(&self) -> Lsn {
         self.lsn
+    }
+}
+
+/// What is missing between the last operation of a state, and the record of operation `op`, which comes behind `previous`.
+fn missing(last: OpNumber, previous: OpNumber, op: OpNumber) -> String {
+    if previous.next() == op {
+        format!("operation {} is missing from the log", last.next())
+    } else if previous > last {
+        // The numbers in between may be of no operation.
+        format!("operation {previous} is missing from the log")
+    } else {
+        format!(
+            "the record of operation {op} in the log comes behind operation {previous}, and operation {last} is there"
+        )
     }
 }
 
@@ -380,5 +395,36 @@ mod tests {
         assert_eq!(replay(1), Ok(()));
         assert_eq!(replay(3), Err("operation 2 is missing from the log".to_string()));
         assert_eq!(opening.op(), OpNumber::FIRST);
+    }
+
+    #[test]
+    fn a_record_that_leaves_numbers_out_is_applied_behind_the_operation_that_it_names() {
+        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
+        let config = Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap());
+        let opening = || {
+            let loaded = Opening::load(1, &MemoryDisk::default(), &config, OpeningOptions::default());
+            loaded.unwrap_or_else(|fault| panic!("{}", fault.what))
+        };
+        let replay = |opening: &mut Opening, after: Option<u64>, op: u64| {
+            let after = after.map(|previous| Change::After(OpNumber::new(previous)));
+            let mut body = Vec::new();
+            change::encode(OpNumber::new(op), after.as_slice(), &mut body);
+            opening.replay(Lsn::new(op), None, &body)
+        };
+        let mut first = opening();
+        assert_eq!(replay(&mut first, Some(0), 100), Ok(()));
+        assert_eq!(replay(&mut first, None, 101), Ok(()));
+        assert_eq!(replay(&mut first, Some(101), 300), Ok(()));
+        assert_eq!(replay(&mut first, Some(101), 300), Ok(()), "it has that already");
+        assert_eq!(replay(&mut first, None, 400), Err("operation 301 is missing from the log".to_string()));
+        let behind = replay(&mut first, Some(400), 500);
+        assert_eq!(behind, Err("operation 400 is missing from the log".to_string()));
+        let before = replay(&mut first, Some(101), 500).unwrap_err();
+        assert_eq!(
+            before,
+            "the record of operation 500 in the log comes behind operation 101, and operation 300 is there"
+        );
+        assert_eq!(first.op(), OpNumber::new(300));
+        assert_eq!(replay(&mut opening(), Some(7), 100), Err(NO_MANIFEST.to_string()));
     }
 }

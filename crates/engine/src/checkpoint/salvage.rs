@@ -91,7 +91,7 @@ impl Opening {
         let mut files = CheckpointFiles::none(id);
         files.next_file = next_file(storage, id);
         // A repair that is cut short must leave its successor what this one has found.
-        files.keeps_strays = true;
+        files.keeps_orphans = true;
         (Opening::of(id, head, lsn, files), losses)
     }
 
@@ -110,8 +110,9 @@ impl Opening {
         if op <= self.head.op {
             return;
         }
-        if op > self.head.op.next() {
-            losses.operations.push(self.head.op.next()..op);
+        let previous = change::previous_of(op, &changes);
+        if previous > self.head.op {
+            losses.operations.push(self.head.op.next()..previous.next());
         }
         for change in &changes {
             if !self.head.fits(change) {

@@ -4,7 +4,7 @@ use super::Collection;
 use super::writer::{Write, WriteRequest};
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
-use crate::state::{Expiry, View};
+use crate::state::{Expiry, Numbering, View};
 use crate::sync::atomic::Ordering;
 use crate::sync::mpsc::sync_channel;
 use crate::types::PointOffset;
@@ -66,9 +66,9 @@ impl Collection {
         }
     }
 
-    /// The time, where points come to their end.
+    /// The time for writes, where points come to their end.
     pub(super) fn now_if_expiring(&self) -> Option<i64> {
-        self.view.load().state.expiry.is_some().then(|| self.shared.clock.now())
+        self.view.load().state.expiry.as_ref().and_then(|_| self.shared.time_for_writes())
     }
 
     /// Removes some points whose time has come, in one operation. Returns whether it removed any: there may be more.
@@ -81,13 +81,17 @@ impl Collection {
             return false;
         }
         drop(view);
-        self.shared.storage.turn("removing expired points");
+        if self.shared.is_replica {
+            return false;
+        }
+        self.shared.storage.yield_point("removing expired points");
         let (send, receive) = sync_channel(1);
         let request = WriteRequest {
             write: Write::RemoveExpired,
             identity: None,
             deadline: Deadline::new(Instant::now(), REMOVAL_TIMEOUT, "Removal of expired points"),
             bytes: REMOVAL_BYTES,
+            numbering: Numbering::Next,
             reply: Box::new(move |result| {
                 // The receiver is gone if this thread was unwound.
                 let _ = send.send(result.is_ok());

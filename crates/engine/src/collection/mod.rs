@@ -25,29 +25,29 @@ pub mod update;
 mod vacuum;
 mod writer;
 
-pub use crate::change::{Change, PayloadEdit, operation_of};
+pub use crate::change::{Change, PayloadEdit, operations_of};
 pub use crate::checkpoint::{
     Cause, CheckpointError, FileFault, Inspection, Losses, Opening, OpeningOptions, Part, Unopened,
     directory, inspect, is_manifest_damaged, link_folder,
 };
 pub use crate::state::{
-    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Payload, Point, Rows, ScanMeter, State, Subject,
-    Unapplied, View,
+    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Numbering, Payload, Point, Rows, ScanMeter, State,
+    Subject, Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
 pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
 pub use held_back::HeldBack;
-pub use indexing::{BuiltReply, IndexBacklog, IndexQueue, IndexTurn};
+pub use indexing::{BuiltReply, IndexBacklog, IndexPermit, IndexQueue};
 pub use memory::MemoryReport;
 pub use reembedding::{
     Ending, Filling, NewVector, NextTexts, ReembeddingReport, ReembeddingState, TextOfPoint,
 };
 pub use shared::Shared;
 pub use snapshot::Snapshot;
-pub use update::{Slice, not_found};
+pub use update::{TimeSlice, not_found};
 pub use writer::{
-    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteReply, WriteRequest, WriterTurn, refused,
+    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteLeader, WriteReply, WriteRequest, refused,
 };
 
 use crate::checkpoint::CheckpointFiles;

@@ -34,6 +34,8 @@ pub struct Shared {
     pub waiting_writes: Arc<AtomicUsize>,
     /// The time of day.
     pub clock: Clock,
+    /// Whether the collections are replicas of shards: as [`Options::is_replica`](crate::engine::Options::is_replica).
+    pub is_replica: bool,
     /// Points that were removed because their time had come, since the engine was opened.
     pub expired_points: AtomicU64,
     /// How long checkpoints took that were written since the engine was opened.
@@ -45,6 +47,12 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// The time by which points are absent for writes, where points come to their end. None in a replica: all replicas
+    /// resolve a write alike, whatever their clocks say.
+    pub fn time_for_writes(&self) -> Option<i64> {
+        (!self.is_replica).then(|| self.clock.now())
+    }
+
     /// Whether a write may be accepted that makes the data grow, in memory by about that many bytes.
     ///
     /// # Errors

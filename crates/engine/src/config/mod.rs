@@ -2,6 +2,7 @@
 
 mod field_indexes;
 pub(crate) mod fields;
+mod graph_params;
 mod hnsw;
 mod info;
 mod layout;
@@ -11,7 +12,6 @@ mod model;
 mod optimizers;
 mod patch;
 mod quantization;
-mod recipe;
 mod reembedding;
 mod residency;
 mod sparse;
@@ -22,15 +22,15 @@ mod vectors;
 mod wal;
 
 pub use field_indexes::FieldIndexes;
+pub use graph_params::{Coding, GraphParams};
 pub use hnsw::{EffectiveHnsw, HnswConfig, HnswDiff};
 pub use layout::{FieldKey, NewField, check_field_name};
 pub use maintenance::{Indexing, Placement};
 pub use memory::MemoryPlacement;
-pub use model::{FieldModel, ModelClaims, NamedModels};
+pub use model::{FieldModel, NamedModels, VectorModels};
 pub use optimizers::{OptimizersConfig, OptimizersDiff};
 pub use patch::CollectionPatch;
 pub use quantization::{Quantization, QuantizationPatch};
-pub use recipe::{Coding, Recipe};
 pub use reembedding::{NewReembedding, Reembedding, read_rate};
 pub use residency::Residency;
 pub use sparse::{Modifier, SparseIndexParams, SparseParams};

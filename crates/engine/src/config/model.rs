@@ -126,7 +126,7 @@ impl NamedModels {
 
 /// A vector of a request, or several of one field and one model.
 #[derive(Clone, PartialEq)]
-struct Claim {
+struct VectorModel {
     field: Box<str>,
     /// The model that made it, where the request says so.
     model: Option<Box<str>>,
@@ -137,7 +137,7 @@ struct Claim {
 }
 
 /// Without the place, which differs between two forms of the same request.
-impl fmt::Debug for Claim {
+impl fmt::Debug for VectorModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {:?}", self.field, self.model)
     }
@@ -145,14 +145,14 @@ impl fmt::Debug for Claim {
 
 /// The fields of a request's vectors and the models that it says they are of; none twice.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelClaims(Vec<Claim>);
+pub struct VectorModels(Vec<VectorModel>);
 
-impl ModelClaims {
+impl VectorModels {
     /// Notes a vector of a field. `place` is called where the field does not have one of that model yet.
     pub(crate) fn note(&mut self, field: &str, model: Option<&str>, place: impl FnOnce() -> String) {
-        let is_known = |claim: &Claim| *claim.field == *field && claim.model.as_deref() == model;
+        let is_known = |known: &VectorModel| *known.field == *field && known.model.as_deref() == model;
         if !self.0.iter().any(is_known) {
-            self.0.push(Claim {
+            self.0.push(VectorModel {
                 field: field.into(),
                 model: model.map(Box::from),
                 place: place(),
@@ -161,13 +161,13 @@ impl ModelClaims {
         }
     }
 
-    /// Gives claims without a model the model that the request names for them.
+    /// Gives vectors without a model the model that the request names for them.
     #[must_use]
-    pub(crate) fn naming(mut self, named: &NamedModels) -> ModelClaims {
-        for claim in self.0.iter_mut().filter(|claim| claim.model.is_none()) {
-            claim.model = named.of(&claim.field).map(Box::from);
+    pub(crate) fn naming(mut self, named: &NamedModels) -> VectorModels {
+        for vector in self.0.iter_mut().filter(|vector| vector.model.is_none()) {
+            vector.model = named.of(&vector.field).map(Box::from);
         }
-        self.0.extend(named.by_field.iter().map(|(field, model, place)| Claim {
+        self.0.extend(named.by_field.iter().map(|(field, model, place)| VectorModel {
             field: field.clone(),
             model: Some(model.clone()),
             place: place.clone(),
@@ -182,7 +182,7 @@ impl ModelClaims {
     /// `ModelMismatch` for another model; `BadRequest` for none where the field requires one; `VectorNotFound` for one that
     /// names the model of a field that is not declared.
     pub fn check(&self, config: &CollectionConfig) -> Result<(), Error> {
-        for Claim { field, model, place, is_named } in &self.0 {
+        for VectorModel { field, model, place, is_named } in &self.0 {
             if *is_named {
                 config.declared_position(field)?;
             }

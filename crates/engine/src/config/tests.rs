@@ -164,8 +164,8 @@ fn turbo_is_codes_of_its_width_and_originals_of_16_bits_c4_3() {
     assert_eq!(config.warnings(), ["vectors.a.datatype: turbo4 is kept as float16"]);
     for (bits, width) in [("bits1", 1), ("bits1_5", 2), ("bits2", 2), ("bits4", 4)] {
         let asked = json!({"vectors": {"size": 4, "distance": "Dot"}, "quantization_config": {"turbo": {"bits": bits}}});
-        let recipe = create(&asked).unwrap().recipe(0).unwrap();
-        assert_eq!(recipe.codes, Some(Coding::Asked(CodeParams::plain(width))), "{bits}");
+        let graph_params = create(&asked).unwrap().graph_params(0).unwrap();
+        assert_eq!(graph_params.codes, Some(Coding::Asked(CodeParams::plain(width))), "{bits}");
     }
     let sparse = json!({"sparse_vectors": {"s": {"index": {"datatype": "turbo4"}}}});
     assert!(create(&sparse).unwrap_err().to_string().contains("sparse_vectors.s.index.datatype"));

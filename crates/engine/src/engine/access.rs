@@ -168,6 +168,7 @@ fn reach_of(operation: Operation) -> Reach {
         | ChangeAliases
         | LinkSnapshot
         | AdoptFolders
+        | ReplicaState
         | ListReembeddings
         | NextTexts
         | FillVectors => Reach::Server,

@@ -8,7 +8,7 @@ use super::pool::Priority;
 use super::residency::Sweeper;
 use crate::allocator;
 use crate::catalog::Catalog;
-use crate::collection::{Collection, IndexDraft, IndexTurn};
+use crate::collection::{Collection, IndexDraft, IndexPermit};
 use crate::field::IndexScratch;
 use crate::scheduling::BackgroundWork;
 use crate::supervision::{self, Stop, Task};
@@ -127,9 +127,9 @@ fn give_up_overdue_writes(catalog: &Catalog) {
 /// What an indexer is to do for a collection.
 enum Work<'c> {
     FieldIndex(Box<IndexDraft>),
-    /// An automatic one, which takes a place among the threads that the configuration allows.
-    AutoIndex(IndexTurn<'c>, Box<IndexDraft>),
-    Graphs(IndexTurn<'c>),
+    /// An automatic one, which takes a permit of the threads that the configuration allows.
+    AutoIndex(IndexPermit<'c>, Box<IndexDraft>),
+    Graphs(IndexPermit<'c>),
 }
 
 /// Works on the field indexes and graphs of one collection after the other, as the queue gives them.
@@ -141,28 +141,28 @@ fn index_until_closed(catalog: &Catalog) {
         queue.rest(REST);
         let Some(collection) = queue.pop() else { return };
         let _work = BackgroundWork::begin();
-        collection.guard(Task::Claim, || collection.drop_auto_indexes_if_told());
+        collection.guard(Task::NextIndex, || collection.drop_auto_indexes_if_told());
         if catalog.shared().memory.is_critical() {
             // The tail stays what it is, and searches scan it, until there is room.
             std::thread::sleep(WAIT_FOR_MEMORY);
             queue.push(&collection);
             continue;
         }
-        match collection.guard(Task::Claim, || next_work(&collection)).flatten() {
+        match collection.guard(Task::NextIndex, || next_work(&collection)).flatten() {
             None => {}
             Some(Work::FieldIndex(draft)) => {
                 // The next field index, or the graphs, are for another indexer.
                 queue.push(&collection);
                 collection.guard(Task::Index, || collection.build_index(&draft));
             }
-            Some(Work::AutoIndex(turn, draft)) => {
+            Some(Work::AutoIndex(permit, draft)) => {
                 queue.push(&collection);
                 collection.guard(Task::Index, || collection.build_index(&draft));
-                drop(turn);
+                drop(permit);
             }
-            Some(Work::Graphs(turn)) => {
+            Some(Work::Graphs(permit)) => {
                 let more = collection.guard(Task::Index, || collection.index_some(&mut scratch));
-                drop(turn);
+                drop(permit);
                 if more == Some(true) {
                     queue.push(&collection);
                 }
@@ -179,19 +179,19 @@ fn next_work(collection: &Arc<Collection>) -> Option<Work<'_>> {
     }
     // While growth is refused no index is begun; the queue gets the collection again when it is taken up.
     if !collection.shared().memory.is_refusing()
-        && let Some(draft) = collection.claim_index()
+        && let Some(draft) = collection.take_draft()
     {
         return Some(Work::FieldIndex(Box::new(draft)));
     }
-    let turn = collection.start_indexing()?;
+    let permit = collection.start_indexing()?;
     if let Some(draft) = collection.begin_auto_index() {
-        return Some(Work::AutoIndex(turn, Box::new(draft)));
+        return Some(Work::AutoIndex(permit, Box::new(draft)));
     }
     if collection.has_rows_to_index() {
         // There may be enough for another indexer.
         collection.shared().indexer.push(collection);
     }
-    Some(Work::Graphs(turn))
+    Some(Work::Graphs(permit))
 }
 
 /// Builds all field indexes and graphs, for engines without threads.

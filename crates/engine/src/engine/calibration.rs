@@ -106,17 +106,17 @@ fn calibrate_some(collection: &Arc<Collection>, pause: &impl Fn() -> bool) -> bo
 fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool) -> bool {
     let Some((graph, _)) = &snapshot.graphs[field] else { return false };
     let slot = &snapshot.view.fields[field].graphs.calibration;
-    let (rows, recipe) = (rows_of(snapshot, field), graph.recipe);
+    let (rows, graph_params) = (rows_of(snapshot, field), graph.graph_params);
     let current = slot.current.load_full();
     // As soon as there is one to use, what clients search for counts more than the rest of one without that.
     let is_worth_it = |next: &Calibration| next.is_live || current.is_none() || !slot.has_queries();
     // Taken out of its place: a panic costs what was measured, and nothing else.
-    let taken = slot.next.lock().take().filter(|next| next.fits(&recipe, rows) && is_worth_it(next));
+    let taken = slot.next.lock().take().filter(|next| next.fits(&graph_params, rows) && is_worth_it(next));
     let mut next = match taken {
         Some(next) => next,
         None => {
             let is_sound = current.as_ref().is_some_and(|current| {
-                current.fits(&recipe, rows)
+                current.fits(&graph_params, rows)
                     && current.changed(rows) < CHANGED
                     && now().saturating_sub(current.at) < AGE_SECONDS
                     && (current.is_live || !slot.has_queries())
@@ -124,7 +124,7 @@ fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool)
             if is_sound || rows.1 == 0 {
                 return false;
             }
-            Calibration::new(recipe, rows, slot.has_queries())
+            Calibration::new(graph_params, rows, slot.has_queries())
         }
     };
     if measure(snapshot, field, next.samples(), &mut next, pause) != Ok(true) {
@@ -134,7 +134,7 @@ fn calibrate_field(snapshot: &Snapshot, field: usize, pause: &impl Fn() -> bool)
     }
     next.finish_query(now());
     let samples = next.samples();
-    let is_better = current.is_none_or(|current| !current.fits(&recipe, rows) || samples >= LEAST * 2);
+    let is_better = current.is_none_or(|current| !current.fits(&graph_params, rows) || samples >= LEAST * 2);
     if samples >= LEAST && samples.is_multiple_of(EVERY) && is_better {
         slot.current.store(Some(Arc::new(next.clone())));
     }

@@ -2,7 +2,7 @@
 //! while no engine has it open.
 
 use super::{Engine, Options};
-use crate::catalog::{OpenError, claim, claim_to_read, noted_auth_generation};
+use crate::catalog::{OpenError, lock_directory, lock_directory_to_read, noted_auth_generation};
 use crate::collection::OpeningOptions;
 use crate::integrity::{self, CheckReport, LogEnd, RepairReport, UnsoundFile};
 use crate::storage::{LockGuard, RealDisk, Storage};
@@ -24,7 +24,7 @@ impl Engine {
 /// As [`integrity::check`], and when another process holds the directory.
 pub fn check_directory(path: &str, collection: Option<&str>) -> Result<CheckReport, OpenError> {
     let disk = disk_at(path)?;
-    let _lock = claim_to_read(&*disk)?;
+    let _lock = lock_directory_to_read(&*disk)?;
     integrity::check(disk, collection, OpeningOptions::default())
 }
 
@@ -34,7 +34,7 @@ pub fn check_directory(path: &str, collection: Option<&str>) -> Result<CheckRepo
 /// As [`integrity::repair`], and when another process holds the directory.
 pub fn repair_directory(path: &str, stamp: &str, dry_run: bool) -> Result<RepairReport, OpenError> {
     let disk = disk_at(path)?;
-    let _lock = if dry_run { claim_to_read(&*disk)? } else { claim(&*disk)? };
+    let _lock = if dry_run { lock_directory_to_read(&*disk)? } else { lock_directory(&*disk)? };
     integrity::repair(&disk, stamp, dry_run, OpeningOptions::default())
 }
 
@@ -57,17 +57,17 @@ pub fn read_auth_generation(path: &str) -> Result<u64, OpenError> {
 }
 
 /// A data directory that this process holds: no engine opens it until this is dropped.
-pub struct Claim {
+pub struct DirectoryLock {
     _lock: LockGuard,
 }
 
-impl Claim {
+impl DirectoryLock {
     /// Holds a data directory, which must exist.
     ///
     /// # Errors
     /// When another process holds it, or a restore into it was not finished.
-    pub fn new(path: &str) -> Result<Claim, OpenError> {
-        Ok(Claim { _lock: claim(&*disk_at(path)?)? })
+    pub fn new(path: &str) -> Result<DirectoryLock, OpenError> {
+        Ok(DirectoryLock { _lock: lock_directory(&*disk_at(path)?)? })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
 use super::{
-    Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, maintenance, read, write,
+    Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, maintenance, read,
+    replication, write,
 };
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -88,7 +89,10 @@ fn deadline_of(core: &Core, request: &Request) -> Result<Deadline, Error> {
     let deadline = Deadline::new(request.start, allowed, request.operation.title())
         .or_at(&core.closing)
         .or_cancelled(request.cancellation.clone());
-    deadline.check().and_then(|()| access::check(request))?;
+    deadline
+        .check()
+        .and_then(|()| access::check(request))
+        .and_then(|()| replication::check(core, request))?;
     Ok(match request.operation {
         Operation::CreateCollection | Operation::DeleteCollection => deadline,
         _ => deadline.or_gone(core.catalog.gone(&request.collection)),

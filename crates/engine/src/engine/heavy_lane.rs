@@ -1,8 +1,8 @@
-//! The lane of heavy writes: they are resolved in turns, on threads of their own, so that light writes and the catalog
+//! The lane of heavy writes: they are resolved in steps, on threads of their own, so that light writes and the catalog
 //! always find a thread. See docs/scheduling-writes.md.
 
 use super::pool::Priority;
-use crate::collection::{HeavyWrite, Slice, Step};
+use crate::collection::{HeavyWrite, Step, TimeSlice};
 use crate::error::Error;
 use crate::scheduling::BackgroundWork;
 use crate::supervision::{self, Stop, Supervisor, Task};
@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_millis(10);
 
 /// The threads of the lane.
 pub struct HeavyLane {
-    turns: Arc<Turns>,
+    queue: Arc<HeavyQueue>,
     /// Ends the pause of a thread after a panic.
     stop: Arc<Stop>,
     resolvers: Vec<JoinHandle<()>>,
@@ -35,7 +35,7 @@ pub struct HeavyLane {
 
 /// The writes that wait for their next step.
 #[derive(Default)]
-pub struct Turns {
+pub struct HeavyQueue {
     /// Counts the panics of the steps.
     supervisor: Arc<Supervisor>,
     state: Mutex<State>,
@@ -66,34 +66,34 @@ impl HeavyLane {
     /// # Errors
     /// The error of the system when it refuses a thread.
     pub fn start(threads: usize, supervisor: &Arc<Supervisor>) -> std::io::Result<HeavyLane> {
-        let turns = Arc::new(Turns { supervisor: Arc::clone(supervisor), ..Turns::default() });
+        let queue = Arc::new(HeavyQueue { supervisor: Arc::clone(supervisor), ..HeavyQueue::default() });
         // Where the system refuses a thread, those before it end when the lane is dropped.
-        let mut lane = HeavyLane { turns, stop: Arc::default(), resolvers: Vec::new(), applier: None };
+        let mut lane = HeavyLane { queue, stop: Arc::default(), resolvers: Vec::new(), applier: None };
         for number in 0..threads.max(1) {
-            let turns = Arc::clone(&lane.turns);
+            let queue = Arc::clone(&lane.queue);
             let name = format!("kith-heavy-{number}");
             lane.resolvers
-                .push(supervisor.spawn(name, Task::HeavyLane, &lane.stop, move || turns.resolve())?);
+                .push(supervisor.spawn(name, Task::HeavyLane, &lane.stop, move || queue.resolve())?);
         }
-        let turns = Arc::clone(&lane.turns);
-        let apply = move || turns.apply();
+        let queue = Arc::clone(&lane.queue);
+        let apply = move || queue.apply();
         lane.applier =
             Some(supervisor.spawn("kith-heavy-apply".into(), Task::HeavyLane, &lane.stop, apply)?);
         Ok(lane)
     }
 
     /// The writes that wait, to give up those that are overdue.
-    pub fn turns(&self) -> &Arc<Turns> {
-        &self.turns
+    pub fn queue(&self) -> &Arc<HeavyQueue> {
+        &self.queue
     }
 
     /// Refuses further writes and waits for those that there are, at most until `deadline`. Their deadlines have passed when
     /// the engine closes. False when a thread still runs then.
     pub fn close(&mut self, deadline: Option<Instant>) -> bool {
-        self.turns.close();
+        self.queue.close();
         self.stop.request();
         let resolved = supervision::join(self.resolvers.drain(..), deadline);
-        self.turns.drain();
+        self.queue.drain();
         supervision::join(self.applier.take(), deadline) && resolved
     }
 }
@@ -101,13 +101,13 @@ impl HeavyLane {
 impl Drop for HeavyLane {
     /// The threads end by themselves.
     fn drop(&mut self) {
-        self.turns.close();
+        self.queue.close();
         self.stop.request();
-        self.turns.drain();
+        self.queue.drain();
     }
 }
 
-impl Turns {
+impl HeavyQueue {
     fn close(&self) {
         self.state.lock().closed = true;
         self.arrived.notify_all();
@@ -150,10 +150,10 @@ impl Turns {
     fn resolve(&self) {
         Priority::Low.take();
         while let Some((write, bytes)) = self.take() {
-            let held = Held { turns: self, bytes };
+            let held = Held { queue: self, bytes };
             let work = BackgroundWork::begin();
             // A panic drops the write, which then answers with that; nothing else has seen what it did.
-            let slice = Slice::until(Instant::now() + STEP);
+            let slice = TimeSlice::until(Instant::now() + STEP);
             let step = self.supervisor.catch(Task::Write, None, || write.step(slice));
             drop(work);
             self.finish(step.unwrap_or(Step::Done), held);
@@ -167,7 +167,7 @@ impl Turns {
         loop {
             if let Some((write, bytes)) = state.resolved.pop_front() {
                 drop(state);
-                let held = Held { turns: self, bytes };
+                let held = Held { queue: self, bytes };
                 let work = BackgroundWork::begin();
                 // As above.
                 let _ = self.supervisor.catch(Task::Write, None, || write.write());
@@ -202,7 +202,7 @@ impl Turns {
         }
     }
 
-    /// Ends a turn. A panic, of a reply to a write that is refused perhaps, costs no other write its turn.
+    /// Ends a step. A panic, of a reply to a write that is refused perhaps, costs no other write its steps.
     fn finish(&self, step: Step, held: Held<'_>) {
         if self.supervisor.catch(Task::HeavyLane, None, || self.put_back(step, held)).is_ok() {
             self.supervisor.succeeded(Task::HeavyLane);
@@ -240,16 +240,16 @@ impl Turns {
     }
 }
 
-/// What a write held before its turn, which is free with this, after a panic too.
-struct Held<'t> {
-    turns: &'t Turns,
+/// What a write held before its step, which is free with this, after a panic too.
+struct Held<'q> {
+    queue: &'q HeavyQueue,
     bytes: u64,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.turns.state.lock().held_bytes -= self.bytes;
+            self.queue.state.lock().held_bytes -= self.bytes;
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn run_housekeeping(catalog: &Catalog) {
 /// What a round does for one collection.
 fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize) {
     let shared = catalog.shared();
-    shared.storage.turn("starting housekeeping");
+    shared.storage.yield_point("starting housekeeping");
     collection.guard(Task::Waiters, || collection.settle_waiting());
     let started = Instant::now();
     while collection.fault().is_none()
@@ -96,7 +96,7 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
         collection.measure_indexes();
         collection.measure_disk();
     });
-    if collection.is_to_retry(Task::Claim) {
+    if collection.is_to_retry(Task::NextIndex) {
         shared.indexer.push(collection);
     }
 }
@@ -221,7 +221,7 @@ pub fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: Graph
         let mut room = free();
         if room < needed {
             // A checkpoint of a killed process has left files that no manifest names.
-            let _ = collection.remove_strays();
+            let _ = collection.remove_orphans();
             room = free();
         }
         if room.saturating_add(shared.reserve.held_for_start()) < needed {

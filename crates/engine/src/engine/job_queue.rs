@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const LONG_NANOS: u64 = 80_000;
 /// Another thread is woken when the waiting jobs together take longer than this.
 const MUCH_NANOS: u64 = 2_000_000;
-/// Time without a job taken after which the thread on standby takes one. It is longer than a thread that is ready to
+/// Time without a job taken after which the standby thread takes one. It is longer than a thread that is ready to
 /// run usually waits for a processor.
 const STANDBY: Duration = Duration::from_millis(5);
 
@@ -67,9 +67,9 @@ pub struct Done {
 ///
 /// Waking a thread costs about as much as a short job: time of the caller and of the thread, and the caches of two
 /// processors. So when the busy threads and the event loop already use all processors, another thread is woken only for
-/// long jobs or many jobs. One sleeping thread is then on standby: it checks at intervals whether jobs are still taken
-/// from the queue, so that no job waits for the end of a much longer one. The thread that fell asleep last is woken
-/// first, because its caches are warm.
+/// long jobs or many jobs. One sleeping thread is then the standby thread: it checks at intervals whether jobs are still
+/// taken from the queue, so that no job waits for the end of a much longer one. The thread that fell asleep last is
+/// woken first, because its caches are warm.
 ///
 /// A job becomes heavy while it runs ([`Lanes`]). Its thread then no longer counts among those that serve the queue, and
 /// when the job is done it sleeps if enough others do.
@@ -90,7 +90,7 @@ struct State<J> {
     heavy: usize,
     /// Threads that sleep and have not been woken, in the order in which they fell asleep.
     asleep: Vec<usize>,
-    /// The one of them that is on standby.
+    /// The standby thread among them.
     standby: Option<usize>,
     /// Jobs taken so far.
     taken: u64,
@@ -192,7 +192,7 @@ impl<J> JobQueue<J> {
         }
     }
 
-    /// Sleeps until the thread is woken, the queue is closed, or a thread on standby finds that no job was taken, which is
+    /// Sleeps until the thread is woken, the queue is closed, or the standby thread finds that no job was taken, which is
     /// said.
     fn sleep<'a>(
         &'a self,
@@ -279,7 +279,7 @@ impl<J> State<J> {
         Some(thread)
     }
 
-    /// A thread to put on standby when the one that was is awake and jobs are left.
+    /// A thread to make the standby thread when the one before is awake and jobs are left.
     fn relief(&self) -> Option<usize> {
         if self.jobs.is_empty() || self.standby.is_some() { None } else { self.asleep.last().copied() }
     }

@@ -19,7 +19,6 @@ mod job_queue;
 mod maintenance;
 mod memory_watch;
 mod noted_syncs;
-mod operation;
 mod options;
 mod point_writer;
 mod pool;
@@ -27,6 +26,7 @@ mod profile;
 mod projections;
 mod read;
 mod reembedding;
+mod replication;
 mod report;
 mod residency;
 mod scrub;
@@ -39,14 +39,16 @@ mod strict;
 mod tuning;
 mod write;
 
+pub use crate::api::{BodyForm, Operation, Packing};
 pub use access::{Access, filter_problem};
 pub use background::index_everything;
 pub use calibration::calibrate_everything;
 pub use cursors::CursorFigures;
-pub use directory::{Claim, check_directory, read_auth_generation, repair_directory, verify_directory};
+pub use directory::{
+    DirectoryLock, check_directory, read_auth_generation, repair_directory, verify_directory,
+};
 pub use health_issue::{HealthIssue, HealthIssueKind};
 pub use housekeeping::{checkpoint_everything, run_housekeeping, shorten_idle_log};
-pub use operation::Operation;
 pub use options::Options;
 pub use profile::Profile;
 pub use report::{BackgroundPanic, Report, Reported};
@@ -69,6 +71,8 @@ use crate::scheduling::{ActiveRead, lane};
 use crate::storage::{LockGuard, Storage};
 use crate::supervision::Supervisor;
 use crate::types::Lsn;
+#[cfg(doc)]
+use crate::types::OpNumber;
 use answer_budget::AnswersInProgress;
 use background::Background;
 use calibration::Calibrator;
@@ -125,6 +129,12 @@ pub struct Request {
     pub body: Body,
     /// The identity of a write that may be repeated (C25).
     pub identity: Option<CallIdentity>,
+    /// The place of a write in a replicated stream (docs/cluster.md), from which it gets its number
+    /// ([`OpNumber::of_position`]). Writes of one collection are executed one after the other, in the order of their
+    /// positions; one whose position was passed fails with [`Error::PositionPassed`].
+    pub position: Option<u64>,
+    /// Whether a write of points is only tried: it is answered as it would be, and changes nothing.
+    pub dry_run: bool,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
     /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
@@ -157,6 +167,8 @@ impl Request {
             timeout: None,
             body: Box::new(body),
             identity: None,
+            position: None,
+            dry_run: false,
             strictness: Strictness::Strict,
             gives_out_texts: false,
             access: None,
@@ -181,29 +193,6 @@ impl Request {
             BodyForm::Arrow => Err(Error::Internal("an Arrow IPC stream in place of JSON".to_string())),
         }
     }
-}
-
-/// The form of a request's body, and of the vectors of its answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packing {
-    /// The form of the body.
-    pub body: BodyForm,
-    /// Whether the vectors of the answer to a read of points are 32-bit floats beside the JSON (`json/packed.rs`).
-    pub answer: bool,
-}
-
-/// The form of a body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyForm {
-    /// JSON.
-    #[default]
-    Json,
-    /// JSON whose vectors are 32-bit floats beside it.
-    Packed,
-    /// An Arrow IPC stream, of an upsert only (C5.13).
-    Arrow,
-    /// Lines of JSON, each with a point of an upsert (C5.14). Other operations take it for JSON.
-    Lines,
 }
 
 /// Called once with the whole success envelope, or the error.
@@ -314,10 +303,10 @@ impl Threads {
         let large_writes = pool("large", Capacity::of(cores.max(2), WAITING_WRITES), Priority::Low)?;
         let heavy =
             HeavyLane::start(cores / 2, &core.catalog.shared().supervisor).map_err(OpenError::Threads)?;
-        let (turns, cursors) = (Arc::clone(heavy.turns()), Arc::clone(&core.cursors));
+        let (heavy_queue, cursors) = (Arc::clone(heavy.queue()), Arc::clone(&core.cursors));
         let staged_syncs = Arc::clone(&core.staged_syncs);
         let background = Background::start(&core.catalog, options.housekeeping, move || {
-            turns.give_up_overdue();
+            heavy_queue.give_up_overdue();
             cursors.sweep();
             staged_syncs.sweep();
         })
@@ -343,11 +332,11 @@ impl Engine {
     /// # Errors
     /// [`OpenError`] when nothing can be served. A collection that cannot be opened is no error: it is quarantined.
     pub fn open(storage: Arc<dyn Storage>, options: Options) -> Result<Engine, OpenError> {
-        let lock = catalog::claim(&*storage)?;
+        let lock = catalog::lock_directory(&*storage)?;
         Engine::open_held(storage, lock, options, &Arc::default())
     }
 
-    /// Opens the engine in a directory that this process has claimed already, with the supervisor of its threads.
+    /// Opens the engine in a directory that this process has locked already, with the supervisor of its threads.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -357,8 +346,7 @@ impl Engine {
         options: Options,
         supervisor: &Arc<Supervisor>,
     ) -> Result<Engine, OpenError> {
-        let Options { limits, thresholds, memory, mode, .. } = options;
-        let opened = catalog::open(Arc::clone(&storage), limits, thresholds, memory, mode, supervisor)?;
+        let opened = catalog::open(Arc::clone(&storage), options.of_catalog(), supervisor)?;
         let Opened { catalog, report, damage } = opened;
         #[cfg(feature = "testing")]
         if let Some(planted) = options.panics_in {

@@ -1,7 +1,7 @@
 //! How an engine is opened.
 
 use super::{ScrubOptions, Tuning};
-use crate::catalog::Mode;
+use crate::catalog::{CatalogOptions, Mode};
 #[cfg(feature = "testing")]
 use crate::limits::ResidencyThresholds;
 use crate::limits::{Limits, Thresholds};
@@ -37,6 +37,10 @@ pub struct Options {
     pub reported_collections: usize,
     /// How files are read in the background for signs of decay; not at all when absent, or without threads.
     pub scrub: Option<ScrubOptions>,
+    /// Whether the collections are replicas of shards of a cluster (docs/cluster.md): what an engine does by itself must not
+    /// make them different. No automatic field indexes are made; points whose time has come are hidden from reads, and there
+    /// for writes until one deletes them; and no re-embedding is begun.
+    pub is_replica: bool,
     /// Operations on the collection `__panic__` panic: for the test that a panic is survived.
     #[cfg(feature = "testing")]
     pub panics_on_request: bool,
@@ -59,11 +63,23 @@ impl Default for Options {
             calibration_share: 0.01,
             reported_collections: 0,
             scrub: None,
+            is_replica: false,
             #[cfg(feature = "testing")]
             panics_on_request: false,
             #[cfg(feature = "testing")]
             panics_in: None,
         }
+    }
+}
+
+impl Options {
+    /// How the catalog is opened.
+    pub(super) fn of_catalog(&self) -> CatalogOptions {
+        let Options { limits, mut thresholds, memory, mode, is_replica, .. } = *self;
+        if is_replica {
+            thresholds.auto_index_points = usize::MAX;
+        }
+        CatalogOptions { limits, thresholds, memory, mode, is_replica }
     }
 }
 

@@ -125,6 +125,7 @@ impl Read<'_> {
             Operation::Reembedding => self.reembedding()?,
             Operation::ListReembeddings => self.list_reembeddings(),
             Operation::NextTexts => self.next_texts()?,
+            Operation::ReplicaState => self.replica_state()?,
             Operation::CollectionStatus | Operation::CollectionClusterInfo | Operation::Optimizations => {
                 let held = self.enter()?;
                 info::write_part(self.out, self.request.operation, held.entry());

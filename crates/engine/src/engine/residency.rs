@@ -5,6 +5,7 @@ use crate::allocator;
 use crate::catalog::{Catalog, Entry, may_sleep};
 use crate::collection::{Collection, GraphPolicy};
 use crate::faults::PlantedFault;
+use crate::state::Expiry;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,7 +52,11 @@ impl Sweeper {
 
 /// Wakes collections in which points have come to their end: they are removed while it is awake.
 pub fn wake_expiring(catalog: &Arc<Catalog>) {
-    let now = catalog.shared().clock.now();
+    let shared = catalog.shared();
+    if shared.is_replica {
+        return;
+    }
+    let now = shared.clock.now();
     for entry in catalog.entries() {
         let next = entry.sleeping().and_then(|sleeping| sleeping.summary.next_expiry);
         if next.is_some_and(|next| next <= now) && !PlantedFault::SleepersNeverExpire.is_on() {
@@ -110,7 +115,7 @@ pub fn put_to_sleep(catalog: &Catalog, entry: &Arc<Entry>) -> bool {
         return false;
     }
     collection.measure_disk();
-    shared.storage.turn("falling asleep");
+    shared.storage.yield_point("falling asleep");
     shared.indexer.forget(&collection);
     drop(collection);
     catalog.put_to_sleep(entry)
@@ -119,8 +124,9 @@ pub fn put_to_sleep(catalog: &Catalog, entry: &Arc<Entry>) -> bool {
 /// Whether a collection may sleep and nothing is being built for it.
 fn is_quiet(collection: &Collection) -> bool {
     let view = collection.view();
-    let has_due =
-        view.state.expiry.as_ref().is_some_and(|expiry| expiry.has_due(collection.shared().clock.now()));
+    let shared = collection.shared();
+    let is_due = |expiry: &Expiry| !shared.is_replica && expiry.has_due(shared.clock.now());
+    let has_due = view.state.expiry.as_ref().is_some_and(is_due);
     may_sleep(&view.state.config)
         && !has_due
         && collection.fault().is_none()

@@ -3,7 +3,7 @@
 use super::noted_syncs::NotedSyncs;
 use crate::collection::Collection;
 use crate::collection::update::{SourceSync, SyncEntries};
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
@@ -41,7 +41,7 @@ struct Inner {
 struct Staged {
     scope: Filter,
     hash_key: JsonPath,
-    models: Vec<ModelClaims>,
+    models: Vec<VectorModels>,
     entries: Arc<SyncEntries>,
     /// Points of the source so far, without those of the last part.
     count: u64,
@@ -93,7 +93,7 @@ impl StagedSyncs {
         let (if_revision, sent_contents) = (sync.if_revision, sync.sent_contents);
         let whole = inner.merge(key, collection, sync)?;
         let (scope, hash_key) = (whole.scope.clone(), whole.hash_key.clone());
-        let mut complete = SourceSync::new(scope, hash_key, SyncEntries::default(), ModelClaims::default());
+        let mut complete = SourceSync::new(scope, hash_key, SyncEntries::default(), VectorModels::default());
         complete.entries = Arc::clone(&whole.entries);
         complete.models.clone_from(&whole.models);
         (complete.if_revision, complete.sent_contents) = (if_revision, sent_contents);

@@ -12,7 +12,7 @@ use crate::api::{
 };
 use crate::catalog::{AdoptedFolder, AliasAction, Use};
 use crate::collection::update::{Synced, Update};
-use crate::collection::{Class, Collection, HeavyWrite, Slice, Step, Write, WriteDone, WriteRequest};
+use crate::collection::{Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteDone, WriteRequest};
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -341,10 +341,13 @@ pub(super) fn submit(
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
-    let collection = match writable(&held, &request, &mut write) {
-        Ok(collection) => collection,
+    let admitted =
+        request.numbering().and_then(|numbering| Ok((writable(&held, &request, &mut write)?, numbering)));
+    let (collection, numbering) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
+    let identity = request.identity_of_write();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
     let bytes = (*request.body).as_ref().len().max(write.staged_bytes());
@@ -373,12 +376,11 @@ pub(super) fn submit(
             (_, result) => answer(result, status),
         }
     };
-    let identity = request.identity;
-    let request = WriteRequest { write, identity, deadline, bytes, reply: Box::new(answer) };
+    let request = WriteRequest { write, identity, deadline, bytes, numbering, reply: Box::new(answer) };
     match collection.classify(request) {
         Class::Light(request) => {
-            if let Some(turn) = collection.enqueue(request) {
-                turn.run();
+            if let Some(leader) = collection.enqueue(request) {
+                leader.run();
             }
         }
         Class::Heavy(heavy) => resolve(core, heavy),
@@ -397,7 +399,8 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
         access.check(&held.entry().name, Right::Write)?;
     }
     let collection = held.collection()?;
-    let view = collection.current_view();
+    let is_replica = collection.shared().is_replica;
+    let view = if is_replica { collection.view() } else { collection.current_view() };
     if let Some(strict) = Strict::of(collection, &view.state, request)? {
         strict.check_write(&view, write)?;
     }
@@ -412,14 +415,14 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
 /// Resolves a heavy write beside others, or on this thread where there are no others.
 fn resolve(core: &Core, mut write: HeavyWrite) {
     if !core.inline {
-        let turns = core.heavy.lock().as_ref().map(|lane| Arc::clone(lane.turns()));
-        return match turns {
-            Some(turns) => turns.add(write),
+        let queue = core.heavy.lock().as_ref().map(|lane| Arc::clone(lane.queue()));
+        return match queue {
+            Some(queue) => queue.add(write),
             None => write.refuse(Error::ShuttingDown),
         };
     }
     loop {
-        match write.step(Slice::endless()) {
+        match write.step(TimeSlice::endless()) {
             Step::More(rest) => write = rest,
             Step::Resolved(write) => return write.write(),
             Step::Done => return,

@@ -1,7 +1,7 @@
 //! The recall of searches through a graph by the width of their walks, as measured on a sample of queries, and the width
 //! that reaches a recall. See docs/recall.md.
 
-use crate::config::Recipe;
+use crate::config::GraphParams;
 use crate::faults::PlantedFault;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +87,7 @@ pub struct RecallEstimate {
 /// What was measured of one graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    recipe: Recipe,
+    graph_params: GraphParams,
     /// Rows that the table ever had, and live ones, when it began.
     rows: (u32, u64),
     /// Whether the queries were those of searches.
@@ -99,9 +99,9 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// An empty one for a graph of that recipe, over a table of so many rows that were ever written and are alive.
-    pub fn new(recipe: Recipe, rows: (u32, u64), is_live: bool) -> Calibration {
-        Calibration { recipe, rows, is_live, at: 0, samples: 0, measured: Default::default() }
+    /// An empty one for a graph of those parameters, over a table of so many rows that were ever written and are alive.
+    pub fn new(graph_params: GraphParams, rows: (u32, u64), is_live: bool) -> Calibration {
+        Calibration { graph_params, rows, is_live, at: 0, samples: 0, measured: Default::default() }
     }
 
     /// Queries that were measured.
@@ -123,8 +123,9 @@ impl Calibration {
     }
 
     /// Whether it was measured on a graph like this one, of a table that has not changed much since.
-    pub fn fits(&self, recipe: &Recipe, rows: (u32, u64)) -> bool {
-        (self.recipe == *recipe || PlantedFault::CalibrationOfOtherGraph.is_on()) && self.changed(rows) < 0.5
+    pub fn fits(&self, graph_params: &GraphParams, rows: (u32, u64)) -> bool {
+        (self.graph_params == *graph_params || PlantedFault::CalibrationOfOtherGraph.is_on())
+            && self.changed(rows) < 0.5
     }
 
     /// Share of the rows that were written or have died since, roughly.
@@ -313,9 +314,9 @@ impl FieldCalibration {
         }
     }
 
-    /// The calibration, if it suits a graph of that recipe and a table of so many rows.
-    pub fn fitting(&self, recipe: &Recipe, rows: (u32, u64)) -> Option<Arc<Calibration>> {
-        self.current.load_full().filter(|calibration| calibration.fits(recipe, rows))
+    /// The calibration, if it suits a graph of those parameters and a table of so many rows.
+    pub fn fitting(&self, graph_params: &GraphParams, rows: (u32, u64)) -> Option<Arc<Calibration>> {
+        self.current.load_full().filter(|calibration| calibration.fits(graph_params, rows))
     }
 }
 
@@ -330,8 +331,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(recalls: &[[f64; LADDER.len()]]) -> Calibration {
-        let recipe = Recipe { m: 16, ef_construct: 100, codes: None };
-        let mut calibration = Calibration::new(recipe, (1000, 1000), false);
+        let graph_params = GraphParams { m: 16, ef_construct: 100, codes: None };
+        let mut calibration = Calibration::new(graph_params, (1000, 1000), false);
         for one in recalls {
             for hits in 0..HITS.len() {
                 (0..SHARES.len()).for_each(|class| calibration.add(hits, class, one));
@@ -383,8 +384,8 @@ mod tests {
 
     #[test]
     fn between_two_shares_the_width_is_between_theirs_unless_the_lesser_is_scanned() {
-        let recipe = Recipe { m: 16, ef_construct: 100, codes: None };
-        let mut calibration = Calibration::new(recipe, (1000, 1000), false);
+        let graph_params = GraphParams { m: 16, ef_construct: 100, codes: None };
+        let mut calibration = Calibration::new(graph_params, (1000, 1000), false);
         // All points need 128, a third 512, a tenth 16.
         for (class, reached) in [4, 6, 1, 1].into_iter().enumerate() {
             let mut one = [0.5; LADDER.len()];
@@ -422,11 +423,11 @@ mod tests {
     #[test]
     fn a_calibration_of_another_graph_or_of_a_table_that_changed_is_not_used() {
         let calibration = of(&[[0.7; LADDER.len()]; 64]);
-        let recipe = Recipe { m: 16, ef_construct: 100, codes: None };
-        assert!(calibration.fits(&recipe, (1200, 1200)));
-        assert!(!calibration.fits(&recipe, (1600, 1600)), "grown by more than half");
-        assert!(!calibration.fits(&recipe, (1000, 400)), "more than half have died");
-        assert!(!calibration.fits(&Recipe { m: 8, ..recipe }, (1000, 1000)));
+        let graph_params = GraphParams { m: 16, ef_construct: 100, codes: None };
+        assert!(calibration.fits(&graph_params, (1200, 1200)));
+        assert!(!calibration.fits(&graph_params, (1600, 1600)), "grown by more than half");
+        assert!(!calibration.fits(&graph_params, (1000, 400)), "more than half have died");
+        assert!(!calibration.fits(&GraphParams { m: 8, ..graph_params }, (1000, 1000)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::coding::Sample;
 use crate::arena::LinkArena;
-use crate::config::Recipe;
+use crate::config::GraphParams;
 use crate::field::table::FieldTable;
 use crate::index::{BuildScratch, Codes, Distance, Hnsw, HnswParams, Originals};
 use crate::scheduling::yield_to_reads;
@@ -21,10 +21,10 @@ const PROVIDED_CLAIMS: u32 = 64;
 pub struct FieldGraph {
     /// The graph itself.
     pub hnsw: Hnsw,
-    pub(crate) recipe: Recipe,
+    pub(crate) graph_params: GraphParams,
     pub(crate) metric: Metric,
-    /// Codes of the nodes; `None` where nodes are compared by their originals, because the recipe has no codes or because
-    /// codes would not distinguish neighbours.
+    /// Codes of the nodes; `None` where nodes are compared by their originals, because its parameters have no codes or
+    /// because codes would not distinguish neighbours.
     pub(crate) codes: Option<NodeCodes>,
     pub(crate) nodes: NodesOfRows,
     /// Number of the first row that no indexer has claimed.
@@ -62,12 +62,19 @@ impl FieldGraph {
     pub const CLAIM_ROWS: u32 = 16;
 
     /// An empty graph for the rows of a table. A sample of them decides which codes are used.
-    pub fn new(recipe: Recipe, metric: Metric, table: &FieldTable, op: OpNumber, seed: u64) -> FieldGraph {
-        let params = HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed };
-        let encoder = recipe.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
+    pub fn new(
+        graph_params: GraphParams,
+        metric: Metric,
+        table: &FieldTable,
+        op: OpNumber,
+        seed: u64,
+    ) -> FieldGraph {
+        let params = HnswParams { m: graph_params.m, ef_construct: graph_params.ef_construct, seed };
+        let encoder =
+            graph_params.codes.and_then(|coding| Sample::of(table, op, metric, coding).encoder(seed));
         let codes =
             encoder.map(|encoder| NodeCodes { table: CodeTable::new(&encoder), encoder: Arc::new(encoder) });
-        let graph = Self::with(Hnsw::new(params), recipe, metric, codes, Row::FIRST);
+        let graph = Self::with(Hnsw::new(params), graph_params, metric, codes, Row::FIRST);
         graph.rows_at_check.store(table.len(), Ordering::Relaxed);
         graph
     }
@@ -75,7 +82,7 @@ impl FieldGraph {
     /// A graph whose nodes are the rows before `indexed`, except those that were dead when they were claimed.
     pub(crate) fn with(
         hnsw: Hnsw,
-        recipe: Recipe,
+        graph_params: GraphParams,
         metric: Metric,
         codes: Option<NodeCodes>,
         indexed: Row,
@@ -83,7 +90,7 @@ impl FieldGraph {
         let nodes = NodesOfRows::of(&hnsw, None);
         FieldGraph {
             hnsw,
-            recipe,
+            graph_params,
             metric,
             codes,
             nodes,
@@ -109,7 +116,7 @@ impl FieldGraph {
     /// Whether its codes, or the lack of codes, suit the present vectors of the table.
     pub(crate) fn suits(&self, table: &FieldTable, op: OpNumber) -> bool {
         self.rows_at_check.store(table.len(), Ordering::Relaxed);
-        let Some(coding) = self.recipe.codes else { return true };
+        let Some(coding) = self.graph_params.codes else { return true };
         let encoder = self.codes.as_ref().map(|codes| &*codes.encoder);
         Sample::of(table, op, self.metric, coding).suits(encoder, self.hnsw.params().seed)
     }
@@ -117,12 +124,12 @@ impl FieldGraph {
     /// Whether the table has grown by half since it was last checked whether codes suit its vectors.
     pub(crate) fn needs_code_check(&self, table: &FieldTable) -> bool {
         let checked = self.rows_at_check.load(Ordering::Relaxed);
-        self.recipe.codes.is_some() && table.len() - checked.min(table.len()) > checked / 2
+        self.graph_params.codes.is_some() && table.len() - checked.min(table.len()) > checked / 2
     }
 
-    /// Whether the graph was made with this recipe.
-    pub fn fits(&self, recipe: &Recipe) -> bool {
-        self.recipe == *recipe
+    /// Whether the graph was made with these parameters.
+    pub fn fits(&self, graph_params: &GraphParams) -> bool {
+        self.graph_params == *graph_params
     }
 
     /// First row of the tail.
@@ -175,7 +182,7 @@ impl FieldGraph {
     }
 
     pub(crate) fn insert(&self, table: &FieldTable, row: Row, scratch: &mut IndexScratch) {
-        let slot = self.hnsw.claim(row);
+        let slot = self.hnsw.allocate(row);
         let node = slot.node();
         table.vector(row, &mut scratch.vector);
         match &self.codes {

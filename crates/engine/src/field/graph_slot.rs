@@ -30,7 +30,7 @@ pub struct GraphSlot {
     /// The graph is to be built anew.
     rebuild: AtomicBool,
     /// Held while one of the two is put in place or taken away. Never waited for: an indexer that finds it held tries again
-    /// in its next turn.
+    /// in its next round.
     changing: Mutex<()>,
 }
 
@@ -65,7 +65,7 @@ impl GraphSlot {
     }
 
     /// Puts the next graph in the place of the current one, unless another indexer has done so since these were read: a
-    /// graph that was replaced in its turn has nodes for rows that are dropped by now.
+    /// graph that was itself replaced has nodes for rows that are dropped by now.
     pub(crate) fn promote(&self, current: &FieldGraph, next: Arc<FieldGraph>) {
         let is_next = self.next.load().as_ref().is_some_and(|present| Arc::ptr_eq(present, &next));
         if is_next && std::ptr::eq(current, self.current_address()) {
@@ -154,16 +154,16 @@ impl GraphSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Recipe;
+    use crate::config::GraphParams;
     use crate::index::{Hnsw, HnswParams};
     use crate::types::Metric;
 
     const DIM: u64 = 1024;
 
     fn graph() -> Arc<FieldGraph> {
-        let recipe = Recipe { m: 2, ef_construct: 4, codes: None };
+        let graph_params = GraphParams { m: 2, ef_construct: 4, codes: None };
         let hnsw = Hnsw::new(HnswParams { m: 2, ef_construct: 4, seed: 0 });
-        Arc::new(FieldGraph::with(hnsw, recipe, Metric::Manhattan, None, Row::FIRST))
+        Arc::new(FieldGraph::with(hnsw, graph_params, Metric::Manhattan, None, Row::FIRST))
     }
 
     #[test]

@@ -39,8 +39,8 @@ impl FieldGraph {
             }
             NodeCodes { encoder: Arc::clone(&codes.encoder), table: copy }
         });
-        let end = if PlantedFault::RewriteClaimsTail.is_on() { table.end() } else { boundary };
-        let mut rewritten = FieldGraph::with(hnsw, self.recipe, self.metric, codes, end);
+        let end = if PlantedFault::RewriteCoversTail.is_on() { table.end() } else { boundary };
+        let mut rewritten = FieldGraph::with(hnsw, self.graph_params, self.metric, codes, end);
         // Nodes that no link led to are missing in the new graph.
         let mut is_kept = vec![false; nodes.len()];
         for &node in &old {
@@ -65,12 +65,12 @@ impl FieldGraph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Recipe, VectorParams};
+    use crate::config::{GraphParams, VectorParams};
     use crate::field::FieldArena;
     use crate::index::{Hnsw, HnswParams};
     use crate::types::{Metric, PointOffset};
 
-    /// An indexer that ends between the claim of a node and its links leaves one that no walk meets.
+    /// An indexer that ends between the allocation of a node and its links leaves one that no walk meets.
     #[test]
     fn a_row_whose_node_no_link_leads_to_is_in_the_rewritten_graph() {
         const ROWS: u32 = 64;
@@ -83,15 +83,16 @@ mod tests {
             arena.push(&bytes, PointOffset::new(owner));
         }
         let table = arena.table();
-        let recipe = Recipe { m: 4, ef_construct: 16, codes: None };
-        let hnsw = Hnsw::new(HnswParams { m: recipe.m, ef_construct: recipe.ef_construct, seed: 1 });
+        let graph_params = GraphParams { m: 4, ef_construct: 16, codes: None };
+        let hnsw =
+            Hnsw::new(HnswParams { m: graph_params.m, ef_construct: graph_params.ef_construct, seed: 1 });
         hnsw.provide(ROWS);
-        let graph = FieldGraph::with(hnsw, recipe, Metric::Euclid, None, Row::new(ROWS));
+        let graph = FieldGraph::with(hnsw, graph_params, Metric::Euclid, None, Row::new(ROWS));
         let mut scratch = IndexScratch::default();
         let unlinked = Row::new(40);
         for row in (0..ROWS).map(Row::new) {
             if row == unlinked {
-                let _slot = graph.hnsw.claim(row);
+                let _slot = graph.hnsw.allocate(row);
             } else {
                 graph.insert(&table, row, &mut scratch);
             }

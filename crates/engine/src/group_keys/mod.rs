@@ -79,7 +79,7 @@ impl GroupKeys {
         if self.is_building.swap(true, Ordering::Acquire) {
             return Ok(None);
         }
-        let _turn = Turn(&self.is_building);
+        let _building = Building(&self.is_building);
         let column = KeyColumn::of_all(view, path, deadline)?.map(Arc::new);
         self.keep(path, column.as_ref());
         Ok(column)
@@ -116,10 +116,10 @@ impl GroupKeys {
     }
 }
 
-/// The turn of the query that reads all documents.
-struct Turn<'a>(&'a AtomicBool);
+/// Held by the query that reads all documents, until it ends.
+struct Building<'a>(&'a AtomicBool);
 
-impl Drop for Turn<'_> {
+impl Drop for Building<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }

@@ -258,19 +258,21 @@ impl Run {
                     inspection.faults.iter().filter_map(|fault| graph_field(&fault.part)).collect();
                 for field in opening.refused_graphs() {
                     if !reported.contains(field.as_str()) {
-                        let what =
-                            format!("the graph of {} is of another format or recipe", field_name(field));
+                        let what = format!(
+                            "the graph of {} is of another format or has other parameters",
+                            field_name(field)
+                        );
                         let effect = "searches are exact until it is built again";
                         self.find(Severity::Derived, folder.clone(), Some(name), [&what, effect, REBUILD]);
                     }
                 }
             }
         }
-        for stray in &inspection.strays {
+        for orphan in &inspection.orphans {
             let effect = "none: the manifest does not name it";
             let advice = "nothing: the next checkpoint removes it";
             let what = "a file that a crash left behind";
-            self.find(Severity::Note, stray.clone(), Some(name), [what, effect, advice]);
+            self.find(Severity::Note, orphan.clone(), Some(name), [what, effect, advice]);
         }
         self.report.collections.push(CheckedCollection {
             id: *id,

@@ -382,6 +382,7 @@ fn shared_over(storage: Arc<dyn Storage>, row_chunk_bytes: usize) -> Result<Shar
         unsaved_work: Arc::default(),
         waiting_writes: Arc::default(),
         clock: Default::default(),
+        is_replica: false,
         expired_points: Default::default(),
         wakes: Default::default(),
         checkpoints: Default::default(),

@@ -159,14 +159,13 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     let visit = &mut |item: wal::Replayed<'_>| {
         if let wal::Replayed::Record { collection, kind: collection::CHANGES, body, .. } = item
             && let Some(op) = ops.get_mut(&collection)
-            && let Some(next) = collection::operation_of(body)
+            && let Some((previous, next)) = collection::operations_of(body)
         {
-            if next > op.next() {
+            if next > *op && previous != *op {
+                // Where the record leaves numbers out, the next one may be of no operation.
+                let first = if previous.next() == next { op.next() } else { previous };
                 lost.entry(collection).or_insert_with(|| {
-                    format!(
-                        "the checkpoint with operation {} is missing, which the log no longer has",
-                        op.next()
-                    )
+                    format!("the checkpoint with operation {first} is missing, which the log no longer has")
                 });
             }
             *op = next.max(*op);
@@ -178,7 +177,7 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
     for id in without_manifest.into_iter().filter(|id| ops.get(id) == Some(&OpNumber::NONE)) {
         let has_data = inspections
             .get(&id)
-            .is_some_and(|inspection| inspection.strays.iter().any(|path| path.ends_with(".data")));
+            .is_some_and(|inspection| inspection.orphans.iter().any(|path| path.ends_with(".data")));
         if has_data || !catalog.is_created_in_log(id) {
             lost.entry(id).or_insert_with(|| "the file MANIFEST is missing".to_string());
         }

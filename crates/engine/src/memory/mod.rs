@@ -1,8 +1,8 @@
 //! The accountant of memory: growth is charged before it happens, and refused when little is left.
 //!
-//! Three sources meet here. Writes charge what they are going to take. A measurement, some times a second, says what the
-//! collections hold and what the whole process holds, V8 and the fragments of the heap included; then the charges before
-//! the last one are dropped, since the measurement has them. `docs/memory.md` has the reasons.
+//! Writes charge what they are going to take. Five times a second it is measured what the collections hold and what the
+//! whole process holds, V8 and the fragments of the heap included. A measurement includes what the writes before it have
+//! allocated, so their charges are dropped. `docs/memory.md` has the reasons.
 
 mod cgroups;
 mod process;
@@ -21,8 +21,8 @@ pub const NODE_BYTES: u64 = 128 << 20;
 /// The engine's part of a small limit is at least the limit divided by this.
 const LEAST_SHARE: u64 = 4;
 
-/// Shares of the limit in thousandths: where growth is refused, where it is taken up again, where caches shrink, where
-/// automatic indexes go before these, and where building waits.
+/// Shares of the limit in thousandths: where growth is refused, where it is accepted again, where memory is freed, where
+/// automatic indexes are dropped, and where building waits.
 const REFUSED_AT: u64 = 900;
 const RESUMED_AT: u64 = 850;
 const SHRUNK_AT: u64 = 750;

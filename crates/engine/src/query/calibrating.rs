@@ -45,7 +45,7 @@ pub fn estimate(snapshot: &Snapshot) -> Option<RecallEstimate> {
     let of_field = |field: usize| {
         let (graph, _) = snapshot.graphs[field].as_ref()?;
         let slot = &snapshot.view.fields[field].graphs.calibration;
-        let calibration = slot.fitting(&graph.recipe, rows_of(snapshot, field))?;
+        let calibration = slot.fitting(&graph.graph_params, rows_of(snapshot, field))?;
         let hnsw = config.effective_hnsw(config.name_at(field))?;
         let ef = match hnsw.target_recall {
             Some(target) => calibration.ef(target, HITS[0], 1.0, |_, _| false).unwrap_or(usize::MAX),

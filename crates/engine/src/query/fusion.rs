@@ -8,17 +8,23 @@
 
 use super::run::List;
 use super::tree::Fusion;
-use super::{Hit, ranking::ranking};
-use crate::collection::State;
+use super::{Hit, ranking::ranking_by};
 use crate::types::PointOffset;
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// The scaled score in a list whose scores do not differ.
 const MIDDLE: f64 = 0.5;
 
-/// The best `k` points of some lists together, ties by id. A point that is several times in one list counts once, where
-/// it comes first.
-pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold: Option<f32>) -> Vec<Hit> {
+/// The best `k` points of some lists together, ties in the order of ids, which `by_id` has. A point that is several times in one
+/// list counts once, where it comes first.
+pub fn fuse(
+    by_id: impl Fn(PointOffset, PointOffset) -> Ordering,
+    fusion: &Fusion,
+    lists: &[List],
+    k: usize,
+    threshold: Option<f32>,
+) -> Vec<Hit> {
     let mut scored: Vec<(PointOffset, f64)> =
         Vec::with_capacity(lists.iter().map(|list| list.hits.len()).sum());
     for (at, list) in lists.iter().enumerate() {
@@ -28,7 +34,7 @@ pub fn fuse(state: &State, fusion: &Fusion, lists: &[List], k: usize, threshold:
     }
     // Stable, so that the sums are always made in the order of the lists.
     scored.sort_by_key(|&(offset, _)| offset);
-    let mut best = ranking(state, k, threshold);
+    let mut best = ranking_by(by_id, k, threshold);
     for point in scored.chunk_by(|a, b| a.0 == b.0) {
         let score: f64 = point.iter().map(|&(_, score)| score).sum();
         // A weight may make it overflow, and steps further up cannot compute with an infinity.

@@ -11,6 +11,21 @@ use crate::vectors::VectorValue;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+/// The hits that were chosen, as others are compared with them.
+pub trait Redundancy {
+    /// Adds a hit.
+    ///
+    /// # Errors
+    /// `Timeout`.
+    fn add(&mut self, hit: Hit) -> Result<(), Error>;
+
+    /// The greatest similarity of a hit to those that were added from that place on; −∞ where there is none.
+    ///
+    /// # Errors
+    /// `Timeout`.
+    fn of(&mut self, hit: Hit, from: usize) -> Result<f32, Error>;
+}
+
 /// A hit that can be chosen.
 struct Candidate {
     hit: Hit,
@@ -75,46 +90,60 @@ pub fn choose(
     k: usize,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let diversity = f64::from(diversity);
-    let mut candidates = candidates(view, target, hits, deadline)?;
+    let candidates = candidates(view, target, hits, deadline)?;
     let chosen_at_most = k.min(candidates.len());
     let components = target.vector.components().saturating_mul(chosen_at_most);
     deadline.expect(estimate::comparisons(candidates.len() as u64, chosen_at_most, components)?)?;
-    let mut chosen = Chosen { view, field: target.field, deadline, hits: Vec::new(), scorers: Vec::new() };
+    let (added, scorers) = (Vec::new(), Vec::new());
+    let mut chosen = Chosen { view, field: target.field, deadline, hits: added, scorers, comparisons: 0 };
+    choose_by(candidates, diversity, k, &mut chosen)
+}
+
+/// As [`choose`], of hits that are given with their similarities to the target, the best first.
+///
+/// # Errors
+/// Those of `chosen`.
+pub fn choose_by(
+    candidates: impl IntoIterator<Item = (Hit, f32)>,
+    diversity: f32,
+    k: usize,
+    chosen: &mut impl Redundancy,
+) -> Result<Vec<Hit>, Error> {
+    let diversity = f64::from(diversity);
+    let of = |(hit, relevance)| Candidate { hit, relevance, redundancy: f32::NEG_INFINITY, compared: 0 };
+    let mut candidates: Vec<Candidate> = candidates.into_iter().map(of).collect();
     let mut by_worth: BinaryHeap<Ranked> = BinaryHeap::new();
+    let mut hits = Vec::with_capacity(k.min(candidates.len()));
     if k > 0 && !candidates.is_empty() {
         chosen.add(candidates[0].hit)?;
+        hits.push(candidates[0].hit);
         let rest = 1..candidates.len();
         by_worth.extend(rest.map(|candidate| Ranked { worth: f64::INFINITY, candidate }));
     }
-    let mut comparisons = 0;
-    while chosen.hits.len() < k
+    while hits.len() < k
         && let Some(Ranked { candidate: place, .. }) = by_worth.pop()
     {
         let candidate = &mut candidates[place];
-        let missing = chosen.hits.len() - candidate.compared;
-        if missing == 0 {
+        if candidate.compared == hits.len() {
             chosen.add(candidate.hit)?;
+            hits.push(candidate.hit);
             continue;
         }
-        if comparisons == 0 || comparisons + missing > COMPARISONS_PER_CHECK {
-            deadline.check()?;
-            comparisons = 0;
-        }
-        comparisons += missing;
-        chosen.compare(candidate)?;
+        let further = chosen.of(candidate.hit, candidate.compared)?;
+        candidate.redundancy = candidate.redundancy.max(further);
+        candidate.compared = hits.len();
         by_worth.push(Ranked { worth: candidate.worth(diversity), candidate: place });
     }
-    Ok(chosen.hits)
+    Ok(hits)
 }
 
-/// The hits that have the vector, best first.
+/// The hits that have the vector, best first, with their similarities to the target.
 fn candidates(
     view: &View,
     target: &Target,
     hits: Vec<Hit>,
     deadline: &Deadline,
-) -> Result<Vec<Candidate>, Error> {
+) -> Result<Vec<(Hit, f32)>, Error> {
     let mut similarities = Vec::with_capacity(1);
     let mut relevance = Scorer::new(view, target.field, &[&target.vector], target.idf.as_ref(), deadline)?;
     let mut found = Vec::with_capacity(hits.len());
@@ -123,8 +152,7 @@ fn candidates(
             deadline.check()?;
         }
         if relevance.similarities(hit.offset, &mut similarities)? {
-            let relevance = similarities[0];
-            found.push(Candidate { hit, relevance, redundancy: f32::NEG_INFINITY, compared: 0 });
+            found.push((hit, similarities[0]));
         }
     }
     Ok(found)
@@ -138,10 +166,11 @@ struct Chosen<'a> {
     hits: Vec<Hit>,
     /// For each hit the scorer of its vector. Empty for multi-vectors: there the candidate's rows are the query.
     scorers: Vec<Scorer<'a>>,
+    /// Since the last check of the deadline.
+    comparisons: usize,
 }
 
-impl Chosen<'_> {
-    /// Adds a hit that has the vector.
+impl Redundancy for Chosen<'_> {
     fn add(&mut self, hit: Hit) -> Result<(), Error> {
         match vector_of(self.view, self.field, hit.offset) {
             // MaxSim is not symmetric: each candidate's rows are compared as the query.
@@ -154,27 +183,31 @@ impl Chosen<'_> {
         Ok(())
     }
 
-    /// Compares a candidate with those that it was not compared with.
-    fn compare(&mut self, candidate: &mut Candidate) -> Result<(), Error> {
+    fn of(&mut self, hit: Hit, from: usize) -> Result<f32, Error> {
+        let further = self.hits.len() - from;
+        if self.comparisons == 0 || self.comparisons + further > COMPARISONS_PER_CHECK {
+            self.deadline.check()?;
+            self.comparisons = 0;
+        }
+        self.comparisons += further;
         let mut similarities = Vec::with_capacity(1);
-        let from = std::mem::replace(&mut candidate.compared, self.hits.len());
-        let mut note =
-            |similarities: &[f32]| candidate.redundancy = candidate.redundancy.max(similarities[0]);
+        let mut greatest = f32::NEG_INFINITY;
+        let mut note = |similarities: &[f32]| greatest = greatest.max(similarities[0]);
         if self.scorers.is_empty() {
-            let Some(asking) = vector_of(self.view, self.field, candidate.hit.offset) else { return Ok(()) };
+            let Some(asking) = vector_of(self.view, self.field, hit.offset) else { return Ok(greatest) };
             let mut scorer = Scorer::new(self.view, self.field, &[&asking], None, self.deadline)?;
             for hit in &self.hits[from..] {
                 if scorer.similarities(hit.offset, &mut similarities)? {
                     note(&similarities);
                 }
             }
-            return Ok(());
+            return Ok(greatest);
         }
         for scorer in &mut self.scorers[from..] {
-            if scorer.similarities(candidate.hit.offset, &mut similarities)? {
+            if scorer.similarities(hit.offset, &mut similarities)? {
                 note(&similarities);
             }
         }
-        Ok(())
+        Ok(greatest)
     }
 }

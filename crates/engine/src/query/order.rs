@@ -201,7 +201,7 @@ fn each_orderable(value: Value<'_>, found: &mut dyn FnMut(OrderValue)) {
 }
 
 /// Compares integers exactly and everything else as `f64`.
-fn compare_values(a: OrderValue, b: OrderValue) -> Ordering {
+pub fn compare_values(a: OrderValue, b: OrderValue) -> Ordering {
     match (a, b) {
         (OrderValue::Integer(a), OrderValue::Integer(b)) => a.cmp(&b),
         // JSON has no NaN. The two zeros are equal here, as each of them is to the integer 0.

@@ -115,7 +115,7 @@ impl<'a> PlanRunner<'a> {
         let Width::Formula(target, most) = costs.width else { return costs };
         let table = self.bound.table;
         let rows = (table.end().get(), table.live());
-        let Some(calibration) = table.graphs.calibration.fitting(&self.graph.recipe, rows) else {
+        let Some(calibration) = table.graphs.calibration.fitting(&self.graph.graph_params, rows) else {
             return costs;
         };
         // Of the live rows: the dead ones among the nodes are no part of what was measured.

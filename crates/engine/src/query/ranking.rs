@@ -18,8 +18,21 @@ pub fn ranking(
     k: usize,
     threshold: Option<f32>,
 ) -> Ranking<impl Fn(PointOffset, PointOffset) -> Ordering + use<'_>> {
-    let by_id = |a: PointOffset, b: PointOffset| state.at(a).id.cmp(&state.at(b).id);
-    Ranking { top: TopK::new(k, by_id), threshold: threshold.unwrap_or(f32::NEG_INFINITY) }
+    ranking_by(by_id(state), k, threshold)
+}
+
+/// The same with an order among equals.
+pub fn ranking_by<T: Fn(PointOffset, PointOffset) -> Ordering>(
+    tie: T,
+    k: usize,
+    threshold: Option<f32>,
+) -> Ranking<T> {
+    Ranking { top: TopK::new(k, tie), threshold: threshold.unwrap_or(f32::NEG_INFINITY) }
+}
+
+/// The order of the points of a state by their ids.
+pub fn by_id(state: &State) -> impl Fn(PointOffset, PointOffset) -> Ordering + use<'_> {
+    |a: PointOffset, b: PointOffset| state.at(a).id.cmp(&state.at(b).id)
 }
 
 impl<T: Fn(PointOffset, PointOffset) -> Ordering> Ranking<T> {

@@ -5,6 +5,7 @@
 
 use super::matching::Matching;
 use super::prepared::{Goal, Prepared, Step};
+use super::ranking::by_id;
 use super::scorer;
 use super::tree::{QueryRequest, SearchParams};
 use super::vector_search::VectorSearch;
@@ -133,7 +134,7 @@ pub(super) fn combine(
     deadline.check()?;
     let state = &snapshot.view.state;
     let hits = match &step.goal {
-        Goal::Fusion(fusion) => Some(fusion::fuse(state, fusion, lists, step.window, step.threshold)),
+        Goal::Fusion(fusion) => Some(fusion::fuse(by_id(state), fusion, lists, step.window, step.threshold)),
         Goal::Formula(formula) => {
             Some(calculated::rank(state, formula, lists, step.window, step.threshold, deadline)?)
         }

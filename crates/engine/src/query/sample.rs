@@ -17,14 +17,14 @@ pub fn sample(matching: &Matching<'_>, count: usize, deadline: &Deadline) -> Res
     let mut ranks = Vec::with_capacity(wanted as usize);
     let mut random = RandomNumbers::default();
     for upper in total - wanted..total {
-        let rank = random.below(upper + 1)?;
+        let rank = random.below(u64::from(upper) + 1)? as u32;
         let rank = if chosen.insert(rank) { rank } else { upper };
         chosen.insert(rank);
         ranks.push(rank);
     }
     let order = if PlantedFault::SampleNotShuffled.is_on() { 0 } else { wanted };
     for end in (1..order).rev() {
-        ranks.swap(end as usize, random.below(end + 1)? as usize);
+        ranks.swap(end as usize, random.below(u64::from(end) + 1)? as usize);
     }
     Ok(ranks.into_iter().filter_map(|rank| offsets.nth(rank)).map(Hit::unscored).collect())
 }
@@ -34,19 +34,22 @@ const RANDOM_BYTES: usize = 4096;
 
 /// Random numbers from the system, many at a time.
 #[derive(Default)]
-struct RandomNumbers {
+pub struct RandomNumbers {
     unused: Vec<u8>,
 }
 
 impl RandomNumbers {
     /// A uniform number below `bound`, which is not 0.
-    fn below(&mut self, bound: u32) -> Result<u32, Error> {
+    ///
+    /// # Errors
+    /// `Internal` where the system has none.
+    pub fn below(&mut self, bound: u64) -> Result<u64, Error> {
         // Values of the last, incomplete interval are rejected, so that none is favoured.
-        let limit = u64::MAX - u64::MAX % u64::from(bound);
+        let limit = u64::MAX - u64::MAX % bound;
         loop {
             let value = self.next()?;
             if value < limit {
-                return Ok((value % u64::from(bound)) as u32);
+                return Ok(value % bound);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::formula::Formula;
 use super::request::{CursorRequest, OrderBy, Selectors};
-use crate::config::{CollectionConfig, ModelClaims, NamedModels};
+use crate::config::{CollectionConfig, NamedModels, VectorModels};
 use crate::error::Error;
 pub use crate::field::QuantizationParams;
 use crate::filter::Filter;
@@ -256,7 +256,7 @@ pub struct QueryNode {
     /// What the candidates are, if they are not all points.
     pub prefetch: Vec<QueryNode>,
     /// The models of the vectors that were sent.
-    pub models: ModelClaims,
+    pub models: VectorModels,
     /// What is to be explained; nothing in most requests, and never of a prefetch.
     pub explain: Option<ExplainRequest>,
 }
@@ -265,15 +265,15 @@ impl QueryNode {
     /// Compares the models of its vectors, and of those of its prefetches, with what the collection declares (C19).
     ///
     /// # Errors
-    /// As [`ModelClaims::check`].
+    /// As [`VectorModels::check`].
     pub fn check_models(&self, config: &CollectionConfig) -> Result<(), Error> {
         self.models.check(config)?;
         self.prefetch.iter().try_for_each(|source| source.check_models(config))
     }
 
     /// The models of its vectors; `named` says those of vectors that are no texts.
-    pub(crate) fn claims(&self, named: &NamedModels) -> ModelClaims {
-        let mut models = ModelClaims::default();
+    pub(crate) fn vector_models(&self, named: &NamedModels) -> VectorModels {
+        let mut models = VectorModels::default();
         self.query.for_each_example(&mut |example| {
             if let Example::Vector(_, model) = example {
                 models.note(&self.using, model.as_deref(), || self.path_of(example));

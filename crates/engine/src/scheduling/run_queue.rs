@@ -1,4 +1,4 @@
-//! Which heavy reads run: as many at once as there are processors to spare, in slices.
+//! Which heavy reads run: as many at once as there are processors to spare, in time slices.
 
 use super::backlog::SHORT;
 use crate::faults::PlantedFault;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A heavy read runs for at least this long before another takes its turn. Changing over costs some 10 µs and the caches.
-const SLICE: Duration = Duration::from_millis(4);
+const TIME_SLICE: Duration = Duration::from_millis(4);
 /// A read that waits for longer than this comes before those that have run less, every other time: the light among the
 /// heavy go first, and the heaviest still make progress.
 const LONG_WAIT: Duration = Duration::from_millis(200);
@@ -21,7 +21,7 @@ const RECHECK: Duration = Duration::from_millis(10);
 ///
 /// The waiting thread that has run least goes first (least attained service), so that a read of milliseconds overtakes any
 /// number of reads of seconds. Threads that have run for less than [`SHORT`] are served in the order in which they began to
-/// wait: otherwise newcomers would delay a read of 5 ms after its first slice for as long as they keep coming.
+/// wait: otherwise newcomers would delay a read of 5 ms after its first time slice for as long as they keep coming.
 #[derive(Default)]
 pub struct RunQueue {
     state: Mutex<State>,
@@ -60,7 +60,8 @@ impl RunQueue {
         if PlantedFault::SlicesNotEnded.is_on() {
             return false;
         }
-        running > permits || (self.waiting.load(Ordering::Relaxed) > 0 && (ran >= SLICE || running < permits))
+        running > permits
+            || (self.waiting.load(Ordering::Relaxed) > 0 && (ran >= TIME_SLICE || running < permits))
     }
 
     /// Waits for a turn of a thread that has run for `attained` in all. False, and no turn, once it is given up.
@@ -91,7 +92,7 @@ impl RunQueue {
     pub fn leave(&self, permits: usize) {
         let mut state = self.state.lock();
         state.running -= 1;
-        state.turn(permits);
+        state.give_turns(permits);
         self.publish(&state);
     }
 
@@ -105,7 +106,7 @@ impl RunQueue {
     ) -> bool {
         state.waiting.push(Waiting { parker: Arc::clone(parker), attained, since: Instant::now() });
         loop {
-            state.turn(permits());
+            state.give_turns(permits());
             self.publish(&state);
             if parker.may_run.swap(false, Ordering::Relaxed) {
                 return true;
@@ -127,7 +128,7 @@ impl RunQueue {
 
 impl State {
     /// Gives turns while fewer than `permits` threads run.
-    fn turn(&mut self, permits: usize) {
+    fn give_turns(&mut self, permits: usize) {
         while self.running < permits || PlantedFault::TurnsNotLimited.is_on() {
             let Some(at) = self.next() else { return };
             let next = self.waiting.swap_remove(at);
@@ -169,7 +170,7 @@ mod tests {
                     most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::hint::black_box((0..5_000).map(std::hint::black_box::<u64>).sum::<u64>());
                     running.fetch_sub(1, Ordering::SeqCst);
-                    assert!(run_queue.pause(&parker, SLICE * turn, &|| 2, &|| false));
+                    assert!(run_queue.pause(&parker, TIME_SLICE * turn, &|| 2, &|| false));
                 }
                 run_queue.leave(2);
             })
@@ -229,7 +230,7 @@ mod tests {
         let [runs, waits] = [(); 2].map(|()| Arc::new(Parker::default()));
         assert!(run_queue.enter(&runs, Duration::ZERO, &|| 1, &|| false));
         assert!(!run_queue.enter(&waits, Duration::ZERO, &|| 1, &|| true));
-        assert!(!run_queue.must_pause(SLICE, 1), "nobody waits");
+        assert!(!run_queue.must_pause(TIME_SLICE, 1), "nobody waits");
         run_queue.leave(1);
         assert!(run_queue.enter(&waits, Duration::ZERO, &|| 1, &|| false));
     }
@@ -241,9 +242,9 @@ mod tests {
         for parker in &parkers {
             assert!(run_queue.enter(parker, Duration::ZERO, &|| 2, &|| false));
         }
-        assert!(!run_queue.must_pause(SLICE, 2) && run_queue.must_pause(Duration::ZERO, 1));
+        assert!(!run_queue.must_pause(TIME_SLICE, 2) && run_queue.must_pause(Duration::ZERO, 1));
         run_queue.waiting.store(1, Ordering::Relaxed);
-        assert!(run_queue.must_pause(SLICE, 2) && !run_queue.must_pause(SLICE / 2, 2));
+        assert!(run_queue.must_pause(TIME_SLICE, 2) && !run_queue.must_pause(TIME_SLICE / 2, 2));
         assert!(run_queue.must_pause(Duration::ZERO, 3), "one that waits may run");
     }
 }

@@ -32,7 +32,7 @@ pub struct IndexDraft {
 #[derive(Default)]
 struct Progress {
     /// A thread is building it.
-    claimed: AtomicBool,
+    is_taken: AtomicBool,
     /// Points indexed so far.
     points: AtomicU64,
     /// Points read so far, whether or not they have something to index.
@@ -124,14 +124,14 @@ impl DeclaredIndex {
 }
 
 impl IndexDraft {
-    /// Claims the work for this thread; false when another thread has it.
-    pub fn claim(&self) -> bool {
-        !self.progress.claimed.swap(true, Ordering::AcqRel)
+    /// Takes the work for this thread; false when another thread has it.
+    pub fn take(&self) -> bool {
+        !self.progress.is_taken.swap(true, Ordering::AcqRel)
     }
 
-    /// Gives the work back where it is to be done another time: then another thread may claim it.
+    /// Gives the work back where it is to be done another time: then another thread may take it.
     pub fn release_if(&self, is_put_off: bool) {
-        self.progress.claimed.store(!is_put_off, Ordering::Release);
+        self.progress.is_taken.store(!is_put_off, Ordering::Release);
     }
 
     /// Whether it is automatic (C23).

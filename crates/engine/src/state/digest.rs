@@ -1,9 +1,11 @@
-//! One number for the logical state of a collection.
+//! Digests of the logical state of a collection, and of its points.
 
-use super::View;
-use crate::change::Skipped;
-use crate::types::PointId;
+use super::{Point, View};
+use crate::allocator::reserve_or_unwind;
+use crate::change::{Skipped, put_id};
+use crate::types::{PointId, Row};
 use crate::vectors::VectorValue;
+use twox_hash::XxHash3_128;
 
 impl View {
     /// A digest of all that clients and replay can tell two states apart by: number of the last operation,
@@ -55,6 +57,67 @@ impl View {
         }
         digest.0
     }
+}
+
+/// Makes digests of the points of a view.
+pub struct PointDigester<'v> {
+    view: &'v View,
+    /// Position and name of each vector field that clients have declared.
+    fields: Vec<(usize, &'v str)>,
+    components: Vec<f32>,
+    /// What the digest of a point is of.
+    parts: Vec<u8>,
+}
+
+impl<'v> PointDigester<'v> {
+    /// Of the points of this view.
+    pub fn of(view: &'v View) -> PointDigester<'v> {
+        let config = &view.state.config;
+        let fields = config.declared_positions().map(|position| (position, config.name_at(position)));
+        PointDigester { view, fields: fields.collect(), components: Vec::new(), parts: Vec::new() }
+    }
+
+    /// XXH3 of 128 bits over a point's id, version, payload and vectors, the vectors as clients read them back. Replicas of
+    /// different releases are compared by it, so it never changes.
+    pub fn digest(&mut self, point: &Point) -> u128 {
+        self.parts.clear();
+        put_id(&mut self.parts, &point.id);
+        self.parts.extend_from_slice(&point.version.get().to_le_bytes());
+        put(&mut self.parts, point.payload.bytes());
+        for at in 0..self.fields.len() {
+            let (position, name) = self.fields[at];
+            if let Some(row) = point.rows.row(position) {
+                put(&mut self.parts, name.as_bytes());
+                self.put_vector(position, row);
+            }
+        }
+        XxHash3_128::oneshot(&self.parts)
+    }
+
+    fn put_vector(&mut self, position: usize, row: Row) {
+        if let Some(table) = self.view.fields.get(position) {
+            self.components.clear();
+            table.read_back(row, &mut self.components);
+            return put_words(&mut self.parts, self.components.iter().map(|one| one.to_le_bytes()));
+        }
+        let vector = self.view.sparse[position - self.view.fields.len()].vector(row);
+        put_words(&mut self.parts, vector.indices.iter().map(|index| index.to_le_bytes()));
+        put_words(&mut self.parts, vector.values.iter().map(|value| value.to_le_bytes()));
+    }
+}
+
+/// Appends a length and so many bytes.
+fn put(parts: &mut Vec<u8>, bytes: &[u8]) {
+    parts.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    reserve_or_unwind(parts, bytes.len());
+    parts.extend_from_slice(bytes);
+}
+
+/// Appends a count and so many words.
+fn put_words(parts: &mut Vec<u8>, words: impl ExactSizeIterator<Item = [u8; 4]>) {
+    parts.extend_from_slice(&(words.len() as u64).to_le_bytes());
+    reserve_or_unwind(parts, 4 * words.len());
+    words.for_each(|word| parts.extend_from_slice(&word));
 }
 
 struct Fnv(u128);

@@ -10,7 +10,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A filter is counted where it looks at the points that a collection must have ÷ this, or more: fewer cost nothing.
+/// The least number of documents of a filter that is counted is the least number of points of a collection, divided by this.
+/// Fewer documents cost next to nothing.
 const LEAST_DOCUMENTS_DIVISOR: usize = 156;
 /// Building an index takes about as long as looking at every document so many times.
 const SCANS_PER_BUILD: u64 = 4;
@@ -22,9 +23,9 @@ const HALVED_EVERY: Duration = Duration::from_secs(600);
 /// The accounts of one collection, shared by all its states.
 pub struct ScanCosts {
     accounts: Mutex<Accounts>,
-    /// Points that the collection must have.
+    /// Points that the collection must have for its filters to be counted.
     least_points: u64,
-    /// Documents that one filter must look at.
+    /// Documents that a filter must look at to be counted.
     least_documents: u64,
     /// Some account has come to what an index costs.
     is_due: AtomicBool,
@@ -79,7 +80,7 @@ impl ScanCosts {
         Some((path, kinds))
     }
 
-    /// Begins anew: what was counted may be due to the index that is in use from now on.
+    /// Forgets all counts: some may be of filters that the index which was put into use answers.
     pub fn reset(&self) {
         self.accounts.lock().list.clear();
         self.is_due.store(false, Ordering::Relaxed);

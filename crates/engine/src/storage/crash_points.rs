@@ -1,9 +1,9 @@
 //! Named points at which a test ends the process, as `kill -9` does. Compiled only with the feature `testing`.
 //!
 //! The points are steps that the engine takes anyway:
-//! - each place of [`Storage::turn`], by its name. `moving rows` and `dropping rows` are during a vacuum, `taking in a
-//!   tail` during the build of a graph, `rewriting a graph` during the build of its successor, `moving payloads` during
-//!   a checkpoint, and `cutting the log` before segments of the log are removed;
+//! - each place of [`Storage::yield_point`], by its name. `moving rows` and `dropping rows` are during a vacuum, `taking
+//!   in a tail` during the build of a graph, `rewriting a graph` during the build of its successor, `moving payloads`
+//!   during a checkpoint, and `cutting the log` before segments of the log are removed;
 //! - `create NAME`, before a file is created. At `create MANIFEST.new` a checkpoint has written and synced its data;
 //! - `rename NAME` and `renamed NAME`, before and after a file is renamed to `NAME`, which is `MANIFEST`, `CATALOG` or
 //!   `cut`. At `renamed NAME` the directory is not synced yet;
@@ -167,9 +167,9 @@ impl Storage for CrashPoints {
         self.below.lock_to_read()
     }
 
-    fn turn(&self, place: &'static str) {
+    fn yield_point(&self, place: &'static str) {
         self.reach(place, "");
-        self.below.turn(place);
+        self.below.yield_point(place);
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -203,11 +203,11 @@ mod tests {
     #[test]
     fn a_process_ends_at_the_nth_pass_of_its_point_and_no_other() {
         let (_, crashing) = disk("moving rows:2");
-        crashing.turn("moving rows");
-        crashing.turn("moving");
-        crashing.turn("dropping rows");
-        assert!(ends(|| crashing.turn("moving rows")));
-        crashing.turn("moving rows");
+        crashing.yield_point("moving rows");
+        crashing.yield_point("moving");
+        crashing.yield_point("dropping rows");
+        assert!(ends(|| crashing.yield_point("moving rows")));
+        crashing.yield_point("moving rows");
     }
 
     #[test]

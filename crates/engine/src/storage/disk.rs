@@ -274,13 +274,13 @@ fn hold(mut file: File) -> Result<LockGuard> {
         Err(TryLockError::WouldBlock) => return Err(held_by(&mut file)),
         Err(TryLockError::Error(e)) => return Err(StorageError::from_io("lock", LOCK_FILE, &e)),
     }
-    let claim = |file: &mut File| {
+    let write_id = |file: &mut File| {
         file.set_len(0)?;
         file.rewind()?;
         write!(file, "{}", std::process::id())
     };
     // The id is only for the error message of other processes. A full disk must not keep a server from starting.
-    let _ = claim(&mut file);
+    let _ = write_id(&mut file);
     // The operating system drops the lock with the file, also when the process is killed.
     Ok(LockGuard::new(file))
 }

@@ -41,7 +41,7 @@ pub use read_only::ReadOnly;
 pub use replace::{OTHER_IS_SOUND, make_dir, replace};
 pub use reserve::Reserve;
 #[cfg(feature = "testing")]
-pub use sim::{Call, Fault, SimDisk, Turn};
+pub use sim::{Call, Fault, OtherWork, SimDisk};
 
 use std::sync::Arc;
 
@@ -115,10 +115,10 @@ pub trait Storage: Send + Sync {
     /// Cuts a file to `len` bytes (never longer than it is). Durable after the next sync of the file.
     fn truncate(&self, path: &str, len: u64) -> Result<()>;
 
-    /// Claims the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
+    /// Locks the whole tree for this process until the guard is dropped. [`ErrorKind::Locked`] names the holder.
     fn lock(&self) -> Result<LockGuard>;
 
-    /// Claims the tree for a process that only reads: no file is created for it. Where there is none to lock, no
+    /// Locks the tree for a process that only reads: no file is created for it. Where there is none to lock, no
     /// process serves the tree.
     fn lock_to_read(&self) -> Result<LockGuard> {
         self.lock()
@@ -126,7 +126,7 @@ pub trait Storage: Send + Sync {
 
     /// Background work calls this between two steps, when it holds nothing that requests wait for. A simulation runs
     /// requests and other work here, and a test can end the process here; a real disk does nothing.
-    fn turn(&self, place: &'static str) {
+    fn yield_point(&self, place: &'static str) {
         let _ = place;
     }
 
@@ -178,7 +178,7 @@ impl LockGuard {
         Self { _held: Arc::new(held) }
     }
 
-    /// Another handle on the same claim, which ends when the last handle is dropped.
+    /// Another handle on the same lock, which ends when the last handle is dropped.
     pub fn share(&self) -> LockGuard {
         Self { _held: Arc::clone(&self._held) }
     }

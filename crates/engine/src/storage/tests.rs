@@ -506,13 +506,13 @@ fn a_turn_runs_before_each_call_and_may_use_the_disk() {
     let disk = SimDisk::new();
     let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (log, handle) = (Arc::clone(&seen), disk.clone());
-    disk.take_turns(Some(Arc::new(move |place: &str| {
+    disk.interleave(Some(Arc::new(move |place: &str| {
         let exists = place != "x" || handle.fingerprint() != SimDisk::new().fingerprint();
         log.lock().push((place.to_owned(), exists));
     })));
     write(&disk, "x", b"1");
-    disk.turn("between");
-    disk.take_turns(None);
+    disk.yield_point("between");
+    disk.interleave(None);
     disk.read("x").unwrap();
     let place = |name: &str, exists| (name.to_owned(), exists);
     let expected = [place("x", false), place("x", true), place("x", true), place("between", true)];

@@ -1,6 +1,6 @@
 //! Panics in the background: caught, counted, kept for the server's log, and the work taken up again after a pause.
 //!
-//! Every thread of the engine runs in [`Supervisor::run`], and every step that could keep others from their turn in
+//! Every thread of the engine runs in [`Supervisor::run`], and every step that could keep others waiting in
 //! [`Supervisor::step`] or [`Supervisor::step_of`]. See docs/supervision.md.
 
 mod stop;

@@ -5,8 +5,8 @@
 pub enum Task {
     /// Building graphs and field indexes.
     Index,
-    /// Finding out what of a collection is to be built next.
-    Claim,
+    /// Finding out what of a collection is to be built next. Its label, `claim`, is part of the interface.
+    NextIndex,
     /// Taking dead rows out of a collection.
     Vacuum,
     /// Writing a checkpoint.
@@ -49,7 +49,7 @@ pub enum Task {
     Request,
     /// The deletion of a collection.
     Deletion,
-    /// Giving heavy writes their turns.
+    /// Resolving heavy writes, step by step.
     HeavyLane,
     /// Following the owners of a folder that several processes use, and answering calls whose time is over.
     Folder,
@@ -65,7 +65,7 @@ impl Task {
     /// All tasks; each stands at its number.
     pub const ALL: [Task; 28] = [
         Task::Index,
-        Task::Claim,
+        Task::NextIndex,
         Task::Vacuum,
         Task::Checkpoint,
         Task::Waiters,
@@ -103,7 +103,7 @@ impl Task {
     pub fn name(self) -> &'static str {
         match self {
             Task::Index => "index",
-            Task::Claim => "claim",
+            Task::NextIndex => "claim",
             Task::Vacuum => "vacuum",
             Task::Checkpoint => "checkpoint",
             Task::Waiters => "waiters",

@@ -72,7 +72,7 @@ impl PointId {
         Some(value)
     }
 
-    /// The id that a string of a request is. `None` where it is none.
+    /// Parses an id that a request gives as a string. `None` if the string is no id of that kind.
     pub fn of_string(text: &str, kind: IdKind) -> Option<PointId> {
         match kind {
             IdKind::Default => Self::parse_uuid(text).map(PointId::Uuid),
@@ -91,7 +91,8 @@ impl PointId {
         }
     }
 
-    /// Reads an id of a URL path of a collection without string ids: decimal digits or a UUID. 32 digits that are both are a number.
+    /// Reads an id in a URL path, for a collection without string ids: decimal digits or a UUID. Digits that fit an unsigned
+    /// 64-bit integer are one; 32 digits that do not are a UUID.
     pub fn parse_path(text: &str) -> Option<PointId> {
         // The standard parser accepts a sign, too.
         let is_decimal = text.bytes().all(|b| b.is_ascii_digit());

@@ -357,13 +357,13 @@ impl Log {
         }
     }
 
-    /// Where the next record goes: behind it the segment holds zeros, if anything.
+    /// The offset of the next record. Only zeros, if anything, follow it in the segment.
     fn end(&self) -> u64 {
         self.segments.back().map_or(0, |segment| segment.bytes)
     }
 
     /// Writes zeros behind the records, so that the syncs of the next ones have no new length and no new blocks of the
-    /// file to write. A disk that has no room for them has none to spare: the records do without.
+    /// file to write. On a disk with little free space fewer zeros, or none, are written; records do not need them.
     fn fill_ahead(&mut self, end: u64) {
         let spare = self.storage.free_bytes().map_or(u64::MAX, |free| free / FILL_ROOM_DIVISOR);
         let step = spare.min(self.segment_bytes / FILL_STEP_DIVISOR);

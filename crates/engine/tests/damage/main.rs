@@ -244,9 +244,9 @@ fn a_sector_that_the_disk_refuses_quarantines_its_collection_before_a_search_mee
             refusing.fail_nth(1, Fault::Eio);
         }
     };
-    disk.take_turns(Some(Arc::new(refuse)));
+    disk.interleave(Some(Arc::new(refuse)));
     let engine = TestEngine::with(disk.clone(), 1, THRESHOLDS).expect("it opens");
-    disk.take_turns(None);
+    disk.interleave(None);
     let fault = engine.ok("collection_info", "flat", json!(null))["optimizer_status"]["error"].clone();
     let fault = fault.as_str().expect("a fault");
     assert!(fault.starts_with("the file 00000001.data: input/output error during read; "), "{fault}");

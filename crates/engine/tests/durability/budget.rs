@@ -151,7 +151,7 @@ fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
     let (met, at_log) = mpsc::channel();
     let (release, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
-    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+    engine.disk.interleave(Some(Arc::new(move |place: &str| {
         if place.starts_with("log/") && met.send(()).is_ok() {
             // Blocks until the gate is dropped. After that it returns at once.
             let _ = gate.lock().unwrap().recv();
@@ -166,7 +166,7 @@ fn a_checkpoint_beside_a_write_takes_off_all_the_work_that_it_has() {
         drop(release);
         checkpoint.join().expect("no panic").expect("a sound disk");
     });
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     collection.checkpoint(GraphPolicy::WhenGrown).expect("a sound disk");
     assert_eq!(backlog(&engine).0, 0, "everything is in the checkpoint");
 }

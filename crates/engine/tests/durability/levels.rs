@@ -209,14 +209,14 @@ fn points_whose_deletion_a_power_cut_undoes_are_found() {
         engine.ok("update_collection", "c", json!({"wal_config": {"durability": "os"}}));
         let served = engine.engine().catalog().collections().remove(0);
         let (client, other) = (engine.client(), Arc::clone(&served));
-        engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        engine.disk.interleave(Some(Arc::new(move |place: &str| {
             if place == "behind the view of a checkpoint" {
                 client.ok("delete_points", "c", json!({"points": (100..120).collect::<Vec<_>>()}));
                 while other.index_some(&mut IndexScratch::default()) {}
             }
         })));
         served.checkpoint(GraphPolicy::Always).expect("a sound disk");
-        engine.disk.take_turns(None);
+        engine.disk.interleave(None);
         drop(served);
         engine.power_cut(seed);
         let snapshot = engine.engine().catalog().collections().remove(0).snapshot();

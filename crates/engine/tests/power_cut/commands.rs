@@ -132,7 +132,7 @@ fn a_backup_that_is_staged_under_writes_has_every_write_that_was_acknowledged_be
         let session = Arc::new(Mutex::new((Session::new(seed, model.clone()), vec![model])));
         let percent = 10 + 20 * (seed % 4);
         let acting = (Arc::clone(&session), client.clone());
-        engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+        engine.disk.interleave(Some(Arc::new(move |place: &str| {
             // The log's and the catalog's locks are held at their own files.
             if !place.starts_with("collections/") {
                 return;
@@ -140,15 +140,15 @@ fn a_backup_that_is_staged_under_writes_has_every_write_that_was_acknowledged_be
             let Ok(mut held) = acting.0.try_lock() else { return };
             let (session, states) = &mut *held;
             if session.random.chance(percent) {
-                // What makes a collection waits for the staging whose turn this is.
-                session.in_turn = true;
+                // What makes a collection waits for the staging that this work is interleaved with.
+                session.is_interleaved = true;
                 session.random_request(&acting.1);
-                session.in_turn = false;
+                session.is_interleaved = false;
                 states.push(session.model.clone());
             }
         })));
         engine.engine().stage().expect("the disk is sound");
-        engine.disk.take_turns(None);
+        engine.disk.interleave(None);
         let held = session.lock().unwrap();
         let (_, states) = &*held;
         let copy = TestEngine::with(restored(&engine.disk), seed, THRESHOLDS).expect("a backup opens");

@@ -192,14 +192,14 @@ fn a_deletion_that_fails_leaves_the_collection_where_it_was_c4_5() {
     engine.checkpoint();
     engine.ok("create_collection", "d", json!({"vectors": {"size": 2, "distance": "Dot"}}));
     let (catalog, disk) = (engine.engine().catalog().clone(), engine.disk.clone());
-    engine.disk.take_turns(Some(Arc::new(move |place: &str| {
+    engine.disk.interleave(Some(Arc::new(move |place: &str| {
         if place == "marking a collection for deletion" {
             catalog.checkpoint().expect("the disk is sound");
             disk.fail_nth_of(Call::Append, 1, Fault::Eio);
         }
     })));
     assert_eq!(engine.refused("delete_collection", "c", json!(null)).0, "internal");
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     engine.power_cut(1);
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 20}));
 }

@@ -92,9 +92,9 @@ fn crash_everywhere(start: &Prepared, program: &[Kind], recoveries: usize, seen:
 fn snapshots_during(disk: &SimDisk, act: impl FnOnce()) -> Vec<SimDisk> {
     let snapshots: Arc<Mutex<Vec<SimDisk>>> = Arc::default();
     let (handle, taken) = (disk.clone(), Arc::clone(&snapshots));
-    disk.take_turns(Some(Arc::new(move |_: &str| taken.lock().unwrap().push(handle.duplicate()))));
+    disk.interleave(Some(Arc::new(move |_: &str| taken.lock().unwrap().push(handle.duplicate()))));
     act();
-    disk.take_turns(None);
+    disk.interleave(None);
     std::mem::take(&mut *snapshots.lock().unwrap())
 }
 

@@ -16,6 +16,7 @@ mod content;
 mod directed;
 mod exhaustive;
 mod expiry;
+mod interleaving;
 mod model;
 mod nth_call;
 mod parts;
@@ -25,7 +26,6 @@ mod scenario;
 mod session;
 mod snapshots;
 mod syncing;
-mod turns;
 mod verify;
 mod versions;
 
@@ -107,7 +107,7 @@ fn nothing_acknowledged_is_lost_and_nothing_refused_appears_c1_7_c11_3() {
         ("parts of syncs refused after a start", &parts::REFUSED),
         ("writes on condition of versions", &versions::MET),
         ("field indexes made without a declaration", &verify::AUTOMATIC),
-        ("collections that fell asleep", &turns::SLEPT),
+        ("collections that fell asleep", &interleaving::SLEPT),
     ] {
         let count = count.load(Ordering::Relaxed);
         println!("{count} {what}");

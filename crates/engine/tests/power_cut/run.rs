@@ -1,9 +1,9 @@
-//! One program: a seed decides every request, every turn, every fault, every cut.
+//! One program: a seed decides every request, every interleaving, every fault, every cut.
 
 use crate::common::TestEngine;
+use crate::interleaving::{self, Work};
 use crate::model::Model;
 use crate::session::Session;
-use crate::turns::{self, Work};
 use crate::verify;
 use kithdb_engine::limits::{ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
@@ -111,7 +111,7 @@ impl Run {
                 return;
             }
         };
-        turns::work(&self.engine, &self.session, work);
+        interleaving::work(&self.engine, &self.session, work);
         if self.chance(25) {
             // Indexes that were built during the requests are right before a restart builds them again.
             let client = self.engine.client();

@@ -50,8 +50,8 @@ pub struct Session {
     /// The unanswered request once its effects are settled, with the state that a repeat of it leaves.
     to_repeat: Option<Repeat>,
     /// Background work is under way and waits for this.
-    pub in_turn: bool,
-    /// A failure during a turn. Background work, which catches panics, must not hide it.
+    pub is_interleaved: bool,
+    /// A failure of interleaved work. Background work, which catches panics, must not hide it.
     pub failure: Option<Box<dyn Any + Send>>,
 }
 
@@ -138,7 +138,7 @@ impl Session {
             repeatable: Vec::new(),
             unanswered: None,
             to_repeat: None,
-            in_turn: false,
+            is_interleaved: false,
             failure: None,
         }
     }
@@ -158,8 +158,8 @@ impl Session {
         let step = loop {
             let known = Known { now: self.now, snapshots: &self.snapshots, client };
             let step = program::step(&mut self.random, &self.model, &known);
-            // It would wait for the checkpoint whose turn this is.
-            if !(self.in_turn && step.operation == CLONE) {
+            // It would wait for the checkpoint that it is interleaved with.
+            if !(self.is_interleaved && step.operation == CLONE) {
                 break step;
             }
         };
@@ -207,9 +207,9 @@ impl Session {
         }
     }
 
-    /// The index may be the one that is being built: the answer would come only after the end of the turn.
+    /// The index may be the one that is being built: the answer would come only after the interleaved work.
     fn must_not_wait(&self, operation: &str) -> bool {
-        self.in_turn && operation == "create_field_index"
+        self.is_interleaved && operation == "create_field_index"
     }
 
     /// What was sent to a collection that a request makes or removes is none of the next one of its name.
@@ -315,8 +315,12 @@ impl Session {
     /// Now and then, where the disk works, takes a snapshot of a collection.
     fn take_snapshot(&mut self, client: &Client) {
         let is_sound = !self.armed && !self.poisoned && !self.may_be_poisoned;
-        // During a turn it would wait for the checkpoint whose turn this is.
-        if self.snapshots.len() >= snapshots::MOST || self.in_turn || !is_sound || !self.random.chance(6) {
+        // Interleaved, it would wait for the checkpoint that it is interleaved with.
+        if self.snapshots.len() >= snapshots::MOST
+            || self.is_interleaved
+            || !is_sound
+            || !self.random.chance(6)
+        {
             return;
         }
         let at = self.random.below(self.model.len().max(1) as u64) as usize;
@@ -417,7 +421,7 @@ impl Session {
         verify::answers_agree(client, &self.model, &mut self.random);
     }
 
-    /// Resumes a panic that was caught during a turn.
+    /// Resumes a panic that was caught during interleaved work.
     pub fn rethrow(&mut self) {
         if let Some(failure) = self.failure.take() {
             std::panic::resume_unwind(failure);

@@ -4,7 +4,7 @@ use crate::common::TestEngine;
 use crate::{body, content, new_engine, stored};
 use kithdb_engine::api;
 use kithdb_engine::collection::update::Update;
-use kithdb_engine::collection::{Class, HeavyWrite, Slice, Step, Write, WriteRequest};
+use kithdb_engine::collection::{Class, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::limits::Limits;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ fn heavy(engine: &TestEngine, body: &Value, answer: &Arc<Mutex<Option<bool>>>) -
         identity: None,
         deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Sync"),
         bytes: bytes.len(),
+        numbering: Numbering::Next,
         reply: Box::new(move |result| *slot.lock().unwrap() = Some(result.is_ok())),
     });
     match class {
@@ -46,13 +47,15 @@ fn writes_between_the_comparison_and_the_record_are_seen_by_it_c20() {
     let wanted: Vec<Value> = (0..100).map(|id| content(id, "a", "x")).collect();
     let write = heavy(&engine, &body("a", &wanted), &answer);
     // One becomes another, one leaves the scope and its id, one comes into the scope.
-    let Step::More(write) = write.step(Slice::until(Instant::now())) else { panic!("it takes more steps") };
+    let Step::More(write) = write.step(TimeSlice::until(Instant::now())) else {
+        panic!("it takes more steps")
+    };
     engine.ok("upsert_points", "c", json!({"points": [content(5, "a", "other"), content(300, "a", "x")]}));
     engine.ok("delete_points", "c", json!({"points": [6]}));
     let mut step = Step::More(write);
     loop {
         step = match step {
-            Step::More(write) => write.step(Slice::endless()),
+            Step::More(write) => write.step(TimeSlice::endless()),
             Step::Resolved(write) => {
                 write.write();
                 break;

@@ -8,8 +8,9 @@ import { useAction } from '../service/loading';
 import { path, result } from '../service/request';
 import type { CollectionInfo } from '../service/types';
 import { TargetRecall } from '../search/target-recall';
-import { QUANTIZATIONS, quantizationOf } from './choices';
+import { QUANTIZATIONS } from './choices';
 import type { CollectionPart } from './collection';
+import { changeOf, NOTHING, type SettingsDraft } from './settings-draft';
 
 const UNCHANGED = {
   value: '',
@@ -17,50 +18,6 @@ const UNCHANGED = {
   about:
     'Of all dense vectors. Another one makes codes and graphs anew in the background, while searches go on.',
 };
-
-/** Settings that people change, each empty as long as it stays. */
-interface Draft {
-  readonly quantization: string;
-  readonly m: string;
-  readonly efConstruct: string;
-  readonly efSearch: string;
-  readonly targetRecall: string;
-  /** Takes the target recall away. */
-  readonly hasNoTarget: boolean;
-  readonly expireAtKey: string;
-  readonly residency: string;
-}
-
-const NOTHING: Draft = {
-  quantization: '',
-  m: '',
-  efConstruct: '',
-  efSearch: '',
-  targetRecall: '',
-  hasNoTarget: false,
-  expireAtKey: '',
-  residency: '',
-};
-
-function changeOf(
-  { quantization, m, efConstruct, efSearch, targetRecall, hasNoTarget, expireAtKey, residency }: Draft,
-  further: JsonObject | undefined,
-): JsonObject {
-  const hnsw: JsonObject = {
-    ...(m !== '' && { m: Number(m) }),
-    ...(efConstruct !== '' && { ef_construct: Number(efConstruct) }),
-    ...(efSearch !== '' && { ef_search: Number(efSearch) }),
-    ...(targetRecall !== '' && { target_recall: Number(targetRecall) }),
-    ...(hasNoTarget && { target_recall: null }),
-  };
-  return {
-    ...(Object.keys(hnsw).length > 0 && { hnsw_config: hnsw }),
-    ...(quantization !== '' && { quantization_config: quantizationOf(quantization) ?? 'Disabled' }),
-    ...(expireAtKey !== '' && { expire_at_key: expireAtKey }),
-    ...(residency !== '' && { residency }),
-    ...further,
-  };
-}
 
 function present(info: CollectionInfo, key: string): string {
   const value = info.config.hnsw_config[key];
@@ -83,7 +40,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
     setDone(true);
     reload();
   });
-  const change = (over: Partial<Draft>): void => {
+  const change = (over: Partial<SettingsDraft>): void => {
     setDone(false);
     setDraft({ ...draft, ...over });
   };
@@ -194,9 +151,9 @@ function Expiry({ draft, info, change }: GraphProps) {
 }
 
 interface GraphProps {
-  readonly draft: Draft;
+  readonly draft: SettingsDraft;
   readonly info: CollectionInfo;
-  readonly change: (over: Partial<Draft>) => void;
+  readonly change: (over: Partial<SettingsDraft>) => void;
 }
 
 function GraphFields({ draft, info, change }: GraphProps) {

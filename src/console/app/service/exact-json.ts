@@ -39,6 +39,13 @@ export function parseExact(text: string): JsonValue {
   ) as JsonValue;
 }
 
+/** The number of a text that JSON could have; the text itself where this browser would write another number. */
+export function numberOf(text: string): number | RawNumber | string {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return text;
+  return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : (json.rawJSON?.(text) ?? text);
+}
+
 export function isRawNumber(value: unknown): value is RawNumber {
   return typeof value === 'object' && value !== null && 'rawJSON' in value && Object.isFrozen(value);
 }

@@ -1,5 +1,5 @@
 /** How a row becomes a point. */
-import { compact } from '../service/exact-json';
+import { compact, isRawNumber, numberOf, parseExact } from '../service/exact-json';
 import type { CollectionInfo } from '../service/types';
 import { vectorFields, type VectorField } from '../service/types';
 import type { Row } from './records';
@@ -35,42 +35,82 @@ export function defaultMapping(info: CollectionInfo, isPoint: boolean): Mapping 
 export function toPoint(row: Row, mapping: Mapping, fields: readonly VectorField[]): PointRow {
   if ('problem' in row) return row;
   if ('text' in row && mapping.isPoint) return { line: row.line, point: row.text };
-  const values = 'text' in row ? (JSON.parse(row.text) as Record<string, unknown>) : row.fields;
   try {
+    const values = 'text' in row ? (parseExact(row.text) as Columns) : typedColumns(row.texts, mapping);
     return { line: row.line, point: compact(fromColumns(values, row.ordinal, mapping, fields)) };
   } catch (error) {
     return { line: row.line, problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
+type Columns = Readonly<Record<string, unknown>>;
+
+/**
+ * The columns of a record of CSV. Values that JSON writes without quotes become those, as an import reads them; texts of
+ * which vectors are made stay what they are.
+ */
+function typedColumns(texts: Readonly<Record<string, string>>, { id, vectors }: Mapping): Columns {
+  const special = new Set(Object.values(vectors));
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => {
+      if (name === id) return [name, idOf(text)];
+      return [name, special.has(name) ? text : valueOf(text)];
+    }),
+  );
+}
+
+/** Digits are an integer, unless they begin with a zero or stand in JSON quotes. */
+function idOf(text: string): unknown {
+  if (/^(?:0|[1-9]\d{0,19})$/.test(text)) return numberOf(text);
+  if (!text.startsWith('"')) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('The id begins with a quote and is no string of JSON');
+  }
+}
+
+function valueOf(text: string): unknown {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? numberOf(text) : text;
+}
+
+/** The value of a column; a column may be called as a member of every object is. */
+function valueIn(values: Columns, column: string): unknown {
+  return Object.hasOwn(values, column) ? values[column] : undefined;
+}
+
 function fromColumns(
-  values: Readonly<Record<string, unknown>>,
+  values: Columns,
   ordinal: number,
   { id, vectors, texts }: Mapping,
   fields: readonly VectorField[],
 ): object {
   const used = new Set([id]);
-  const named: Record<string, unknown> = {};
+  const named = new Map<string, unknown>();
   for (const { name } of fields) {
     const column = vectors[name] ?? '';
-    const value = column === '' ? undefined : values[column];
+    const value = column === '' ? undefined : valueIn(values, column);
     if (value === undefined) continue;
     // A text is searched and shown too, so it stays in the payload.
     if (texts[name] !== true) used.add(column);
-    named[name] =
-      texts[name] === true ? { text: textOf(value, column), model: TEXT_MODEL } : vectorOf(value, column);
+    named.set(
+      name,
+      texts[name] === true ? { text: textOf(value, column), model: TEXT_MODEL } : vectorOf(value, column),
+    );
   }
   const payload = Object.fromEntries(Object.entries(values).filter(([column]) => !used.has(column)));
   const isUnnamed = fields.length === 1 && fields[0]?.name === '';
-  const vector = isUnnamed ? named[''] : named;
+  const vector = isUnnamed ? named.get('') : Object.fromEntries(named);
   if (vector === undefined) throw new Error(`There is no column “${vectors[''] ?? ''}” with the vector`);
   // As an import does: without a column of ids, the number of the row, from 0.
-  return { id: id === '' ? ordinal : values[id], vector, payload };
+  return { id: id === '' ? ordinal : valueIn(values, id), vector, payload };
 }
 
 function textOf(value: unknown, column: string): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (isRawNumber(value)) return value.rawJSON;
   throw new Error(`The column “${column}” has no text`);
 }
 

@@ -1,7 +1,10 @@
-/** A row of a file, or why there is none. `line` begins at 1, `ordinal` counts rows from 0. */
+/**
+ * A row of a file, or why there is none: the text of an object in JSON, or the texts of columns by their names. `line`
+ * begins at 1, `ordinal` counts rows from 0.
+ */
 export type Row =
   | { readonly line: number; readonly ordinal: number; readonly text: string }
-  | { readonly line: number; readonly ordinal: number; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly line: number; readonly ordinal: number; readonly texts: Readonly<Record<string, string>> }
   | { readonly line: number; readonly problem: string };
 
 /** Makes rows of the records of a CSV file, which come in parts. The first record has the names of the columns. */
@@ -10,23 +13,31 @@ export class Records {
   #line = 1;
   #ordinal = 0;
 
-  /** `problems` are what the reader found wrong, by the place in this part. */
+  /** `problems` are what the reader found wrong, by the place in this part. @throws Error for names that are no columns */
   rowsOf(records: readonly (readonly string[])[], problems: ReadonlyMap<number, string>): Row[] {
     return records.flatMap((record, at) => {
       const line = this.#line;
       this.#line += 1 + record.reduce((sum, value) => sum + lineBreaks(value), 0);
       if (record.length === 1 && record[0] === '') return [];
       if (this.#names === undefined) {
-        this.#names = record;
+        this.#names = withoutTwins(record);
         return [];
       }
       const ordinal = this.#ordinal++;
       const problem = problems.get(at) ?? mismatch(record, this.#names);
-      return [
-        problem === undefined ? { line, ordinal, fields: fieldsOf(record, this.#names) } : { line, problem },
-      ];
+      if (problem !== undefined) return [{ line, problem }];
+      const texts = textsOf(record, this.#names);
+      return [texts === undefined ? { line, problem: TWO_WITHOUT_NAME } : { line, ordinal, texts }];
     });
   }
+}
+
+const TWO_WITHOUT_NAME = 'It has values in two columns without a name';
+
+function withoutTwins(names: readonly string[]): readonly string[] {
+  const twin = names.find((name, at) => name !== '' && names.indexOf(name) < at);
+  if (twin !== undefined) throw new Error(`The first line has the column “${twin}” twice`);
+  return names;
 }
 
 function lineBreaks(value: string): number {
@@ -39,22 +50,12 @@ function mismatch(record: readonly string[], names: readonly string[]): string |
     : `It has ${record.length} values for ${names.length} columns`;
 }
 
-/** Values that JSON writes without quotes become those; empty ones are left out. */
-function fieldsOf(record: readonly string[], names: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(
-    names.flatMap((name, at) => {
-      const value = record[at] ?? '';
-      return value === '' ? [] : [[name, typedValue(value)]];
-    }),
-  );
-}
-
-function typedValue(text: string): unknown {
-  if (text === 'true') return true;
-  if (text === 'false') return false;
-  if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) {
-    const value = Number(text);
-    return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
-  }
-  return text;
+/** The texts of a record; empty ones are left out. */
+function textsOf(record: readonly string[], names: readonly string[]): Record<string, string> | undefined {
+  const given = names.flatMap((name, at) => {
+    const value = record[at] ?? '';
+    return value === '' ? [] : [[name, value] as const];
+  });
+  const texts = Object.fromEntries(given);
+  return Object.keys(texts).length < given.length ? undefined : texts;
 }

@@ -20,29 +20,63 @@ export function rowsOf(
 }
 
 async function* jsonRows(file: File, progress: (bytes: number) => void): AsyncGenerator<Row, void> {
-  const decoder = new TextDecoder('utf-8');
-  const reader = file.stream().getReader();
   let rest = '';
   let [line, ordinal] = [0, 0];
-  let read = 0;
   const row = (text: string): Row | undefined => {
     line += 1;
     return text.trim() === '' ? undefined : jsonRow(text, line, ordinal++);
   };
-  for (;;) {
-    const { value, done } = await reader.read();
-    read += value?.byteLength ?? 0;
-    progress(read);
-    rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+  for await (const piece of textOf(file, progress)) {
+    rest += piece;
     const lines = rest.split('\n');
-    rest = done ? '' : (lines.pop() ?? '');
+    rest = lines.pop() ?? '';
     if (rest.length > LONGEST_LINE) throw new Error(`Line ${line + lines.length + 1} has more than 64 MiB`);
     for (const text of lines) {
       const found = row(text);
       if (found !== undefined) yield found;
     }
+  }
+  const last = row(rest);
+  if (last !== undefined) yield last;
+}
+
+/** The text of a file, without a byte order mark. @throws Error where it is none */
+async function* textOf(file: File, progress: (bytes: number) => void): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const reader = file.stream().getReader();
+  let [read, line] = [0, 1];
+  for (;;) {
+    const { value, done } = await reader.read();
+    read += value?.byteLength ?? 0;
+    progress(read);
+    let text: string;
+    try {
+      text = done ? decoder.decode() : decoder.decode(value, { stream: true });
+    } catch {
+      throw new Error(`Line ${line + linesBeforeError(value)} is not UTF-8: save the file in that encoding`);
+    }
+    line += text.split('\n').length - 1;
+    yield text;
     if (done) return;
   }
+}
+
+const LINE_BREAK = 10;
+
+/** How many lines end before the one that is no text. A character that began in an earlier part is in the first one. */
+function linesBeforeError(part: Uint8Array = new Uint8Array()): number {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  for (let [lines, from] = [0, 0]; from < part.length; lines += 1) {
+    const end = part.indexOf(LINE_BREAK, from);
+    const next = end < 0 ? part.length : end + 1;
+    try {
+      decoder.decode(part.subarray(from, next));
+    } catch {
+      return lines;
+    }
+    from = next;
+  }
+  return 0;
 }
 
 /** The text stays as it is: numbers are not read and written again. */
@@ -56,64 +90,74 @@ function jsonRow(text: string, line: number, ordinal: number): Row {
   }
 }
 
-interface Chunk {
-  readonly rows: Row[];
-  readonly resume: () => void;
-}
+/** Characters that the reader of CSV gets at a time: it reads a record again that goes on in the next part. */
+const PART_LENGTH = 1 << 20;
 
-/** The reader of CSV calls back; it is paused while its rows are sent. */
+/** The reader of CSV calls back with the rows of a part before it takes the next one. */
 async function* csvRows(file: File, progress: (bytes: number) => void): AsyncGenerator<Row, void> {
   const { default: Papa } = await import('papaparse');
-  const chunks: Chunk[] = [];
   const records = new Records();
-  let wake: () => void = () => undefined;
-  let end: { error?: Error } | undefined;
-  let isStopped = false;
-  Papa.parse<string[]>(file, {
+  const parts = new Parts();
+  let rows: readonly Row[] = [];
+  let failure: Error | undefined;
+  // Its own reading of files would make other characters of those that are no UTF-8, or stand where it cuts the file.
+  Papa.parse<string[]>(parts as unknown as File, {
     // The header and empty lines stay, so that the places of problems and the numbers of lines are right.
-    chunk: ({ data, errors, meta }, parser) => {
+    chunk: ({ data, errors }) => {
       // One without a row is of the whole file: that a delimiter could not be told, where there is one column.
       const problems = new Map(
         errors.flatMap(({ row, message }) => (row === undefined ? [] : [[row, message] as const])),
       );
-      const rows = records.rowsOf(data, problems);
-      progress(meta.cursor);
-      if (isStopped) {
-        parser.abort();
-        return;
-      }
-      parser.pause();
-      chunks.push({
-        rows,
-        resume: () => {
-          parser.resume();
-        },
-      });
-      wake();
-    },
-    complete: () => {
-      end = {};
-      wake();
+      rows = records.rowsOf(data, problems);
     },
     error: (error) => {
-      end = { error };
-      wake();
+      failure = error;
     },
+    complete: () => undefined,
   });
-  try {
-    for (;;) {
-      const chunk = chunks.shift();
-      if (chunk !== undefined) {
-        yield* chunk.rows;
-        chunk.resume();
-      } else if (end !== undefined) {
-        if (end.error !== undefined) throw end.error;
-        return;
-      } else {
-        await new Promise<void>((resolve) => (wake = resolve));
-      }
-    }
-  } finally {
-    isStopped = true;
+  const take = (): readonly Row[] => {
+    if (failure !== undefined) throw failure;
+    const taken = rows;
+    rows = [];
+    return taken;
+  };
+  let [text, unread] = ['', 0];
+  for await (const piece of textOf(file, progress)) {
+    text += piece;
+    if (text.length < PART_LENGTH) continue;
+    parts.send('data', text);
+    unread += text.length;
+    text = '';
+    const taken = take();
+    if (taken.length > 0) unread = 0;
+    if (unread > LONGEST_LINE) throw new Error('A record has more than 64 MiB: is a quote not closed?');
+    yield* taken;
+  }
+  parts.send('data', text);
+  yield* take();
+  parts.send('end');
+  yield* take();
+}
+
+/** What the reader of CSV takes for a stream of Node: it listens, and what is sent is parsed at once. */
+class Parts {
+  readonly readable = true;
+  readonly #listeners = new Map<string, (text?: string) => void>();
+
+  on(event: string, listener: (text?: string) => void): void {
+    this.#listeners.set(event, listener);
+  }
+
+  removeListener(event: string): void {
+    this.#listeners.delete(event);
+  }
+
+  /** Only there so that it is taken for a stream. */
+  read(): void {
+    throw new Error('The parts are sent');
+  }
+
+  send(event: 'data' | 'end', text?: string): void {
+    this.#listeners.get(event)?.(text);
   }
 }

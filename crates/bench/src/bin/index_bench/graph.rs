@@ -77,8 +77,8 @@ pub struct Index {
 impl Index {
     /// Indexes every row, as the threads behind a collection do.
     pub fn build(data: &Data, threads: usize) -> Outcome<Index> {
-        let recipe = data.config.recipe(0).ok_or("the configuration has no graph (m: 0)")?;
-        let graph = FieldGraph::new(recipe, data.metric, &data.table, OPERATION, 1);
+        let graph_params = data.config.graph_params(0).ok_or("the configuration has no graph (m: 0)")?;
+        let graph = FieldGraph::new(graph_params, data.metric, &data.table, OPERATION, 1);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {

@@ -16,7 +16,7 @@ mod vectors;
 
 use super::body::{Budget, Result};
 use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::json::Watch;
@@ -54,7 +54,7 @@ pub(super) fn read(
         budget: Budget::new(limits),
         growth: Growth { unpaid: stream.len() as u64, bytes: 0, uncharged: 0, charge },
         read: Vec::new(),
-        models: ModelClaims::default(),
+        models: VectorModels::default(),
         scratch: Vec::new(),
     };
     while let Some(sent) = messages.next()? {
@@ -81,7 +81,7 @@ struct Points<'l, 'c, 'r> {
     budget: Budget<'l>,
     growth: Growth<'c, 'r>,
     read: Vec<PointInput>,
-    models: ModelClaims,
+    models: VectorModels,
     /// The payload of the point that is being read; one buffer serves all points.
     scratch: Vec<u8>,
 }

@@ -47,6 +47,7 @@ fn parse(operation: &str, body: &[u8], limits: &Limits) -> Result<String, Error>
         }
         "link_snapshot" => shown(super::link_snapshot(body)),
         "adopt_folders" => shown(super::adopt_folders(body, limits)),
+        "replica_state" => shown(super::replica_state(body)),
         "retrieve_points" => shown(super::retrieve(body, limits)),
         "search" => shown(super::search(body, limits)),
         "search_batch" => shown(super::search_batch(body, limits)),

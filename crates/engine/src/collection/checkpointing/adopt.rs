@@ -15,7 +15,7 @@ impl Collection {
     /// Lets the head's payloads point at the file.
     pub(super) fn adopt_payloads(&self, payloads: Vec<MovedPayload>, file: u32, map: &Map) {
         for batch in payloads.chunks(BATCH_POINTS) {
-            self.shared.storage.turn("moving payloads");
+            self.shared.storage.yield_point("moving payloads");
             let mut head = self.writer.lock();
             for MovedPayload { offset, from, extent_offset, len } in batch {
                 let state = &mut head.state;

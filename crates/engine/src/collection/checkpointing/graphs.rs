@@ -71,8 +71,8 @@ impl Collection {
             };
             if indexed.get() >= written.get().saturating_add(step) && graph.file_bytes() <= room {
                 room -= graph.file_bytes();
-                let claims_all = PlantedFault::GraphClaimsOtherRows.is_on();
-                wanted.push((field, graph, if claims_all { view.fields[field].end() } else { indexed }));
+                let covers_all = PlantedFault::GraphCoversOtherRows.is_on();
+                wanted.push((field, graph, if covers_all { view.fields[field].end() } else { indexed }));
             }
         }
         wanted

@@ -115,7 +115,7 @@ impl Collection {
                 *is_half_adopted = false;
                 adopted?;
                 self.shared.checkpoints.add(started.elapsed());
-                Ok(files.remove_strays(&*self.shared.storage)?)
+                Ok(files.remove_orphans(&*self.shared.storage)?)
             }
             Err(error) => {
                 *is_half_adopted = false;
@@ -132,7 +132,7 @@ impl Collection {
         // saw, so it is dead in the view too, and no power cut revives it.
         let bounded = BoundedGraphs::of(&self.view.load());
         let (view, edited, unsaved) = self.settled_view();
-        self.shared.storage.turn("behind the view of a checkpoint");
+        self.shared.storage.yield_point("behind the view of a checkpoint");
         let is_first = checkpoints.files.manifest.is_none();
         let previous = checkpoints.files.previous_of(&view.state.config).into_owned();
         let graphs = self.graphs_to_write(bounded.in_fields_of(&view), &view, &previous, policy);
@@ -166,12 +166,12 @@ impl Collection {
         let number = files.take_numbers(1 + plan.graphs.len() as u32);
         let made = if plan.is_first { make_dir(storage, &files.dir) } else { Ok(()) };
         let written = made
-            .and_then(|()| files.remove_strays(storage))
+            .and_then(|()| files.remove_orphans(storage))
             .map_err(CheckpointError::from)
             .and_then(|()| self.write_files(files, plan, number));
         if let Err(error) = &written {
             // The space goes back at once: on a full disk the log needs it.
-            let _ = files.remove_strays(storage);
+            let _ = files.remove_orphans(storage);
             if let CheckpointError::Damaged(why) = error {
                 self.report_damage(why);
             }
@@ -182,7 +182,7 @@ impl Collection {
     /// Refuses a checkpoint of what was read since a page of a map could not be.
     fn refuse_zeros(&self, files: &CheckpointFiles) -> Result<(), CheckpointError> {
         let Some(why) = self.report_map_fault() else { return Ok(()) };
-        let _ = files.remove_strays(&*self.shared.storage);
+        let _ = files.remove_orphans(&*self.shared.storage);
         Err(CheckpointError::Damaged(why))
     }
 
@@ -300,10 +300,10 @@ impl Collection {
         let storage = &*self.shared.storage;
         let map = storage.map(&files.path(number))?;
         self.adopt_payloads(payloads, number, &map);
-        storage.turn("between payloads and rows");
+        storage.yield_point("between payloads and rows");
         self.adopt_rows(rows, &plan.view.state.config, &map);
         drop(plan);
-        storage.turn("between rows and the view");
+        storage.yield_point("between rows and the view");
         self.publish_settled(&self.quiet_head());
         Ok(())
     }
@@ -352,8 +352,8 @@ impl Collection {
     ///
     /// # Errors
     /// The disk's.
-    pub fn remove_strays(&self) -> Result<(), StorageError> {
-        self.checkpointer.lock().files.remove_strays(&*self.shared.storage)
+    pub fn remove_orphans(&self) -> Result<(), StorageError> {
+        self.checkpointer.lock().files.remove_orphans(&*self.shared.storage)
     }
 
     /// Removes the files of a deleted collection, for good.

@@ -45,7 +45,7 @@ impl Collection {
             return None;
         }
         let auto = AutoIndex::new(path, choice.kind);
-        let draft = auto.index().draft().filter(|draft| draft.claim())?.clone();
+        let draft = auto.index().draft().filter(|draft| draft.take())?.clone();
         let mut head = self.quiet_head();
         // What has come since the view was taken.
         let state = &mut head.state;

@@ -21,15 +21,15 @@ const MAX_ROUNDS: usize = 16;
 
 impl Collection {
     /// A declared index to build, which no other thread builds from here on.
-    pub fn claim_index(&self) -> Option<IndexDraft> {
+    pub fn take_draft(&self) -> Option<IndexDraft> {
         let view = self.view.load();
-        view.state.indexes.iter().filter_map(DeclaredIndex::draft).find(|draft| draft.claim()).cloned()
+        view.state.indexes.iter().filter_map(DeclaredIndex::draft).find(|draft| draft.take()).cloned()
     }
 
-    /// Builds an index that was claimed and puts it into use, unless it is dropped meanwhile, or the engine stops.
+    /// Builds an index whose draft was taken and puts it into use, unless it is dropped meanwhile, or the engine stops.
     pub fn build_index(&self, draft: &IndexDraft) {
         if let Some((index, view)) = self.drafted(draft) {
-            self.shared.storage.turn("putting a field index into use");
+            self.shared.storage.yield_point("putting a field index into use");
             self.put_into_use(draft, index, &view);
         } else if draft.is_automatic() {
             if !self.shared.indexer.is_closed() && !self.is_retired() {
@@ -46,7 +46,7 @@ impl Collection {
     /// Builds every declared index that no thread is building.
     pub fn build_indexes(&self) {
         while !self.shared.memory.is_critical()
-            && let Some(draft) = self.claim_index()
+            && let Some(draft) = self.take_draft()
         {
             self.build_index(&draft);
         }
@@ -60,7 +60,7 @@ impl Collection {
     /// The index over a view that is as recent as can be without the writer lock.
     fn drafted(&self, draft: &IndexDraft) -> Option<(FieldIndex, Arc<View>)> {
         let mut view = self.view();
-        self.shared.storage.turn("reading for a field index");
+        self.shared.storage.yield_point("reading for a field index");
         let mut index = draft.blank();
         for (at, offset) in view.state.live.iter().enumerate() {
             if at % STEP_POINTS == 0 {
@@ -88,7 +88,7 @@ impl Collection {
 
     /// The view of this moment, as long as the draft is to be gone on with.
     fn check_draft(&self, draft: &IndexDraft) -> Option<Arc<View>> {
-        self.shared.storage.turn("building a field index");
+        self.shared.storage.yield_point("building a field index");
         self.settle_waiting();
         let view = self.view();
         let is_wanted = place_of(draft, &view.state).is_some();

@@ -5,14 +5,14 @@ mod automatic;
 mod backlog;
 mod building;
 mod choice;
+mod permit;
 mod queue;
 mod rewriting;
-mod turn;
 mod waiters;
 
 pub use backlog::IndexBacklog;
+pub use permit::IndexPermit;
 pub use queue::IndexQueue;
-pub use turn::IndexTurn;
 pub use waiters::BuiltReply;
 
 use crate::collection::Collection;
@@ -22,8 +22,8 @@ use crate::field::{FieldGraph, GraphSlot, IndexScratch};
 use crate::state::View;
 use crate::sync::atomic::AtomicBool;
 use crate::types::{Row, RowRange};
+use permit::Indexers;
 use std::sync::Arc;
-use turn::Indexers;
 use waiters::IndexWaiters;
 
 /// The threads that work on the graphs of a collection, and the requests that wait for a field index.
@@ -78,7 +78,7 @@ impl Collection {
                     && slot.next.load().is_none()
                     && !slot.is_changing()
                     && !slot.is_rebuild_requested()
-                    && view.state.config.recipe(field).is_some_and(|wanted| graph.fits(&wanted))
+                    && view.state.config.graph_params(field).is_some_and(|wanted| graph.fits(&wanted))
             })
         })
     }
@@ -116,7 +116,7 @@ impl Collection {
     /// Does one step of indexing. Returns whether there is more to do.
     pub fn index_some(&self, scratch: &mut IndexScratch) -> bool {
         let view = self.view();
-        self.shared.storage.turn("taking in a tail");
+        self.shared.storage.yield_point("taking in a tail");
         (0..view.fields.len()).fold(false, |more, field| self.index_field(&view, field, scratch) | more)
     }
 
@@ -152,7 +152,7 @@ impl Collection {
             return false;
         }
         let table = &view.fields[field];
-        let Some(wanted) = config.recipe(field) else { return false };
+        let Some(wanted) = config.graph_params(field) else { return false };
         let metric = config.fields()[field].1.metric;
         let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
         let (current, next) = (slot.current.load_full(), slot.next.load_full());

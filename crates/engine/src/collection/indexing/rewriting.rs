@@ -41,7 +41,7 @@ impl Collection {
         scratch: &mut IndexScratch,
     ) -> Option<Arc<FieldGraph>> {
         let stop = || {
-            self.shared.storage.turn("rewriting a graph");
+            self.shared.storage.yield_point("rewriting a graph");
             yield_to_reads();
             self.shared.indexer.is_closed() || self.is_retired()
         };

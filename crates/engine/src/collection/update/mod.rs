@@ -11,17 +11,18 @@ mod work;
 pub(super) use applying::{Applying, Used};
 pub use comparing::{SyncPlan, ask_for_vectors, plan_sync};
 pub(super) use finder::Finder;
-pub use resolution::{Resolution, Slice};
+pub use resolution::{Resolution, TimeSlice};
 pub use resolve::not_found;
 pub use source_sync::{ContentHash, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts};
 pub(super) use work::{edited_bytes, filter_work};
 
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::limits::Limits;
 use crate::payload::JsonPath;
+use crate::state::Numbering;
 use crate::types::PointId;
 use crate::vectors::VectorValue;
 use std::collections::{BTreeSet, HashMap};
@@ -109,7 +110,7 @@ pub enum Update {
         /// Existing points that do not match keep their state.
         update_filter: Option<Filter>,
         /// The models of the vectors.
-        models: ModelClaims,
+        models: VectorModels,
     },
     /// C5.4
     Delete(Selection),
@@ -120,7 +121,7 @@ pub enum Update {
         /// Points that do not match keep their state.
         update_filter: Option<Filter>,
         /// The models of the vectors.
-        models: ModelClaims,
+        models: VectorModels,
     },
     /// C5.10
     DeleteVectors {
@@ -171,6 +172,8 @@ pub struct Updates<'r> {
     pub within: Option<&'r Filter>,
     /// Points whose time has come by then are absent (C17).
     pub now: Option<i64>,
+    /// Conflicts name the number that the request will have, where a part of it meets another one.
+    pub numbering: Numbering,
     /// The limits of the engine.
     pub limits: &'r Limits,
     /// The deadline of the request.

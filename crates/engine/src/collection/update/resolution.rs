@@ -1,4 +1,4 @@
-//! Resolving the filters of a request beside the writer, in slices.
+//! Resolving the filters of a request beside the writer, in time slices.
 //!
 //! What a filter matches is found on a view, and the updates before it are applied to a private copy. Points are
 //! independent of each other: what a point looks like to a filter depends on the point and on the updates alone. So what
@@ -25,20 +25,20 @@ use std::time::Instant;
 const CLOCK_WORK: u64 = 1 << 16;
 
 /// The time that a step may take.
-pub struct Slice {
+pub struct TimeSlice {
     ends: Option<Instant>,
     unchecked: u64,
 }
 
-impl Slice {
+impl TimeSlice {
     /// Ends at a time.
-    pub fn until(ends: Instant) -> Slice {
-        Slice { ends: Some(ends), unchecked: 0 }
+    pub fn until(ends: Instant) -> TimeSlice {
+        TimeSlice { ends: Some(ends), unchecked: 0 }
     }
 
     /// Never ends.
-    pub fn endless() -> Slice {
-        Slice { ends: None, unchecked: 0 }
+    pub fn endless() -> TimeSlice {
+        TimeSlice { ends: None, unchecked: 0 }
     }
 
     fn is_over(&self) -> bool {
@@ -98,11 +98,11 @@ impl Resolution {
         Resolution { base: view, matched: Vec::new(), pass, work: 0 }
     }
 
-    /// Goes on until the slice is over. Returns whether every filter is resolved.
+    /// Goes on until the time slice is over. Returns whether every filter is resolved.
     ///
     /// # Errors
     /// The errors of the updates and of the deadline, and `BadRequest` when the filters cost more than a request may.
-    pub fn go_on(&mut self, updates: Updates<'_>, slice: &mut Slice) -> Result<bool, Error> {
+    pub fn go_on(&mut self, updates: Updates<'_>, slice: &mut TimeSlice) -> Result<bool, Error> {
         updates.deadline.check()?;
         let Some(pass) = &mut self.pass else { return Ok(true) };
         if !pass.go_on(updates, slice, &mut self.work)? {
@@ -188,7 +188,7 @@ impl Pass {
         }
     }
 
-    fn go_on(&mut self, updates: Updates<'_>, slice: &mut Slice, work: &mut u64) -> Result<bool, Error> {
+    fn go_on(&mut self, updates: Updates<'_>, slice: &mut TimeSlice, work: &mut u64) -> Result<bool, Error> {
         // What comes behind the last filter decides nothing.
         let filters =
             updates.list.iter().rposition(|update| update.filter().is_some()).map_or(0, |at| at + 1);
@@ -234,12 +234,12 @@ impl Pass {
             changed: &nothing,
             deadline: updates.deadline,
         };
-        let Updates { batch, within, now, limits, deadline, .. } = updates;
+        let Updates { batch, within, now, numbering, limits, deadline, .. } = updates;
         // Whether memory has room is asked when the write is applied.
         let room = (limits, u64::MAX);
         let mut applying =
             Applying::resume(&self.view.state, (batch, within), room, deadline, self.used).at_time(now);
-        let op = self.view.op.next();
+        let op = numbering.number_after(self.view.op);
         let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
         let bytes =
@@ -283,7 +283,7 @@ impl Search {
         state: &State,
         (filter, sync): (&Filter, Option<&SourceSync>),
         updates: Updates<'_>,
-        slice: &mut Slice,
+        slice: &mut TimeSlice,
         work: &mut u64,
     ) -> Result<bool, Error> {
         if self.plan.exact && sync.is_none() {

@@ -2,7 +2,7 @@
 
 use super::NamedVectors;
 use crate::change::{Revision, Skipped};
-use crate::config::ModelClaims;
+use crate::config::VectorModels;
 use crate::filter::Filter;
 use crate::json::write_string;
 use crate::payload::{Document, JsonPath, Value};
@@ -30,14 +30,14 @@ pub struct SourceSync {
     /// The revision that the scope must have.
     pub if_revision: Option<Revision>,
     /// The models of the vectors, of each part of the source.
-    pub models: Vec<ModelClaims>,
+    pub models: Vec<VectorModels>,
     /// Entries with content in the request itself, without those of the parts that were staged before.
     pub sent_contents: usize,
 }
 
 impl SourceSync {
     /// A sync that needs no revision.
-    pub fn new(scope: Filter, hash_key: JsonPath, entries: SyncEntries, models: ModelClaims) -> SourceSync {
+    pub fn new(scope: Filter, hash_key: JsonPath, entries: SyncEntries, models: VectorModels) -> SourceSync {
         SourceSync {
             reached: scope.clone(),
             scope,

@@ -13,7 +13,7 @@ use crate::checkpoint::CheckpointError;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
-use crate::state::{MOVED_BYTES, View};
+use crate::state::{MOVED_BYTES, Numbering, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
@@ -74,7 +74,7 @@ impl Collection {
         let thinned = thinned_blocks(&view);
         let fields = view.state.config.fields_changed();
         drop(view);
-        self.shared.storage.turn("dropping rows");
+        self.shared.storage.yield_point("dropping rows");
         if !empty.is_empty() || !thinned.is_empty() {
             self.release(fields, &empty, thinned);
         }
@@ -134,13 +134,14 @@ impl Collection {
                 return live == 0;
             }
             before = live;
-            self.shared.storage.turn("moving rows");
+            self.shared.storage.yield_point("moving rows");
             let (send, receive) = sync_channel(1);
             let request = WriteRequest {
                 write: Write::MoveRows(place),
                 identity: None,
                 deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
                 bytes: MOVED_BYTES,
+                numbering: Numbering::Next,
                 reply: Box::new(move |result| {
                     // The receiver is gone if this thread was unwound.
                     let _ = send.send(result.is_ok());

@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::point_set::PointSet;
-use crate::state::Head;
+use crate::state::{Head, Numbering};
 use crate::sync::atomic::Ordering;
 use crate::types::{OpNumber, OperationId, PointId};
 
 /// A write that was applied to the head.
 pub(super) struct Applied {
-    /// Bodies of its log records; empty for a sync that changed nothing (C20).
+    /// Bodies of its log records; empty for a sync that changed nothing (C20), and for a dry run.
     pub bodies: Vec<Vec<u8>>,
     /// What replaying the record costs.
     pub replay_work: usize,
@@ -26,17 +26,18 @@ pub(super) struct Applied {
     pub skipped: Vec<Skipped>,
 }
 
-/// Applies one write to the head, which takes note of its identity if it has one. After an error the head is as before.
+/// Applies one write to the head, which takes note of its identity if it has one. After an error, and after a dry run, the
+/// head is as before.
 pub(super) fn accept(
     head: &mut Head,
     shared: &Shared,
     collection: u64,
     write: Write,
-    identity: Option<OperationId>,
+    (numbering, identity): (Numbering, Option<OperationId>),
     deadline: &Deadline,
 ) -> Result<Applied, Error> {
     deadline.check()?;
-    let op = head.op.next();
+    let op = head.number(numbering, shared.is_replica)?;
     if let Some(expiry) = &mut head.state.expiry {
         expiry.advance(shared.clock.now());
     }
@@ -49,6 +50,9 @@ pub(super) fn accept(
         } else if changes.is_empty() && skipped.iter().any(Skipped::is_of_sync) {
             return Ok((Applied { bodies: Vec::new(), replay_work: 0, skipped }, changes));
         }
+        if let Some(start) = head.record_start(numbering) {
+            changes.insert(0, start);
+        }
         let bodies = encoded(op, &changes, shared.limits.max_record_bytes)?;
         debug_assert!(
             bodies.iter().all(|body| change::decode(body).is_ok()),
@@ -58,8 +62,14 @@ pub(super) fn accept(
         Ok((Applied { bodies, replay_work, skipped }, changes))
     });
     match accepted {
+        Ok((applied, _)) if numbering == Numbering::DryRun => {
+            head.roll_back(savepoint);
+            Ok(Applied { bodies: Vec::new(), replay_work: 0, ..applied })
+        }
         Ok((applied, changes)) => {
-            head.op = head.op.plus(applied.bodies.len() as u64);
+            if !applied.bodies.is_empty() {
+                head.op = op.previous().plus(applied.bodies.len() as u64);
+            }
             head.note(identity, &changes);
             Ok(applied)
         }
@@ -229,7 +239,7 @@ fn accept_updates(
     shared: &Shared,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
-    let now = head.state.expiry.is_some().then(|| shared.clock.now());
+    let now = head.state.expiry.as_ref().and_then(|_| shared.time_for_writes());
     let mut applying =
         Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
     let mut resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));

@@ -101,9 +101,9 @@ impl Collection {
     /// Writers help with indexing while the unindexed tail is too long for searches: with a few times the rows that were
     /// just written, so that the tail shrinks and no single write pays for what was there before it.
     fn help_indexing(&self, written: u64) {
-        let mut turns = (HELP_FACTOR * written).div_ceil(u64::from(FieldGraph::CLAIM_ROWS));
-        while turns > 0 && self.tail_is_long() {
-            turns -= 1;
+        let mut claims = (HELP_FACTOR * written).div_ceil(u64::from(FieldGraph::CLAIM_ROWS));
+        while claims > 0 && self.tail_is_long() {
+            claims -= 1;
             let more =
                 self.caught(Task::Index, || BUILD.with_borrow_mut(|scratch| self.index_tails(scratch)));
             match more {
@@ -171,15 +171,14 @@ impl Collection {
                 self.await_durable(head);
             }
             let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
-            let WriteRequest { write, identity, deadline, bytes, reply } = request;
+            let WriteRequest { write, identity, deadline, bytes, numbering, reply } = request;
             if let Err(refused) = self.admit(head, &write, bytes) {
                 reply(Err(refused));
                 continue;
             }
             let operation = identity.map(|call| call.id);
-            match self
-                .caught(Task::Write, || accept(head, &self.shared, self.id, write, operation, &deadline))
-            {
+            let named = (numbering, operation);
+            match self.caught(Task::Write, || accept(head, &self.shared, self.id, write, named, &deadline)) {
                 Ok(Ok(Applied { bodies, replay_work, skipped })) => {
                     accepted.work += replay_work;
                     record_bytes += bodies.iter().map(Vec::len).sum::<usize>();

@@ -2,12 +2,13 @@
 
 use super::request::{Write, WriteReply, WriteRequest};
 use crate::collection::Collection;
-use crate::collection::update::{Resolution, Slice, Update, Updates, edited_bytes, filter_work};
+use crate::collection::update::{Resolution, TimeSlice, Update, Updates, edited_bytes, filter_work};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::recent_operations::CallIdentity;
+use crate::state::Numbering;
 use std::sync::Arc;
 
 /// A byte of a payload that is edited, in bytes that a filter looks at: editing copies, and hardly compares.
@@ -30,6 +31,7 @@ pub struct HeavyWrite {
     identity: Option<CallIdentity>,
     deadline: Deadline,
     bytes: usize,
+    numbering: Numbering,
     /// The ids that it names have much to edit.
     is_long: bool,
     reply: WriteReply,
@@ -61,6 +63,7 @@ impl Collection {
             identity,
             deadline,
             bytes,
+            numbering,
             reply,
         } = request
         else {
@@ -75,7 +78,7 @@ impl Collection {
         let is_light = is_repeat || PlantedFault::EveryWriteIsLight.is_on();
         if is_light || filter_work(&view.state, &updates, light) <= light && !is_long {
             let write = Write::Points { updates, batch, within };
-            return Class::Light(WriteRequest { write, identity, deadline, bytes, reply });
+            return Class::Light(WriteRequest { write, identity, deadline, bytes, numbering, reply });
         }
         let resolution = Box::new(Resolution::new(view));
         let collection = Arc::clone(self);
@@ -88,6 +91,7 @@ impl Collection {
             identity,
             deadline,
             bytes,
+            numbering,
             is_long,
             reply,
         })
@@ -95,15 +99,20 @@ impl Collection {
 }
 
 impl HeavyWrite {
-    /// Goes on for about a slice, and writes when everything is resolved.
-    pub fn step(mut self, mut slice: Slice) -> Step {
-        let limits = &self.collection.shared.limits;
+    /// Goes on for about a time slice, and writes when everything is resolved.
+    pub fn step(mut self, mut slice: TimeSlice) -> Step {
+        let mut limits = self.collection.shared.limits;
+        if matches!(self.numbering, Numbering::At(_)) {
+            // What a filter costs depends on which field indexes are built, and replicas must not differ in what they refuse.
+            limits.max_filter_work = u64::MAX;
+        }
         let updates = Updates {
             list: &self.updates,
             batch: self.batch.as_deref(),
             within: self.within.as_deref(),
             now: self.collection.now_if_expiring(),
-            limits,
+            numbering: self.numbering,
+            limits: &limits,
             deadline: &self.deadline,
         };
         // A write that will be refused is not resolved.
@@ -149,11 +158,12 @@ impl HeavyWrite {
             identity,
             deadline,
             bytes,
+            numbering,
             reply,
             ..
         } = self;
         let write = Write::Resolved { updates, batch, within, resolution };
-        collection.write_unqueued(WriteRequest { write, identity, deadline, bytes, reply });
+        collection.write_unqueued(WriteRequest { write, identity, deadline, bytes, numbering, reply });
     }
 
     /// Whether it is to be given up.

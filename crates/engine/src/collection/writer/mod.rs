@@ -60,11 +60,12 @@ impl Writer {
     }
 }
 
-/// The duty of the thread whose request found no writer running: to write what is queued.
+/// The thread whose request found no writer running: it must write what is queued, also for others, as the leader of a
+/// write group does in RocksDB.
 #[must_use = "nothing of the collection is written before this is run"]
-pub struct WriterTurn<'c>(&'c Arc<Collection>);
+pub struct WriteLeader<'c>(&'c Arc<Collection>);
 
-impl WriterTurn<'_> {
+impl WriteLeader<'_> {
     /// Writes the queue off, group by group, until it is empty.
     pub fn run(self) {
         // The group before, as long as the log's thread was not woken for it.
@@ -91,13 +92,13 @@ impl WriterTurn<'_> {
 }
 
 impl Collection {
-    /// Queues a write. The caller must run the turn that it gets, if it gets one: no other thread writes then. A write that
+    /// Queues a write. A caller that becomes the leader must run it: no other thread writes then. A write that
     /// finds the queue full is answered with `Overloaded`.
-    pub fn enqueue<'c>(self: &'c Arc<Self>, request: WriteRequest) -> Option<WriterTurn<'c>> {
-        self.writer.queue.put(request).then_some(WriterTurn(self))
+    pub fn enqueue<'c>(self: &'c Arc<Self>, request: WriteRequest) -> Option<WriteLeader<'c>> {
+        self.writer.queue.put(request).then_some(WriteLeader(self))
     }
 
-    /// Writes a request that does not wait in the queue, before or after a group of it. With a turn of its own the caller
+    /// Writes a request that does not wait in the queue, before or after a group of it. As the leader the caller
     /// would have to write for all clients too, for as long as the queue does not get empty.
     pub(super) fn write_unqueued(self: &Arc<Self>, request: WriteRequest) {
         if let (Some(pending), _) = self.write_group(self.writer.head.lock(), vec![request]) {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::recent_operations::CallIdentity;
+use crate::state::Numbering;
 use crate::types::OpNumber;
 use crate::wal::LogError;
 use std::sync::Arc;
@@ -218,6 +219,8 @@ pub struct WriteRequest {
     pub deadline: Deadline,
     /// Size of the request's body, for the bounds of the queue.
     pub bytes: usize,
+    /// How it gets its number.
+    pub numbering: Numbering,
     /// How to answer.
     pub reply: WriteReply,
 }

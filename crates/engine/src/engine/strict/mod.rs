@@ -16,6 +16,10 @@ pub struct Strict<'a> {
     mode: StrictMode,
     collection: &'a Collection,
     state: &'a State,
+    /// The request is a write from a replicated stream: what it may cost, and the room for it, was decided before it got there.
+    is_ordered: bool,
+    /// The request is only tried.
+    is_dry_run: bool,
 }
 
 impl<'a> Strict<'a> {
@@ -29,9 +33,10 @@ impl<'a> Strict<'a> {
         request: &Request,
     ) -> Result<Option<Strict<'a>>, Error> {
         let Some(mode) = state.config.strict_mode() else { return Ok(None) };
-        let seconds = request.timeout.map(|timeout| timeout.as_secs());
+        let is_ordered = request.position.is_some();
+        let seconds = request.timeout.filter(|_| !is_ordered).map(|timeout| timeout.as_secs());
         at_most("timeout", seconds, "max_timeout", mode.max_timeout)?;
-        Ok(Some(Strict { mode, collection, state }))
+        Ok(Some(Strict { mode, collection, state, is_ordered, is_dry_run: request.dry_run }))
     }
 
     /// The kind of the field index over a path, if there is one.

@@ -87,7 +87,7 @@ impl Strict<'_> {
             return Ok(());
         }
         match config.field_index(&node.using) {
-            Some(field) if config.recipe(field).is_none() => {
+            Some(field) if config.graph_params(field).is_none() => {
                 let name = if node.using.is_empty() { "the vector" } else { &node.using };
                 refused("using", format!("{name} has no graph (hnsw_config.m = 0), and "))
             }

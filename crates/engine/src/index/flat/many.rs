@@ -63,7 +63,7 @@ pub fn scan_many<T: Fn(Row, Row) -> Ordering>(
         }
         let next = batch.next_group(&mut rest, accept);
         if batch.panels.is_empty() {
-            batch.scan_in_turns(&current, tops, stop)?;
+            batch.scan_one_by_one(&current, tops, stop)?;
         } else {
             batch.scan_group(&current, &next, tops);
         }
@@ -89,7 +89,7 @@ struct Batch<'a> {
     queries: &'a [&'a [f32]],
     dim: usize,
     tile: &'static TileKernels,
-    /// None where queries are answered in turns.
+    /// None where queries are answered one by one.
     panels: Vec<Panel>,
     /// Share of the norms that all rounding together stays below.
     slack: f64,
@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
         let dim = queries.first().map_or(1, |query| query.len());
         let roundings = (dim as f64 + 8.0) * f64::from(f32::EPSILON) / 2.0;
         let slack = roundings * if distance.metric() == Metric::Euclid { 4.5 } else { 2.5 };
-        let in_turns = queries.len() < MIN_QUERIES || distance.metric() == Metric::Manhattan;
+        let one_by_one = queries.len() < MIN_QUERIES || distance.metric() == Metric::Manhattan;
         let mut batch = Batch {
             rows,
             distance,
@@ -132,7 +132,7 @@ impl<'a> Batch<'a> {
             passed: vec![0; tile.rows],
             direct: 0,
         };
-        if !in_turns {
+        if !one_by_one {
             batch.panels =
                 (0..queries.len()).step_by(tile.wide).map(|first| batch.panel(first, tops)).collect();
         }
@@ -177,14 +177,14 @@ impl<'a> Batch<'a> {
     }
 
     /// Compares a group, which the caches hold after the first query, with one query after the other.
-    fn scan_in_turns<T: Fn(Row, Row) -> Ordering>(
+    fn scan_one_by_one<T: Fn(Row, Row) -> Ordering>(
         &self,
         group: &[Row],
         tops: &mut [TopK<Row, T>],
         stop: &impl Fn() -> bool,
     ) -> Result<(), Stopped> {
-        for (turn, (query, top)) in self.queries.iter().zip(tops).enumerate() {
-            if turn % 64 == 63 && stop() {
+        for (at, (query, top)) in self.queries.iter().zip(tops).enumerate() {
+            if at % 64 == 63 && stop() {
                 return Err(Stopped);
             }
             for &row in group {

@@ -130,7 +130,7 @@ impl Hnsw {
         // Under the lock: a list that is being rewritten may seem to have a link twice.
         self.nodes.lock(node).read(layer, &mut links);
         for link in links {
-            // A node that was claimed after the numbers were given is not in this file.
+            // A node that was allocated after the numbers were given is not in this file.
             match numbers.get(link.node().index()) {
                 Some(&number) if number != LEFT_OUT => {
                     let mark = if link.in_tree() { TREE } else { 0 };

@@ -45,7 +45,7 @@ impl<Q: Default> BuildScratch<Q> {
 }
 
 impl Hnsw {
-    /// Inserts a node that was claimed. `query` stands for it, and the space has it.
+    /// Inserts a node that was allocated. `query` stands for it, and the space has it.
     ///
     /// Several threads may insert different nodes at once, each with its own scratch, over any view that holds its
     /// node. When this returns, the node can be reached from every other one, and walks over views that hold it can

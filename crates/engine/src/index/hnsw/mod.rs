@@ -133,8 +133,8 @@ impl Hnsw {
     /// Gives a row (below 2³² − 1) the next node. The caller ensures that no row has two.
     ///
     /// Panics when the graph has [`Hnsw::MAX_NODES`].
-    pub fn claim(&self, row: Row) -> Slot {
-        self.nodes.claim(row)
+    pub fn allocate(&self, row: Row) -> Slot {
+        self.nodes.allocate(row)
     }
 
     /// Allocates what `more` nodes will need, so that inserting them does not stop half-way. Without memory it unwinds to the

@@ -77,7 +77,7 @@ impl Link {
 /// The number that a new node has been given. Its owner must insert the node: until then the graph counts it although no
 /// link names it.
 #[derive(Debug)]
-#[must_use = "a node that has been claimed must be inserted"]
+#[must_use = "a node that has been allocated must be inserted"]
 pub struct Slot {
     node: Node,
 }
@@ -205,7 +205,7 @@ impl Nodes {
     }
 
     /// Gives a row the next number, with a level drawn for it and without links. Panics when there are no more.
-    pub(super) fn claim(&self, row: Row) -> Slot {
+    pub(super) fn allocate(&self, row: Row) -> Slot {
         let node = self.next_number();
         let level = self.draw_level(node);
         self.place(node, row, level);
@@ -221,10 +221,10 @@ impl Nodes {
 
     /// Counts a node that is not in its place yet.
     pub(super) fn next_number(&self) -> Node {
-        let claimed = self
+        let number = self
             .len
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |len| (len < Self::MAX).then_some(len + 1));
-        Node::new(claimed.expect("the graph is full"))
+        Node::new(number.expect("the graph is full"))
     }
 
     fn place(&self, node: Node, row: Row, level: usize) {
@@ -358,7 +358,7 @@ mod tests {
         let nodes = Nodes::new(2, 0, 5);
         for (number, row) in [70_000, 3, u32::MAX - 1].map(Row::new).into_iter().enumerate() {
             let node = Node::new(number as u32);
-            assert_eq!(nodes.claim(row).node(), node);
+            assert_eq!(nodes.allocate(row).node(), node);
             assert_eq!(nodes.row_of(node), row);
             assert_eq!(nodes.level_of(node), nodes.draw_level(node));
         }

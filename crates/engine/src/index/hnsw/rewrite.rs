@@ -106,7 +106,7 @@ impl Hnsw {
     /// Links to nodes that are left out are replaced by the best of what these linked to, over two such nodes at most
     /// (the consolidation of FreshDiskANN, arXiv 2105.09613). Levels stay. Every node of the new graph can be reached.
     ///
-    /// Walks and insertions may go on meanwhile. Nodes claimed since the call began, or not linked yet, are not in
+    /// Walks and insertions may go on meanwhile. Nodes allocated since the call began, or not linked yet, are not in
     /// the new graph; the caller inserts their rows into it. `space` holds all nodes that there are at the call.
     /// `threads` (at least 1) work on it. `keep` is called once for each node. `stop` is called every few hundred nodes
     /// and ends the rewrite with [`Stopped`]. Memory: the new graph and 16 bytes a node of the present one.

@@ -21,20 +21,20 @@ pub(super) struct TwoHops {
     batch: Vec<Node>,
     /// Refused nodes whose neighbours were not read, in the order in which they were met. The walk goes on through them
     /// where accepted nodes lie more than two hops apart.
-    bridges: Vec<Node>,
-    /// Most bridges to keep.
-    most_bridges: usize,
+    deferred: Vec<Node>,
+    /// How many of them are kept at most.
+    most_deferred: usize,
 }
 
 impl TwoHops {
     fn begin(&mut self, ef: usize) {
-        self.bridges.clear();
-        self.most_bridges = ef;
+        self.deferred.clear();
+        self.most_deferred = ef;
     }
 
-    fn keep_bridge(&mut self, node: Node) {
-        if self.bridges.len() < self.most_bridges {
-            self.bridges.push(node);
+    fn defer(&mut self, node: Node) {
+        if self.deferred.len() < self.most_deferred {
+            self.deferred.push(node);
         }
     }
 }
@@ -65,19 +65,19 @@ impl Hnsw {
                 if accept(start.node()) {
                     frontier.offer(start, &|_| true);
                 } else {
-                    two_hops.keep_bridge(start.node());
+                    two_hops.defer(start.node());
                 }
             }
         }
         let mut hops = 0u32;
-        let (mut bridge, refused_starts) = (0, two_hops.bridges.len());
+        let (mut next_deferred, refused_starts) = (0, two_hops.deferred.len());
         loop {
             // All starts first, then the best node that was found, then the refused nodes.
-            let is_due = bridge < refused_starts;
+            let is_due = next_deferred < refused_starts;
             let next = if is_due { None } else { frontier.expand_next() };
             let next = next.or_else(|| {
-                let on = two_hops.bridges.get(bridge).filter(|_| is_due || !frontier.is_full())?;
-                bridge += 1;
+                let on = two_hops.deferred.get(next_deferred).filter(|_| is_due || !frontier.is_full())?;
+                next_deferred += 1;
                 Some(*on)
             });
             let Some(node) = next else { return Ok(()) };
@@ -126,7 +126,7 @@ impl Hnsw {
         for at in 0..two_hops.refused.len() {
             let between = two_hops.refused[at];
             if two_hops.batch.len() >= enough {
-                two_hops.keep_bridge(between);
+                two_hops.defer(between);
                 continue;
             }
             if let Some(&next) = two_hops.refused.get(at + AHEAD) {
@@ -138,7 +138,7 @@ impl Hnsw {
                     if accept(far) {
                         two_hops.batch.push(far);
                     } else {
-                        two_hops.keep_bridge(far);
+                        two_hops.defer(far);
                     }
                 }
             }

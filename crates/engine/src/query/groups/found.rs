@@ -159,7 +159,7 @@ impl<'v, 'q> Found<'v, 'q> {
         group.hits.truncate(self.size);
     }
 
-    /// Which group is before the other: by their best hits, and of those of one point as they stand in it.
+    /// The order of two groups: by their best hits. Where both are hits of one point, the order of the values in its payload.
     fn compare(&self, a: &Numbered, b: &Numbered) -> Ordering {
         match (self.order, a.hits.first(), b.hits.first()) {
             (Order::Scores { smaller_is_better }, Some(best), Some(other)) => {

@@ -106,7 +106,7 @@ struct GroupWalk<'a> {
 }
 
 impl GroupWalk<'_> {
-    /// Walks `ef` wide, and on.
+    /// Walks with the width `ef`, and with greater widths while groups are not full.
     fn run(&self, ef: usize) -> Result<Walked, Error> {
         let deadline = self.bound.deadline;
         let check = Check::new(self.bound, self.matching);
@@ -115,14 +115,14 @@ impl GroupWalk<'_> {
         let wanted = |row: Row| row < self.boundary && slots.borrow().wants(self.keys_of(row));
         let mut pause = |radius: Option<f32>, met: &[(f32, Row)]| -> Option<Further> {
             let slots = &mut *slots.borrow_mut();
-            // Everything was met: later on that is said of what is wanted only.
+            // No radius says that no node is left. At the first pause every row was then met; later only the wanted ones.
             let is_all = radius.is_none() && is_first.get();
             is_complete.set(is_all || radius.is_some_and(|radius| self.is_beyond(radius)));
             let is_last = is_complete.get() || radius.is_none();
             if is_first.replace(false) {
                 let rest = self.begin(slots, radius, met, &check);
                 slots.settle(radius.unwrap_or(f32::INFINITY));
-                // What a walk has met beyond its width is of use where it goes on.
+                // Rows that the walk has met beyond its width are needed only if it goes on.
                 if is_last || !slots.goes_on(ef, ef) {
                     return None;
                 }

@@ -88,7 +88,7 @@ impl Head {
             }
             Change::FillVectors { field, vectors } => self.fill_vectors(op, *field, vectors),
             Change::SetConfig(json) => self.state.set_config(restored(json)?),
-            Change::Skipped(_) => {}
+            Change::Skipped(_) | Change::After(_) => {}
             Change::SetFields(json) => self.set_fields(op, restored(json)?),
         }
         Ok(())

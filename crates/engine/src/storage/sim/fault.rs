@@ -37,7 +37,7 @@ pub enum Call {
     Remove,
     /// Cutting a file.
     Truncate,
-    /// Claiming the directory.
+    /// Locking the directory.
     Lock,
 }
 

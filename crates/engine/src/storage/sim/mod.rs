@@ -40,24 +40,24 @@ pub struct SimDisk {
     machine: Arc<Machine>,
 }
 
-/// Runs something else between two steps of the caller: see [`SimDisk::take_turns`].
-pub type Turn = Arc<dyn Fn(&str) + Send + Sync>;
+/// Runs something else between two steps of the caller: see [`SimDisk::interleave`].
+pub type OtherWork = Arc<dyn Fn(&str) + Send + Sync>;
 
 struct Machine {
     state: Mutex<SimState>,
-    turn: Mutex<Option<Turn>>,
+    other_work: Mutex<Option<OtherWork>>,
 }
 
 impl Machine {
     fn new(state: SimState) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(state), turn: Mutex::new(None) })
+        Arc::new(Self { state: Mutex::new(state), other_work: Mutex::new(None) })
     }
 
     /// Runs the other work before the caller's step at `place`.
-    fn turn(&self, place: &str) {
-        let turn = self.turn.lock().clone();
-        if let Some(turn) = turn {
-            turn(place);
+    fn yield_point(&self, place: &str) {
+        let other = self.other_work.lock().clone();
+        if let Some(other) = other {
+            other(place);
         }
     }
 }
@@ -166,10 +166,10 @@ impl SimDisk {
         hasher.finish()
     }
 
-    /// Calls `turn` before every call, with its path, and at every [`Storage::turn`], with its place. It runs between
+    /// Calls `work` before every call, with its path, and at every [`Storage::yield_point`], with its place. It runs between
     /// two steps of the caller, on the same thread, and must not take locks that the caller holds.
-    pub fn take_turns(&self, turn: Option<Turn>) {
-        *self.machine.turn.lock() = turn;
+    pub fn interleave(&self, work: Option<OtherWork>) {
+        *self.machine.other_work.lock() = work;
     }
 
     /// How many calls of one kind were made, failed ones included.
@@ -222,7 +222,7 @@ struct Entered<'a> {
 /// Counts the call, and fails it if a fault is due. Only short writes and failed syncs, which have effects, are
 /// left to the call.
 fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &str) -> Result<Entered<'a>> {
-    machine.turn(path);
+    machine.yield_point(path);
     let mut state = machine.state.lock();
     let fault = match state.plan.decide(call) {
         Verdict::Pass => None,

@@ -117,8 +117,8 @@ impl Storage for SimDisk {
         Ok(LockGuard::new(SimLock { machine: Arc::clone(&self.machine), boot: state.boot }))
     }
 
-    fn turn(&self, place: &'static str) {
-        self.machine.turn(place);
+    fn yield_point(&self, place: &'static str) {
+        self.machine.yield_point(place);
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -106,7 +106,7 @@ impl Built {
     }
 
     fn insert(&self, rows: &RowTable, row: u32, scratch: &mut BuildScratch) {
-        let slot = self.hnsw.claim(Row::new(row));
+        let slot = self.hnsw.allocate(Row::new(row));
         self.hnsw.insert(&self.space(rows), slot, &vector(rows, row), scratch);
     }
 

@@ -69,10 +69,12 @@ pub enum Operation {
     LinkSnapshot,
     /// Makes collections from such folders. Called by a process that recovers snapshots, not by an endpoint.
     AdoptFolders,
+    /// Which operations a replica has, and a digest of its points. Called by a node of a cluster, not by an endpoint.
+    ReplicaState,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 59] = [
+const NAMES: [(Operation, &str, &str); 60] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -132,6 +134,7 @@ const NAMES: [(Operation, &str, &str); 59] = [
     (Operation::FillVectors, "fill_vectors", "New vectors"),
     (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
     (Operation::AdoptFolders, "adopt_folders", "Recovery"),
+    (Operation::ReplicaState, "replica_state", "State of a replica"),
 ];
 
 impl Operation {
@@ -153,6 +156,11 @@ impl Operation {
     /// The names on the boundary, in the order that [`Operation::at`] counts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(_, name, _)| *name)
+    }
+
+    /// The name on the boundary.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(operation, ..)| *operation == self).map_or("", |(_, name, _)| name)
     }
 
     /// The name in messages.
@@ -192,6 +200,34 @@ impl Operation {
         )
     }
 
+    /// Whether it updates points: each request for itself, and all or nothing.
+    pub fn updates_points(self) -> bool {
+        use Operation::*;
+        matches!(
+            self,
+            UpsertPoints
+                | DeletePoints
+                | UpdateVectors
+                | DeleteVectors
+                | SetPayload
+                | OverwritePayload
+                | DeletePayload
+                | ClearPayload
+                | BatchUpdate
+        )
+    }
+
+    /// Whether it may come from a replicated stream, and bring its position there: a write of one collection that depends on
+    /// nothing but its body and the state before it.
+    pub fn takes_position(self) -> bool {
+        use Operation::*;
+        self.updates_points()
+            || matches!(
+                self,
+                CreateFieldIndex | DeleteFieldIndex | UpdateCollection | CreateVectorName | DeleteVectorName
+            )
+    }
+
     /// Whether it asks for work on files or graphs, or waits for it, and changes nothing that a read sees.
     pub fn is_maintenance(self) -> bool {
         use Operation::*;
@@ -217,8 +253,7 @@ impl Operation {
         )
     }
 
-    /// Whether it may run on the thread of its caller ([`Engine::answer_here`](super::Engine::answer_here)): a read that changes
-    /// nothing and is mostly short.
+    /// Whether it may run on the thread of its caller (`Engine::answer_here`): a read that changes nothing and is mostly short.
     pub fn may_run_here(self) -> bool {
         use Operation::*;
         matches!(self, Search | Query | RetrievePoints | GetPoint | Count)

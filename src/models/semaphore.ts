@@ -1,7 +1,7 @@
 import { EngineError } from '../engine/types';
 
 /** Lets so many calls run at a time; the others wait, up to a number, in their order. */
-export class Turns {
+export class Semaphore {
   #running = 0;
   readonly #waiting = new Set<() => void>();
 
@@ -11,7 +11,7 @@ export class Turns {
   ) {}
 
   /**
-   * Runs `work` when it is its turn.
+   * Runs `work` once fewer than the limit run and all before it have begun.
    * @throws EngineError `overloaded` where too many wait, and the reason of `signal` where it is aborted meanwhile.
    */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {

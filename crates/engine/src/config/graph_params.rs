@@ -6,7 +6,7 @@ use crate::vectors::CodeParams;
 
 /// The settings that cannot change once the graph has nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recipe {
+pub struct GraphParams {
     /// Links per node on the upper layers; at least 2.
     pub m: usize,
     /// Candidates kept while a node is inserted; at least `m`.
@@ -25,8 +25,8 @@ pub enum Coding {
 }
 
 impl CollectionConfig {
-    /// The recipe of the field at this position; `None` if it has no graph (`m: 0` without `payload_m`).
-    pub fn recipe(&self, field: usize) -> Option<Recipe> {
+    /// The parameters of the graph of the field at this position; `None` if it has no graph (`m: 0` without `payload_m`).
+    pub fn graph_params(&self, field: usize) -> Option<GraphParams> {
         let (_, params) = &self.vectors[field];
         let hnsw = EffectiveHnsw::of(&self.hnsw.with(&params.hnsw));
         // Errors of the estimates of rows add up in those of multi-vectors.
@@ -37,7 +37,7 @@ impl CollectionConfig {
         // A rotation does not preserve sums of absolute differences.
         let codes = (params.metric != Metric::Manhattan)
             .then(|| self.asked_codes(field).map_or(usual, |asked| Coding::Asked(asked.codes())));
-        (hnsw.m > 0).then_some(Recipe { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
+        (hnsw.m > 0).then_some(GraphParams { m: hnsw.m, ef_construct: hnsw.ef_construct, codes })
     }
 
     /// The configured quantisation of the field at this position, if there is one.

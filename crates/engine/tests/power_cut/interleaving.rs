@@ -1,8 +1,8 @@
 //! Background work interleaved with other work: the seed decides what happens between any two of its steps.
 //!
 //! Everything is on one thread. A step of background work ends where it calls the disk or says that it holds nothing
-//! ([`Storage::turn`](kithdb_engine::storage::Storage::turn)); there requests, and steps of other background work, run
-//! to their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
+//! ([`Storage::yield_point`](kithdb_engine::storage::Storage::yield_point)); there requests, and steps of other
+//! background work, run to their end. So a checkpoint, a build, a rewriting or a vacuum meets writes at each of its steps.
 
 use crate::common::{Client, TestEngine};
 use crate::expiry;
@@ -12,7 +12,7 @@ use kithdb_engine::engine::{
     checkpoint_everything, index_everything, run_housekeeping, shorten_idle_log, sleep_idle,
 };
 use kithdb_engine::field::IndexScratch;
-use kithdb_engine::storage::Turn;
+use kithdb_engine::storage::OtherWork;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Does it, without turns of other work.
+    /// Does it, without other work in between.
     pub fn run(self, client: &Client) {
         let catalog = client.0.catalog();
         match self {
@@ -60,7 +60,7 @@ impl Work {
         }
     }
 
-    /// Another kind of work that needs no lock which this one holds during a turn.
+    /// Another kind of work that needs no lock which this one holds at its yield points.
     fn beside(self, session: &mut Session, client: &Client) {
         let other = session.random.below(3);
         match (self, other) {
@@ -83,8 +83,8 @@ impl Work {
     }
 }
 
-/// Greatest number of turns during one piece of work.
-const MAX_TURNS: u64 = 6;
+/// Pieces of other work during one piece of work, at most.
+const MAX_INTERLEAVED: u64 = 6;
 
 /// Does a piece of background work, and lets the session act in between as its seed decides.
 pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
@@ -95,11 +95,11 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
         [0, 4, 15, 50][session.random.below(4) as usize]
     };
     if percent > 0 {
-        engine.disk.take_turns(Some(turn(work, percent, &client, session)));
+        engine.disk.interleave(Some(interleaved(work, percent, &client, session)));
     }
     let before = client.0.status().expired_points;
     work.run(&client);
-    engine.disk.take_turns(None);
+    engine.disk.interleave(None);
     expiry::REMOVED.fetch_add(client.0.status().expired_points - before, Ordering::Relaxed);
     let mut session = session.lock().unwrap();
     session.rethrow();
@@ -112,9 +112,9 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     }
 }
 
-fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>) -> Turn {
+fn interleaved(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>) -> OtherWork {
     let (client, session) = (client.clone(), Arc::clone(session));
-    let left = Mutex::new(MAX_TURNS);
+    let left = Mutex::new(MAX_INTERLEAVED);
     Arc::new(move |place: &str| {
         // At calls for the log's and the catalog's own files their locks are held. Places that are not paths have a
         // space.
@@ -122,16 +122,16 @@ fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>
         if is_locked && !place.contains(' ') {
             return;
         }
-        // There are no turns within a turn.
+        // Other work is not interleaved itself.
         let Ok(mut session) = session.try_lock() else { return };
-        // Most races are between two locks. There are fewer such places than disk calls, so their turns are likelier.
+        // Most races are between two locks. There are fewer such places than disk calls, so other work is likelier there.
         let percent = if place.contains(' ') { (3 * percent).min(90) } else { percent };
         let mut left = left.lock().unwrap();
         if *left == 0 || session.failure.is_some() || !session.random.chance(percent) {
             return;
         }
         *left -= 1;
-        session.in_turn = true;
+        session.is_interleaved = true;
         let act = AssertUnwindSafe(|| {
             if session.random.chance(75) {
                 session.random_request(&client);
@@ -142,6 +142,6 @@ fn turn(work: Work, percent: u64, client: &Client, session: &Arc<Mutex<Session>>
         if let Err(failure) = catch_unwind(act) {
             session.failure = Some(failure);
         }
-        session.in_turn = false;
+        session.is_interleaved = false;
     })
 }

@@ -6,19 +6,19 @@ use crate::storage::{LockGuard, Storage};
 /// Name of a file in a data directory that exists while a backup is restored into it.
 pub const UNFINISHED_RESTORE: &str = "RESTORING";
 
-/// Claims a data directory for this process.
+/// Locks a data directory for this process.
 ///
 /// # Errors
 /// The error of the disk; also when another process holds the directory, and when a restore into it was not finished.
-pub fn claim(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+pub fn lock_directory(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
     unless_restoring(storage.lock()?, storage)
 }
 
-/// Claims a data directory for a process that only reads it, and creates nothing in it.
+/// Locks a data directory for a process that only reads it, and creates nothing in it.
 ///
 /// # Errors
-/// As [`claim`].
-pub fn claim_to_read(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
+/// As [`lock_directory`].
+pub fn lock_directory_to_read(storage: &dyn Storage) -> Result<LockGuard, OpenError> {
     unless_restoring(storage.lock_to_read()?, storage)
 }
 

@@ -1,0 +1,110 @@
+import {
+  EngineError,
+  type Answer,
+  type BackgroundPanics,
+  type Engine,
+  type EngineRequest,
+  type EngineStatus,
+  type HealthIssue,
+  type IncomingBody,
+  type ScrubReport,
+} from '../engine/types';
+import { CollectedBody } from './coordinator/collected-body';
+import type { Coordinator } from './coordinator/coordinator';
+import type { ClusterNode } from './node';
+
+/** Seconds that a request has which says nothing of time. */
+const DEFAULT_SECONDS = 60;
+
+/**
+ * The engine of a node in a cluster, as its server uses it: what concerns data goes through the coordinator, which asks this
+ * node's engine and others; the rest is about this node.
+ */
+export class ClusterEngine implements Engine {
+  constructor(
+    private readonly own: Engine,
+    private readonly node: ClusterNode,
+  ) {}
+
+  async open(): Promise<string | undefined> {
+    const warning = await this.own.open();
+    await this.node.start(this.own);
+    return warning;
+  }
+
+  receive(): IncomingBody {
+    return new CollectedBody();
+  }
+
+  async execute(request: EngineRequest): Promise<Answer> {
+    const body = request.body instanceof CollectedBody ? request.body.take() : Buffer.alloc(0);
+    const over = new AbortController();
+    const at = performance.now() + 1000 * (request.timeoutSeconds ?? DEFAULT_SECONDS);
+    const timer = setTimeout(() => {
+      over.abort(new EngineError('timeout', { message: 'the deadline has passed' }));
+    }, at - performance.now());
+    request.whenAbandoned?.(() => {
+      over.abort(new EngineError('cancelled'));
+    });
+    try {
+      const coordinator = this.#coordinator;
+      return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get #coordinator(): Coordinator {
+    const { coordinator } = this.node;
+    if (coordinator === undefined) throw new EngineError('not_ready');
+    return coordinator;
+  }
+
+  refresh(maxAgeMs?: number): Promise<void> {
+    return this.own.refresh(maxAgeMs);
+  }
+
+  /** Of this node, but for the number of collections, which is that of the cluster. */
+  status(): EngineStatus {
+    const collections = this.node.collections ?? 0;
+    return { ...this.own.status(), collections };
+  }
+
+  scrub(): ScrubReport {
+    return this.own.scrub();
+  }
+
+  healthIssues(): readonly HealthIssue[] {
+    return [...this.own.healthIssues(), ...this.node.healthIssues()];
+  }
+
+  panics(): BackgroundPanics {
+    return this.own.panics();
+  }
+
+  authGeneration(): number {
+    return this.own.authGeneration();
+  }
+
+  noteAuthGeneration(generation: number): Promise<void> {
+    return this.own.noteAuthGeneration(generation);
+  }
+
+  stage(): Promise<void> {
+    return this.own.stage();
+  }
+
+  unstage(): Promise<void> {
+    return this.own.unstage();
+  }
+
+  giveUpRequests(): void {
+    this.node.giveUpRequests();
+    this.own.giveUpRequests();
+  }
+
+  async close(timeMs?: number): Promise<void> {
+    await this.node.stop();
+    await this.own.close(timeMs);
+  }
+}

@@ -1,0 +1,329 @@
+import {
+  EngineError,
+  type Answer,
+  type Engine,
+  type EngineRequest,
+  type Operation,
+} from '../../engine/types';
+import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
+import type { CollectionEntry, ShardMapState } from '../map/state';
+import { collectionNamed } from '../map/state';
+import type { Members } from '../membership/members';
+import { readState } from '../replica/shard-replica';
+import { nameOf } from '../shards';
+import { envelopeOf, resultOf, unavailable } from './answers';
+import type { Collections } from './collections';
+import { joinedInfo, type Info } from './info';
+import { layoutOf } from './layout';
+import { CallerLimits } from './limits';
+import type { ReadAfter, ReadContext, Reads } from './reads';
+import { shardsReport } from './reports';
+import { Writes, type Deadline, type WriteParts, type WrittenCollection } from './writes';
+import type { LogService } from '../log/record-log';
+
+/** What a cluster does not do for a collection, in the words of a refusal. */
+const REFUSED: Partial<Record<Operation, string>> = {
+  clone_collection: 'Clones are',
+  project_points: 'A projection is',
+  sync_points: 'A sync is',
+  plan_sync: 'A sync is',
+  reembed_vectors: 'Re-embedding is',
+  reembedding: 'Re-embedding is',
+  commit_reembedding: 'Re-embedding is',
+  abort_reembedding: 'Re-embedding is',
+  create_vector_name: 'Adding a vector to a collection is',
+  delete_vector_name: 'Removing a vector from a collection is',
+  link_snapshot: 'Snapshots are',
+  adopt_folders: 'Snapshots are',
+};
+
+/** What a coordinator is made of. */
+export interface CoordinatorParts {
+  readonly node: string;
+  readonly engine: Engine;
+  readonly logs: LogService;
+  readonly collections: Collections;
+  readonly reads: Reads;
+  readonly writes: Omit<WriteParts, 'node' | 'split' | 'rehearse'>;
+  readonly members: Members;
+  readonly map: () => ShardMapState;
+  /** Asks every replica of a collection for work on its files or graphs. */
+  readonly everywhere: (entry: CollectionEntry, operation: Operation, deadline: Deadline) => Promise<Buffer>;
+}
+
+/** Executes the requests of the clients of this node. */
+export class Coordinator {
+  readonly #writes: Writes;
+
+  constructor(private readonly parts: CoordinatorParts) {
+    const { node, writes } = parts;
+    this.#writes = new Writes({
+      ...writes,
+      node,
+      split: (request, body, entry) => this.#split(request, body, entry),
+      rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
+    });
+  }
+
+  /** The whole success envelope. @throws EngineError as one node's engine */
+  async execute(request: EngineRequest, body: Buffer, deadline: Deadline): Promise<Answer> {
+    const { operation } = request;
+    const limits = new CallerLimits(request.limits);
+    const refused = REFUSED[operation];
+    if (refused !== undefined) throw unavailable(refused);
+    const answer = await this.#onCollections(request, body, limits, deadline);
+    if (answer !== undefined) return answer;
+    const entry = this.parts.collections.named(request.collection ?? '');
+    // The others are reads and writes of points, told apart below.
+    switch (operation as string) {
+      case 'collection_info':
+      case 'collection_status':
+      case 'optimizations':
+        return this.#info(entry, request, limits, deadline);
+      case 'collection_cluster_info':
+        return this.#shards(entry, request);
+      case 'flush':
+      case 'optimize':
+      case 'rebuild_index':
+        return this.parts.everywhere(entry, operation, deadline);
+      default:
+        return WRITES.has(operation)
+          ? this.#write(entry, request, body, limits, deadline)
+          : this.#read(entry, request, body, limits, deadline);
+    }
+  }
+
+  /** What is about collections as a whole, or all of them; undefined for other operations. */
+  #onCollections(
+    request: EngineRequest,
+    body: Buffer,
+    limits: CallerLimits,
+    deadline: Deadline,
+  ): Answer | Promise<Answer> | undefined {
+    const { collections } = this.parts;
+    const { operation, collection: name = '', arrivedAt = performance.now() } = request;
+    switch (operation as string) {
+      case 'list_collections':
+        return collections.list(arrivedAt, limits);
+      case 'collection_exists':
+        return collections.exists(name, arrivedAt);
+      case 'create_collection':
+        return collections.create(name, body, arrivedAt, deadline);
+      case 'delete_collection':
+        return collections.drop(name, arrivedAt, deadline);
+      case 'list_aliases':
+        return collections.aliases(undefined, arrivedAt, limits);
+      case 'collection_aliases':
+        return collections.aliases(name, arrivedAt, limits);
+      case 'change_aliases':
+        return collections.changeAliases(body, arrivedAt, deadline);
+      default:
+        return undefined;
+    }
+  }
+
+  async #write(
+    entry: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    limits: CallerLimits,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    if (request.operation === 'update_collection') {
+      await this.parts.collections.changeReplication(entry, body, deadline);
+    }
+    const context = { limits: limits.ofPoints, deadline };
+    const { envelope, at } = await this.#writes.execute(this.#written(entry), request, body, context);
+    request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
+    return Buffer.from(envelope);
+  }
+
+  #written(entry: CollectionEntry): WrittenCollection {
+    return {
+      entry,
+      id: entry.id,
+      shards: entry.shardNumber,
+      copies: entry.writeConsistencyFactor,
+      log: this.parts.logs.group(entry.group),
+      group: entry.group,
+    };
+  }
+
+  async #split(
+    request: EngineRequest,
+    body: Buffer,
+    { entry }: WrittenCollection,
+  ): Promise<ReadonlyMap<number, Buffer>> {
+    const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
+    return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
+  }
+
+  /** Has a replica of each shard try its part. */
+  async #rehearse(
+    { entry }: WrittenCollection,
+    { operation, target, isLenient, packing, limits, parts }: Parameters<WriteParts['rehearse']>[1],
+    deadline: Deadline,
+  ): Promise<void> {
+    const isDryRun = DRY_RUNS.has(operation);
+    if (!isDryRun) return;
+    const request: EngineRequest = {
+      operation,
+      isLenient,
+      dryRun: true,
+      ...(packing !== undefined && { packing }),
+    };
+    const context = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
+    await Promise.all(
+      [...parts].map(([shard, body]) =>
+        this.parts.reads.ask(entry, { shard, operation, target, body }, context),
+      ),
+    );
+  }
+
+  async #read(
+    entry: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    limits: CallerLimits,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    const { read, step } = await ShardedRead.begin(
+      shardedRequest(request, body),
+      layoutOf(entry),
+      this.#others(entry, limits),
+    );
+    const context = this.#contextOf(entry, request, limits, deadline);
+    let next = step;
+    while (next.asks !== undefined) {
+      const answers = await Promise.all(
+        next.asks.map((ask) => {
+          const asked =
+            ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
+          const question = { ...ask, operation: ask.operation as Operation };
+          return this.parts.reads.perhaps(asked, question, context);
+        }),
+      );
+      next = await read.advance(answers);
+    }
+    return next.envelope;
+  }
+
+  /** The layouts of the other collections that the caller may read, as its request may name them. */
+  #others(entry: CollectionEntry, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
+    const state = this.parts.map();
+    const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) =>
+      limits.allows(name, 'read'),
+    );
+    const others = names.flatMap((name) => {
+      const other = collectionNamed(state, name);
+      return other === undefined || other.id === entry.id ? [] : [[name, layoutOf(other)] as const];
+    });
+    return Object.fromEntries(others);
+  }
+
+  #contextOf(
+    { group }: CollectionEntry,
+    request: EngineRequest,
+    limits: CallerLimits,
+    deadline: Deadline,
+  ): ReadContext {
+    return {
+      ...{ request, deadline },
+      limits: limits.ofPoints,
+      readAfter: readAfterOf(request.readAfter, group),
+      allowsPartial: request.allowsPartial ?? false,
+    };
+  }
+
+  async #info(
+    entry: CollectionEntry,
+    request: EngineRequest,
+    limits: CallerLimits,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    const context = this.#contextOf(entry, request, limits, deadline);
+    const { operation, arrivedAt = performance.now() } = request;
+    const answers = await Promise.all(
+      entry.shards.map((_, shard) =>
+        this.parts.reads.ask(entry, { shard, operation, body: Buffer.alloc(0) }, context),
+      ),
+    );
+    const { shardNumber, replicationFactor, writeConsistencyFactor } = entry;
+    const replication = {
+      shard_number: shardNumber,
+      replication_factor: replicationFactor,
+      write_consistency_factor: writeConsistencyFactor,
+    };
+    return envelopeOf(
+      joinedInfo(
+        answers.map((answer) => resultOf(answer) as Info),
+        replication,
+      ),
+      arrivedAt,
+    );
+  }
+
+  async #shards(entry: CollectionEntry, { arrivedAt = performance.now() }: EngineRequest): Promise<Answer> {
+    const { node, engine, members } = this.parts;
+    const own = entry.shards.flatMap(({ replicas }, shard) =>
+      replicas.some((replica) => replica.node === node) ? [shard] : [],
+    );
+    const states = await Promise.all(
+      own.map(async (shard) => {
+        const state = await readState(engine, nameOf({ collection: entry.id, shard })).catch(() => undefined);
+        return [shard, state?.points] as const;
+      }),
+    );
+    const points = new Map(states);
+    return envelopeOf(
+      shardsReport(entry, node, members, (shard) => points.get(shard)),
+      arrivedAt,
+    );
+  }
+}
+
+const WRITES: ReadonlySet<Operation> = new Set<Operation>([
+  'update_collection',
+  'upsert_points',
+  'delete_points',
+  'update_vectors',
+  'delete_vectors',
+  'set_payload',
+  'overwrite_payload',
+  'delete_payload',
+  'clear_payload',
+  'batch_update',
+  'create_field_index',
+  'delete_field_index',
+]);
+
+/** Writes of points, which an engine can try. */
+const DRY_RUNS: ReadonlySet<Operation> = new Set(
+  [...WRITES].filter((operation) => !/index|collection/.test(operation)),
+);
+
+function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
+  const { operation, collection = '', target, isLenient, isArrow, isLines, packing, arrivedAt } = request;
+  const form =
+    isArrow === true ? 'arrow' : isLines === true ? 'lines' : packing?.body === true ? 'packed' : 'json';
+  return {
+    ...{ operation, collection, body, form },
+    ...(target !== undefined && { target }),
+    ...(isLenient !== undefined && { isLenient }),
+    ...(arrivedAt !== undefined && { arrivedAt }),
+  };
+}
+
+/** The write of a consistency token, where it is of the group of the collection. @throws EngineError */
+function readAfterOf(token: string | undefined, group: number): ReadAfter | undefined {
+  if (token === undefined) return undefined;
+  const [, of, position, shards = ''] = /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token) ?? [];
+  if (of === undefined) {
+    throw new EngineError('bad_request', {
+      message: 'KithDB-Position must be as the answer to a write has it',
+    });
+  }
+  return Number(of) === group
+    ? { position: Number(position), shards: new Set(shards.split('.').map(Number)) }
+    : undefined;
+}

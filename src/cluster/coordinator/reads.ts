@@ -1,0 +1,174 @@
+import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
+import type { CollectionEntry } from '../map/state';
+import type { PeerClient } from '../peers/client';
+import { PeerUnreachable } from '../peers/errors';
+import type { ReplicaRead } from '../peers/handlers';
+import type { Hedging } from '../peers/hedging';
+import { bodyOf, type ShardReplica } from '../replica/shard-replica';
+import { nameOf, shardOfName, type Shard } from '../shards';
+import type { Deadline } from './writes';
+
+/** What one shard is asked. */
+export interface Question {
+  readonly shard: number;
+  readonly operation: EngineRequest['operation'];
+  readonly target?: string | undefined;
+  readonly body: Buffer;
+  /** How the shard takes it; as the request where absent. */
+  readonly isLenient?: boolean;
+}
+
+/** A replica that may be asked. */
+interface Candidate {
+  readonly node: string;
+  readonly isLocal: boolean;
+}
+
+/** What reads use. */
+export interface ReadParts {
+  readonly node: string;
+  readonly engine: Engine;
+  readonly peers: PeerClient;
+  readonly hedging: Hedging;
+  readonly local: (shard: Shard) => ShardReplica | undefined;
+  /** Where a node listens; undefined while it is not live. */
+  readonly addressOf: (node: string) => { readonly host: string; readonly port: number } | undefined;
+  readonly mapVersion: () => number;
+  /** Resolves when a replica of this node is at a position. */
+  readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** A write that a read must see: replicas of the shards that it changed have to be at its position. */
+export interface ReadAfter {
+  readonly position: number;
+  readonly shards: ReadonlySet<number>;
+}
+
+/** What the questions of one read have in common. */
+export interface ReadContext {
+  readonly request: EngineRequest;
+  /** The filter of the caller's token. */
+  readonly limits: string | undefined;
+  readonly deadline: Deadline;
+  /** The write that the read must see. */
+  readonly readAfter: ReadAfter | undefined;
+  /** Whether shards may be left out. */
+  readonly allowsPartial: boolean;
+}
+
+/** Asks replicas of shards, on this node and on others. */
+export class Reads {
+  constructor(private readonly parts: ReadParts) {}
+
+  /** Asks one replica of a shard. @throws EngineError `not_ready` where none can be asked. */
+  async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
+    const shard = { collection: entry.id, shard: question.shard };
+    const candidates = this.#candidates(entry, shard);
+    if (candidates.length === 0) throw noReplica(question.shard);
+    try {
+      return await this.parts.hedging.askOne(
+        candidates,
+        (candidate, signal) =>
+          candidate.isLocal
+            ? this.#askHere(nameOf(shard), question, context, signal)
+            : this.#askThere(candidate.node, nameOf(shard), question, context, signal),
+        { signal: context.deadline.signal, kind: question.operation },
+      );
+    } catch (error) {
+      throw error instanceof PeerUnreachable ? noReplica(question.shard) : error;
+    }
+  }
+
+  /** The same; undefined where none can be asked and shards may be left out. */
+  async perhaps(
+    entry: CollectionEntry,
+    question: Question,
+    context: ReadContext,
+  ): Promise<Buffer | undefined> {
+    try {
+      return await this.ask(entry, question, context);
+    } catch (error) {
+      const isAbsent = error instanceof EngineError && error.code === 'not_ready';
+      if (isAbsent && context.allowsPartial) return undefined;
+      throw error;
+    }
+  }
+
+  /** The active replicas of live nodes; that of this node only where it has caught up. */
+  #candidates(entry: CollectionEntry, shard: Shard): readonly Candidate[] {
+    const { node: self, local, addressOf } = this.parts;
+    const replicas = entry.shards[shard.shard]?.replicas ?? [];
+    return replicas
+      .filter(({ node, state }) =>
+        node === self
+          ? state === 'active' && local(shard) !== undefined
+          : state === 'active' && addressOf(node) !== undefined,
+      )
+      .map(({ node }) => ({ node, isLocal: node === self }));
+  }
+
+  /** Asks one node for something of its replica. */
+  askNode(node: string, collection: string, question: Question, context: ReadContext): Promise<Buffer> {
+    const { signal } = context.deadline;
+    return node === this.parts.node
+      ? this.#askHere(collection, question, context, signal)
+      : this.#askThere(node, collection, question, context, signal);
+  }
+
+  async #askHere(
+    collection: string,
+    { operation, target, body, shard, isLenient: own }: Question,
+    { request, limits, deadline, readAfter }: ReadContext,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { engine, local, reached } = this.parts;
+    const position = positionFor(shard, readAfter);
+    const named = shardOfName(collection);
+    const replica = position === undefined || named === undefined ? undefined : local(named);
+    if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
+    const { packing, caller, answerBytes, dryRun } = request;
+    const isLenient = own ?? request.isLenient;
+    const answer = await engine.execute({
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, dryRun },
+      timeoutSeconds: secondsLeft(deadline),
+      body: bodyOf(engine, body),
+      whenAbandoned: (callback) => {
+        if (signal.aborted) callback();
+        else signal.addEventListener('abort', callback, { once: true });
+      },
+    });
+    return bytesOf(answer);
+  }
+
+  async #askThere(
+    node: string,
+    collection: string,
+    { operation, target, body, shard, isLenient: own }: Question,
+    { request, limits, deadline, readAfter }: ReadContext,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { peers, addressOf, mapVersion } = this.parts;
+    const isLenient = own ?? request.isLenient;
+    const position = positionFor(shard, readAfter);
+    const address = addressOf(node);
+    if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
+    const { packing, caller, answerBytes, dryRun } = request;
+    const read: ReplicaRead = {
+      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, position, dryRun },
+      ...{ timeoutMs: 1000 * secondsLeft(deadline), mapVersion: mapVersion() },
+    };
+    return (await peers.execute(address, read, body, signal)).answer;
+  }
+}
+
+function noReplica(shard: number): EngineError {
+  return new EngineError('not_ready', { message: `no replica of shard ${shard} can be reached` });
+}
+
+function positionFor(shard: number, after: ReadAfter | undefined): number | undefined {
+  return after?.shards.has(shard) === true ? after.position : undefined;
+}
+
+function secondsLeft({ at }: Deadline): number {
+  return Math.max(0.001, (at - performance.now()) / 1000);
+}

@@ -1,0 +1,206 @@
+/** The streams of a cluster as JetStream has them: their configuration, and making them. */
+import {
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type JetStreamManager,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import { errors, nanos } from '@nats-io/transport-node';
+import { pause } from './pause';
+import { DUPLICATE_WINDOW_MS, LogConfigurationError, LogUnavailableError } from './record-log';
+
+const PAUSE_MS = 250;
+/** Of the layout of streams, subjects and headers. */
+const FORMAT = '1';
+
+const NAME_IN_USE = 10058;
+/** Answers that do not change by themselves. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  JetStreamApiCodes.JetStreamNotEnabledForAccount,
+  10005, // not enough servers for the replicas
+  10026, // more streams than the account may have
+  10047, // the server's limit of storage
+  10052, // a configuration that is not valid
+  10065, // the subjects of another stream
+  10074, // replicas need a cluster of servers
+]);
+
+export interface StreamNames {
+  readonly stream: string;
+  /** Prefix of its subjects, with its dot. */
+  readonly prefix: string;
+}
+
+/** @param part `map`, or the number of a group */
+export function streamNames(cluster: string, part: string): StreamNames {
+  return { stream: `KITHDB_${cluster}_${part}`, prefix: `kithdb.${cluster}.${part}.` };
+}
+
+type WantedConfiguration = Pick<
+  StreamConfig,
+  | 'name'
+  | 'subjects'
+  | 'storage'
+  | 'retention'
+  | 'discard'
+  | 'num_replicas'
+  | 'duplicate_window'
+  | 'deny_delete'
+  | 'deny_purge'
+  | 'allow_rollup_hdrs'
+  | 'max_age'
+  | 'max_msgs'
+  | 'max_bytes'
+  | 'max_msgs_per_subject'
+> & { readonly metadata: Record<string, string> };
+
+function wantedConfiguration(
+  { stream, prefix }: StreamNames,
+  replicas: number,
+  groups: number,
+): WantedConfiguration {
+  return {
+    name: stream,
+    subjects: [`${prefix}>`],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    num_replicas: replicas,
+    duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+    deny_delete: true,
+    deny_purge: false,
+    allow_rollup_hdrs: false,
+    max_age: 0,
+    max_msgs: -1,
+    max_bytes: -1,
+    max_msgs_per_subject: -1,
+    metadata: { kithdb_format: FORMAT, kithdb_groups: String(groups) },
+  };
+}
+
+/**
+ * Makes a stream where it does not exist, and compares it with what is wanted where it does.
+ * @throws LogConfigurationError, LogUnavailableError
+ */
+export async function ensureStream(
+  manager: JetStreamManager,
+  names: StreamNames,
+  { replicas, groups }: { readonly replicas: number; readonly groups: number },
+  deadlineMs: number,
+): Promise<void> {
+  const wanted = wantedConfiguration(names, replicas, groups);
+  for (;;) {
+    try {
+      refuseOther(wanted, await existingOrNew(manager, wanted));
+      return;
+    } catch (error) {
+      const refusal = refusalOf(error, names.stream);
+      if (refusal !== undefined) throw refusal;
+      if (performance.now() >= deadlineMs) {
+        throw new LogUnavailableError(`${names.stream} could not be made in time: ${reasonOf(error)}`, {
+          cause: error,
+        });
+      }
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+async function existingOrNew(manager: JetStreamManager, wanted: WantedConfiguration): Promise<StreamConfig> {
+  const existing = await configuration(manager, wanted.name);
+  if (existing !== undefined) return existing;
+  try {
+    // A copy: the client adds fields to what it is given.
+    return (await manager.streams.add({ ...wanted })).config;
+  } catch (error) {
+    // Another node made it meanwhile, perhaps with other settings.
+    const made = codeOf(error) === NAME_IN_USE ? await configuration(manager, wanted.name) : undefined;
+    if (made === undefined) throw error;
+    return made;
+  }
+}
+
+async function configuration(manager: JetStreamManager, stream: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await manager.streams.info(stream)).config;
+  } catch (error) {
+    if (codeOf(error) === JetStreamApiCodes.StreamNotFound) return undefined;
+    throw error;
+  }
+}
+
+function refuseOther(wanted: WantedConfiguration, found: StreamConfig): void {
+  const { metadata, ...settings } = wanted;
+  const foundSettings: Readonly<Record<string, unknown>> = { ...found };
+  const foundMetadata = found.metadata ?? {};
+  const differences = [
+    ...Object.entries(settings).map(([name, value]) => ({
+      name,
+      value,
+      other: foundSettings[name] ?? false,
+    })),
+    ...Object.entries(metadata).map(([name, value]) => ({
+      name,
+      value,
+      other: foundMetadata[name] ?? 'missing',
+    })),
+  ].filter(({ value, other }) => JSON.stringify(value) !== JSON.stringify(other));
+  if (differences.length === 0) return;
+  const list = differences.map(
+    ({ name, value, other }) => `${name} is ${JSON.stringify(other)} and must be ${JSON.stringify(value)}`,
+  );
+  throw new LogConfigurationError(
+    `the stream ${wanted.name} exists with another configuration: ${list.join('; ')}`,
+  );
+}
+
+function refusalOf(error: unknown, stream: string): LogConfigurationError | undefined {
+  if (error instanceof LogConfigurationError) return error;
+  const code = codeOf(error);
+  if (code === undefined || !REFUSALS.has(code)) return undefined;
+  return new LogConfigurationError(`the log servers cannot have the stream ${stream}: ${reasonOf(error)}`, {
+    cause: error,
+  });
+}
+
+/**
+ * That the servers have JetStream.
+ * @throws LogConfigurationError, LogUnavailableError
+ */
+export async function ensureJetStream(manager: JetStreamManager, deadlineMs: number): Promise<void> {
+  for (;;) {
+    try {
+      await manager.getAccountInfo();
+      return;
+    } catch (error) {
+      const isOff = codeOf(error) === JetStreamApiCodes.JetStreamNotEnabledForAccount;
+      if (isOff || (isNobodyThere(error) && performance.now() >= deadlineMs)) {
+        throw new LogConfigurationError('the log servers have no JetStream: start them with it', {
+          cause: error,
+        });
+      }
+      if (performance.now() >= deadlineMs) {
+        throw new LogUnavailableError(`JetStream did not answer in time: ${reasonOf(error)}`, {
+          cause: error,
+        });
+      }
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+function codeOf(error: unknown): number | undefined {
+  return error instanceof JetStreamApiError ? error.code : undefined;
+}
+
+function isNobodyThere(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof errors.RequestError && cause.isNoResponders();
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

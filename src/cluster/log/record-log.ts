@@ -1,0 +1,203 @@
+/** The replicated log of a cluster, as the rest of the cluster sees it: streams of records. */
+
+/** A record to be published. */
+export interface NewRecord {
+  /** Names the request for ever: a record with an id that the log has is not taken a second time. */
+  readonly operation: string;
+  readonly epoch: number;
+  /** What the payload is. */
+  readonly kind: string;
+  readonly payload: Uint8Array;
+}
+
+/** A record of a stream. */
+export interface LogRecord extends NewRecord {
+  /** Its position: the sequence of its last frame. */
+  readonly sequence: number;
+  /** The sequence of its first frame; of a record with one frame, its position. */
+  readonly firstSequence: number;
+  readonly subject: string;
+  /** When the log server stored it, in milliseconds since 1970 by the clock of that server. */
+  readonly storedAtMs: number;
+}
+
+export interface Published {
+  readonly sequence: number;
+  /** Whether the stream had a record with the id of this one already; the sequence is that record's. */
+  readonly isDuplicate: boolean;
+}
+
+export interface PublishLimits {
+  /** At most `MAX_PUBLISH_MS`. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface StreamState {
+  /** The first sequence that the stream has; of an empty stream one more than the last. */
+  readonly firstSequence: number;
+  /** The last sequence that the stream gave; 0 where it gave none. */
+  readonly lastSequence: number;
+  /** When the stream was created, as the log servers write it: another stream of the same name has another one. */
+  readonly created: string;
+}
+
+export interface ReadRequest {
+  /** Records with an earlier position are not given to the handler. */
+  readonly fromSequence: number;
+  /** Subjects as of `publish`; `*` stands for one token, a last `>` for one or more. None of them may contain another. */
+  readonly subjects: readonly string[];
+  /** Ends the read. */
+  readonly signal: AbortSignal;
+  /** The operation of the record before `fromSequence`, where it is known: the read fails where the stream has another. */
+  readonly previousOperation?: string | undefined;
+  /**
+   * How many messages of its subjects the stream has that were not handled yet. It is called whenever reading begins, also
+   * after an interruption, and then after each record.
+   */
+  readonly onPending?: ((pending: number) => void) | undefined;
+  /**
+   * Is told of a message that is no part of a record, because something else than a node published it, or because two
+   * different records had one id. It depends on nothing but the stream, so all readers leave it out.
+   */
+  readonly onIgnored?: ((sequence: number, why: string) => void) | undefined;
+}
+
+/** Is called for one record after the other: the next one follows when its promise is fulfilled. */
+export type RecordHandler = (record: LogRecord) => Promise<void> | void;
+
+/** One stream: records in an order that all of its readers see. */
+export interface RecordLog {
+  /** The name of the stream, for messages. */
+  readonly name: string;
+  /**
+   * Publishes a record. Where no acknowledgement comes it is published again with the same id, until the deadline.
+   * @throws OutcomeUnknownError, LogUnavailableError, LogRefusedError; a RangeError for a record that is too long.
+   */
+  publish(subject: string, record: NewRecord, limits: PublishLimits): Promise<Published>;
+  /**
+   * Publishes a record of one frame if `lastSequence` is still the last sequence of the stream; `conflict` if it is not,
+   * and the record is not and will not be in the stream.
+   * @throws as `publish`.
+   */
+  publishExpecting(
+    subject: string,
+    record: NewRecord,
+    lastSequence: number,
+    limits: PublishLimits,
+  ): Promise<Published | 'conflict'>;
+  /**
+   * Gives the records to the handler in the order of their positions. It goes on after interruptions, and returns only when
+   * its signal is aborted.
+   * @throws RecordsMissingError, RecordDamagedError, LogChangedError, and what the handler throws.
+   */
+  read(request: ReadRequest, handler: RecordHandler): Promise<void>;
+  /** @throws LogUnavailableError */
+  state(): Promise<StreamState>;
+  /**
+   * Removes everything below a sequence. The caller must keep what any reader has not read, and the first frames of records
+   * that end above the sequence (`firstSequence`).
+   */
+  truncateBelow(sequence: number): Promise<void>;
+}
+
+/** The streams of a cluster. */
+export interface LogService {
+  readonly cluster: string;
+  /** Number of log groups. */
+  readonly groups: number;
+  /**
+   * Makes the streams that do not exist.
+   * @throws LogConfigurationError, or LogUnavailableError where they could not be made in the time.
+   */
+  prepare(timeoutMs: number): Promise<void>;
+  /** The stream of the shard map. */
+  readonly map: RecordLog;
+  /** @throws RangeError for a group that there is not. */
+  group(group: number): RecordLog;
+  close(): Promise<void>;
+}
+
+/** A record of at most so many bytes is one message; a longer one is published in frames of this size. */
+export const FRAME_BYTES = 768 * 1024;
+export const MAX_RECORD_BYTES = 256 * 1024 * 1024;
+/** Streams recognise a message id for so long. */
+export const DUPLICATE_WINDOW_MS = 10 * 60_000;
+/** Half of the window: the other half is for messages that are under way at the deadline. */
+export const MAX_PUBLISH_MS = DUPLICATE_WINDOW_MS / 2;
+
+/** The record may be in the stream, or come to be in it. */
+export class OutcomeUnknownError extends Error {
+  constructor(
+    readonly operation: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `the outcome of the operation ${operation} is unknown: the log did not acknowledge it in time`,
+      options,
+    );
+    this.name = 'OutcomeUnknownError';
+  }
+}
+
+/** The log could not be reached in time; what was to be published is not in it. */
+export class LogUnavailableError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'LogUnavailableError';
+  }
+}
+
+/** The log refused a record for good, for example because a limit of its account is reached. */
+export class LogRefusedError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'LogRefusedError';
+  }
+}
+
+/** The log servers or a stream are not as a cluster needs them. */
+export class LogConfigurationError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'LogConfigurationError';
+  }
+}
+
+/** The stream lacks records that were to be read: they were removed, or lost. */
+export class RecordsMissingError extends Error {
+  constructor(
+    readonly stream: string,
+    /** The first sequence that is missing. */
+    readonly fromSequence: number,
+    /** The first sequence after it that the stream has. */
+    readonly nextSequence: number,
+  ) {
+    super(`${stream} lacks the records from ${fromSequence} to ${nextSequence - 1}`);
+    this.name = 'RecordsMissingError';
+  }
+}
+
+/** The payload of a record is not the one that was published. */
+export class RecordDamagedError extends Error {
+  constructor(
+    readonly stream: string,
+    readonly sequence: number,
+  ) {
+    super(
+      `the record at ${sequence} of ${stream} is damaged: its payload has another checksum than it was published with`,
+    );
+    this.name = 'RecordDamagedError';
+  }
+}
+
+/** The stream is not the one that was read before: it was made anew, or went back. */
+export class LogChangedError extends Error {
+  constructor(
+    readonly stream: string,
+    what: string,
+  ) {
+    super(`${stream} is not the stream that was read before: ${what}`);
+    this.name = 'LogChangedError';
+  }
+}

@@ -1,0 +1,57 @@
+import type { MessageStream } from './message-stream';
+import { NotDelivered } from './message-stream';
+import { publish, publishExpecting } from './publication';
+import { Reading } from './reading';
+import {
+  LogUnavailableError,
+  type NewRecord,
+  type Published,
+  type PublishLimits,
+  type ReadRequest,
+  type RecordHandler,
+  type RecordLog,
+  type StreamState,
+} from './record-log';
+
+/** A log over a stream of messages. */
+export class StreamLog implements RecordLog {
+  constructor(readonly stream: MessageStream) {}
+
+  get name(): string {
+    return this.stream.name;
+  }
+
+  publish(subject: string, record: NewRecord, limits: PublishLimits): Promise<Published> {
+    return publish(this.stream, subject, record, limits);
+  }
+
+  publishExpecting(
+    subject: string,
+    record: NewRecord,
+    lastSequence: number,
+    limits: PublishLimits,
+  ): Promise<Published | 'conflict'> {
+    return publishExpecting(this.stream, subject, record, lastSequence, limits);
+  }
+
+  read(request: ReadRequest, handler: RecordHandler): Promise<void> {
+    return new Reading(this.stream, request, handler).run();
+  }
+
+  state(): Promise<StreamState> {
+    return available(this.stream.state());
+  }
+
+  truncateBelow(sequence: number): Promise<void> {
+    return available(this.stream.removeBelow(sequence));
+  }
+}
+
+async function available<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof NotDelivered)) throw error;
+    throw new LogUnavailableError(error.message, { cause: error });
+  }
+}

@@ -1,0 +1,154 @@
+/** The events of the shard map, and their bytes: JSON with a version of the format. */
+
+/** Names a replica. */
+export interface ReplicaPlace {
+  readonly collection: number;
+  readonly shard: number;
+  readonly node: string;
+}
+
+export type AliasAction =
+  | { readonly action: 'set'; readonly alias: string; readonly collection: number }
+  | { readonly action: 'delete'; readonly alias: string };
+
+export interface NewCollection {
+  readonly id: number;
+  readonly name: string;
+  readonly configuration: string;
+  readonly shardNumber: number;
+  readonly replicationFactor: number;
+  readonly writeConsistencyFactor: number;
+  readonly group: number;
+  /** A position of the group's stream before the first record of the collection. */
+  readonly firstPosition: number;
+  /** For each shard the nodes that get a replica, which is active at once, because it has nothing to read. */
+  readonly placement: readonly (readonly string[])[];
+}
+
+export type ShardMapEvent =
+  /** A node joins, or one that has joined says that its address is another one. */
+  | { readonly kind: 'node_joined'; readonly node: string; readonly address: string }
+  /** A node is to be emptied. */
+  | { readonly kind: 'node_leaving'; readonly node: string }
+  /** A node without replicas leaves for ever. */
+  | { readonly kind: 'node_left'; readonly node: string }
+  | { readonly kind: 'collection_created'; readonly collection: NewCollection }
+  | {
+      readonly kind: 'collection_changed';
+      readonly collection: number;
+      readonly configuration?: string;
+      readonly replicationFactor?: number;
+      readonly writeConsistencyFactor?: number;
+    }
+  /** With its aliases. */
+  | { readonly kind: 'collection_dropped'; readonly collection: number }
+  /** All of them in their order, or none. */
+  | { readonly kind: 'aliases_changed'; readonly actions: readonly AliasAction[] }
+  /** It is `joining`. */
+  | ({ readonly kind: 'replica_added' } & ReplicaPlace)
+  | ({ readonly kind: 'replica_activated' } & ReplicaPlace)
+  | ({ readonly kind: 'replica_deactivated' } & ReplicaPlace)
+  | ({ readonly kind: 'replica_dropped' } & ReplicaPlace);
+
+export const MAP_FORMAT = 1;
+
+/** A release that is older than the event cannot know what it means. The node must stop, because its map would be wrong. */
+export class LaterVersionError extends Error {
+  constructor(what: string) {
+    super(`the shard map has ${what}, which a later release of KithDB wrote: upgrade this node`);
+    this.name = 'LaterVersionError';
+  }
+}
+
+export function encodeEvent(event: ShardMapEvent): Uint8Array {
+  return Buffer.from(JSON.stringify({ format: MAP_FORMAT, ...event }));
+}
+
+/**
+ * The event that bytes are; undefined for bytes that no release writes.
+ * @throws LaterVersionError
+ */
+export function decodeEvent(payload: Uint8Array): ShardMapEvent | undefined {
+  const value = parsed(payload);
+  if (value === undefined) return undefined;
+  const { format, kind, ...rest } = value;
+  if (typeof format !== 'number' || typeof kind !== 'string') return undefined;
+  if (format > MAP_FORMAT) throw new LaterVersionError(`an event of format ${format}`);
+  if (!isKind(kind)) throw new LaterVersionError(`an event ${kind}`);
+  const hasAll = Object.entries(FIELDS[kind]).every(([name, check]) => check(rest[name]));
+  return hasAll ? ({ kind, ...rest } as unknown as ShardMapEvent) : undefined;
+}
+
+function isKind(kind: string): kind is ShardMapEvent['kind'] {
+  return Object.hasOwn(FIELDS, kind);
+}
+
+function parsed(payload: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload).toString());
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+type Check = (value: unknown) => boolean;
+
+const text: Check = (value) => typeof value === 'string';
+const whole: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const positive: Check = (value) => whole(value) && value !== 0;
+const perhaps =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const objectOf =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+
+const newCollection = objectOf({
+  id: positive,
+  name: text,
+  configuration: text,
+  shardNumber: positive,
+  replicationFactor: positive,
+  writeConsistencyFactor: positive,
+  group: whole,
+  firstPosition: whole,
+  placement: listOf(listOf(text)),
+});
+
+const setAlias = objectOf({ action: (value) => value === 'set', alias: text, collection: positive });
+const deleteAlias = objectOf({ action: (value) => value === 'delete', alias: text });
+const aliasAction: Check = (value) => setAlias(value) || deleteAlias(value);
+
+const REPLICA = { collection: positive, shard: whole, node: text };
+
+/** What the fields of each kind must be. */
+const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Check>>>> = {
+  node_joined: { node: text, address: text },
+  node_leaving: { node: text },
+  node_left: { node: text },
+  collection_created: { collection: newCollection },
+  collection_changed: {
+    collection: positive,
+    configuration: perhaps(text),
+    replicationFactor: perhaps(positive),
+    writeConsistencyFactor: perhaps(positive),
+  },
+  collection_dropped: { collection: positive },
+  aliases_changed: { actions: listOf(aliasAction) },
+  replica_added: REPLICA,
+  replica_activated: REPLICA,
+  replica_deactivated: REPLICA,
+  replica_dropped: REPLICA,
+};

@@ -1,0 +1,81 @@
+/** What the shard map says after the events of its stream. */
+
+/** `joining`: it is being filled; `active`: it may answer reads; `inactive`: it may not, and may lack records. */
+export type ReplicaState = 'joining' | 'active' | 'inactive';
+
+export interface ReplicaEntry {
+  /** Id of the node. */
+  readonly node: string;
+  readonly state: ReplicaState;
+}
+
+export interface ShardEntry {
+  /** In the order in which they were added, each on another node. */
+  readonly replicas: readonly ReplicaEntry[];
+}
+
+export interface CollectionEntry {
+  /** 1 of the first collection; a number is never given twice. */
+  readonly id: number;
+  readonly name: string;
+  /** What the engine makes a replica with. */
+  readonly configuration: string;
+  readonly shardNumber: number;
+  /** Wanted number of replicas of each shard. */
+  readonly replicationFactor: number;
+  /** How many replicas of each shard a write waits for. */
+  readonly writeConsistencyFactor: number;
+  /** The log group of its writes. */
+  readonly group: number;
+  /** A position of the group's stream before its first record. */
+  readonly firstPosition: number;
+  readonly shards: readonly ShardEntry[];
+}
+
+export interface NodeEntry {
+  readonly id: string;
+  /** Where it listens for other nodes. */
+  readonly address: string;
+  /** Version of the map by which it joined. */
+  readonly joined: number;
+  /** Version of the map from which on it is being emptied. */
+  readonly leaving?: number;
+  /** Version of the map by which it left. Its id does not join again. */
+  readonly left?: number;
+}
+
+export interface ShardMapState {
+  /** Sequence of the last event; 0 of the empty map. */
+  readonly version: number;
+  readonly nodes: ReadonlyMap<string, NodeEntry>;
+  readonly collections: ReadonlyMap<number, CollectionEntry>;
+  /** Ids of collections by name; an alias is no name here. */
+  readonly names: ReadonlyMap<string, number>;
+  /** Ids of collections by alias. */
+  readonly aliases: ReadonlyMap<string, number>;
+  readonly nextCollectionId: number;
+}
+
+export const EMPTY_MAP: ShardMapState = {
+  version: 0,
+  nodes: new Map(),
+  collections: new Map(),
+  names: new Map(),
+  aliases: new Map(),
+  nextCollectionId: 1,
+};
+
+/** The nodes that have joined and not left. */
+export function nodesOf({ nodes }: ShardMapState): NodeEntry[] {
+  return [...nodes.values()].filter((node) => node.left === undefined);
+}
+
+/** The collection with a name or an alias. */
+export function collectionNamed(state: ShardMapState, name: string): CollectionEntry | undefined {
+  const id = state.names.get(name) ?? state.aliases.get(name);
+  return id === undefined ? undefined : state.collections.get(id);
+}
+
+export function replicaOn(shard: ShardEntry, node: string): ReplicaEntry | undefined {
+  return shard.replicas.find((replica) => replica.node === node);
+}

@@ -1,0 +1,69 @@
+/** What nodes tell each other twice a second. */
+
+/** How far a replica is. */
+export interface ReplicaReport {
+  /** The position of the last record that changed it. */
+  readonly position: number;
+  /**
+   * How many messages of its stream it has not applied. A replica that is being filled is reported from the time on when it
+   * reads the stream.
+   */
+  readonly behind: number;
+}
+
+export interface Heartbeat {
+  readonly node: string;
+  /** Where it listens for other nodes. */
+  readonly address: string;
+  /** Another one after each start of the node. */
+  readonly start: string;
+  /** One more with each heartbeat since its start. */
+  readonly count: number;
+  /** Version of the shard map that it has. */
+  readonly mapVersion: number;
+  /** Requests that it works on. */
+  readonly underWay: number;
+  readonly replicas: ReadonlyMap<string, ReplicaReport>;
+}
+
+/** The key of a replica in a heartbeat. */
+export function replicaKey(collection: number, shard: number): string {
+  return `${collection}/${shard}`;
+}
+
+const FORMAT = 1;
+
+export function encodeHeartbeat({ replicas, ...rest }: Heartbeat): Uint8Array {
+  const listed = Object.fromEntries(
+    [...replicas].map(([key, { position, behind }]) => [key, [position, behind]]),
+  );
+  return Buffer.from(JSON.stringify({ format: FORMAT, ...rest, replicas: listed }));
+}
+
+/** Undefined for bytes that are no heartbeat. Fields that a later release added are left out. */
+export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+  const { node, address, start, count, mapVersion, underWay, replicas } = (value ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof node !== 'string' || typeof address !== 'string' || typeof start !== 'string') return undefined;
+  if (!isWhole(count) || !isWhole(mapVersion) || !isWhole(underWay)) return undefined;
+  if (typeof replicas !== 'object' || replicas === null) return undefined;
+  const reports = new Map<string, ReplicaReport>();
+  for (const [key, report] of Object.entries(replicas)) {
+    if (!Array.isArray(report)) return undefined;
+    const [position, behind] = report as unknown[];
+    if (!isWhole(position) || !isWhole(behind)) return undefined;
+    reports.set(key, { position, behind });
+  }
+  return { node, address, start, count, mapVersion, underWay, replicas: reports };
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

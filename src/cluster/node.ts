@@ -1,0 +1,477 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Logger } from 'pino';
+import { EngineError, type Engine, type HealthIssue, type Operation } from '../engine/types';
+import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
+import { Acknowledgements } from './coordinator/acknowledgements';
+import { envelopeOf } from './coordinator/answers';
+import { Collections } from './coordinator/collections';
+import { Coordinator } from './coordinator/coordinator';
+import { clusterReport } from './coordinator/reports';
+import { Reads } from './coordinator/reads';
+import type { Deadline, PublishedWrite } from './coordinator/writes';
+import { decodeDigest, Digests, encodeDigest } from './digests';
+import { connectToNats, type NatsSettings } from './log/nats-connection';
+import { NatsLogService } from './log/nats-log';
+import type { LogService } from './log/record-log';
+import { nodesOf, type CollectionEntry } from './map/state';
+import { ShardMap } from './map/shard-map';
+import { replicaOn } from './map/state';
+import { startHeartbeats } from './membership/heartbeats';
+import { identityIn } from './membership/identity';
+import { Members } from './membership/members';
+import { NatsHeartbeats } from './membership/nats-heartbeats';
+import { PeerClient, type PeerAddress } from './peers/client';
+import { PeerRefusal } from './peers/errors';
+import type { PeerHandlers, ReplicaRead } from './peers/handlers';
+import { Hedging } from './peers/hedging';
+import { listenForPeers, type PeerListener } from './peers/listener';
+import { READS } from './peers/read-headers';
+import type { PeerSecurity } from './peers/security';
+import { reconcile } from './reconciliation/reconcile';
+import { decodeAnswer, encodeAnswer, type ShardOutcome } from './record/answer';
+import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { Progress } from './replica/progress';
+import { bodyOf } from './replica/shard-replica';
+import { nameOf, shardOfName } from './shards';
+
+/** How a node takes part in a cluster. */
+export interface ClusterSettings {
+  /** Its name: lower-case letters, digits and hyphens. */
+  readonly cluster: string;
+  readonly dataDir: string;
+  readonly nats: NatsSettings;
+  readonly groups: number;
+  /** Copies that the log servers keep of each stream. */
+  readonly logReplicas: number;
+  /** Where this node listens for others. */
+  readonly listen: PeerAddress;
+  /** What others reach it by; where it listens when absent. */
+  readonly advertise?: PeerAddress | undefined;
+  readonly security: PeerSecurity;
+}
+
+/** What a node is given. */
+export interface ClusterNodeParts {
+  readonly settings: ClusterSettings;
+  readonly log: Logger;
+  readonly source: (node: string, engine: Engine) => ReplicaSource;
+}
+
+const CONNECT_MS = 10_000;
+const PREPARE_MS = 30_000;
+const JOIN_MS = 30_000;
+const RECONCILE_MS = 1_000;
+const PROPOSE_MS = 5_000;
+const SAVE_PROGRESS_MS = 2_000;
+/** How long a read waits for the position that its token names, at most. */
+const POLL_MS = 5;
+
+/** Everything of a node that runs. */
+interface Running {
+  readonly self: string;
+  readonly connection: NatsConnection;
+  readonly logs: LogService;
+  readonly map: ShardMap;
+  readonly members: Members;
+  readonly replicas: LocalReplicas;
+  readonly coordinator: Coordinator;
+  readonly ends: (() => void | Promise<void>)[];
+}
+
+/** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
+export class ClusterNode {
+  #running: Running | undefined;
+  #underWay = 0;
+  #isStopping = false;
+  readonly #problems = new Map<string, string>();
+
+  constructor(private readonly parts: ClusterNodeParts) {}
+
+  get coordinator(): Coordinator | undefined {
+    return this.#isStopping ? undefined : this.#running?.coordinator;
+  }
+
+  /** How many collections the cluster has. */
+  get collections(): number | undefined {
+    return this.#running?.map.state.collections.size;
+  }
+
+  /** What `GET /cluster` says; undefined before the node has joined. */
+  report(): object | undefined {
+    const running = this.#running;
+    return running && clusterReport(running.map.state, running.self, running.members);
+  }
+
+  healthIssues(): readonly HealthIssue[] {
+    const failures = [...(this.#running?.replicas.failures() ?? [])].map(([name, what]) => ({
+      kind: 'collection' as const,
+      collection: name,
+      what,
+    }));
+    const others = [...this.#problems].map(([about, what]) => ({
+      kind: 'background' as const,
+      what: `${about}: ${what}`,
+    }));
+    return [...failures, ...others];
+  }
+
+  /** Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. */
+  async start(engine: Engine): Promise<void> {
+    const { settings, log } = this.parts;
+    const ends: Running['ends'] = [];
+    try {
+      const { node: self } = await identityIn(settings.dataDir, settings.cluster);
+      const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
+      ends.push(() => connection.close());
+      const logs = await NatsLogService.of(connection, {
+        ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
+      });
+      await logs.prepare(PREPARE_MS);
+      const map = new ShardMap(logs.map, {
+        ignored: (version, why) => {
+          log.warn({ version, why }, 'an event of the shard map was passed over');
+        },
+      });
+      ends.push(() => map.stop());
+      await map.start(AbortSignal.timeout(PREPARE_MS));
+      this.#running = await this.#join({ self, connection, logs, map, engine, ends });
+    } catch (error) {
+      await endAll(ends);
+      throw error;
+    }
+  }
+
+  async #join(
+    given: Pick<Running, 'self' | 'connection' | 'logs' | 'map' | 'ends'> & { readonly engine: Engine },
+  ): Promise<Running> {
+    const { self, connection, logs, map, engine, ends } = given;
+    const { settings, source } = this.parts;
+    const channel = new NatsChannel(connection, settings.cluster);
+    const members = new Members(self, () => performance.now());
+    const acknowledgements = new Acknowledgements();
+    ends.push(
+      channel.receive(answersTo(self), (bytes) => {
+        const answer = decodeAnswer(Buffer.from(bytes));
+        if (answer !== undefined) acknowledgements.take(answer);
+      }),
+    );
+    const progress = await Progress.open(settings.dataDir);
+    const replicas = new LocalReplicas({
+      ...{ node: self, engine, logs, map, progress, source: source(self, engine) },
+      events: this.#eventsOf(self, channel),
+      failed: (name, error) => {
+        this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+      },
+    });
+    ends.push(() => replicas.stop());
+    const listener = await this.#listen({ engine, map, replicas });
+    ends.push(() => listener.close());
+    const peers = new PeerClient(settings.security);
+    ends.push(() => {
+      peers.close();
+    });
+    const coordinator = this.#coordinate({
+      self,
+      engine,
+      logs,
+      map,
+      members,
+      replicas,
+      peers,
+      acknowledgements,
+    });
+    const running: Running = { self, connection, logs, map, members, replicas, coordinator, ends };
+    this.#heartbeat(running, listener.port);
+    await this.#announce(running, listener.port);
+    replicas.start();
+    this.#compareDigests(running, channel);
+    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    return running;
+  }
+
+  #eventsOf(self: string, channel: Channel): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
+    return {
+      answered: (coordinator, answer) => {
+        channel.send(answersTo(coordinator), encodeAnswer(answer));
+      },
+      digested: (digest) => {
+        channel.send(DIGESTS, encodeDigest({ ...digest, node: self }));
+      },
+    };
+  }
+
+  /** Answers other nodes. */
+  #listen({
+    engine,
+    map,
+    replicas,
+  }: { engine: Engine } & Pick<Running, 'map' | 'replicas'>): Promise<PeerListener> {
+    const { settings, log } = this.parts;
+    const handlers: PeerHandlers = {
+      engine,
+      admit: (read, signal) => this.#admit(read, map, replicas, signal),
+      positions: () =>
+        Promise.resolve(
+          [...replicas.reports()].map(([collection, { position }]) => ({ collection, position })),
+        ),
+      digest: () => Promise.reject(new PeerRefusal('behind')),
+    };
+    const operations: ReadonlySet<Operation> = new Set([...READS, 'flush', 'optimize', 'rebuild_index']);
+    return listenForPeers({ ...settings.listen, security: settings.security, handlers, log, operations });
+  }
+
+  /** Whether a read of another node may run: this node has the replica, and it is where the read needs it. */
+  async #admit(
+    { collection, position = 0, mapVersion }: ReplicaRead,
+    map: ShardMap,
+    replicas: LocalReplicas,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const shard = shardOfName(collection);
+    if (mapVersion > map.state.version) await map.waitFor(mapVersion, signal);
+    const replica = shard && replicas.current(shard);
+    if (replica === undefined) throw new PeerRefusal('map_version', map.state.version);
+    await reached(replica, position, signal);
+    return replica.position;
+  }
+
+  #coordinate(given: {
+    readonly self: string;
+    readonly engine: Engine;
+    readonly logs: LogService;
+    readonly map: ShardMap;
+    readonly members: Members;
+    readonly replicas: LocalReplicas;
+    readonly peers: PeerClient;
+    readonly acknowledgements: Acknowledgements;
+  }): Coordinator {
+    const { self, engine, logs, map, members, replicas, peers, acknowledgements } = given;
+    const liveNodes = (): readonly string[] =>
+      nodesOf(map.state)
+        .map(({ id }) => id)
+        .filter((id) => members.isLive(id));
+    const addressOf = (id: string): PeerAddress | undefined =>
+      members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
+    const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
+    const reads = new Reads({
+      ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
+      local: (shard) => replicas.current(shard),
+      mapVersion: () => map.state.version,
+      reached,
+    });
+    const collections = new Collections({
+      ...{ map, logs, liveNodes },
+      check: async (name, configuration) => {
+        const body = bodyOf(engine, configuration);
+        await engine.execute({ operation: 'create_collection', collection: name, body, dryRun: true });
+      },
+    });
+    return new Coordinator({
+      ...{ node: self, engine, logs, collections, reads, members },
+      map: () => map.state,
+      writes: {
+        acknowledgements,
+        epoch: () => 0,
+        recall: (collection, write, deadline) => recalled(replicas, collection.entry, write, deadline),
+      },
+      everywhere: (entry, operation, deadline) =>
+        everywhere({ entry, operation, deadline, reads, liveNodes }),
+    });
+  }
+
+  #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
+    const heartbeats = new NatsHeartbeats(connection, this.parts.settings.cluster);
+    ends.push(
+      startHeartbeats(heartbeats, members, () => ({
+        node: self,
+        address: this.#addressWith(port),
+        mapVersion: map.state.version,
+        underWay: this.#underWay,
+        replicas: replicas.reports(),
+      })),
+    );
+  }
+
+  /** Says in the shard map that this node is there, and where. */
+  async #announce({ self, map }: Running, port: number): Promise<void> {
+    const address = this.#addressWith(port);
+    if (map.state.nodes.get(self)?.address === address) return;
+    const decision = await map.propose(() => ({ kind: 'node_joined', node: self, address }), {
+      timeoutMs: JOIN_MS,
+    });
+    if ('refused' in decision) throw new Error(`this node cannot join the cluster: ${decision.refused}`);
+    await map.waitFor(decision.version, AbortSignal.timeout(JOIN_MS));
+  }
+
+  #addressWith(port: number): string {
+    const { listen, advertise } = this.parts.settings;
+    const { host, port: at } = advertise ?? { host: listen.host, port };
+    return host.includes(':') ? `[${host}]:${at}` : `${host}:${at}`;
+  }
+
+  /** A replica whose state is not that of most is made anew. */
+  #compareDigests({ self, map, replicas, ends }: Running, channel: Channel): void {
+    const digests = new Digests(self);
+    ends.push(
+      channel.receive(DIGESTS, (bytes) => {
+        const digest = decodeDigest(bytes);
+        const shard = digest && shardOfName(digest.replica);
+        const entry = shard && map.state.collections.get(shard.collection)?.shards[shard.shard];
+        if (digest === undefined || shard === undefined || entry === undefined) return;
+        if (replicaOn(entry, self) === undefined || !digests.isOutvoted(digest, entry.replicas.length))
+          return;
+        this.parts.log.error(
+          { replica: digest.replica, position: digest.position },
+          'a replica diverged: it is made anew',
+        );
+        digests.forget(digest.replica);
+        replicas.remake(shard);
+        const place = { ...shard, node: self };
+        map
+          .propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS })
+          .catch(() => undefined);
+      }),
+    );
+  }
+
+  /** Proposes what the map lacks, where this node is the one that does. */
+  async #reconcile({ self, map, members }: Running): Promise<void> {
+    const nodes = nodesOf(map.state).map(({ id }) => id);
+    if (members.proposer(nodes) !== self) return;
+    for (const event of reconcile(map.state, members)) {
+      const decision = await map.propose(() => event, { timeoutMs: PROPOSE_MS });
+      // Another event came between, after which this one may not be wanted.
+      if ('refused' in decision) return;
+      await map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
+    }
+  }
+
+  /** Does something again and again, never twice at a time. What fails is a health issue until it works again. */
+  #every(ms: number, what: string, work: () => Promise<void>, ends: Running['ends']): void {
+    let running: Promise<void> = Promise.resolve();
+    let isIdle = true;
+    const timer = setInterval(() => {
+      if (!isIdle) return;
+      isIdle = false;
+      running = work().then(
+        () => {
+          isIdle = true;
+          this.#problems.delete(what);
+        },
+        (error: unknown) => {
+          isIdle = true;
+          this.#problems.set(what, error instanceof Error ? error.message : String(error));
+        },
+      );
+    }, ms);
+    ends.push(async () => {
+      clearInterval(timer);
+      await running;
+    });
+  }
+
+  /** Does the work of a request, which counts as under way meanwhile. */
+  async counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#underWay += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /** Refuses what comes. */
+  giveUpRequests(): void {
+    this.#isStopping = true;
+  }
+
+  /** Leaves: what was begun last ends first. The map keeps the node, which comes back with its replicas. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const running = this.#running;
+    this.#running = undefined;
+    if (running !== undefined) await endAll(running.ends);
+  }
+}
+
+async function endAll(ends: Running['ends']): Promise<void> {
+  for (const end of ends.reverse()) await end();
+}
+
+/** The outcomes of a record that was published before, as the replicas of this node keep them. */
+async function recalled(
+  replicas: LocalReplicas,
+  { id }: CollectionEntry,
+  write: PublishedWrite,
+  { signal }: Deadline,
+): Promise<ReadonlyMap<number, ShardOutcome>> {
+  const { operationId, position, record } = write;
+  const outcomes = new Map<number, ShardOutcome>();
+  for (const shard of record.parts.keys()) {
+    const replica = replicas.current({ collection: id, shard });
+    if (replica === undefined) throw new EngineError('not_confirmed', { id: operationId });
+    await reached(replica, position, signal);
+    const outcome = await replica.outcomeOf(write);
+    if (outcome === undefined) throw new EngineError('outcome_unknown');
+    outcomes.set(shard, outcome);
+  }
+  return outcomes;
+}
+
+/** Resolves when a replica is at a position. Rejects with the reason of the signal. */
+async function reached(
+  replica: { readonly position: number },
+  position: number,
+  signal: AbortSignal,
+): Promise<void> {
+  while (replica.position < position) {
+    signal.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** `host:port` as an address; undefined for something else. */
+function addressIn(text: string | undefined): PeerAddress | undefined {
+  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
+  return host === undefined ? undefined : { host, port: Number(port) };
+}
+
+/** Has every replica of a collection do work on its files or graphs; resolves with the envelope of one of them. */
+async function everywhere({
+  entry,
+  operation,
+  deadline,
+  reads,
+  liveNodes,
+}: {
+  readonly entry: CollectionEntry;
+  readonly operation: Operation;
+  readonly deadline: Deadline;
+  readonly reads: Reads;
+  readonly liveNodes: () => readonly string[];
+}): Promise<Buffer> {
+  const startedAt = performance.now();
+  const live = new Set(liveNodes());
+  const all = entry.shards.flatMap(({ replicas }, shard) =>
+    replicas.filter(({ node }) => live.has(node)).map(({ node }) => ({ node, shard })),
+  );
+  const context = {
+    request: { operation },
+    limits: undefined,
+    deadline,
+    readAfter: undefined,
+    allowsPartial: false,
+  };
+  const answers = await Promise.all(
+    all.map(({ node, shard }) =>
+      reads.askNode(
+        node,
+        nameOf({ collection: entry.id, shard }),
+        { shard, operation, body: Buffer.alloc(0) },
+        context,
+      ),
+    ),
+  );
+  return answers[0] ?? envelopeOf(true, startedAt);
+}

@@ -1,0 +1,165 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, Server as SecureServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { Logger } from 'pino';
+import { isLoopbackAddress, isLoopbackHost, unmapped } from '../../auth/loopback';
+import type { Operation } from '../../engine/types';
+import { listen, StartError } from '../../http/listen';
+import { PeerExchange } from './exchange';
+import type { PeerHandlers } from './handlers';
+import { DEFAULT_PEER_LIMITS, MAX_HEAD_BYTES, MAX_HEADERS, type PeerLimits } from './limits';
+import { READS } from './read-headers';
+import { answer } from './routes';
+import { isOfCluster, serverSecurity, type PeerSecurity, type PeerTls } from './security';
+
+/** Where and how a node listens for others. */
+export interface PeerListenerOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly security: PeerSecurity;
+  readonly handlers: PeerHandlers;
+  readonly log: Pick<Logger, 'error' | 'warn'>;
+  readonly limits?: Partial<PeerLimits>;
+  /** The operations that are executed for others; those that read when absent. */
+  readonly operations?: ReadonlySet<Operation>;
+}
+
+/** A node that listens for others. */
+export interface PeerListener {
+  readonly port: number;
+  /** New connections get this certificate. @throws Error that says why it cannot be used; the one from before stays. */
+  useCertificate(tls: PeerTls): void;
+  /** Refuses what comes, waits a while for what is under way, and closes all connections. */
+  close(): Promise<void>;
+}
+
+/** Listens for other nodes. @throws StartError, or Error for a certificate that cannot be used. */
+export async function listenForPeers(options: PeerListenerOptions): Promise<PeerListener> {
+  const { host, security } = options;
+  if (security === 'insecure' && !isLoopbackHost(host)) {
+    throw new StartError(`Nodes speak without TLS on loopback addresses only, and ${host} is none`);
+  }
+  const listening = new Listening(options);
+  return listening.start();
+}
+
+class Listening implements PeerListener {
+  port = 0;
+  readonly #limits: PeerLimits;
+  readonly #server: Server;
+  #tls: PeerTls | undefined;
+  #heldBytes = 0;
+  /** Requests under way, by the address that they come from. */
+  readonly #running = new Map<string, number>();
+  /** Connections whose certificate is one of the cluster. */
+  readonly #known = new WeakSet<Socket>();
+
+  constructor(private readonly options: PeerListenerOptions) {
+    const { security } = options;
+    this.#limits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
+    this.#tls = security === 'insecure' ? undefined : security;
+    this.#server = this.#createServer();
+  }
+
+  async start(): Promise<this> {
+    this.port = await listen(this.#server, this.options.port, this.options.host);
+    const { address } = this.#server.address() as AddressInfo;
+    if (this.#tls === undefined && !isLoopbackAddress(address)) {
+      await this.close();
+      throw new StartError(`Nodes speak without TLS on loopback addresses only, and ${address} is none`);
+    }
+    return this;
+  }
+
+  useCertificate(tls: PeerTls): void {
+    if (!(this.#server instanceof SecureServer)) throw new Error('this node speaks without TLS');
+    this.#server.setSecureContext(serverSecurity(tls));
+    this.#tls = tls;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeIdleConnections();
+    const cut = setTimeout(() => {
+      this.#server.closeAllConnections();
+    }, this.#limits.drainMs);
+    await closed;
+    clearTimeout(cut);
+  }
+
+  #createServer(): Server {
+    const limits = this.#limits;
+    const options = {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
+      keepAliveTimeout: limits.idleMs,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      insecureHTTPParser: false,
+      noDelay: true,
+    };
+    const tls = this.#tls;
+    const server =
+      tls === undefined ? createServer(options) : createSecureServer({ ...options, ...serverSecurity(tls) });
+    server.maxConnections = limits.maxConnections;
+    server.maxHeadersCount = MAX_HEADERS;
+    // A connection that begins no request is closed, too.
+    server.timeout = limits.idleMs;
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      void this.#answer(request, response);
+    });
+    server.on('clientError', (_error, socket) => socket.destroy());
+    server.prependListener('secureConnection', (socket: TLSSocket) => {
+      this.#admit(socket);
+    });
+    return server;
+  }
+
+  /** Closes a connection whose certificate is of the authority, but not of the cluster. */
+  #admit(socket: TLSSocket): void {
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate !== undefined && this.#tls !== undefined && isOfCluster(certificate, this.#tls.name)) {
+      this.#known.add(socket);
+      return;
+    }
+    const from = socket.remoteAddress;
+    this.options.log.warn({ from }, 'a connection to the address for nodes is refused: its certificate');
+    socket.destroy();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    if (this.#tls !== undefined && !this.#known.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    const exchange = new PeerExchange(request, response, this.#limits.stalledAnswerMs);
+    const from = unmapped(socket.remoteAddress ?? '');
+    const running = this.#running.get(from) ?? 0;
+    if (running >= this.#limits.maxRequestsPerPeer || !this.#server.listening) {
+      const code = this.#server.listening ? 'busy' : 'closing';
+      exchange.sendJson(503, { kind: 'refusal', code });
+      return;
+    }
+    this.#running.set(from, running + 1);
+    let held = 0;
+    const hold = (bytes: number): boolean => {
+      if (this.#heldBytes + bytes > this.#limits.maxHeldBytes) return false;
+      this.#heldBytes += bytes;
+      held += bytes;
+      return true;
+    };
+    await answer(exchange, this.#servicesWith(hold));
+    this.#heldBytes -= held;
+    const left = (this.#running.get(from) ?? 1) - 1;
+    if (left === 0) this.#running.delete(from);
+    else this.#running.set(from, left);
+  }
+
+  #servicesWith(hold: (bytes: number) => boolean): Parameters<typeof answer>[1] {
+    const { handlers, log, operations = READS } = this.options;
+    return { handlers, operations, limits: this.#limits, hold, log };
+  }
+}

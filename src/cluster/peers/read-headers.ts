@@ -1,0 +1,147 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Operation } from '../../engine/types';
+import type { ReplicaRead } from './handlers';
+
+/** Operations that read one replica, and that nodes execute for one another. */
+export const READS: ReadonlySet<Operation> = new Set<Operation>([
+  'collection_info',
+  'collection_status',
+  'retrieve_points',
+  'get_point',
+  'search',
+  'search_batch',
+  'search_groups',
+  'query',
+  'query_batch',
+  'query_groups',
+  'recommend',
+  'recommend_batch',
+  'recommend_groups',
+  'discover',
+  'discover_batch',
+  'scroll',
+  'count',
+  'facet',
+  'matrix_pairs',
+  'matrix_offsets',
+  'project_points',
+]);
+
+/** The version of the shard map of whoever sends a message. */
+export const MAP_VERSION = 'kithdb-map-version';
+/** The position that a read waits for, and in its answer the position of the replica. */
+export const POSITION = 'kithdb-position';
+
+const OPERATION = 'kithdb-operation';
+const COLLECTION = 'kithdb-collection';
+const TARGET = 'kithdb-target';
+const LENIENT = 'kithdb-lenient';
+const PACKING = 'kithdb-packing';
+const TIMEOUT = 'kithdb-timeout-ms';
+const ANSWER_BYTES = 'kithdb-answer-bytes';
+const LIMITS = 'kithdb-limits';
+const CALLER = 'kithdb-caller';
+
+const MAX_TIMEOUT_MS = 3_600_000;
+/** Characters of texts, as they are sent. */
+const MAX_TEXT = 48 * 1024;
+
+/** A request that no node of this release sends. */
+export class BadPeerRequest extends Error {
+  override readonly name = 'BadPeerRequest';
+
+  constructor(
+    readonly status: number,
+    readonly what: string,
+  ) {
+    super(what);
+  }
+}
+
+/** The headers of a read. Texts are percent-encoded. */
+export function headersOfRead(read: ReplicaRead): Record<string, string> {
+  const { target, packing, position, answerBytes, limits, caller } = read;
+  return {
+    [OPERATION]: read.operation,
+    [COLLECTION]: encodeURIComponent(read.collection),
+    [TIMEOUT]: String(read.timeoutMs),
+    [MAP_VERSION]: String(read.mapVersion),
+    ...(target !== undefined && { [TARGET]: encodeURIComponent(target) }),
+    ...(read.isLenient === true && { [LENIENT]: '1' }),
+    ...(packing !== undefined && { [PACKING]: `${Number(packing.body)}${Number(packing.answer)}` }),
+    ...(position !== undefined && { [POSITION]: String(position) }),
+    ...(answerBytes !== undefined && { [ANSWER_BYTES]: String(answerBytes) }),
+    ...(limits !== undefined && { [LIMITS]: encodeURIComponent(limits) }),
+    ...(caller !== undefined && { [CALLER]: encodeURIComponent(caller) }),
+  };
+}
+
+/** The read of headers, checked. @throws BadPeerRequest */
+export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
+  const operation = single(headers, OPERATION);
+  if (operation === undefined || !(allowed as ReadonlySet<string>).has(operation)) throw bad(OPERATION);
+  const timeoutMs = required(number(headers, TIMEOUT), TIMEOUT);
+  if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw bad(TIMEOUT);
+  return {
+    operation: operation as Operation,
+    collection: required(text(headers, COLLECTION), COLLECTION),
+    target: text(headers, TARGET),
+    isLenient: oneOf(headers, LENIENT, ['1']) === undefined ? undefined : true,
+    packing: packingOf(headers),
+    timeoutMs,
+    position: number(headers, POSITION),
+    mapVersion: required(number(headers, MAP_VERSION), MAP_VERSION),
+    answerBytes: number(headers, ANSWER_BYTES),
+    limits: text(headers, LIMITS),
+    caller: text(headers, CALLER),
+  };
+}
+
+function packingOf(headers: IncomingHttpHeaders): ReplicaRead['packing'] {
+  const flags = oneOf(headers, PACKING, ['00', '01', '10', '11']);
+  return flags === undefined ? undefined : { body: flags.startsWith('1'), answer: flags.endsWith('1') };
+}
+
+/** A whole number of decimal digits, such as a position; undefined where the header is missing. */
+export function number(headers: IncomingHttpHeaders, name: string): number | undefined {
+  const sent = single(headers, name);
+  if (sent === undefined) return undefined;
+  const value = /^(?:0|[1-9][0-9]{0,15})$/.test(sent) ? Number(sent) : NaN;
+  if (!Number.isSafeInteger(value)) throw bad(name);
+  return value;
+}
+
+function text(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const sent = single(headers, name);
+  if (sent === undefined) return undefined;
+  if (sent.length > MAX_TEXT) throw bad(name);
+  try {
+    const decoded = decodeURIComponent(sent);
+    if (encodeURIComponent(decoded) === sent) return decoded;
+  } catch {
+    // It is refused below.
+  }
+  throw bad(name);
+}
+
+function oneOf(headers: IncomingHttpHeaders, name: string, values: readonly string[]): string | undefined {
+  const sent = single(headers, name);
+  if (sent !== undefined && !values.includes(sent)) throw bad(name);
+  return sent;
+}
+
+/** A header; Node joins those that are sent twice, and no value of this table has a comma and a space. */
+function single(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const sent = headers[name];
+  if (Array.isArray(sent)) throw bad(name);
+  return sent;
+}
+
+function required<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw bad(name);
+  return value;
+}
+
+function bad(name: string): BadPeerRequest {
+  return new BadPeerRequest(400, `the header ${name} is missing or malformed`);
+}

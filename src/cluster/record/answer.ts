@@ -1,0 +1,41 @@
+/** What a replica tells the coordinator of a record that it has applied or refused. */
+import type { EngineErrorCode, EngineErrorDetails } from '../../engine/types';
+
+/** The outcome of a record in one shard: the same on every replica, apart from the envelope's `time`. */
+export type ShardOutcome =
+  | { readonly answer: string }
+  | { readonly error: { readonly code: EngineErrorCode; readonly details: EngineErrorDetails } };
+
+/** An outcome, and whose it is. */
+export interface ReplicaAnswer {
+  readonly operationId: string;
+  readonly shard: number;
+  readonly node: string;
+  /** The position of the record. */
+  readonly position: number;
+  readonly outcome: ShardOutcome;
+}
+
+/** Longer answers are errors of the coordinator's patience, not of the replica: an update's answer is short. */
+const MAX_BYTES = 512 * 1024;
+
+export function encodeAnswer(answer: ReplicaAnswer): Buffer {
+  return Buffer.from(JSON.stringify(answer));
+}
+
+/** The answer of some bytes; undefined where they are none. */
+export function decodeAnswer(bytes: Buffer): ReplicaAnswer | undefined {
+  if (bytes.length > MAX_BYTES) return undefined;
+  try {
+    const answer = JSON.parse(bytes.toString()) as Partial<ReplicaAnswer>;
+    const isAnswer =
+      typeof answer.operationId === 'string' &&
+      typeof answer.node === 'string' &&
+      Number.isSafeInteger(answer.shard) &&
+      Number.isSafeInteger(answer.position) &&
+      typeof answer.outcome === 'object';
+    return isAnswer ? (answer as ReplicaAnswer) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,173 @@
+import { bytesOf, EngineError, type Engine, type EngineErrorCode } from '../../engine/types';
+import type { ShardOutcome } from '../record/answer';
+import type { WriteRecord } from '../record/write-record';
+
+/**
+ * Refusals that follow from the record and the state before it: every replica gives the same one, so it is the answer. All
+ * others are of this node at this moment (no room, no time, a stop), and the record is applied again until it has an answer.
+ */
+const IS_ANSWER: ReadonlySet<EngineErrorCode> = new Set<EngineErrorCode>([
+  'bad_request',
+  'vectors_config_required',
+  'missing_field',
+  'filter_parse',
+  'dimension_mismatch',
+  'vector_not_found',
+  'model_mismatch',
+  'point_not_found',
+  'point_without_vector',
+  'version_conflict',
+  'points_forbidden',
+]);
+
+/** The engine's longest time for a request: a record is applied however long that takes. */
+const MAX_SECONDS = 3600;
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 2_000;
+
+/** What a replica has, of one moment. */
+export interface ReplicaState {
+  readonly position: number;
+  readonly points: number;
+  /** Where it was asked for. */
+  readonly digest?: string;
+}
+
+/** A record for a replica. */
+export interface PositionedWrite {
+  readonly position: number;
+  readonly operationId: string;
+  readonly record: WriteRecord;
+}
+
+/** The replica of a shard on this node: applies the records of its stream, one after the other. */
+export class ShardReplica {
+  #position: number;
+  #stalled: string | undefined;
+
+  private constructor(
+    private readonly engine: Engine,
+    /** The collection of the engine. */
+    readonly name: string,
+    private readonly shard: number,
+    position: number,
+  ) {
+    this.#position = position;
+  }
+
+  /** The replica in a collection that the engine has. */
+  static async open(engine: Engine, name: string, shard: number): Promise<ShardReplica> {
+    const { position } = await readState(engine, name);
+    return new ShardReplica(engine, name, shard, position);
+  }
+
+  /** The position of the last record that was applied or refused since it was opened. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Why the next record cannot be applied at the moment; undefined while nothing is wrong. */
+  get stalled(): string | undefined {
+    return this.#stalled;
+  }
+
+  /**
+   * Applies its part of a record, durably; `undefined` where the record has no part for it, and where it had been passed.
+   * Rejects only when `signal` is aborted, and then the record may have been applied.
+   */
+  async apply(write: PositionedWrite, signal: AbortSignal): Promise<ShardOutcome | undefined> {
+    const body = write.record.parts.get(this.shard);
+    if (body === undefined || write.position <= this.#position) return undefined;
+    const outcome = await this.#untilAnswered(write, body, signal);
+    this.#position = write.position;
+    return outcome;
+  }
+
+  /** The outcome of a record that was applied before; undefined where it is not kept, as it is not of one that was refused. */
+  async outcomeOf(write: PositionedWrite): Promise<ShardOutcome | undefined> {
+    const body = write.record.parts.get(this.shard);
+    if (body === undefined || write.position > this.#position) return undefined;
+    return this.#execute(write, body);
+  }
+
+  /** Notes that there is no record for it up to a position. */
+  passTo(position: number): void {
+    this.#position = Math.max(this.#position, position);
+  }
+
+  async #untilAnswered(
+    write: PositionedWrite,
+    body: Buffer,
+    signal: AbortSignal,
+  ): Promise<ShardOutcome | undefined> {
+    let pauseMs = FIRST_PAUSE_MS;
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const outcome = await this.#execute(write, body);
+        this.#stalled = undefined;
+        return outcome;
+      } catch (error) {
+        this.#stalled = error instanceof Error ? error.message : String(error);
+      }
+      await pause(pauseMs, signal);
+      pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+    }
+  }
+
+  /** Rejects where that is no answer to the record. */
+  async #execute(
+    { position, operationId, record }: PositionedWrite,
+    body: Buffer,
+  ): Promise<ShardOutcome | undefined> {
+    const { operation, target, isLenient, packing, limits } = record;
+    try {
+      const answer = await this.engine.execute({
+        ...{ operation, collection: this.name, target, isLenient, packing, limits },
+        ...{ position, operationId, timeoutSeconds: MAX_SECONDS },
+        ...(body.length > 0 && { body: bodyOf(this.engine, body) }),
+      });
+      return { answer: bytesOf(answer).toString() };
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      // Its answer is not kept any more, or it was refused.
+      if (error.code === 'position_passed') return undefined;
+      if (IS_ANSWER.has(error.code)) return { error: { code: error.code, details: error.details } };
+      throw error;
+    }
+  }
+}
+
+/** The position of a replica that the engine has, and how many points; with `digest` the sum over all of them. */
+export async function readState(engine: Engine, name: string, digest = false): Promise<ReplicaState> {
+  const body = bodyOf(engine, Buffer.from(JSON.stringify({ digest })));
+  const answer = await engine.execute({
+    operation: 'replica_state',
+    collection: name,
+    body,
+    timeoutSeconds: MAX_SECONDS,
+  });
+  return (JSON.parse(bytesOf(answer).toString()) as { readonly result: ReplicaState }).result;
+}
+
+/** A whole body for the engine, which copies it. */
+export function bodyOf(engine: Engine, bytes: Buffer): ReturnType<Engine['receive']> {
+  const body = engine.receive();
+  // The engine takes the memory of a whole ArrayBuffer: a view of a part of one is copied.
+  body.append(Buffer.from(bytes), bytes.length);
+  return body;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,183 @@
+import { loadBinding } from './load';
+import type {
+  NativeAsk,
+  NativeLayout,
+  NativeShardedRead,
+  NativeShardedRequest,
+  NativeSplit,
+  NativeStep,
+} from './binding';
+import { EngineError, type EngineErrorCode, type EngineErrorDetails, type EngineOptions } from './types';
+
+/** Bytes from which on work is done on a thread of its own: splitting or merging fewer takes less than a millisecond. */
+const LARGE_BYTES = 128 * 1024;
+
+/** How vectors are compared, in the words of a collection's configuration. */
+export type ShardMetric = 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
+
+/** What splitting and merging need to know of a collection. */
+export interface ShardLayout {
+  /** How many shards it has, at least 1; fixed with the collection. */
+  readonly shards: number;
+  /** Whether its ids are integers and strings (C21). */
+  readonly stringIds: boolean;
+  /** The metrics of its dense and multi-vectors by name, `""` for the unnamed one. Sparse vectors are not here. */
+  readonly metrics: Readonly<Record<string, ShardMetric>>;
+}
+
+/** A request as its client sent it. */
+export interface ShardedRequest {
+  /** The name of the operation, as {@link EngineRequest} has it. */
+  readonly operation: string;
+  readonly collection: string;
+  /** Point id or field name from the path. */
+  readonly target?: string;
+  /** The body; absent where there was none. */
+  readonly body?: Buffer;
+  /** The form of the body; JSON when absent. */
+  readonly form?: 'json' | 'packed' | 'arrow' | 'lines';
+  /** Whether what is harmless in the body is passed over (C12). */
+  readonly isLenient?: boolean;
+  /** Whether it may fail with `vectors_wanted`, to be called again with the vectors in the body (C16). */
+  readonly givesOutTexts?: boolean;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  /** When it arrived, by `performance.now()`: the `time` of the answer counts from here. */
+  readonly arrivedAt?: number;
+}
+
+/** A question to one shard: a request that a replica of it is to answer. */
+export interface ShardAsk {
+  readonly shard: number;
+  /** The collection whose shard it is. */
+  readonly collection: string;
+  readonly operation: string;
+  /** Point id from the path. */
+  readonly target?: string;
+  /** The body, as JSON. */
+  readonly body: Buffer;
+  /** How the shard takes it, whatever the request says. */
+  readonly isLenient: boolean;
+}
+
+/** What comes next of a read: questions to shards, or the whole success envelope. */
+export type ShardedStep =
+  | { readonly asks: readonly ShardAsk[]; readonly envelope?: undefined }
+  | { readonly asks?: undefined; readonly envelope: Buffer };
+
+/**
+ * The body of a write for each shard, undefined where a shard has no part in it. A body that names no point is whole for the
+ * first shard; with one shard any body passes as it is.
+ * @throws EngineError for a body that one engine would refuse before it looks at the collection, `vectors_wanted` included,
+ * `needs_json` where its vectors are packed, and `bad_request` for what is not available for several shards.
+ */
+export async function splitWrite(
+  request: ShardedRequest,
+  layout: ShardLayout,
+): Promise<readonly (Buffer | undefined)[]> {
+  const binding = loadBinding();
+  const [sent, native] = [nativeRequest(request), nativeLayout(layout)];
+  const isLarge = sent.body.length >= LARGE_BYTES;
+  const split: NativeSplit = isLarge
+    ? await binding.splitShardedWriteApart(sent, native)
+    : binding.splitShardedWrite(sent, native);
+  if (split.bodies === undefined) throw failureOf(split);
+  return split.bodies.map((body) => body ?? undefined);
+}
+
+/**
+ * A read of a collection of several shards. It does no input or output: {@link begin} and {@link advance} answer questions to
+ * shards, whose answers {@link advance} takes, until one of them answers the envelope.
+ */
+export class ShardedRead {
+  private constructor(
+    private readonly native: NativeShardedRead,
+    private readonly collection: string,
+  ) {}
+
+  /**
+   * Begins a read. `others` has the layouts of the other collections that the request may name, in `lookup_from` and
+   * `with_lookup`; one that is not there does not exist. With one shard the request is asked as it is, and its answer is the
+   * answer.
+   * @throws EngineError as {@link splitWrite}; `collection_not_found` for another collection.
+   */
+  static async begin(
+    request: ShardedRequest,
+    layout: ShardLayout,
+    others: Readonly<Record<string, ShardLayout>> = {},
+  ): Promise<{ readonly read: ShardedRead; readonly step: ShardedStep }> {
+    const read = new ShardedRead(new (loadBinding().NativeShardedRead)(), request.collection);
+    const named = Object.entries(others).map(([name, other]) => [name, nativeLayout(other)] as const);
+    const sent = nativeRequest(request);
+    const layouts = [nativeLayout(layout), Object.fromEntries(named)] as const;
+    const step =
+      sent.body.length >= LARGE_BYTES
+        ? await read.native.beginApart(sent, ...layouts)
+        : read.native.begin(sent, ...layouts);
+    return { read, step: read.stepOf(step) };
+  }
+
+  /**
+   * Goes on with the answers to the last questions, in their order: the success envelope of the shard, or undefined for a shard
+   * that is to be left out. Then the result is that of the others. A shard that answers with an error ends the read: that error
+   * is the answer, and this object is dropped.
+   * @throws EngineError of the operation; the read is over then.
+   */
+  async advance(answers: readonly (Buffer | undefined)[]): Promise<ShardedStep> {
+    const bytes = answers.reduce((sum, answer) => sum + (answer?.length ?? 0), 0);
+    const given = answers.map((answer) => answer ?? null);
+    const step = bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
+    return this.stepOf(step);
+  }
+
+  private stepOf(step: NativeStep): ShardedStep {
+    if (step.envelope !== undefined) return { envelope: step.envelope };
+    if (step.asks === undefined) throw failureOf(step);
+    return { asks: step.asks.map((ask) => this.askOf(ask)) };
+  }
+
+  private askOf({ shard, collection, operation, target, body, isLenient }: NativeAsk): ShardAsk {
+    const ask = { shard, collection: collection ?? this.collection, operation, body, isLenient };
+    return target === undefined ? ask : { ...ask, target };
+  }
+}
+
+/** The forms of a body as the binding takes them. */
+const FORMS = { json: 0, packed: 1, arrow: 4, lines: 8 } as const;
+
+/** The number of each operation in the binding. */
+let places: ReadonlyMap<string, number> | undefined;
+
+function nativeRequest(request: ShardedRequest): NativeShardedRequest {
+  const { operation, collection, target, body, form, isLenient, givesOutTexts, limits, arrivedAt } = request;
+  places ??= new Map(
+    loadBinding()
+      .NativeEngine.operations()
+      .map((name, place) => [name, place]),
+  );
+  const place = places.get(operation);
+  if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
+  return {
+    operation: place,
+    collection,
+    ...(target === undefined ? {} : { target }),
+    body: body ?? Buffer.alloc(0),
+    form: FORMS[form ?? 'json'],
+    isLenient: isLenient ?? false,
+    givesOutTexts: givesOutTexts ?? false,
+    ...(limits === undefined ? {} : { limits }),
+    elapsedMs: arrivedAt === undefined ? 0 : performance.now() - arrivedAt,
+  };
+}
+
+function nativeLayout({ shards, stringIds, metrics }: ShardLayout): NativeLayout {
+  return { shards, stringIds, metrics: { ...metrics } };
+}
+
+function failureOf({ code, details }: { code?: string; details?: string }): EngineError {
+  // The binding names codes of this list only, with their details.
+  return new EngineError(
+    (code ?? 'internal') as EngineErrorCode,
+    JSON.parse(details ?? '{}') as EngineErrorDetails,
+  );
+}

@@ -1,0 +1,255 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { ContractServer } from '../contract/contract-server';
+import { runCommand, type Outcome } from './run-command';
+
+/** `kithdb import` stores what a file has, or says that it does not; `kithdb export` writes what is stored (C11.4). */
+describe('rows as they are written', () => {
+  let server: ContractServer;
+  let folder: string;
+  let made = 0;
+  beforeAll(async () => {
+    server = await ContractServer.start();
+    folder = mkdtempSync(join(tmpdir(), 'kithdb-as-written-'));
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const kithdb = (verb: string, ...flags: string[]): Promise<Outcome> =>
+    runCommand([verb, '--url', `http://127.0.0.1:${server.port}`, ...flags]);
+
+  function file(name: string, content: string | Buffer): string {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  }
+
+  /** Imports a file, into a new collection unless one is named. */
+  async function imported(
+    name: string,
+    content: string | Buffer,
+    ...flags: string[]
+  ): Promise<Outcome & { readonly into: string }> {
+    made += 1;
+    const into = `written-${made}`;
+    const path = file(name, content);
+    const all = ['--file', path, '--collection', into, '--distance', 'Dot', '--parallel', '1', ...flags];
+    return { ...(await kithdb('import', ...all)), into };
+  }
+
+  /** The lines of an export. */
+  async function lines(name: string, ...flags: string[]): Promise<string[]> {
+    const { code, out } = await kithdb('export', '--collection', name, ...flags);
+    expect(code).toBe(0);
+    return out.trimEnd().split('\n');
+  }
+
+  const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
+  const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+  describe('a text that is not UTF-8', () => {
+    function rejected(path: string): unknown[] {
+      const rows = readFileSync(path, 'utf8').trimEnd().split('\n');
+      return rows.map((row) => {
+        const { place, reason } = JSON.parse(row) as Record<string, string>;
+        return `${place}: ${reason}`;
+      });
+    }
+
+    it('is refused in lines of JSON, whether they are points, have columns or are sent again', async () => {
+      const points = [
+        '{"id":1,"vector":[1,2],"payload":{"t":"caf\u00c3\u00a9"}}',
+        '{"id":2,"vector":[1,2],"payload":{"t":"caf\u00e9"}}',
+        '{"id":3,"vector":[1,2,3]}',
+        `{"id":4,"vector":"${base64}","payload":{"t":"caf\u00e9"}}`,
+        '{"id":5,"vector":[1,2]',
+        '{"id":6,"vector":[1,2]}',
+      ].join('\n');
+      const rejects = join(folder, 'latin1-rejects.jsonl');
+      const { code, into } = await imported('latin1.jsonl', latin1(points), '--rejects', rejects);
+      expect(code).toBe(3);
+      expect(rejected(rejects)).toEqual(
+        expect.arrayContaining(['line 2: it is not UTF-8', 'line 4: it is not UTF-8']),
+      );
+      expect(await lines(into)).toEqual([
+        '{"id":1,"payload":{"t":"café"},"vector":[1.0,2.0]}',
+        '{"id":6,"payload":{},"vector":[1.0,2.0]}',
+      ]);
+      const columns = '{"id":1,"e":[1,2],"t":"caf\u00e9"}\n{"id":2,"e":[1,2]}\n';
+      const mapped = await imported('columns.jsonl', latin1(columns), '--vector', 'e', '--rejects', rejects);
+      expect([mapped.code, rejected(rejects)]).toEqual([3, ['line 1: it is not UTF-8']]);
+    });
+
+    it('ends the import of a CSV file with the line', async () => {
+      const csv = 'id,vector,t\n1,"[1,2]",caf\u00c3\u00a9\n2,"[1,2]",caf\u00e9\n';
+      for (const [name, content] of [
+        ['latin1.csv', latin1(csv)],
+        ['latin1.csv.gz', gzipSync(latin1(csv))],
+      ] as const) {
+        const { code, err } = await imported(name, content);
+        expect([code, err]).toEqual([1, 'kithdb: Line 3 of the file is not UTF-8\n']);
+      }
+      const cut = await imported('cut.csv', latin1(`${csv.slice(0, csv.indexOf('2,"'))}2,"[1,2]",\u00c3`));
+      expect([cut.code, cut.err]).toEqual([1, 'kithdb: Line 3 of the file is not UTF-8\n']);
+    });
+
+    it('is refused in a filter', async () => {
+      const filter = file(
+        'latin1-filter.json',
+        latin1('{"must":[{"key":"t","match":{"value":"caf\u00e9"}}]}'),
+      );
+      const { code, err } = await kithdb('export', '--collection', 'none', '--filter', filter);
+      expect([code, err]).toEqual([2, `kithdb: ${filter} is not UTF-8\n`]);
+    });
+
+    it('is refused in payloads of vectors and in Parquet', async () => {
+      const rejects = join(folder, 'other-rejects.jsonl');
+      const payloads = file('latin1-payloads.jsonl', latin1('{"t":"caf\u00e9"}\n{"t":1}\n'));
+      const vectors = Buffer.from([2, 0, 0, 0, 1, 2, 2, 0, 0, 0, 3, 4]);
+      const flags = ['--payload', payloads, '--rejects', rejects];
+      const bvecs = await imported('latin1.bvecs', vectors, ...flags);
+      expect([bvecs.code, rejected(rejects)]).toEqual([3, ['row 0: its payload: it is not UTF-8']]);
+      const { parquetWriteBuffer } = await import('hyparquet-writer');
+      const columnData = [
+        { name: 'id', data: [5, 6], type: 'INT32' as const },
+        { name: 'vector', data: ['[1,2]', '[3,4]'], type: 'STRING' as const },
+        { name: 'raw', data: [Uint8Array.of(0xe9), Uint8Array.of(0x61)], type: 'BYTE_ARRAY' as const },
+      ];
+      const bytes = Buffer.from(parquetWriteBuffer({ columnData }));
+      const parquet = await imported('latin1.parquet', bytes, '--rejects', rejects);
+      expect([parquet.code, rejected(rejects)]).toEqual([3, ['row 0: the column raw is not UTF-8']]);
+      expect(await lines(parquet.into)).toEqual(['{"id":6,"payload":{"raw":"a"},"vector":[3.0,4.0]}']);
+    });
+  });
+
+  it('a byte order mark begins a file of JSON lines or payloads and is no part of it, and inside of a text it stays', async () => {
+    const point = '{"id":1,"vector":[1,2],"payload":{"a":1}}\n';
+    for (const [name, content, ...flags] of [
+      ['bom.jsonl', `\ufeff${point}`],
+      ['bom.jsonl.gz', gzipSync(`\ufeff${point}`)],
+      ['bom-columns.jsonl', '\ufeff{"id":1,"e":[1,2],"a":1}', '--vector', 'e'],
+      ['bom.csv', '\ufeffid,vector,a\n1,"[1,2]",1\n'],
+    ] as const) {
+      const { code, err, into } = await imported(name, content, ...flags);
+      expect([name, code, err]).toEqual([name, 0, '']);
+      expect(await lines(into)).toEqual(['{"id":1,"payload":{"a":1},"vector":[1.0,2.0]}']);
+    }
+    await server.collection('marks', { vectors: { size: 1, distance: 'Dot' }, ids: 'string' });
+    const points = [
+      { id: 'abc', vector: [1], payload: { x: 'plain' } },
+      { id: '\ufeffabc', vector: [2], payload: { '\ufeffk': '\ufeffv' } },
+    ];
+    await server.ok('PUT', '/collections/marks/points', { points });
+    const parquet = join(folder, 'marks.parquet');
+    expect((await kithdb('export', '--collection', 'marks', '--to', parquet)).code).toBe(0);
+    const again = await imported('marks.parquet', readFileSync(parquet), '--ids', 'string');
+    expect(again.code).toBe(0);
+    expect(await lines(again.into)).toEqual(await lines('marks'));
+  });
+
+  it('a column, a vector or a field may be called as a member of every object is', async () => {
+    const csv = await imported('names.csv', 'id,__proto__,vector,toString\n1,a,"[1,2]",\n');
+    expect(await lines(csv.into)).toEqual(['{"id":1,"payload":{"__proto__":"a"},"vector":[1.0,2.0]}']);
+    const row = '{"key":1,"__proto__":[1,2],"constructor":"c","t":1}';
+    const flags = ['--id', 'key', '--vector', '__proto__=__proto__', '--payload', 'constructor,toString'];
+    const columns = await imported('names.jsonl', row, ...flags);
+    expect([columns.code, columns.err]).toEqual([0, '']);
+    expect(await lines(columns.into)).toEqual([
+      '{"id":1,"payload":{"constructor":"c"},"vector":{"__proto__":[1.0,2.0]}}',
+    ]);
+    const without = await imported('no-id.jsonl', '{"e":[1,2]}', '--vector', 'e', '--id', 'toString');
+    expect(without.err).toContain('it has no id in the column toString');
+    const decoded = `{"id":1,"vector":{"__proto__":"${base64}"},"payload":{"__proto__":{"a":1.0}}}`;
+    const points = await imported('points.jsonl', decoded);
+    expect(await lines(points.into)).toEqual([
+      '{"id":1,"payload":{"__proto__":{"a":1.0}},"vector":{"__proto__":[0.5,-2.0]}}',
+    ]);
+    const parquet = join(folder, 'names.parquet');
+    expect((await kithdb('export', '--collection', points.into, '--to', parquet)).code).toBe(0);
+    const again = await imported('names-again.parquet', readFileSync(parquet));
+    expect(await lines(again.into)).toEqual(await lines(points.into));
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const columnData = [
+      { name: 'vector', data: ['[1,2]'], type: 'STRING' as const },
+      { name: '__proto__', data: ['a'], type: 'STRING' as const },
+    ];
+    const foreign = await imported('foreign.parquet', Buffer.from(parquetWriteBuffer({ columnData })));
+    expect(await lines(foreign.into)).toEqual(['{"id":0,"payload":{"__proto__":"a"},"vector":[1.0,2.0]}']);
+  });
+
+  it('CSV: numbers beyond all bounds are texts, a name stands once, and lines end in any way', async () => {
+    const csv =
+      'id,vector,n,t\r\n1,"[1,2]",1e999,"a\r\nb"\n2,"[1,2]",-1e999,"a\nb"\r3,"[1,2]",1e3,"a\rb"\r\n';
+    const { code, err, into } = await imported('mixed.csv', csv);
+    expect([code, err]).toEqual([0, '']);
+    expect(await lines(into)).toEqual([
+      '{"id":1,"payload":{"n":"1e999","t":"a\\r\\nb"},"vector":[1.0,2.0]}',
+      '{"id":2,"payload":{"n":"-1e999","t":"a\\nb"},"vector":[1.0,2.0]}',
+      '{"id":3,"payload":{"n":1000,"t":"a\\rb"},"vector":[1.0,2.0]}',
+    ]);
+    const twice = await imported('twice.csv', 'id,a,vector,a\n1,x,"[1,2]",y\n');
+    expect([twice.code, twice.err]).toEqual([1, 'kithdb: The first line has the column a twice\n']);
+    // Programs write commas behind the last column.
+    const commas = await imported('commas.csv', 'id,vector,,\n1,"[1,2]",,\n');
+    expect(await lines(commas.into)).toEqual(['{"id":1,"payload":{},"vector":[1.0,2.0]}']);
+    const values = await imported('nameless.csv', 'id,vector,,\n1,"[1,2]",x,y\n');
+    expect(values.err).toContain('line 2: it has values in two columns without a name');
+  });
+
+  it('an id of digits that begins with a zero is another one', async () => {
+    const csv = 'id,vector\n007,"[1,2]"\n7,"[3,4]"\n0,"[5,6]"\n';
+    const strings = await imported('zeros.csv', csv, '--ids', 'string');
+    const ids = async (name: string): Promise<unknown[]> =>
+      (await lines(name)).map((line) => (JSON.parse(line) as { id: unknown }).id);
+    expect(await ids(strings.into)).toEqual([0, 7, '007']);
+    const integers = await imported('zeros.csv', csv, '--rejects', join(folder, 'zeros-rejects.jsonl'));
+    expect([integers.code, integers.err]).toEqual([
+      3,
+      expect.stringContaining('line 2: id: value "007" is not a valid point ID'),
+    ]);
+    expect(await ids(integers.into)).toEqual([0, 7]);
+  });
+
+  it('payloads of vectors: blank lines are passed over, and there is one for each row', async () => {
+    const vectors = Buffer.from([1, 0, 0, 0, 1, 1, 0, 0, 0, 2]);
+    const payloads = (text: string): string[] => ['--payload', file('payloads.jsonl', text)];
+    const whole = await imported('blank.bvecs', vectors, ...payloads('\ufeff{"n":0}\n\n \r\n{"n":1}\n\n'));
+    expect([whole.code, whole.err]).toEqual([0, '']);
+    expect(await lines(whole.into)).toEqual([
+      '{"id":0,"payload":{"n":0},"vector":[1.0]}',
+      '{"id":1,"payload":{"n":1},"vector":[2.0]}',
+    ]);
+    const longer = await imported('more.bvecs', vectors, ...payloads('{"n":0}\n{"n":1}\n{"n":2}\n'));
+    expect([longer.code, longer.err]).toEqual([
+      1,
+      expect.stringContaining('The payloads go on behind the last row, which is row 1'),
+    ]);
+    const none = await imported('none.bvecs', vectors, '--payload', join(folder, 'none.jsonl'));
+    expect([none.code, none.err]).toEqual([1, `kithdb: There is no file ${join(folder, 'none.jsonl')}\n`]);
+  });
+
+  it('numbers keep their form where a vector is decoded and where an export leaves vectors out', async () => {
+    const payload = '{"f":1.0,"e":1e20,"n":-0.0,"big":9007199254740993,"10":1,"2":2,"d":[0.5,1.50]}';
+    const line = ` { "payload" : ${payload}, "vec\\u0074or" : "${base64}" , "id":18446744073709551615 } `;
+    const { code, into } = await imported('forms.jsonl', line);
+    expect(code).toBe(0);
+    const raw = await imported(
+      'raw.jsonl',
+      `{"id":18446744073709551615,"vector":[0.5,-2],"payload":${payload}}`,
+    );
+    expect(await lines(into)).toEqual(await lines(raw.into));
+    const [stored = ''] = await lines(raw.into);
+    const own = /"payload":(\{.*\}),"vector"/.exec(stored)?.[1];
+    expect(own).toContain('"f":1.0');
+    expect(await lines(raw.into, '--without-vectors')).toEqual([
+      `{"id":18446744073709551615,"vector":{},"payload":${own}}`,
+    ]);
+    // What is no payload is refused, as it is where nothing is decoded.
+    const list = await imported('list.jsonl', `{"id":1,"vector":"${base64}","payload":[1]}`);
+    expect([list.code, list.err]).toEqual([1, expect.stringContaining('payload')]);
+  });
+});
