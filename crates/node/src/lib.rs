@@ -550,12 +550,15 @@ fn form_of(flag: u32) -> BodyForm {
     }
 }
 
-/// The identity of a call that has an operation id, what its caller may reach, and the position of a write from a stream.
+/// The identity of a call, what its caller may reach, and the position of a write from a stream.
+type Brought = (Option<CallIdentity>, Option<Arc<Access>>, Option<u64>);
+
+/// What a call brings beside its body.
 fn caller_of(
     operation_id: Option<String>,
     limits: Option<String>,
     position: Option<f64>,
-) -> Result<(Option<CallIdentity>, Option<Arc<Access>>, Option<u64>), Error> {
+) -> Result<Brought, Error> {
     let identity = |text: String| match OperationId::parse(&text) {
         Some(id) => Ok(CallIdentity { id, first_sent: None }),
         None => Err(Error::BadRequest(format!("operation id '{text}' must be a UUID"))),

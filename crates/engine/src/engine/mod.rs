@@ -199,6 +199,10 @@ impl Request {
 pub type Reply = Box<dyn FnOnce(Result<Vec<u8>, Error>) + Send>;
 
 /// What the threads of a pool do.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every job is a request, and a box would be an allocation for each"
+)]
 enum Job {
     /// A request and its reply. A read of points is counted as an active read while it runs.
     Request(Request, Reply, Option<ActiveRead>),
