@@ -202,6 +202,7 @@ impl Server {
             checkpoints: Default::default(),
             wakes: Default::default(),
             supervisor: Arc::default(),
+            is_replica: false,
         });
         let body = format!(
             r#"{{"vectors":{{"size":{size},"distance":"Euclid"}},"hnsw_config":{{"m":4,"ef_construct":8,"full_scan_threshold":10}}}}"#
