@@ -114,6 +114,7 @@ export const sidebar = [
       page('Re-embedding in place', '/reembedding'),
       page('Arrow IPC streams', '/arrow'),
       page('Event loops', '/event-loops'),
+      page('Cluster: design', '/cluster'),
       page('Order of requests', '/scheduling'),
       page('Order of writes', '/scheduling-writes'),
       page('Admission', '/admission'),

@@ -283,7 +283,7 @@ test('C18 another version of the protocol is an error that names both', async ()
   server.listen(socket);
   await once(server, 'listening');
   writeFileSync(join(folder, 'attach'), `kithdb attach 1\n${process.pid}\nattach.sock\n`);
-  await expect(Member.open(folder)).rejects.toThrow(/version 9 .* and this one version 7/);
+  await expect(Member.open(folder)).rejects.toThrow(/version 9 .* and this one version 8/);
   server.close();
 });
 
