@@ -17,7 +17,7 @@ import { nodesOf, type CollectionEntry } from './map/state';
 import { ShardMap } from './map/shard-map';
 import { replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
-import { identityIn } from './membership/identity';
+import { hasIdentity, IdentityError, identityIn } from './membership/identity';
 import { Members } from './membership/members';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
@@ -29,7 +29,7 @@ import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer, type ShardOutcome } from './record/answer';
-import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { collectionsIn, LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
 import { nameOf, shardOfName } from './shards';
@@ -120,6 +120,7 @@ export class ClusterNode {
     const { settings, log } = this.parts;
     const ends: Running['ends'] = [];
     try {
+      await refuseSingleNode(engine, settings.dataDir);
       const { node: self } = await identityIn(settings.dataDir, settings.cluster);
       const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
       ends.push(() => connection.close());
@@ -263,8 +264,10 @@ export class ClusterNode {
     const collections = new Collections({
       ...{ map, logs, liveNodes },
       check: async (name, configuration) => {
+        // The engine of a node has replicas alone: a collection of another name is there for this moment.
         const body = bodyOf(engine, configuration);
-        await engine.execute({ operation: 'create_collection', collection: name, body, dryRun: true });
+        await engine.execute({ operation: 'create_collection', collection: name, body });
+        await engine.execute({ operation: 'delete_collection', collection: name });
       },
     });
     return new Coordinator({
@@ -392,6 +395,15 @@ export class ClusterNode {
     const running = this.#running;
     this.#running = undefined;
     if (running !== undefined) await endAll(running.ends);
+  }
+}
+
+/** Everything in the engine of a node comes from the cluster: what was there before would be lost. @throws IdentityError */
+async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> {
+  if (!(await hasIdentity(dataDir)) && (await collectionsIn(engine)).length > 0) {
+    throw new IdentityError(
+      `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
+    );
   }
 }
 
