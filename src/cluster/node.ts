@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import { EngineError, type Engine, type HealthIssue, type Operation } from '../engine/types';
+import type { Engine, HealthIssue, Operation } from '../engine/types';
 import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { envelopeOf } from './coordinator/answers';
@@ -8,7 +8,7 @@ import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import type { Deadline, PublishedWrite } from './coordinator/writes';
+import type { Deadline } from './coordinator/writes';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
@@ -28,7 +28,7 @@ import { listenForPeers, type PeerListener } from './peers/listener';
 import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
-import { decodeAnswer, encodeAnswer, type ShardOutcome } from './record/answer';
+import { decodeAnswer, encodeAnswer } from './record/answer';
 import { collectionsIn, LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
@@ -276,7 +276,6 @@ export class ClusterNode {
       writes: {
         acknowledgements,
         epoch: () => 0,
-        recall: (collection, write, deadline) => recalled(replicas, collection.entry, write, deadline),
       },
       everywhere: (entry, operation, deadline) =>
         everywhere({ entry, operation, deadline, reads, liveNodes }),
@@ -409,26 +408,6 @@ async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> 
 
 async function endAll(ends: Running['ends']): Promise<void> {
   for (const end of ends.reverse()) await end();
-}
-
-/** The outcomes of a record that was published before, as the replicas of this node keep them. */
-async function recalled(
-  replicas: LocalReplicas,
-  { id }: CollectionEntry,
-  write: PublishedWrite,
-  { signal }: Deadline,
-): Promise<ReadonlyMap<number, ShardOutcome>> {
-  const { operationId, position, record } = write;
-  const outcomes = new Map<number, ShardOutcome>();
-  for (const shard of record.parts.keys()) {
-    const replica = replicas.current({ collection: id, shard });
-    if (replica === undefined) throw new EngineError('not_confirmed', { id: operationId });
-    await reached(replica, position, signal);
-    const outcome = await replica.outcomeOf(write);
-    if (outcome === undefined) throw new EngineError('outcome_unknown');
-    outcomes.set(shard, outcome);
-  }
-  return outcomes;
 }
 
 /** Resolves when a replica is at a position. Rejects with the reason of the signal. */
