@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import { EngineError, type Engine, type HealthIssue, type Operation } from '../engine/types';
+import type { Engine, HealthIssue, Operation } from '../engine/types';
 import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { envelopeOf } from './coordinator/answers';
@@ -8,7 +8,7 @@ import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import type { Deadline, PublishedWrite } from './coordinator/writes';
+import type { Deadline } from './coordinator/writes';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
@@ -17,7 +17,7 @@ import { nodesOf, type CollectionEntry } from './map/state';
 import { ShardMap } from './map/shard-map';
 import { replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
-import { identityIn } from './membership/identity';
+import { hasIdentity, IdentityError, identityIn } from './membership/identity';
 import { Members } from './membership/members';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
@@ -28,8 +28,8 @@ import { listenForPeers, type PeerListener } from './peers/listener';
 import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
-import { decodeAnswer, encodeAnswer, type ShardOutcome } from './record/answer';
-import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { decodeAnswer, encodeAnswer } from './record/answer';
+import { collectionsIn, LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
 import { nameOf, shardOfName } from './shards';
@@ -120,6 +120,7 @@ export class ClusterNode {
     const { settings, log } = this.parts;
     const ends: Running['ends'] = [];
     try {
+      await refuseSingleNode(engine, settings.dataDir);
       const { node: self } = await identityIn(settings.dataDir, settings.cluster);
       const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
       ends.push(() => connection.close());
@@ -263,8 +264,10 @@ export class ClusterNode {
     const collections = new Collections({
       ...{ map, logs, liveNodes },
       check: async (name, configuration) => {
+        // The engine of a node has replicas alone: a collection of another name is there for this moment.
         const body = bodyOf(engine, configuration);
-        await engine.execute({ operation: 'create_collection', collection: name, body, dryRun: true });
+        await engine.execute({ operation: 'create_collection', collection: name, body });
+        await engine.execute({ operation: 'delete_collection', collection: name });
       },
     });
     return new Coordinator({
@@ -273,7 +276,6 @@ export class ClusterNode {
       writes: {
         acknowledgements,
         epoch: () => 0,
-        recall: (collection, write, deadline) => recalled(replicas, collection.entry, write, deadline),
       },
       everywhere: (entry, operation, deadline) =>
         everywhere({ entry, operation, deadline, reads, liveNodes }),
@@ -395,28 +397,17 @@ export class ClusterNode {
   }
 }
 
-async function endAll(ends: Running['ends']): Promise<void> {
-  for (const end of ends.reverse()) await end();
+/** Everything in the engine of a node comes from the cluster: what was there before would be lost. @throws IdentityError */
+async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> {
+  if (!(await hasIdentity(dataDir)) && (await collectionsIn(engine)).length > 0) {
+    throw new IdentityError(
+      `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
+    );
+  }
 }
 
-/** The outcomes of a record that was published before, as the replicas of this node keep them. */
-async function recalled(
-  replicas: LocalReplicas,
-  { id }: CollectionEntry,
-  write: PublishedWrite,
-  { signal }: Deadline,
-): Promise<ReadonlyMap<number, ShardOutcome>> {
-  const { operationId, position, record } = write;
-  const outcomes = new Map<number, ShardOutcome>();
-  for (const shard of record.parts.keys()) {
-    const replica = replicas.current({ collection: id, shard });
-    if (replica === undefined) throw new EngineError('not_confirmed', { id: operationId });
-    await reached(replica, position, signal);
-    const outcome = await replica.outcomeOf(write);
-    if (outcome === undefined) throw new EngineError('outcome_unknown');
-    outcomes.set(shard, outcome);
-  }
-  return outcomes;
+async function endAll(ends: Running['ends']): Promise<void> {
+  for (const end of ends.reverse()) await end();
 }
 
 /** Resolves when a replica is at a position. Rejects with the reason of the signal. */

@@ -116,7 +116,7 @@ export class Collections {
 
   /** Proposes an event, again where another one came between that concerns it. */
   async #propose(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<void> {
-    const timeoutMs = Math.max(1, at - performance.now());
+    const timeoutMs = Math.max(1, Math.ceil(at - performance.now()));
     const decision = await this.parts.map.propose(make, { timeoutMs, signal });
     if ('refused' in decision) throw new EngineError('bad_request', { message: decision.refused });
     await this.parts.map.waitFor(decision.version, signal);

@@ -8,6 +8,7 @@ import {
 import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
 import type { CollectionEntry, ShardMapState } from '../map/state';
 import { collectionNamed } from '../map/state';
+import { DRY_RUNS, WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
 import { nameOf } from '../shards';
@@ -18,7 +19,14 @@ import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
 import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport } from './reports';
-import { Writes, type Deadline, type WriteParts, type WrittenCollection } from './writes';
+import type { Outcomes } from './acknowledgements';
+import {
+  Writes,
+  type Deadline,
+  type PublishedWrite,
+  type WriteParts,
+  type WrittenCollection,
+} from './writes';
 import type { LogService } from '../log/record-log';
 
 /** What a cluster does not do for a collection, in the words of a refusal. */
@@ -44,7 +52,7 @@ export interface CoordinatorParts {
   readonly logs: LogService;
   readonly collections: Collections;
   readonly reads: Reads;
-  readonly writes: Omit<WriteParts, 'node' | 'split' | 'rehearse'>;
+  readonly writes: Pick<WriteParts, 'acknowledgements' | 'epoch'>;
   readonly members: Members;
   readonly map: () => ShardMapState;
   /** Asks every replica of a collection for work on its files or graphs. */
@@ -60,6 +68,7 @@ export class Coordinator {
     this.#writes = new Writes({
       ...writes,
       node,
+      recall: (collection, write, deadline) => this.#recall(collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
       rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
     });
@@ -156,6 +165,29 @@ export class Coordinator {
   ): Promise<ReadonlyMap<number, Buffer>> {
     const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
     return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
+  }
+
+  /** The outcomes of a record that was published before, as replicas keep them. */
+  async #recall(
+    { entry }: WrittenCollection,
+    { operationId, position, record }: PublishedWrite,
+    deadline: Deadline,
+  ): Promise<Outcomes> {
+    const { operation, target, isLenient, packing, limits, parts } = record;
+    const request: EngineRequest = { operation, isLenient, ...(packing !== undefined && { packing }) };
+    const readAfter = { position, shards: new Set(parts.keys()) };
+    const context = { request, limits, deadline, readAfter, allowsPartial: false, recalled: operationId };
+    const asked = [...parts].map(async ([shard, body]) => {
+      const answer = await this.parts.reads.ask(entry, { shard, operation, target, body }, context);
+      return [shard, { answer: answer.toString() }] as const;
+    });
+    try {
+      return new Map(await Promise.all(asked));
+    } catch (error) {
+      // It is too old, or it was refused.
+      const isPassed = error instanceof EngineError && error.code === 'position_passed';
+      throw isPassed ? new EngineError('outcome_unknown') : error;
+    }
   }
 
   /** Has a replica of each shard try its part. */
@@ -281,26 +313,6 @@ export class Coordinator {
     );
   }
 }
-
-const WRITES: ReadonlySet<Operation> = new Set<Operation>([
-  'update_collection',
-  'upsert_points',
-  'delete_points',
-  'update_vectors',
-  'delete_vectors',
-  'set_payload',
-  'overwrite_payload',
-  'delete_payload',
-  'clear_payload',
-  'batch_update',
-  'create_field_index',
-  'delete_field_index',
-]);
-
-/** Writes of points, which an engine can try. */
-const DRY_RUNS: ReadonlySet<Operation> = new Set(
-  [...WRITES].filter((operation) => !/index|collection/.test(operation)),
-);
 
 function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
   const { operation, collection = '', target, isLenient, isArrow, isLines, packing, arrivedAt } = request;

@@ -1,12 +1,16 @@
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
-import { PeerUnreachable } from '../peers/errors';
+import { MapDiffers, PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf, type ShardReplica } from '../replica/shard-replica';
 import { nameOf, shardOfName, type Shard } from '../shards';
 import type { Deadline } from './writes';
+
+/** How long a question waits for a replica that can be asked. */
+const MAX_WAIT_MS = 5_000;
+const PAUSE_MS = 25;
 
 /** What one shard is asked. */
 export interface Question {
@@ -54,29 +58,47 @@ export interface ReadContext {
   readonly readAfter: ReadAfter | undefined;
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
+  /** The operation id of a write at `readAfter`, whose answer is asked for again. */
+  readonly recalled?: string;
 }
 
 /** Asks replicas of shards, on this node and on others. */
 export class Reads {
   constructor(private readonly parts: ReadParts) {}
 
-  /** Asks one replica of a shard. @throws EngineError `not_ready` where none can be asked. */
+  /**
+   * Asks one replica of a shard. Where none can answer at the moment, because it is being made or nodes have just gone, it waits
+   * a few seconds for one.
+   * @throws EngineError `not_ready` when none could be asked.
+   */
   async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
+    const { at, signal } = context.deadline;
+    const until = Math.min(at, performance.now() + MAX_WAIT_MS);
+    for (;;) {
+      try {
+        return await this.#askOne(entry, question, context);
+      } catch (error) {
+        const isGone = error instanceof PeerUnreachable || error instanceof MapDiffers;
+        if (!isGone) throw error;
+        if (performance.now() + PAUSE_MS > until) throw noReplica(question.shard);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      signal.throwIfAborted();
+    }
+  }
+
+  async #askOne(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
     const shard = { collection: entry.id, shard: question.shard };
     const candidates = this.#candidates(entry, shard);
-    if (candidates.length === 0) throw noReplica(question.shard);
-    try {
-      return await this.parts.hedging.askOne(
-        candidates,
-        (candidate, signal) =>
-          candidate.isLocal
-            ? this.#askHere(nameOf(shard), question, context, signal)
-            : this.#askThere(candidate.node, nameOf(shard), question, context, signal),
-        { signal: context.deadline.signal, kind: question.operation },
-      );
-    } catch (error) {
-      throw error instanceof PeerUnreachable ? noReplica(question.shard) : error;
-    }
+    if (candidates.length === 0) throw new PeerUnreachable(nameOf(shard), 'no replica');
+    return this.parts.hedging.askOne(
+      candidates,
+      (candidate, signal) =>
+        candidate.isLocal
+          ? this.#askHere(nameOf(shard), question, context, signal)
+          : this.#askThere(candidate.node, nameOf(shard), question, context, signal),
+      { signal: context.deadline.signal, kind: question.operation },
+    );
   }
 
   /** The same; undefined where none can be asked and shards may be left out. */
@@ -118,7 +140,7 @@ export class Reads {
   async #askHere(
     collection: string,
     { operation, target, body, shard, isLenient: own }: Question,
-    { request, limits, deadline, readAfter }: ReadContext,
+    { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine, local, reached } = this.parts;
@@ -130,6 +152,7 @@ export class Reads {
     const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
       ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, dryRun },
+      ...(recalled !== undefined && { operationId: recalled, position }),
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, body),
       whenAbandoned: (callback) => {
@@ -144,7 +167,7 @@ export class Reads {
     node: string,
     collection: string,
     { operation, target, body, shard, isLenient: own }: Question,
-    { request, limits, deadline, readAfter }: ReadContext,
+    { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { peers, addressOf, mapVersion } = this.parts;
@@ -154,8 +177,20 @@ export class Reads {
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
     const { packing, caller, answerBytes, dryRun } = request;
     const read: ReplicaRead = {
-      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, position, dryRun },
-      ...{ timeoutMs: 1000 * secondsLeft(deadline), mapVersion: mapVersion() },
+      ...{
+        operation,
+        collection,
+        target,
+        isLenient,
+        packing,
+        caller,
+        answerBytes,
+        limits,
+        position,
+        dryRun,
+        recalled,
+      },
+      ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },
     };
     return (await peers.execute(address, read, body, signal)).answer;
   }

@@ -45,12 +45,12 @@ export interface WriteParts {
     record: WriteRecord,
     deadline: Deadline,
   ) => Promise<void>;
-  /** The outcomes of a record that was published before; undefined where a shard does not keep it. */
+  /** The outcomes of a record that was published before. Rejects with the error of a shard that does not keep its own. */
   readonly recall: (
     collection: WrittenCollection,
     write: PublishedWrite,
     deadline: Deadline,
-  ) => Promise<Outcomes | undefined>;
+  ) => Promise<Outcomes>;
 }
 
 export interface PublishedWrite {
@@ -125,12 +125,12 @@ export class Writes {
       const { sequence: position, isDuplicate } = await collection.log.publish(
         subject,
         { operation: operationId, epoch: epoch(), kind: WRITE, payload: encodeWrite(record) },
-        { timeoutMs: Math.max(1, deadline.at - performance.now()), signal: deadline.signal },
+        { timeoutMs: Math.max(1, Math.ceil(deadline.at - performance.now())), signal: deadline.signal },
       );
       // The record of an earlier call: its replicas have answered that one.
       const write = { operationId, position, record };
-      const recalled = isDuplicate ? await recall(collection, write, deadline) : undefined;
-      return { outcomes: recalled ?? (await answered), position };
+      const outcomes = isDuplicate ? await recall(collection, write, deadline) : await answered;
+      return { outcomes, position };
     } catch (error) {
       throw unconfirmed(error, operationId, deadline);
     } finally {

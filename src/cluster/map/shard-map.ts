@@ -153,7 +153,7 @@ export class ShardMap {
     { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<Decision> {
     const endMs = performance.now() + timeoutMs;
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
     const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
     for (;;) {
       const state = this.#state;

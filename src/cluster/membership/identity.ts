@@ -42,6 +42,11 @@ export async function identityIn(dataDir: string, cluster: string): Promise<Node
   return identity;
 }
 
+/** Whether a data directory is of a node already. */
+export async function hasIdentity(dataDir: string): Promise<boolean> {
+  return (await readIfThere(join(dataDir, FILE))) !== undefined;
+}
+
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

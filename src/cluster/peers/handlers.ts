@@ -7,6 +7,13 @@ export interface ReplicaRead {
   readonly collection: string;
   readonly target?: string | undefined;
   readonly isLenient?: boolean | undefined;
+  /**
+   * The operation id of a write that was applied at `position`, whose answer is asked for again: the replica is there first, and
+   * its engine applies nothing twice.
+   */
+  readonly recalled?: string | undefined;
+  /** Whether it is a write that is only tried. */
+  readonly dryRun?: boolean | undefined;
   readonly packing?: Packing | undefined;
   /** Milliseconds for all of it: waiting for a position, and executing. */
   readonly timeoutMs: number;

@@ -6,6 +6,7 @@ import type { ReplicaRead } from './handlers';
 export const READS: ReadonlySet<Operation> = new Set<Operation>([
   'collection_info',
   'collection_status',
+  'optimizations',
   'retrieve_points',
   'get_point',
   'search',
@@ -27,6 +28,27 @@ export const READS: ReadonlySet<Operation> = new Set<Operation>([
   'project_points',
 ]);
 
+/** Writes of points, which nodes only try for one another. */
+export const DRY_RUNS: ReadonlySet<Operation> = new Set<Operation>([
+  'upsert_points',
+  'delete_points',
+  'update_vectors',
+  'delete_vectors',
+  'set_payload',
+  'overwrite_payload',
+  'delete_payload',
+  'clear_payload',
+  'batch_update',
+]);
+
+/** Writes that the stream of a collection has. */
+export const WRITES: ReadonlySet<Operation> = new Set<Operation>([
+  ...DRY_RUNS,
+  'update_collection',
+  'create_field_index',
+  'delete_field_index',
+]);
+
 /** The version of the shard map of whoever sends a message. */
 export const MAP_VERSION = 'kithdb-map-version';
 /** The position that a read waits for, and in its answer the position of the replica. */
@@ -36,6 +58,8 @@ const OPERATION = 'kithdb-operation';
 const COLLECTION = 'kithdb-collection';
 const TARGET = 'kithdb-target';
 const LENIENT = 'kithdb-lenient';
+const DRY_RUN = 'kithdb-dry-run';
+const RECALLED = 'kithdb-recalled';
 const PACKING = 'kithdb-packing';
 const TIMEOUT = 'kithdb-timeout-ms';
 const ANSWER_BYTES = 'kithdb-answer-bytes';
@@ -68,6 +92,8 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
     [MAP_VERSION]: String(read.mapVersion),
     ...(target !== undefined && { [TARGET]: encodeURIComponent(target) }),
     ...(read.isLenient === true && { [LENIENT]: '1' }),
+    ...(read.dryRun === true && { [DRY_RUN]: '1' }),
+    ...(read.recalled !== undefined && { [RECALLED]: encodeURIComponent(read.recalled) }),
     ...(packing !== undefined && { [PACKING]: `${Number(packing.body)}${Number(packing.answer)}` }),
     ...(position !== undefined && { [POSITION]: String(position) }),
     ...(answerBytes !== undefined && { [ANSWER_BYTES]: String(answerBytes) }),
@@ -79,7 +105,11 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
 /** The read of headers, checked. @throws BadPeerRequest */
 export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
   const operation = single(headers, OPERATION);
-  if (operation === undefined || !(allowed as ReadonlySet<string>).has(operation)) throw bad(OPERATION);
+  const dryRun = oneOf(headers, DRY_RUN, ['1']) === undefined ? undefined : true;
+  const recalled = text(headers, RECALLED);
+  const isOfWrite = dryRun === true || recalled !== undefined;
+  const known: ReadonlySet<string> = isOfWrite ? (recalled === undefined ? DRY_RUNS : WRITES) : allowed;
+  if (operation === undefined || !known.has(operation)) throw bad(OPERATION);
   const timeoutMs = required(number(headers, TIMEOUT), TIMEOUT);
   if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw bad(TIMEOUT);
   return {
@@ -87,6 +117,8 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
     collection: required(text(headers, COLLECTION), COLLECTION),
     target: text(headers, TARGET),
     isLenient: oneOf(headers, LENIENT, ['1']) === undefined ? undefined : true,
+    dryRun,
+    recalled,
     packing: packingOf(headers),
     timeoutMs,
     position: number(headers, POSITION),

@@ -97,6 +97,8 @@ function executeNow(
     timeoutSeconds: Math.max(1, leftMs) / 1000,
     answerBytes: read.answerBytes,
     isLenient: read.isLenient,
+    dryRun: read.dryRun,
+    ...(read.recalled !== undefined && { operationId: read.recalled, position: read.position }),
     packing: read.packing,
     limits: read.limits,
     caller: read.caller,

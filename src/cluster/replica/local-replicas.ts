@@ -1,11 +1,11 @@
-import { EngineError, type Engine } from '../../engine/types';
+import { bytesOf, EngineError, type Engine } from '../../engine/types';
 import type { LogService } from '../log/record-log';
 import { RecordsMissingError } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
 import type { CollectionEntry, ReplicaState, ShardMapState } from '../map/state';
 import { replicaOn } from '../map/state';
 import { replicaKey, type ReplicaReport } from '../membership/heartbeat';
-import { nameOf, shardOfName, type Shard } from '../shards';
+import { nameOf, type Shard } from '../shards';
 import type { Progress } from './progress';
 import { ReplicaReader, type ReaderEvents } from './replica-reader';
 import { bodyOf, ShardReplica } from './shard-replica';
@@ -51,6 +51,8 @@ export class LocalReplicas {
   readonly #stop = new AbortController();
   #settling: Promise<void> = Promise.resolve();
   #unsubscribe: (() => void) | undefined;
+  /** Whether what an earlier process left was looked for. */
+  #hasLooked = false;
 
   constructor(private readonly parts: LocalReplicasParts) {}
 
@@ -202,7 +204,8 @@ export class LocalReplicas {
 
   async #exists(name: string): Promise<boolean> {
     const answer = await this.parts.engine.execute({ operation: 'collection_exists', collection: name });
-    return (JSON.parse(answer.toString()) as { readonly result: { readonly exists: boolean } }).result.exists;
+    return (JSON.parse(bytesOf(answer).toString()) as { readonly result: { readonly exists: boolean } })
+      .result.exists;
   }
 
   async #drop(name: string, local: Local): Promise<void> {
@@ -228,14 +231,14 @@ export class LocalReplicas {
     }
   }
 
-  /** Replicas of the engine that the map does not give this node, and that nothing follows: they were dropped while it was down. */
+  /**
+   * Collections of the engine that the map does not give this node, and that nothing follows: replicas that were dropped while
+   * it was down, and what the check of a new collection left when the process ended.
+   */
   async #strangers(wanted: ReadonlyMap<string, Shard>): Promise<readonly string[]> {
-    const answer = await this.parts.engine.execute({ operation: 'list_collections' });
-    const { result } = JSON.parse(answer.toString()) as {
-      readonly result: { readonly collections: readonly { readonly name: string }[] };
-    };
-    const names = result.collections.map(({ name }) => name);
-    return names.filter((name) => shardOfName(name) !== undefined && !wanted.has(name));
+    if (this.#hasLooked) return [];
+    this.#hasLooked = true;
+    return (await collectionsIn(this.parts.engine)).filter((name) => !wanted.has(name));
   }
 
   #entryOf({ collection }: Shard): CollectionEntry {
@@ -243,6 +246,15 @@ export class LocalReplicas {
     if (entry === undefined) throw new Error(`the collection ${collection} is gone`);
     return entry;
   }
+}
+
+/** The names of all collections of an engine. */
+export async function collectionsIn(engine: Engine): Promise<readonly string[]> {
+  const answer = await engine.execute({ operation: 'list_collections' });
+  const { result } = JSON.parse(bytesOf(answer).toString()) as {
+    readonly result: { readonly collections: readonly { readonly name: string }[] };
+  };
+  return result.collections.map(({ name }) => name);
 }
 
 /** The shards of which the map gives a node a replica, by the names of the replicas. */

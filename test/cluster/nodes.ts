@@ -1,0 +1,106 @@
+/** Nodes of a cluster in one process, each with its own engine and data directory, over NATS servers of the test. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import type { ClusterEngine } from '../../src/cluster/cluster-engine';
+import { openClusterEngine } from '../../src/cluster/open';
+import { openNativeEngine } from '../../src/engine';
+import { bytesOf, type EngineRequest } from '../../src/engine/types';
+import { NatsServers } from './nats-server';
+
+/** A node that may be stopped and started again. */
+export class TestNode {
+  #engine: ClusterEngine | undefined;
+
+  constructor(
+    readonly dataDir: string,
+    private readonly cluster: TestCluster,
+  ) {}
+
+  get engine(): ClusterEngine {
+    if (this.#engine === undefined) throw new Error('the node is stopped');
+    return this.#engine;
+  }
+
+  get isRunning(): boolean {
+    return this.#engine !== undefined;
+  }
+
+  async start(): Promise<void> {
+    const log = pino({ level: process.env['CLUSTER_LOG'] ?? 'silent' });
+    const engine = await openClusterEngine(
+      { dataDir: this.dataDir, searchThreads: 1 },
+      {
+        ...{
+          cluster: 'test',
+          dataDir: this.dataDir,
+          groups: 2,
+          logReplicas: this.cluster.servers.servers.length,
+        },
+        nats: { servers: this.cluster.servers.servers.map(({ port }) => `127.0.0.1:${port}`) },
+        listen: { host: '127.0.0.1', port: 0 },
+        security: 'insecure',
+        store: this.cluster.store,
+      },
+      log,
+      openNativeEngine,
+    );
+    await engine.open();
+    this.#engine = engine;
+  }
+
+  async stop(): Promise<void> {
+    const engine = this.#engine;
+    this.#engine = undefined;
+    await engine?.close();
+  }
+
+  /** The result of a request. Rejects with an `EngineError`. */
+  async ask(
+    operation: EngineRequest['operation'],
+    collection?: string,
+    json?: object,
+    rest: Partial<EngineRequest> = {},
+  ): Promise<unknown> {
+    const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
+    const body = bytes && this.engine.receive();
+    if (bytes !== undefined) body?.append(bytes, bytes.length);
+    const answer = await this.engine.execute({ operation, collection, body, ...rest });
+    return (JSON.parse(bytesOf(answer).toString()) as { readonly result: unknown }).result;
+  }
+}
+
+export class TestCluster {
+  readonly nodes: TestNode[] = [];
+
+  private constructor(
+    readonly folder: string,
+    readonly servers: NatsServers,
+  ) {}
+
+  get store(): string {
+    return join(this.folder, 'store');
+  }
+
+  /** Starts so many nodes and log servers. */
+  static async start(nodes: number, servers: number): Promise<TestCluster> {
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-cluster-'));
+    const cluster = new TestCluster(folder, await NatsServers.start(servers));
+    for (let number = 0; number < nodes; number += 1) await cluster.add();
+    return cluster;
+  }
+
+  async add(): Promise<TestNode> {
+    const node = new TestNode(join(this.folder, `node-${this.nodes.length}`), this);
+    this.nodes.push(node);
+    await node.start();
+    return node;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+    await this.servers.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
