@@ -7,6 +7,7 @@ import { root } from '../build/tree.mjs';
 import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
+import { checkCluster } from './cluster.mjs';
 import { checkDashboard } from './dashboard/suite.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
@@ -263,6 +264,8 @@ const standard = {
   snippets: { full: 1, isNumbered: false, run: runSnippets },
   // Two programs of Go are built, which takes minutes: in full only.
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
+  // A program of Go is built: in full only.
+  cluster: { full: 1, isNumbered: false, run: check('cluster', checkCluster) },
   // The engine is built for the image: in full only.
   image: { full: 1, isNumbered: false, run: check('image', checkImage) },
   chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import type { Missing } from '../missing';
 import { until } from '../until';
 
-const BINARY = process.env['KITHDB_NATS_SERVER'] ?? '.build/nats/nats-server';
+const BINARY = process.env['KITHDB_NATS_SERVER'] ?? '.build/bin/nats-server';
 
 /** Why no server can be started. */
 export const isNoNats: Missing = existsSync(BINARY)
   ? undefined
-  : `there is no nats-server at ${BINARY}: KITHDB_NATS_SERVER may name another one`;
+  : 'npm run test:long -- cluster builds a nats-server';
 
 interface Ports {
   readonly client: number;
