@@ -79,6 +79,36 @@ function useReport(name: string, vector: string, gone: () => void) {
   return { report: latest.current, error: isGone ? undefined : error };
 }
 
+/** Tells an end that was asked for here from one elsewhere: the report may be gone before the request is answered. */
+interface Ending {
+  /** The work of a button that ends it. */
+  readonly by: (work: () => Promise<void>) => () => Promise<void>;
+  /** There is no report any more. */
+  readonly gone: () => void;
+}
+
+function useEnding(endedElsewhere: () => void): Ending {
+  const isAsked = useRef(false);
+  const isGone = useRef(false);
+  return {
+    by: (work) => async () => {
+      isAsked.current = true;
+      try {
+        await work();
+      } catch (error) {
+        if (isGone.current) endedElsewhere();
+        throw error;
+      } finally {
+        isAsked.current = false;
+      }
+    },
+    gone: () => {
+      isGone.current = true;
+      if (!isAsked.current) endedElsewhere();
+    },
+  };
+}
+
 interface UnderWayProps {
   readonly name: string;
   readonly vector: string;
@@ -96,9 +126,10 @@ function UnderWay({ name, vector, isBegun, ended }: UnderWayProps) {
     if (!isEnded.current) ended(text);
     isEnded.current = true;
   };
-  const { report, error } = useReport(name, vector, () => {
+  const ending = useEnding(() => {
     end(`The re-embedding of ${label} was ended elsewhere.`);
   });
+  const { report, error } = useReport(name, vector, ending.gone);
   const heading = useRef<HTMLHeadingElement>(null);
   const isThere = report !== undefined;
   useEffect(() => {
@@ -113,16 +144,16 @@ function UnderWay({ name, vector, isBegun, ended }: UnderWayProps) {
       <Progress label={label} report={report} />
       <Failure error={error} />
       <div class="row">
-        {report.state === 'ready' && <Commit {...{ name, vector, report, end }} />}
+        {report.state === 'ready' && <Commit {...{ name, vector, report, end, ending }} />}
         <ConfirmButton
           label="Abort"
           full={`Abort the re-embedding of ${label}`}
           confirm="Drop the new vectors"
           keep="Go on"
-          work={async () => {
+          work={ending.by(async () => {
             await result('POST', placeOf(name, vector, 'abort'));
             end(`The re-embedding of ${label} is aborted. Its vectors are the old ones.`);
-          }}
+          })}
         />
       </div>
     </section>
@@ -185,9 +216,10 @@ interface CommitProps {
   readonly vector: string;
   readonly report: Report;
   readonly end: (text: string) => void;
+  readonly ending: Ending;
 }
 
-function Commit({ name, vector, report, end }: CommitProps) {
+function Commit({ name, vector, report, end, ending }: CommitProps) {
   const { missing_texts: missing, model } = report;
   const label = labelOf(vector);
   return (
@@ -199,10 +231,10 @@ function Commit({ name, vector, report, end }: CommitProps) {
           ? 'Replace the old vectors'
           : `Commit: ${plural(missing, 'point')} ${missing === 1 ? 'loses its' : 'lose their'} vector`
       }
-      work={async () => {
+      work={ending.by(async () => {
         await result('POST', placeOf(name, vector, 'commit'), { allow_missing: missing > 0 });
         end(`The vectors of ${label} are those of ${model.name} now. Queries must use this model too.`);
-      }}
+      })}
       look="primary"
     />
   );
