@@ -293,7 +293,9 @@ for (const [name, missing, open] of PLACES) {
       over.abort(new Error('enough'));
       await expect(asked).rejects.toThrow('enough');
       expect([objects('manifests'), objects('uploads')]).toEqual([[], []]);
-      await expect(store.put(checkpoint(1, {}))).rejects.toThrow(/has no files of a checkpoint|have no manifest/);
+      await expect(store.put(checkpoint(1, {}))).rejects.toThrow(
+        /has no files of a checkpoint|have no manifest/,
+      );
       for (const bad of [
         { shard: '../x' },
         { shard: '' },
