@@ -104,7 +104,10 @@ pub fn work(engine: &TestEngine, session: &Arc<Mutex<Session>>, work: Work) {
     let mut session = session.lock().unwrap();
     session.rethrow();
     if percent == 0 && !session.may_be_poisoned && !session.poisoned && work == Work::Housekeeping {
-        session.expired_are_removed();
+        // What is asleep keeps them until it is woken.
+        let entries = client.0.catalog().entries();
+        let awake = entries.iter().filter(|entry| entry.sleeping().is_none()).map(|entry| entry.name.clone());
+        session.expired_are_removed(&awake.collect());
     }
     if work == Work::Checkpoint && percent == 0 && !session.may_be_poisoned && !session.poisoned {
         // Nothing was written meanwhile: every collection is in its checkpoint, or in a log that was synced.

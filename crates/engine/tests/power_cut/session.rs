@@ -10,6 +10,7 @@ use crate::verify;
 use kithdb_engine::error::Error;
 use serde_json::{Value, json};
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 /// The operation that makes a collection of another.
@@ -331,14 +332,16 @@ impl Session {
         }
     }
 
-    /// The background has removed everything that has come to its end, without an error. Where a collection waits for no
-    /// sync, a power cut may bring that back.
-    pub fn expired_are_removed(&mut self) {
-        let gone: Vec<&Collection> = self.model.values().filter(|held| !held.expired.is_empty()).collect();
-        let may_come_back = gone.iter().any(|held| held.level != Level::Always);
+    /// The background has removed everything that has come to its end in the collections that are awake, without an error.
+    /// Where a collection waits for no sync, a power cut may bring that back.
+    pub fn expired_are_removed(&mut self, awake: &BTreeSet<String>) {
+        let is_awake = |name: &String| awake.contains(name);
+        let loses = |held: &Collection| !held.expired.is_empty() && held.level != Level::Always;
+        let may_come_back = self.model.iter().any(|(name, held)| is_awake(name) && loses(held));
         let before = may_come_back.then(|| self.model.clone());
         self.unsynced.extend(before);
-        self.model.values_mut().for_each(|held| held.expired.clear());
+        let awake = self.model.iter_mut().filter(|(name, _)| is_awake(name));
+        awake.for_each(|(_, held)| held.expired.clear());
     }
 
     fn counts_agree(&self, client: &Client, collection: &str) {
