@@ -29,7 +29,7 @@ export function decodeDigest(bytes: Uint8Array): NodeDigest | undefined {
 }
 
 /** The digests that nodes have told of the replicas of one shard, by position. */
-type OfShard = Map<number, Map<string, string>>;
+type OfShard = Map<number, Map<string, NodeDigest>>;
 
 /** Compares the digests of replicas at the same positions. */
 export class Digests {
@@ -41,18 +41,24 @@ export class Digests {
    * Takes a digest; says whether the replica of this node is in another state than most replicas of the shard at that position,
    * of which there are `replicas`.
    */
-  isOutvoted({ replica, position, node, digest }: NodeDigest, replicas: number): boolean {
-    const ofShard = this.#shards.get(replica) ?? new Map<number, Map<string, string>>();
+  isOutvoted(digest: NodeDigest, replicas: number): boolean {
+    const { replica, position, node } = digest;
+    const ofShard = this.#shards.get(replica) ?? (new Map() as OfShard);
     this.#shards.set(replica, ofShard);
-    const told = ofShard.get(position) ?? new Map<string, string>();
+    const told = ofShard.get(position) ?? new Map<string, NodeDigest>();
     ofShard.set(position, told.set(node, digest));
     for (const old of [...ofShard.keys()].sort((one, other) => other - one).slice(KEPT_POSITIONS))
       ofShard.delete(old);
-    const own = told.get(this.self);
+    const own = told.get(this.self)?.digest;
     if (own === undefined) return false;
     const counts = new Map<string, number>();
-    for (const one of told.values()) counts.set(one, (counts.get(one) ?? 0) + 1);
+    for (const one of told.values()) counts.set(one.digest, (counts.get(one.digest) ?? 0) + 1);
     return [...counts].some(([other, count]) => other !== own && 2 * count > replicas);
+  }
+
+  /** That of this node's replica at a position, where it is kept. */
+  own(replica: string, position: number): NodeDigest | undefined {
+    return this.#shards.get(replica)?.get(position)?.get(this.self);
   }
 
   forget(replica: string): void {

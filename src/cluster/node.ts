@@ -3,19 +3,16 @@ import type { Logger } from 'pino';
 import type { Engine, HealthIssue, Operation } from '../engine/types';
 import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
-import { envelopeOf } from './coordinator/answers';
 import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import type { Deadline } from './coordinator/writes';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
 import type { LogService } from './log/record-log';
-import { nodesOf, type CollectionEntry } from './map/state';
 import { ShardMap } from './map/shard-map';
-import { replicaOn } from './map/state';
+import { nodesOf, replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
 import { hasIdentity, IdentityError, identityIn } from './membership/identity';
 import { Members } from './membership/members';
@@ -29,10 +26,12 @@ import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
-import { collectionsIn, LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
-import { nameOf, shardOfName } from './shards';
+import { collectionNames } from '../snapshots/files-of-collections';
+import { pause } from './pause';
+import { shardOfName } from './shards';
 
 /** How a node takes part in a cluster. */
 export interface ClusterSettings {
@@ -54,7 +53,7 @@ export interface ClusterSettings {
 export interface ClusterNodeParts {
   readonly settings: ClusterSettings;
   readonly log: Logger;
-  readonly source: (node: string, engine: Engine) => ReplicaSource;
+  readonly source: (engine: Engine) => ReplicaSource;
 }
 
 const CONNECT_MS = 10_000;
@@ -63,7 +62,7 @@ const JOIN_MS = 30_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const SAVE_PROGRESS_MS = 2_000;
-/** How long a read waits for the position that its token names, at most. */
+/** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
 /** Everything of a node that runs. */
@@ -158,34 +157,27 @@ export class ClusterNode {
     );
     const progress = await Progress.open(settings.dataDir);
     const replicas = new LocalReplicas({
-      ...{ node: self, engine, logs, map, progress, source: source(self, engine) },
+      ...{ node: self, engine, logs, map, progress, source: source(engine) },
       events: this.#eventsOf(self, channel),
       failed: (name, error) => {
         this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
       },
     });
     ends.push(() => replicas.stop());
-    const listener = await this.#listen({ engine, map, replicas });
+    const digests = new Digests(self);
+    const listener = await this.#listen({ engine, map, replicas, digests });
     ends.push(() => listener.close());
     const peers = new PeerClient(settings.security);
     ends.push(() => {
       peers.close();
     });
-    const coordinator = this.#coordinate({
-      self,
-      engine,
-      logs,
-      map,
-      members,
-      replicas,
-      peers,
-      acknowledgements,
-    });
-    const running: Running = { self, connection, logs, map, members, replicas, coordinator, ends };
+    const parts = { self, logs, map, members, replicas };
+    const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
+    const running: Running = { ...parts, connection, coordinator, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
-    this.#compareDigests(running, channel);
+    this.#compareDigests(running, digests, channel);
     this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
     return running;
@@ -207,16 +199,21 @@ export class ClusterNode {
     engine,
     map,
     replicas,
-  }: { engine: Engine } & Pick<Running, 'map' | 'replicas'>): Promise<PeerListener> {
+    digests,
+  }: Pick<Running, 'map' | 'replicas'> & {
+    readonly engine: Engine;
+    readonly digests: Digests;
+  }): Promise<PeerListener> {
     const { settings, log } = this.parts;
     const handlers: PeerHandlers = {
       engine,
       admit: (read, signal) => this.#admit(read, map, replicas, signal),
       positions: () =>
-        Promise.resolve(
-          [...replicas.reports()].map(([collection, { position }]) => ({ collection, position })),
-        ),
-      digest: () => Promise.reject(new PeerRefusal('behind')),
+        Promise.resolve(replicas.all().map(({ name, position }) => ({ collection: name, position }))),
+      digest: ({ collection, position }) => {
+        const own = digests.own(collection, position);
+        return own === undefined ? Promise.reject(new PeerRefusal('behind')) : Promise.resolve(own);
+      },
     };
     const operations: ReadonlySet<Operation> = new Set([...READS, 'flush', 'optimize', 'rebuild_index']);
     return listenForPeers({ ...settings.listen, security: settings.security, handlers, log, operations });
@@ -237,17 +234,20 @@ export class ClusterNode {
     return replica.position;
   }
 
-  #coordinate(given: {
-    readonly self: string;
+  #coordinate({
+    self,
+    engine,
+    logs,
+    map,
+    members,
+    replicas,
+    peers,
+    acknowledgements,
+  }: Omit<Running, 'connection' | 'coordinator' | 'ends'> & {
     readonly engine: Engine;
-    readonly logs: LogService;
-    readonly map: ShardMap;
-    readonly members: Members;
-    readonly replicas: LocalReplicas;
     readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
   }): Coordinator {
-    const { self, engine, logs, map, members, replicas, peers, acknowledgements } = given;
     const liveNodes = (): readonly string[] =>
       nodesOf(map.state)
         .map(({ id }) => id)
@@ -271,14 +271,8 @@ export class ClusterNode {
       },
     });
     return new Coordinator({
-      ...{ node: self, engine, logs, collections, reads, members },
+      ...{ node: self, engine, logs, collections, reads, members, acknowledgements },
       map: () => map.state,
-      writes: {
-        acknowledgements,
-        epoch: () => 0,
-      },
-      everywhere: (entry, operation, deadline) =>
-        everywhere({ entry, operation, deadline, reads, liveNodes }),
     });
   }
 
@@ -313,8 +307,7 @@ export class ClusterNode {
   }
 
   /** A replica whose state is not that of most is made anew. */
-  #compareDigests({ self, map, replicas, ends }: Running, channel: Channel): void {
-    const digests = new Digests(self);
+  #compareDigests({ self, map, replicas, ends }: Running, digests: Digests, channel: Channel): void {
     ends.push(
       channel.receive(DIGESTS, (bytes) => {
         const digest = decodeDigest(bytes);
@@ -399,7 +392,7 @@ export class ClusterNode {
 
 /** Everything in the engine of a node comes from the cluster: what was there before would be lost. @throws IdentityError */
 async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> {
-  if (!(await hasIdentity(dataDir)) && (await collectionsIn(engine)).length > 0) {
+  if (!(await hasIdentity(dataDir)) && (await collectionNames(engine)).length > 0) {
     throw new IdentityError(
       `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
     );
@@ -418,7 +411,7 @@ async function reached(
 ): Promise<void> {
   while (replica.position < position) {
     signal.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause(POLL_MS, signal);
   }
 }
 
@@ -426,43 +419,4 @@ async function reached(
 function addressIn(text: string | undefined): PeerAddress | undefined {
   const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
   return host === undefined ? undefined : { host, port: Number(port) };
-}
-
-/** Has every replica of a collection do work on its files or graphs; resolves with the envelope of one of them. */
-async function everywhere({
-  entry,
-  operation,
-  deadline,
-  reads,
-  liveNodes,
-}: {
-  readonly entry: CollectionEntry;
-  readonly operation: Operation;
-  readonly deadline: Deadline;
-  readonly reads: Reads;
-  readonly liveNodes: () => readonly string[];
-}): Promise<Buffer> {
-  const startedAt = performance.now();
-  const live = new Set(liveNodes());
-  const all = entry.shards.flatMap(({ replicas }, shard) =>
-    replicas.filter(({ node }) => live.has(node)).map(({ node }) => ({ node, shard })),
-  );
-  const context = {
-    request: { operation },
-    limits: undefined,
-    deadline,
-    readAfter: undefined,
-    allowsPartial: false,
-  };
-  const answers = await Promise.all(
-    all.map(({ node, shard }) =>
-      reads.askNode(
-        node,
-        nameOf({ collection: entry.id, shard }),
-        { shard, operation, body: Buffer.alloc(0) },
-        context,
-      ),
-    ),
-  );
-  return answers[0] ?? envelopeOf(true, startedAt);
 }

@@ -22,7 +22,7 @@ export async function openClusterEngine(
 ): Promise<ClusterEngine> {
   const store = place === undefined ? undefined : await openCheckpointStore(place);
   await removeUnfinishedCheckpoints(settings.dataDir);
-  const source = (_: string, engine: Engine): ReplicaSource => sourceOf(engine, settings.dataDir, store, log);
+  const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings.dataDir, store, log);
   const engine = make({ ...options, isReplica: true });
   return new ClusterEngine(engine, new ClusterNode({ settings, log, source }));
 }

@@ -1,5 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { bytesOf, EngineError, type Engine, type EngineErrorCode, type Operation } from '../engine/types';
+import { executeJson } from '../engine/json-call';
+import {
+  EngineError,
+  type Engine,
+  type EngineRequest,
+  type EngineErrorCode,
+  type Operation,
+} from '../engine/types';
 import { engineFailure } from '../http/errors';
 
 /** Texts of a batch; a call of an endpoint has as many. */
@@ -143,25 +150,21 @@ export class Reembedder {
   }
 
   async #call<T>(operation: Operation, field: Field | undefined, content: object | undefined): Promise<T> {
-    const body = content === undefined ? undefined : this.engine.receive();
-    const bytes = Buffer.from(content === undefined ? '' : JSON.stringify(content));
-    body?.append(bytes, bytes.length);
     const abandoning: (() => void)[] = [];
-    const answering = this.engine.execute({
+    const request: EngineRequest = {
       operation,
       collection: field?.collection,
       // As in a path: quotes are in no other name.
       target: field === undefined ? undefined : field.vector === '' ? '""' : field.vector,
-      body,
       whenAbandoned: (callback) => {
         abandoning.push(callback);
         this.#abandon.add(callback);
       },
-    });
-    const answer = await answering.finally(() => {
+    };
+    const result = await executeJson(this.engine, request, content).finally(() => {
       for (const callback of abandoning) this.#abandon.delete(callback);
     });
-    return (JSON.parse(bytesOf(answer).toString()) as { readonly result: T }).result;
+    return result as T;
   }
 
   async #pause(ms: number): Promise<void> {

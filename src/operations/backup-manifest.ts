@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDataFile } from './data-files';
-import { syncFolder } from '../files/folder';
-import { writeSynced } from '../files/synced';
+import { replaceSynced } from '../files/synced';
 import type { Digest } from './copying';
 import { BackupError } from './failure';
 import { explained } from '../files/explained';
@@ -45,10 +44,7 @@ export async function writeManifest(
 ): Promise<void> {
   const manifest: BackupManifest = { kithdb_backup: FORMAT, ...parts };
   const text = `${JSON.stringify({ ...manifest, checksum: checksumOf(manifest) }, undefined, 1)}\n`;
-  const unfinished = join(folder, `${MANIFEST}.tmp`);
-  await writeSynced(unfinished, text, 'wx');
-  await rename(unfinished, join(folder, MANIFEST));
-  await syncFolder(folder);
+  await replaceSynced(join(folder, MANIFEST), text, 'wx');
 }
 
 /**

@@ -1,13 +1,11 @@
-import { bytesOf, EngineError, type Engine, type EngineRequest } from '../engine/types';
+import { executeJson, type Executor } from '../engine/json-call';
+import { EngineError, type EngineRequest } from '../engine/types';
 
 /** A collection that is to be made of the files in a folder, relative to the data directory. */
 export interface AdoptedFolder {
   readonly name: string;
   readonly folder: string;
 }
-
-/** What is used of an engine. */
-type Executor = Pick<Engine, 'execute' | 'receive'>;
 
 /** A large collection takes a while, and nothing else of it waits meanwhile. */
 const MAX_SECONDS = 3600;
@@ -30,7 +28,7 @@ export async function adoptFolders(engine: Executor, collections: readonly Adopt
 }
 
 /** The names of all collections. */
-export async function collectionNames(engine: Engine): Promise<readonly string[]> {
+export async function collectionNames(engine: Executor): Promise<readonly string[]> {
   const { collections } = (await execute(engine, { operation: 'list_collections' })) as {
     readonly collections: readonly { readonly name: string }[];
   };
@@ -41,7 +39,7 @@ export async function collectionNames(engine: Engine): Promise<readonly string[]
  * The collection that a name means, which may be that of an alias. A name that means none is answered as it is: a collection
  * of it may have been deleted, or is to be made.
  */
-export async function collectionNamed(engine: Engine, name: string): Promise<string> {
+export async function collectionNamed(engine: Executor, name: string): Promise<string> {
   try {
     const { aliases } = (await execute(engine, { operation: 'collection_aliases', collection: name })) as {
       readonly aliases: readonly { readonly collection_name: string }[];
@@ -58,16 +56,11 @@ export function isGone(error: unknown): boolean {
   return error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
 }
 
-export async function collectionExists(engine: Engine, collection: string): Promise<boolean> {
+export async function collectionExists(engine: Executor, collection: string): Promise<boolean> {
   const found = await execute(engine, { operation: 'collection_exists', collection });
   return (found as { readonly exists: boolean }).exists;
 }
 
-/** The result of a request. */
-async function execute(engine: Executor, request: EngineRequest, json?: object): Promise<unknown> {
-  const bytes = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
-  const body = bytes && engine.receive();
-  if (bytes !== undefined) body?.append(bytes, bytes.length);
-  const answer = await engine.execute({ ...request, timeoutSeconds: MAX_SECONDS, body });
-  return (JSON.parse(bytesOf(answer).toString()) as { readonly result: unknown }).result;
+function execute(engine: Executor, request: EngineRequest, json?: object): Promise<unknown> {
+  return executeJson(engine, { ...request, timeoutSeconds: MAX_SECONDS }, json);
 }

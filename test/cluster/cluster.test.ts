@@ -76,6 +76,15 @@ describeUnless(isNoNats)('three nodes', () => {
     });
   });
 
+  it('join what their shards say, and work on the files of all replicas', async () => {
+    expect(await first().ask('collection_status', 'birds')).toMatchObject({
+      status: expect.stringMatching(/green|yellow/),
+      points_count: 100,
+    });
+    expect(await second().ask('optimizations', 'birds')).toMatchObject({ running: [] });
+    expect(await third().ask('flush', 'birds')).toBe(true);
+  });
+
   it('refuse what one node refuses, and nothing is half done', async () => {
     const bad = {
       points: [

@@ -32,7 +32,7 @@ describe('the identity of a node', () => {
   });
 
   test('is made where a start ended before it was complete', async () => {
-    writeFileSync(join(dataDir, 'cluster.json.new'), '{"for');
+    writeFileSync(join(dataDir, 'cluster.json.tmp'), '{"for');
     await identityIn(dataDir, 'one');
     expect(readdirSync(dataDir)).toEqual(['cluster.json']);
   });

@@ -37,11 +37,6 @@ class Waiting {
 export class Acknowledgements {
   readonly #waiting = new Map<string, Set<Waiting>>();
 
-  /** How many writes wait. */
-  get size(): number {
-    return this.#waiting.size;
-  }
-
   /**
    * Resolves when every shard has as many answers as it needs, with one of each: replicas of a shard give the same. Rejects
    * with the reason of `signal` when that is aborted.

@@ -6,11 +6,6 @@ export function envelopeOf(result: unknown, startedAt: number): Buffer {
   return Buffer.from(JSON.stringify({ time, status: 'ok', result }));
 }
 
-/** The result in an envelope that has no numbers beyond 2^53. */
-export function resultOf(envelope: Buffer): unknown {
-  return (JSON.parse(envelope.toString()) as { readonly result: unknown }).result;
-}
-
 /** A body as JSON, of an operation whose body has no numbers beyond 2^53. @throws EngineError `bad_request` */
 export function jsonOf(body: Buffer): Readonly<Record<string, unknown>> {
   let value: unknown;

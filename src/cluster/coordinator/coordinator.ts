@@ -5,28 +5,22 @@ import {
   type EngineRequest,
   type Operation,
 } from '../../engine/types';
+import { resultIn } from '../../engine/json-call';
 import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
-import type { CollectionEntry, ShardMapState } from '../map/state';
-import { collectionNamed } from '../map/state';
+import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
 import { DRY_RUNS, WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
 import { nameOf } from '../shards';
-import { envelopeOf, resultOf, unavailable } from './answers';
+import { envelopeOf, unavailable } from './answers';
 import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
 import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport } from './reports';
-import type { Outcomes } from './acknowledgements';
-import {
-  Writes,
-  type Deadline,
-  type PublishedWrite,
-  type WriteParts,
-  type WrittenCollection,
-} from './writes';
+import type { Acknowledgements, Outcomes } from './acknowledgements';
+import { Writes, type Deadline, type PublishedWrite, type WriteParts } from './writes';
 import type { LogService } from '../log/record-log';
 
 /** What a cluster does not do for a collection, in the words of a refusal. */
@@ -52,11 +46,9 @@ export interface CoordinatorParts {
   readonly logs: LogService;
   readonly collections: Collections;
   readonly reads: Reads;
-  readonly writes: Pick<WriteParts, 'acknowledgements' | 'epoch'>;
+  readonly acknowledgements: Acknowledgements;
   readonly members: Members;
   readonly map: () => ShardMapState;
-  /** Asks every replica of a collection for work on its files or graphs. */
-  readonly everywhere: (entry: CollectionEntry, operation: Operation, deadline: Deadline) => Promise<Buffer>;
 }
 
 /** Executes the requests of the clients of this node. */
@@ -64,10 +56,9 @@ export class Coordinator {
   readonly #writes: Writes;
 
   constructor(private readonly parts: CoordinatorParts) {
-    const { node, writes } = parts;
+    const { node, logs, acknowledgements } = parts;
     this.#writes = new Writes({
-      ...writes,
-      node,
+      ...{ node, logs, acknowledgements },
       recall: (collection, write, deadline) => this.#recall(collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
       rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
@@ -94,7 +85,7 @@ export class Coordinator {
       case 'flush':
       case 'optimize':
       case 'rebuild_index':
-        return this.parts.everywhere(entry, operation, deadline);
+        return this.#everywhere(entry, request, deadline);
       default:
         return WRITES.has(operation)
           ? this.#write(entry, request, body, limits, deadline)
@@ -142,26 +133,15 @@ export class Coordinator {
       await this.parts.collections.changeReplication(entry, body, deadline);
     }
     const context = { limits: limits.ofPoints, deadline };
-    const { envelope, at } = await this.#writes.execute(this.#written(entry), request, body, context);
+    const { envelope, at } = await this.#writes.execute(entry, request, body, context);
     request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
     return Buffer.from(envelope);
-  }
-
-  #written(entry: CollectionEntry): WrittenCollection {
-    return {
-      entry,
-      id: entry.id,
-      shards: entry.shardNumber,
-      copies: entry.writeConsistencyFactor,
-      log: this.parts.logs.group(entry.group),
-      group: entry.group,
-    };
   }
 
   async #split(
     request: EngineRequest,
     body: Buffer,
-    { entry }: WrittenCollection,
+    entry: CollectionEntry,
   ): Promise<ReadonlyMap<number, Buffer>> {
     const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
     return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
@@ -169,7 +149,7 @@ export class Coordinator {
 
   /** The outcomes of a record that was published before, as replicas keep them. */
   async #recall(
-    { entry }: WrittenCollection,
+    entry: CollectionEntry,
     { operationId, position, record }: PublishedWrite,
     deadline: Deadline,
   ): Promise<Outcomes> {
@@ -192,12 +172,11 @@ export class Coordinator {
 
   /** Has a replica of each shard try its part. */
   async #rehearse(
-    { entry }: WrittenCollection,
+    entry: CollectionEntry,
     { operation, target, isLenient, packing, limits, parts }: Parameters<WriteParts['rehearse']>[1],
     deadline: Deadline,
   ): Promise<void> {
-    const isDryRun = DRY_RUNS.has(operation);
-    if (!isDryRun) return;
+    if (!DRY_RUNS.has(operation)) return;
     const request: EngineRequest = {
       operation,
       isLenient,
@@ -222,7 +201,7 @@ export class Coordinator {
     const { read, step } = await ShardedRead.begin(
       shardedRequest(request, body),
       layoutOf(entry),
-      this.#others(entry, limits),
+      this.#others(entry, body, limits),
     );
     const context = this.#contextOf(entry, request, limits, deadline);
     let next = step;
@@ -240,8 +219,10 @@ export class Coordinator {
     return next.envelope;
   }
 
-  /** The layouts of the other collections that the caller may read, as its request may name them. */
-  #others(entry: CollectionEntry, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
+  /** The layouts of the other collections that the caller may read, where its request may name some. */
+  #others(entry: CollectionEntry, body: Buffer, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
+    // `lookup_from` and `with_lookup` are the only places.
+    if (!body.includes('lookup')) return {};
     const state = this.parts.map();
     const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) =>
       limits.allows(name, 'read'),
@@ -286,13 +267,28 @@ export class Coordinator {
       replication_factor: replicationFactor,
       write_consistency_factor: writeConsistencyFactor,
     };
-    return envelopeOf(
-      joinedInfo(
-        answers.map((answer) => resultOf(answer) as Info),
-        replication,
-      ),
-      arrivedAt,
+    const infos = answers.map((answer) => resultIn(answer) as Info);
+    return envelopeOf(joinedInfo(infos, replication), arrivedAt);
+  }
+
+  /** Has every replica that can be reached do work on its files or graphs; resolves with the envelope of one of them. */
+  async #everywhere(entry: CollectionEntry, request: EngineRequest, deadline: Deadline): Promise<Answer> {
+    const { operation, arrivedAt = performance.now() } = request;
+    const context = {
+      request: { operation },
+      limits: undefined,
+      deadline,
+      readAfter: undefined,
+      allowsPartial: false,
+    };
+    const question = { operation, body: Buffer.alloc(0) };
+    const asked = entry.shards.flatMap(({ replicas }, shard) =>
+      replicas
+        .filter(({ node }) => this.parts.members.isLive(node))
+        .map(({ node }) => this.parts.reads.askNode(node, entry, { ...question, shard }, context)),
     );
+    const [first] = await Promise.all(asked);
+    return first ?? envelopeOf(true, arrivedAt);
   }
 
   async #shards(entry: CollectionEntry, { arrivedAt = performance.now() }: EngineRequest): Promise<Answer> {

@@ -1,8 +1,11 @@
-/** The info of a collection, made of those of its shards. */
+/** What is said of a collection, or a part of it, made of what is said of its shards. */
 
 export interface Info {
-  readonly status: string;
-  readonly config: { readonly params: object };
+  readonly status?: string;
+  readonly config?: { readonly params: object };
+  readonly payload_schema?: Readonly<Record<string, { readonly points: number }>>;
+  /** Counts, of the optimizations. */
+  readonly summary?: Readonly<Record<string, number>>;
   readonly [name: string]: unknown;
 }
 
@@ -19,33 +22,45 @@ const COUNTS = [
 ];
 
 /** One info: counts are those of all shards, the status is the worst. */
-export function joinedInfo(infos: readonly Info[], replication: object): object {
+export function joinedInfo(infos: readonly Info[], replication: object): Info {
   const [first] = infos;
   if (first === undefined) return {};
-  const sums = COUNTS.filter((name) => typeof first[name] === 'number').map((name) => [
-    name,
-    infos.reduce((sum, info) => sum + Number(info[name] ?? 0), 0),
-  ]);
-  const worst = infos
-    .map(({ status }) => status)
-    .sort((one, other) => STATUSES.indexOf(other) - STATUSES.indexOf(one))[0];
+  const { config, payload_schema: schema, summary } = first;
   return {
     ...first,
-    ...(Object.fromEntries(sums) as object),
-    status: worst,
-    config: { ...first.config, params: { ...first.config.params, ...replication } },
-    ...('payload_schema' in first && { payload_schema: joinedSchemas(infos) }),
+    ...summed(infos, COUNTS),
+    ...(first.status !== undefined && { status: worstOf(infos) }),
+    ...(config !== undefined && { config: { ...config, params: { ...config.params, ...replication } } }),
+    ...(schema !== undefined && { payload_schema: joinedSchemas(infos) }),
+    ...(summary !== undefined && {
+      summary: summed(
+        infos.map((info) => info.summary ?? {}),
+        Object.keys(summary),
+      ),
+    }),
   };
 }
 
+/** The sums of the members that the first one has as numbers. */
+function summed(
+  infos: readonly Readonly<Record<string, unknown>>[],
+  names: readonly string[],
+): Record<string, number> {
+  const numbers = names.filter((name) => typeof infos[0]?.[name] === 'number');
+  const sumOf = (name: string): number => infos.reduce((sum, info) => sum + Number(info[name] ?? 0), 0);
+  return Object.fromEntries(numbers.map((name) => [name, sumOf(name)]));
+}
+
+function worstOf(infos: readonly Info[]): string {
+  return STATUSES[Math.max(...infos.map(({ status = '' }) => STATUSES.indexOf(status)))] ?? 'red';
+}
+
 /** The field indexes, each with the points of all shards. */
-function joinedSchemas(infos: readonly Info[]): object {
-  const joined = new Map<string, { points: number } & object>();
-  for (const info of infos) {
-    for (const [path, schema] of Object.entries(
-      info['payload_schema'] as Record<string, { points: number }>,
-    )) {
-      joined.set(path, { ...schema, points: (joined.get(path)?.points ?? 0) + schema.points });
+function joinedSchemas(infos: readonly Info[]): NonNullable<Info['payload_schema']> {
+  const joined = new Map<string, { readonly points: number }>();
+  for (const { payload_schema: schema = {} } of infos) {
+    for (const [path, index] of Object.entries(schema)) {
+      joined.set(path, { ...index, points: (joined.get(path)?.points ?? 0) + index.points });
     }
   }
   return Object.fromEntries(joined);

@@ -1,5 +1,3 @@
-import { EngineError } from '../../engine/types';
-
 /** What a token may reach (C15), as the chain of checks passes it on. */
 interface Limits {
   readonly collections?: readonly {
@@ -30,11 +28,6 @@ export class CallerLimits {
           grant.permission.split(',').includes(permission),
       )
     );
-  }
-
-  /** @throws EngineError `collection_forbidden` */
-  check(name: string, permission: 'read' | 'write'): void {
-    if (!this.allows(name, permission)) throw new EngineError('collection_forbidden');
   }
 
   /** The limits for the replicas of a collection that may be reached; undefined where there are none. */

@@ -5,7 +5,8 @@ import { MapDiffers, PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf, type ShardReplica } from '../replica/shard-replica';
-import { nameOf, shardOfName, type Shard } from '../shards';
+import { pause } from '../pause';
+import { nameOf, type Shard } from '../shards';
 import type { Deadline } from './writes';
 
 /** How long a question waits for a replica that can be asked. */
@@ -82,7 +83,7 @@ export class Reads {
         if (!isGone) throw error;
         if (performance.now() + PAUSE_MS > until) throw noReplica(question.shard);
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await pause(PAUSE_MS, signal);
       signal.throwIfAborted();
     }
   }
@@ -95,7 +96,7 @@ export class Reads {
       candidates,
       (candidate, signal) =>
         candidate.isLocal
-          ? this.#askHere(nameOf(shard), question, context, signal)
+          ? this.#askHere(shard, question, context, signal)
           : this.#askThere(candidate.node, nameOf(shard), question, context, signal),
       { signal: context.deadline.signal, kind: question.operation },
     );
@@ -120,38 +121,51 @@ export class Reads {
   #candidates(entry: CollectionEntry, shard: Shard): readonly Candidate[] {
     const { node: self, local, addressOf } = this.parts;
     const replicas = entry.shards[shard.shard]?.replicas ?? [];
+    const canAnswer = (node: string): boolean =>
+      node === self ? local(shard) !== undefined : addressOf(node) !== undefined;
     return replicas
-      .filter(({ node, state }) =>
-        node === self
-          ? state === 'active' && local(shard) !== undefined
-          : state === 'active' && addressOf(node) !== undefined,
-      )
+      .filter(({ node, state }) => state === 'active' && canAnswer(node))
       .map(({ node }) => ({ node, isLocal: node === self }));
   }
 
   /** Asks one node for something of its replica. */
-  askNode(node: string, collection: string, question: Question, context: ReadContext): Promise<Buffer> {
+  askNode(
+    node: string,
+    { id: collection }: CollectionEntry,
+    question: Question,
+    context: ReadContext,
+  ): Promise<Buffer> {
     const { signal } = context.deadline;
+    const shard = { collection, shard: question.shard };
     return node === this.parts.node
-      ? this.#askHere(collection, question, context, signal)
-      : this.#askThere(node, collection, question, context, signal);
+      ? this.#askHere(shard, question, context, signal)
+      : this.#askThere(node, nameOf(shard), question, context, signal);
   }
 
   async #askHere(
-    collection: string,
-    { operation, target, body, shard, isLenient: own }: Question,
+    shard: Shard,
+    { operation, target, body, isLenient: own }: Question,
     { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine, local, reached } = this.parts;
-    const position = positionFor(shard, readAfter);
-    const named = shardOfName(collection);
-    const replica = position === undefined || named === undefined ? undefined : local(named);
+    const position = positionFor(shard.shard, readAfter);
+    const replica = local(shard);
     if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
     const { packing, caller, answerBytes, dryRun } = request;
     const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
-      ...{ operation, collection, target, isLenient, packing, caller, answerBytes, limits, dryRun },
+      ...{
+        operation,
+        collection: nameOf(shard),
+        target,
+        isLenient,
+        packing,
+        caller,
+        answerBytes,
+        limits,
+        dryRun,
+      },
       ...(recalled !== undefined && { operationId: recalled, position }),
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, body),

@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { EngineError, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
-import { OutcomeUnknownError, type RecordLog } from '../log/record-log';
+import { OutcomeUnknownError, type LogService } from '../log/record-log';
 import type { ShardOutcome } from '../record/answer';
 import { encodeWrite, type WriteRecord } from '../record/write-record';
 import { subjectOf, WRITE } from '../replica/replica-reader';
 import type { Acknowledgements, Outcomes } from './acknowledgements';
 
-/** What a write needs to know of its collection. */
-export interface WrittenCollection {
-  readonly entry: CollectionEntry;
-  /** The number of the collection. */
-  readonly id: number;
-  readonly shards: number;
-  /** Replicas of each shard that must have a write before it is acknowledged. */
-  readonly copies: number;
-  readonly log: RecordLog;
-  readonly group: number;
-}
+/** Of all streams: a stream that was lost is not made anew yet. */
+const EPOCH = 0;
 
 /** Where a write is in its stream: what a later read can wait for. */
 export interface WrittenAt {
@@ -31,23 +22,18 @@ export interface WrittenAt {
 export interface WriteParts {
   readonly node: string;
   readonly acknowledgements: Acknowledgements;
-  /** The epoch of the streams. */
-  readonly epoch: () => number;
+  readonly logs: LogService;
   /** The bodies of the shards that a write changes. @throws EngineError for a body that cannot be read or split. */
   readonly split: (
     request: EngineRequest,
     body: Buffer,
-    collection: WrittenCollection,
+    collection: CollectionEntry,
   ) => Promise<ReadonlyMap<number, Buffer>>;
   /** Rejects with the error that the parts of a write would get now, where one would. */
-  readonly rehearse: (
-    collection: WrittenCollection,
-    record: WriteRecord,
-    deadline: Deadline,
-  ) => Promise<void>;
+  readonly rehearse: (collection: CollectionEntry, record: WriteRecord, deadline: Deadline) => Promise<void>;
   /** The outcomes of a record that was published before. Rejects with the error of a shard that does not keep its own. */
   readonly recall: (
-    collection: WrittenCollection,
+    collection: CollectionEntry,
     write: PublishedWrite,
     deadline: Deadline,
   ) => Promise<Outcomes>;
@@ -81,7 +67,7 @@ export class Writes {
    * @throws EngineError: as one node answers; `not_confirmed` when it may or may not be applied.
    */
   async execute(
-    collection: WrittenCollection,
+    collection: CollectionEntry,
     request: EngineRequest,
     body: Buffer,
     { limits, deadline }: { readonly limits: string | undefined; readonly deadline: Deadline },
@@ -107,26 +93,32 @@ export class Writes {
   }
 
   async #publish(
-    collection: WrittenCollection,
+    collection: CollectionEntry,
     operationId: string,
     record: WriteRecord,
     deadline: Deadline,
   ): Promise<{ readonly outcomes: Outcomes; readonly position: number }> {
-    const { acknowledgements, recall, epoch } = this.parts;
+    const { acknowledgements, recall, logs } = this.parts;
     const shards = [...record.parts.keys()];
     const [only, ...others] = shards;
     const subject = subjectOf(collection.id, others.length === 0 && only !== undefined ? only : 'all');
     const over = new AbortController();
     const signal = AbortSignal.any([deadline.signal, over.signal]);
     // Replicas may answer before the stream acknowledges.
-    const answered = acknowledgements.wait(operationId, { shards, copies: collection.copies }, signal);
+    const answered = acknowledgements.wait(
+      operationId,
+      { shards, copies: collection.writeConsistencyFactor },
+      signal,
+    );
     answered.catch(() => undefined);
     try {
-      const { sequence: position, isDuplicate } = await collection.log.publish(
-        subject,
-        { operation: operationId, epoch: epoch(), kind: WRITE, payload: encodeWrite(record) },
-        { timeoutMs: Math.max(1, Math.ceil(deadline.at - performance.now())), signal: deadline.signal },
-      );
+      const { sequence: position, isDuplicate } = await logs
+        .group(collection.group)
+        .publish(
+          subject,
+          { operation: operationId, epoch: EPOCH, kind: WRITE, payload: encodeWrite(record) },
+          { timeoutMs: Math.max(1, Math.ceil(deadline.at - performance.now())), signal: deadline.signal },
+        );
       // The record of an earlier call: its replicas have answered that one.
       const write = { operationId, position, record };
       const outcomes = isDuplicate ? await recall(collection, write, deadline) : await answered;

@@ -9,7 +9,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import { errors, nanos } from '@nats-io/transport-node';
-import { pause } from './pause';
+import { pause } from '../pause';
 import { DUPLICATE_WINDOW_MS, LogConfigurationError, LogUnavailableError } from './record-log';
 
 const PAUSE_MS = 250;

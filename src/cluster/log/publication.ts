@@ -8,7 +8,7 @@ import {
   type MessageStream,
   type NewMessage,
 } from './message-stream';
-import { pause } from './pause';
+import { pause } from '../pause';
 import {
   FRAME_BYTES,
   LogRefusedError,

@@ -1,7 +1,7 @@
 /** Reading a stream for as long as a caller wants: through interruptions, without gaps, one record after the other. */
 import { areOfOneRecord, checksumOf, FrameBuffer, parseFrame, recordOf, type Frame } from './frames';
 import { NotDelivered, type MessageSession, type MessageStream, type StreamMessage } from './message-stream';
-import { pause } from './pause';
+import { pause } from '../pause';
 import {
   LogChangedError,
   RecordDamagedError,

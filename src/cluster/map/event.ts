@@ -1,4 +1,5 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
+import type { CollectionEntry } from './state';
 
 /** Names a replica. */
 export interface ReplicaPlace {
@@ -11,16 +12,8 @@ export type AliasAction =
   | { readonly action: 'set'; readonly alias: string; readonly collection: number }
   | { readonly action: 'delete'; readonly alias: string };
 
-export interface NewCollection {
-  readonly id: number;
-  readonly name: string;
-  readonly configuration: string;
-  readonly shardNumber: number;
-  readonly replicationFactor: number;
-  readonly writeConsistencyFactor: number;
-  readonly group: number;
-  /** A position of the group's stream before the first record of the collection. */
-  readonly firstPosition: number;
+/** A collection with, in place of its shards, where their replicas are to be. */
+export interface NewCollection extends Omit<CollectionEntry, 'shards'> {
   /** For each shard the nodes that get a replica, which is active at once, because it has nothing to read. */
   readonly placement: readonly (readonly string[])[];
 }

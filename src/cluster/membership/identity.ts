@@ -1,7 +1,8 @@
 /** Who a node is: a file of its data directory, written once. */
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceSynced } from '../../files/synced';
 
 export interface NodeIdentity {
   /** A UUID that the node made at its first start. */
@@ -30,7 +31,7 @@ export async function identityIn(dataDir: string, cluster: string): Promise<Node
   const text = await readIfThere(path);
   if (text === undefined) {
     const identity = { node: randomUUID(), cluster };
-    await writeDurably(dataDir, path, `${JSON.stringify({ format: FORMAT, ...identity })}\n`);
+    await replaceSynced(path, `${JSON.stringify({ format: FORMAT, ...identity })}\n`);
     return identity;
   }
   const identity = parse(path, text);
@@ -74,25 +75,4 @@ function parse(path: string, text: string): NodeIdentity {
     throw new IdentityError(`${path} is damaged: it does not name a node and its cluster`);
   }
   return { node, cluster };
-}
-
-/** After this the file is there in full, whatever happens to the machine; before, it is not there at all. */
-async function writeDurably(folder: string, path: string, text: string): Promise<void> {
-  const unfinished = `${path}.new`;
-  const file = await open(unfinished, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(unfinished, path);
-  // Windows cannot sync a folder.
-  if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

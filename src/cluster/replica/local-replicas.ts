@@ -1,10 +1,10 @@
-import { bytesOf, EngineError, type Engine } from '../../engine/types';
-import type { LogService } from '../log/record-log';
-import { RecordsMissingError } from '../log/record-log';
+import type { Engine } from '../../engine/types';
+import { collectionExists, collectionNames, isGone } from '../../snapshots/files-of-collections';
+import { RecordsMissingError, type LogService } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
-import type { CollectionEntry, ReplicaState, ShardMapState } from '../map/state';
-import { replicaOn } from '../map/state';
+import { replicaOn, type CollectionEntry, type ShardMapState } from '../map/state';
 import { replicaKey, type ReplicaReport } from '../membership/heartbeat';
+import { pause } from '../pause';
 import { nameOf, type Shard } from '../shards';
 import type { Progress } from './progress';
 import { ReplicaReader, type ReaderEvents } from './replica-reader';
@@ -80,21 +80,22 @@ export class LocalReplicas {
     return local?.isCurrent === true ? local.replica : undefined;
   }
 
-  /** The replica of a shard, however far it is behind. */
-  any(shard: Shard): ShardReplica | undefined {
-    return this.#locals.get(nameOf(shard))?.replica;
-  }
-
   /** Has a replica made anew from a checkpoint, or from the beginning of its stream. */
   remake(shard: Shard): void {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
     if (local === undefined) return;
     local.isCurrent = false;
-    this.#settling = this.#settling.then(async () => {
+    this.#settleLater(async () => {
       if (this.#locals.get(name) === local) await this.#drop(name, local);
-      if (!this.#stop.signal.aborted) await this.#settle(this.parts.map.state);
     });
+  }
+
+  /** The replicas that reads may be asked of. */
+  all(): readonly ShardReplica[] {
+    return [...this.#locals.values()].flatMap(({ replica, isCurrent }) =>
+      replica !== undefined && isCurrent ? [replica] : [],
+    );
   }
 
   /** How far each replica is that has caught up with its stream. */
@@ -118,8 +119,9 @@ export class LocalReplicas {
   }
 
   /** One change after the other: a replica that is dropped and given again is not in two states. */
-  #settleLater(): void {
+  #settleLater(before?: () => Promise<void>): void {
     this.#settling = this.#settling.then(async () => {
+      await before?.();
       if (!this.#stop.signal.aborted) await this.#settle(this.parts.map.state);
     });
   }
@@ -180,7 +182,7 @@ export class LocalReplicas {
   /** Opens the replica that the engine has, else makes it: from the stream's beginning, or from a checkpoint. */
   async #open(shard: Shard, name: string, signal: AbortSignal): Promise<ShardReplica> {
     const { engine, source, logs, progress } = this.parts;
-    if (!(await this.#exists(name))) {
+    if (!(await collectionExists(engine, name))) {
       progress.forget(name);
       const entry = this.#entryOf(shard);
       const { firstSequence } = await logs.group(entry.group).state();
@@ -202,12 +204,6 @@ export class LocalReplicas {
     await engine.execute({ operation: 'create_collection', collection: name, body });
   }
 
-  async #exists(name: string): Promise<boolean> {
-    const answer = await this.parts.engine.execute({ operation: 'collection_exists', collection: name });
-    return (JSON.parse(bytesOf(answer).toString()) as { readonly result: { readonly exists: boolean } })
-      .result.exists;
-  }
-
   async #drop(name: string, local: Local): Promise<void> {
     local.stop.abort();
     await local.done;
@@ -227,7 +223,7 @@ export class LocalReplicas {
     try {
       await this.parts.engine.execute({ operation: 'delete_collection', collection: name });
     } catch (error) {
-      if (!(error instanceof EngineError && error.code === 'collection_not_found')) throw error;
+      if (!isGone(error)) throw error;
     }
   }
 
@@ -238,7 +234,7 @@ export class LocalReplicas {
   async #strangers(wanted: ReadonlyMap<string, Shard>): Promise<readonly string[]> {
     if (this.#hasLooked) return [];
     this.#hasLooked = true;
-    return (await collectionsIn(this.parts.engine)).filter((name) => !wanted.has(name));
+    return (await collectionNames(this.parts.engine)).filter((name) => !wanted.has(name));
   }
 
   #entryOf({ collection }: Shard): CollectionEntry {
@@ -246,15 +242,6 @@ export class LocalReplicas {
     if (entry === undefined) throw new Error(`the collection ${collection} is gone`);
     return entry;
   }
-}
-
-/** The names of all collections of an engine. */
-export async function collectionsIn(engine: Engine): Promise<readonly string[]> {
-  const answer = await engine.execute({ operation: 'list_collections' });
-  const { result } = JSON.parse(bytesOf(answer).toString()) as {
-    readonly result: { readonly collections: readonly { readonly name: string }[] };
-  };
-  return result.collections.map(({ name }) => name);
 }
 
 /** The shards of which the map gives a node a replica, by the names of the replicas. */
@@ -269,28 +256,6 @@ function wantedOf({ collections }: ShardMapState, node: string): ReadonlyMap<str
   return wanted;
 }
 
-/** The state that the map gives the replica of a node. */
-export function stateIn(
-  { collections }: ShardMapState,
-  { collection, shard }: Shard,
-  node: string,
-): ReplicaState | undefined {
-  const entry = collections.get(collection)?.shards[shard];
-  return entry && replicaOn(entry, node)?.state;
-}
-
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }

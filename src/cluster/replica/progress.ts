@@ -1,7 +1,6 @@
-import { readFile, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { syncFolder } from '../../files/folder';
-import { writeSynced } from '../../files/synced';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceSynced } from '../../files/synced';
 
 const FILE = 'cluster-progress.json';
 
@@ -41,9 +40,7 @@ export class Progress {
   async save(): Promise<void> {
     const text = JSON.stringify({ format: 1, positions: Object.fromEntries(this.positions) });
     if (text === this.#written) return;
-    await writeSynced(`${this.path}.tmp`, text);
-    await rename(`${this.path}.tmp`, this.path);
-    await syncFolder(dirname(this.path));
+    await replaceSynced(this.path, text);
     this.#written = text;
   }
 }

@@ -1,4 +1,6 @@
+import { executeJson, type Executor } from '../../engine/json-call';
 import { bytesOf, EngineError, type Engine, type EngineErrorCode } from '../../engine/types';
+import { pause } from '../pause';
 import type { ShardOutcome } from '../record/answer';
 import type { WriteRecord } from '../record/write-record';
 
@@ -83,13 +85,6 @@ export class ShardReplica {
     return outcome;
   }
 
-  /** The outcome of a record that was applied before; undefined where it is not kept, as it is not of one that was refused. */
-  async outcomeOf(write: PositionedWrite): Promise<ShardOutcome | undefined> {
-    const body = write.record.parts.get(this.shard);
-    if (body === undefined || write.position > this.#position) return undefined;
-    return this.#execute(write, body);
-  }
-
   /** Notes that there is no record for it up to a position. */
   passTo(position: number): void {
     this.#position = Math.max(this.#position, position);
@@ -130,7 +125,7 @@ export class ShardReplica {
       return { answer: bytesOf(answer).toString() };
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      // Its answer is not kept any more, or it was refused.
+      // It was applied, or refused, before this process began.
       if (error.code === 'position_passed') return undefined;
       if (IS_ANSWER.has(error.code)) return { error: { code: error.code, details: error.details } };
       throw error;
@@ -139,15 +134,9 @@ export class ShardReplica {
 }
 
 /** The position of a replica that the engine has, and how many points; with `digest` the sum over all of them. */
-export async function readState(engine: Engine, name: string, digest = false): Promise<ReplicaState> {
-  const body = bodyOf(engine, Buffer.from(JSON.stringify({ digest })));
-  const answer = await engine.execute({
-    operation: 'replica_state',
-    collection: name,
-    body,
-    timeoutSeconds: MAX_SECONDS,
-  });
-  return (JSON.parse(bytesOf(answer).toString()) as { readonly result: ReplicaState }).result;
+export async function readState(engine: Executor, name: string, digest = false): Promise<ReplicaState> {
+  const request = { operation: 'replica_state', collection: name, timeoutSeconds: MAX_SECONDS } as const;
+  return (await executeJson(engine, request, { digest })) as ReplicaState;
 }
 
 /** A whole body for the engine, which copies it. */
@@ -156,18 +145,4 @@ export function bodyOf(engine: Engine, bytes: Buffer): ReturnType<Engine['receiv
   // The engine takes the memory of a whole ArrayBuffer: a view of a part of one is copied.
   body.append(Buffer.from(bytes), bytes.length);
   return body;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }
