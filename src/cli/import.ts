@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { NotFoundError } from '../client/errors';
 import type { Transport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { parseVectorColumns, VECTOR_COLUMN, type Mapping, type StringIds } from '../transfer/mapping';
@@ -337,20 +338,20 @@ async function requireStored(
 ): Promise<void> {
   if (next === 0) return;
   const points = await pointsOf(service, collection);
-  if (points > 0 || (points === 0 && next === rejected)) return;
+  if (points !== undefined && (points > 0 || next === rejected)) return;
   const what = points === 0 ? 'which has no points' : 'which is not there';
   throw new CommandError(
     `${path} is of an import into ${collection}, ${what}: import the file without --resume, from its first row`,
   );
 }
 
-/** How many points a collection has; -1 where there is none of that name. */
-async function pointsOf(service: Transport, collection: string): Promise<number> {
+/** How many points a collection has; undefined where there is none of that name. */
+async function pointsOf(service: Transport, collection: string): Promise<number | undefined> {
   try {
     const { result } = await service.execute({ operation: 'count', collection, body: { exact: true } });
     return (result as { readonly count: number }).count;
   } catch (error) {
-    if ((error as { readonly status?: unknown }).status === 404) return -1;
+    if (error instanceof NotFoundError) return undefined;
     throw error;
   }
 }

@@ -81,17 +81,19 @@ class RejectsFile {
         yield piece;
       }
     }
+    let last: string | undefined;
     for await (const lines of linesAtOnce(counted())) {
       for (const line of lines) {
-        const place = placeOf(line);
-        if (place !== undefined) this.#places.add(place);
+        last = placeOf(line);
+        if (last !== undefined) this.#places.add(last);
       }
     }
-    if (wholeLines < bytes) {
-      this.#explained(() => {
-        ftruncateSync(this.#file, wholeLines);
-      });
-    }
+    if (wholeLines === bytes) return;
+    this.#explained(() => {
+      // The last line may be all there but for its end.
+      if (last === undefined) ftruncateSync(this.#file, wholeLines);
+      else writeSync(this.#file, '\n');
+    });
   }
 
   /** Empties the file, once, unless it is gone on with. */

@@ -28,12 +28,14 @@ export async function makeHeldFolder(parent: string): Promise<HeldFolder> {
   for (let tries = 1; ; tries += 1) {
     const path = join(parent, randomUUID());
     await mkdir(path, { mode: 0o700 });
+    let lock: DirectoryLock | undefined;
     try {
-      const lock = lockDataDir(path);
+      const held = (lock = lockDataDir(path));
       // The file is at its place: nobody has moved the folder away before it was locked.
       await lstat(join(path, LOCK));
-      return { path, remove: () => remove(parent, path, lock) };
+      return { path, remove: () => remove(parent, path, held) };
     } catch (error) {
+      lock?.release();
       await rm(path, { recursive: true, force: true });
       if (tries === TRIES) throw error;
     }

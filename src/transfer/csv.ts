@@ -128,8 +128,7 @@ async function* textOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
   let lines = 1;
   for await (const piece of pieces) {
-    const isUtf16 = piece.subarray(0, UTF16_MARK.length).equals(UTF16_MARK);
-    decoder ??= new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { fatal: true });
+    decoder ??= new TextDecoder(beginsAsUtf16(piece) ? 'utf-16le' : 'utf-8', { fatal: true });
     try {
       decoder.decode(piece, { stream: true });
     } catch {
@@ -145,14 +144,24 @@ async function* textOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
+function beginsAsUtf16(piece: Buffer): boolean {
+  return piece.subarray(0, UTF16_MARK.length).equals(UTF16_MARK);
+}
+
 /** How many lines end before the one that is no text. A character that began in an earlier piece is in the first one. */
 function linesBeforeError(piece: Buffer): number {
   let lines = 0;
-  for (const line of linesIn(piece)) {
+  const begins = piece.findIndex((byte) => !isContinuation(byte));
+  for (const line of linesIn(piece.subarray(Math.max(begins, 0)))) {
     if (!isUtf8(line)) return lines;
     lines += 1;
   }
   return 0;
+}
+
+/** Whether a byte goes on with a character of UTF-8 that began before it. */
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
 }
 
 function lineBreaksIn(piece: Buffer): number {

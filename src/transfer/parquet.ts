@@ -138,14 +138,19 @@ class Unreadable {
 
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** How texts are read: with all their characters, of which a byte order mark at the start is one. */
+/** A text with all its characters, of which a byte order mark at the start is one. */
+function textOf(bytes: Uint8Array): string | Unreadable {
+  return isUtf8(bytes) ? DECODER.decode(bytes) : new Unreadable('is not UTF-8');
+}
+
+/** How texts are read. */
 const PARSERS = {
-  stringFromBytes: (bytes: Uint8Array | undefined) =>
-    bytes === undefined ? undefined : isUtf8(bytes) ? DECODER.decode(bytes) : new Unreadable('is not UTF-8'),
+  stringFromBytes: (bytes: Uint8Array | undefined) => bytes && textOf(bytes),
   jsonFromBytes: (bytes: Uint8Array | undefined) => {
-    if (bytes === undefined) return undefined;
+    const text = bytes && textOf(bytes);
+    if (typeof text !== 'string') return text;
     try {
-      return parseJson(DECODER.decode(bytes));
+      return parseJson(text);
     } catch {
       return new Unreadable('is not JSON');
     }

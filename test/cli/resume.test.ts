@@ -168,6 +168,15 @@ describe('an import that was interrupted', () => {
     expect(readFileSync(rejects, 'utf8')).toBe('');
   });
 
+  it('a last line of --rejects that lacks only its end is kept', async () => {
+    const rejects = join(folder, 'endless.jsonl');
+    const { path, name } = await interrupted([10, 700], 1100, '--rejects', rejects);
+    const before = readFileSync(rejects, 'utf8');
+    writeFileSync(rejects, before.trimEnd());
+    expect((await imports(path, name, '--resume', '--rejects', rejects)).code).toBe(3);
+    expect(readFileSync(rejects, 'utf8').startsWith(before)).toBe(true);
+  });
+
   it('a file of --rejects that cannot be written is an error, before the first row where that is known', async () => {
     const { path, name } = points([600]);
     const nowhere = await imports(path, name, '--rejects', join(folder, 'none', 'rejects.jsonl'));

@@ -1,4 +1,5 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
+import { isCount, isObject } from '../json';
 import type { CollectionEntry } from './state';
 
 /** Names a replica. */
@@ -88,7 +89,7 @@ function parsed(payload: Uint8Array): Record<string, unknown> | undefined {
 type Check = (value: unknown) => boolean;
 
 const text: Check = (value) => typeof value === 'string';
-const whole: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const whole: Check = isCount;
 const positive: Check = (value) => whole(value) && value !== 0;
 const perhaps =
   (check: Check): Check =>
@@ -98,10 +99,6 @@ const listOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check);
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 const objectOf =
   (fields: Readonly<Record<string, Check>>): Check =>

@@ -1,4 +1,5 @@
 /** What nodes tell each other twice a second. */
+import { isCount } from '../json';
 
 /** How far a replica is. */
 export interface ReplicaReport {
@@ -52,18 +53,14 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
     Record<string, unknown>
   >;
   if (typeof node !== 'string' || typeof address !== 'string' || typeof start !== 'string') return undefined;
-  if (!isWhole(count) || !isWhole(mapVersion) || !isWhole(underWay)) return undefined;
+  if (!isCount(count) || !isCount(mapVersion) || !isCount(underWay)) return undefined;
   if (typeof replicas !== 'object' || replicas === null) return undefined;
   const reports = new Map<string, ReplicaReport>();
   for (const [key, report] of Object.entries(replicas)) {
     if (!Array.isArray(report)) return undefined;
     const [position, behind] = report as unknown[];
-    if (!isWhole(position) || !isWhole(behind)) return undefined;
+    if (!isCount(position) || !isCount(behind)) return undefined;
     reports.set(key, { position, behind });
   }
   return { node, address, start, count, mapVersion, underWay, replicas: reports };
-}
-
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

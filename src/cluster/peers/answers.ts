@@ -1,6 +1,6 @@
 import { MapDiffers, PeerUnreachable, readEngineError } from './errors';
 import type { ReplicaDigest, ReplicaPosition } from './handlers';
-import { isCount, isObject } from './json';
+import { isCount, isDigest, isObject } from '../json';
 
 /** The answers of other nodes, read as what anybody may have sent. */
 
@@ -21,8 +21,7 @@ export function readDigest(bytes: Buffer): ReplicaDigest {
   const sent: unknown = JSON.parse(bytes.toString('utf8'));
   if (isObject(sent)) {
     const { position, points, digest } = sent;
-    const isDigest = typeof digest === 'string' && /^[0-9a-f]{1,128}$/.test(digest);
-    if (isCount(position) && isCount(points) && isDigest) return { position, points, digest };
+    if (isCount(position) && isCount(points) && isDigest(digest)) return { position, points, digest };
   }
   throw new Error('no digest');
 }

@@ -75,6 +75,8 @@ interface Received {
 export class PeerClient {
   readonly #limits: PeerClientLimits;
   #agent: PlainAgent;
+  /** Of certificates that were replaced: a few in the life of a node. */
+  readonly #earlier = new Set<PlainAgent>();
 
   /** @throws Error for a certificate that cannot be used. */
   constructor(
@@ -121,17 +123,14 @@ export class PeerClient {
   /** New connections have this certificate. @throws Error that says why it cannot be used; the one from before stays. */
   useCertificate(tls: PeerTls): void {
     if (this.security === 'insecure') throw new Error('this node speaks without TLS');
-    const before = this.#agent;
-    this.#agent = this.#agentOf(tls);
     // What is under way goes on, on connections that close when they are idle.
-    setTimeout(() => {
-      before.destroy();
-    }, QUESTION_MS).unref();
+    this.#earlier.add(this.#agent);
+    this.#agent = this.#agentOf(tls);
   }
 
   /** Closes all connections; what is under way fails. */
   close(): void {
-    this.#agent.destroy();
+    for (const agent of [...this.#earlier, this.#agent]) agent.destroy();
   }
 
   #agentOf(security: PeerSecurity): PlainAgent {
@@ -182,7 +181,7 @@ export class PeerClient {
       request.on('response', (response) => {
         hasResponse = true;
         const most = response.statusCode === 200 ? call.maxAnswerBytes : MAX_JSON_BYTES;
-        bytesOf(response, most).then(
+        readWhole(response, most).then(
           (bytes) => {
             resolve({ response, bytes });
           },
@@ -249,7 +248,7 @@ function readingOf<T extends object>(peer: PeerAddress, read: () => T): Defined<
 }
 type Defined<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
 
-async function bytesOf(response: IncomingMessage, most: number): Promise<Buffer> {
+async function readWhole(response: IncomingMessage, most: number): Promise<Buffer> {
   const announced = Number(response.headers['content-length'] ?? 0);
   const pieces: Buffer[] = [];
   let bytes = 0;

@@ -1,5 +1,5 @@
 import { EngineError, type EngineErrorCode, type EngineErrorDetails } from '../../engine/types';
-import { isObject } from './json';
+import { isObject } from '../json';
 
 /**
  * Why a node does not execute what another asks for: the shard map of the sender and its own do not agree, its replica is

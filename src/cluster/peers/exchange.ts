@@ -24,13 +24,6 @@ export class PeerExchange {
     response.on('error', () => undefined);
   }
 
-  /** The length that the request announces; 0 without a body, undefined for one without a length. */
-  announcedBytes(): number | undefined {
-    const { headers } = this.request;
-    if (headers['transfer-encoding'] !== undefined) return undefined;
-    return Number(headers['content-length'] ?? 0);
-  }
-
   /**
    * Passes the body on in pieces, whose memory may be gone afterwards.
    * @throws BadPeerRequest when it does not arrive whole.

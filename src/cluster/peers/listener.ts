@@ -151,11 +151,14 @@ class Listening implements PeerListener {
       held += bytes;
       return true;
     };
-    await answer(exchange, this.#servicesWith(hold));
-    this.#heldBytes -= held;
-    const left = (this.#running.get(from) ?? 1) - 1;
-    if (left === 0) this.#running.delete(from);
-    else this.#running.set(from, left);
+    try {
+      await answer(exchange, this.#servicesWith(hold));
+    } finally {
+      this.#heldBytes -= held;
+      const left = (this.#running.get(from) ?? 1) - 1;
+      if (left === 0) this.#running.delete(from);
+      else this.#running.set(from, left);
+    }
   }
 
   #servicesWith(hold: (bytes: number) => boolean): Parameters<typeof answer>[1] {

@@ -105,10 +105,9 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
 /** The read of headers, checked. @throws BadPeerRequest */
 export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
   const operation = single(headers, OPERATION);
-  const dryRun = oneOf(headers, DRY_RUN, ['1']) === undefined ? undefined : true;
+  const dryRun = flag(headers, DRY_RUN);
   const recalled = text(headers, RECALLED);
-  const isOfWrite = dryRun === true || recalled !== undefined;
-  const known: ReadonlySet<string> = isOfWrite ? (recalled === undefined ? DRY_RUNS : WRITES) : allowed;
+  const known: ReadonlySet<string> = recalled !== undefined ? WRITES : dryRun === true ? DRY_RUNS : allowed;
   if (operation === undefined || !known.has(operation)) throw bad(OPERATION);
   const timeoutMs = required(number(headers, TIMEOUT), TIMEOUT);
   if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw bad(TIMEOUT);
@@ -116,7 +115,7 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
     operation: operation as Operation,
     collection: required(text(headers, COLLECTION), COLLECTION),
     target: text(headers, TARGET),
-    isLenient: oneOf(headers, LENIENT, ['1']) === undefined ? undefined : true,
+    isLenient: flag(headers, LENIENT),
     dryRun,
     recalled,
     packing: packingOf(headers),
@@ -127,6 +126,11 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
     limits: text(headers, LIMITS),
     caller: text(headers, CALLER),
   };
+}
+
+/** True where the header is there; undefined where it is not. */
+function flag(headers: IncomingHttpHeaders, name: string): true | undefined {
+  return oneOf(headers, name, ['1']) === undefined ? undefined : true;
 }
 
 function packingOf(headers: IncomingHttpHeaders): ReplicaRead['packing'] {

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import { EngineError, type IncomingBody, type Operation } from '../../engine/types';
 import { GatheredBody } from '../../http/body';
+import { announcedLength } from '../../http/content';
 import { engineErrorJson, PeerRefusal, type PeerRefusalCode } from './errors';
 import type { PeerExchange } from './exchange';
 import type { DigestQuestion, PeerHandlers, ReplicaRead } from './handlers';
-import { isCount, isObject } from './json';
+import { isCount, isObject } from '../json';
 import type { PeerLimits } from './limits';
 import { BadPeerRequest, POSITION, readOfHeaders } from './read-headers';
 
@@ -140,7 +141,7 @@ function readQuestion(json: string): DigestQuestion {
 
 /** The length of the body. @throws BadPeerRequest where it is not announced, or too large. */
 function lengthOf(exchange: PeerExchange, mostBytes: number): number {
-  const bytes = exchange.announcedBytes();
+  const bytes = announcedLength(exchange.request);
   if (bytes === undefined) throw new BadPeerRequest(411, 'the body has no length');
   if (bytes > mostBytes) throw new BadPeerRequest(413, `the body has more than ${mostBytes} bytes`);
   return bytes;

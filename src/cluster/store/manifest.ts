@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isCheckpointFileName } from '../../snapshots/archive';
-import { isCount, isObject } from '../peers/json';
+import { isCount, isDigest, isObject } from '../json';
 import { CheckpointStoreError, type CheckpointFile, type CheckpointManifest } from './checkpoint-store';
 import { checkpointId, isCheckpointId, isName, isUpload } from './keys';
 
@@ -65,7 +65,7 @@ function isManifest(value: unknown): value is CheckpointManifest & { readonly ch
     isCount(position) &&
     id.startsWith(checkpointId(position, '')) &&
     [shard, node].every((name) => typeof name === 'string' && isName(name)) &&
-    (digest === null || (typeof digest === 'string' && /^[0-9a-f]{1,128}$/.test(digest))) &&
+    (digest === null || isDigest(digest)) &&
     typeof createdAt === 'string' &&
     areFacts(facts) &&
     Array.isArray(files) &&

@@ -66,7 +66,9 @@ const LINE_BREAK = 10;
 /** How many lines end before the one that is no text. A character that began in an earlier part is in the first one. */
 function linesBeforeError(part: Uint8Array = new Uint8Array()): number {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  for (let [lines, from] = [0, 0]; from < part.length; lines += 1) {
+  // Its last bytes, which go on with it, are no text by themselves.
+  const begins = part.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  for (let [lines, from] = [0, Math.max(begins, 0)]; from < part.length; lines += 1) {
     const end = part.indexOf(LINE_BREAK, from);
     const next = end < 0 ? part.length : end + 1;
     try {

@@ -7,3 +7,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
+
+/** Whether parsed JSON is the digest of a replica's state: hexadecimal. */
+export function isDigest(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{1,128}$/.test(value);
+}
