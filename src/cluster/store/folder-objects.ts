@@ -25,9 +25,6 @@ const DAMAGED: ReadonlySet<string | undefined> = new Set(['EIO', 'EISDIR', 'EUCL
 
 /** Objects as files below a folder, which several machines may have mounted. */
 export class FolderObjects implements Objects {
-  /** What processes that ended have left is looked for once. */
-  #swept: Promise<void> | undefined;
-
   constructor(private readonly root: string) {}
 
   nameOf(key: string): string {
@@ -106,7 +103,7 @@ export class FolderObjects implements Objects {
     await makeFolder(dirname(path));
     try {
       await write(unfinished);
-      await (this.#swept ??= this.#removeLeft(dirname(unfinished)));
+      await this.#removeLeft(dirname(unfinished));
       const isNew = await linkNew(unfinished, path);
       await syncFolder(dirname(path));
       return isNew;
