@@ -170,7 +170,15 @@ describeUnless(isNoChromium)('a collection in the console', () => {
     const place = '/collections/plants/vectors/title/reembed';
     await request('POST', place, { model: 'new', rate: 1 });
     await page.getByRole('heading', { name: 'Re-embedding of title by new' }).waitFor();
+    // The info of the collection is the first to say so.
+    await page.route('**/reembed', (route) => route.abort());
+    const said = page.waitForResponse(
+      async (one) =>
+        one.url().endsWith('/collections/plants') && (await one.json()).result.reembeddings === undefined,
+    );
     await request('POST', `${place}/abort`);
+    await said;
+    await page.unroute('**/reembed');
     await page.getByText('The re-embedding of title was ended elsewhere.').waitFor();
     await page.getByRole('heading', { name: 'Re-embedding of title by new' }).waitFor({ state: 'detached' });
   });

@@ -16,7 +16,9 @@ const POLL_MS = 1000;
 export function Reembeddings({ name, info, reload }: CollectionPart) {
   const [begun, setBegun] = useState<string>();
   const [outcome, setOutcome] = useState<{ readonly vector: string; readonly text: string }>();
-  const underWay = Object.keys(info.reembeddings ?? {});
+  // Those whose end this page has not told yet: the info of the collection may notice an end first.
+  const untold = useRef(new Set<string>());
+  const underWay = [...new Set([...Object.keys(info.reembeddings ?? {}), ...untold.current])];
   const others = vectorFields(info)
     .filter((field) => field.kind === 'dense' && !underWay.includes(field.name))
     .map((field) => field.name);
@@ -29,7 +31,9 @@ export function Reembeddings({ name, info, reload }: CollectionPart) {
           name={name}
           vector={vector}
           isBegun={vector === begun}
+          appeared={() => untold.current.add(vector)}
           ended={(text) => {
+            untold.current.delete(vector);
             setOutcome({ vector, text });
             reload();
           }}
@@ -114,12 +118,14 @@ interface UnderWayProps {
   readonly vector: string;
   /** It was begun here: its heading takes the focus from the form. */
   readonly isBegun: boolean;
+  readonly appeared: () => void;
   /** It has ended; the text says how. */
   readonly ended: (text: string) => void;
 }
 
-function UnderWay({ name, vector, isBegun, ended }: UnderWayProps) {
+function UnderWay({ name, vector, isBegun, appeared, ended }: UnderWayProps) {
   const label = labelOf(vector);
+  useEffect(appeared, []);
   // The page shows it until the info of the collection is there again.
   const isEnded = useRef(false);
   const end = (text: string): void => {
