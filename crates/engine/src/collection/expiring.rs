@@ -37,6 +37,11 @@ impl Collection {
         self.without_expired(self.view())
     }
 
+    /// What a write meets: in a replica also the points whose time has come, since its clock decides nothing.
+    pub fn view_for_writes(&self) -> Arc<View> {
+        if self.shared.is_replica { self.view() } else { self.current_view() }
+    }
+
     /// A view without the points whose time has come.
     pub(super) fn without_expired(&self, view: Arc<View>) -> Arc<View> {
         let Some(expiry) = &view.state.expiry else { return view };
@@ -68,7 +73,7 @@ impl Collection {
 
     /// The time for writes, where points come to their end.
     pub(super) fn now_if_expiring(&self) -> Option<i64> {
-        self.view.load().state.expiry.as_ref().and_then(|_| self.shared.time_for_writes())
+        self.shared.time_for_writes(&self.view.load().state)
     }
 
     /// Removes some points whose time has come, in one operation. Returns whether it removed any: there may be more.

@@ -6,6 +6,7 @@ use crate::durations::Durations;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};
 use crate::memory::Memory;
+use crate::state::State;
 use crate::storage::{Reserve, Storage};
 use crate::supervision::Supervisor;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,8 +50,8 @@ pub struct Shared {
 impl Shared {
     /// The time by which points are absent for writes, where points come to their end. None in a replica: all replicas
     /// resolve a write alike, whatever their clocks say.
-    pub fn time_for_writes(&self) -> Option<i64> {
-        (!self.is_replica).then(|| self.clock.now())
+    pub fn time_for_writes(&self, state: &State) -> Option<i64> {
+        (state.expiry.is_some() && !self.is_replica).then(|| self.clock.now())
     }
 
     /// Whether a write may be accepted that makes the data grow, in memory by about that many bytes.

@@ -399,8 +399,7 @@ pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Resu
         access.check(&held.entry().name, Right::Write)?;
     }
     let collection = held.collection()?;
-    let is_replica = collection.shared().is_replica;
-    let view = if is_replica { collection.view() } else { collection.current_view() };
+    let view = collection.view_for_writes();
     if let Some(strict) = Strict::of(collection, &view.state, request)? {
         strict.check_write(&view, write)?;
     }

@@ -55,8 +55,7 @@ pub(super) async fn choose(
             found.push(Found { vector: None, ..point });
         }
     }
-    let components = vectors.first().map_or(0, Comparable::components);
-    if is_too_much(vectors.len(), window.min(vectors.len()), components) {
+    if is_too_much(&vectors, window.min(vectors.len())) {
         return Err(unavailable("Maximal marginal relevance of so many candidates"));
     }
     let place = |at: usize| PointOffset::new(u32::try_from(at).unwrap_or(u32::MAX));

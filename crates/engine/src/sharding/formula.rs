@@ -32,7 +32,7 @@ pub(super) async fn rank(
     let ids = lists.iter().flat_map(|list| &list.hits).map(|hit| &hit.id);
     let ask = |(shard, _)| {
         let mut body = tree.asked();
-        shown.iter().for_each(|(key, text)| body.add(key, text));
+        body.extend(shown);
         body.set("limit", window.to_string());
         body.set("prefetch", again(context, tree, lists, shard)?);
         Ok(context.question(shard, Operation::Query, body.text().into_bytes()))

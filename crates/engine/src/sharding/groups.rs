@@ -111,7 +111,7 @@ async fn of_shards(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, E
     let within = Within::default().and(tree);
     let mut body = tree.asked();
     let shown = tree.members.matching(|key| SHOWN.contains(&key) || key == "group_by");
-    shown.iter().for_each(|(key, text)| body.add(key, text));
+    body.extend(&shown);
     body.set("limit", grouped.limit.to_string());
     body.set("group_size", grouped.size.to_string());
     if let Some(filter) = within.filter(context, Vec::new()) {
@@ -271,7 +271,8 @@ async fn of_hits(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, Err
             groups[place].hits.push(select(hit.clone(), with));
         }
     }
-    let mut best = best(groups, tree.order(context), grouped, |_| None);
+    // They come in the order of the query.
+    let mut best = best(groups, Order::Found, grouped, |_| None);
     if with.vector != VectorSelector::None {
         let mut shown = tree.members.matching(|key| SHOWN.contains(&key));
         shown.remove("with_payload");

@@ -42,8 +42,7 @@ pub(super) async fn matrix(
             vectors.push(Comparable::of(vector, metric));
         }
     }
-    let components = vectors.iter().map(Comparable::components).max().unwrap_or_default();
-    if is_too_much(vectors.len(), vectors.len(), components) {
+    if is_too_much(&vectors, vectors.len()) {
         return Err(unavailable("A distance matrix of so large a sample"));
     }
     let rows = if vectors.len() < 2 { Vec::new() } else { rows(&vectors, metric, request.limit) };

@@ -21,10 +21,11 @@ impl<'a> Members<'a> {
             members.push((Cow::Owned(key.to_string()), Cow::Borrowed(r.raw()?)));
             Ok(())
         })?;
-        let mut last = HashMap::with_capacity(members.len());
-        members.iter().enumerate().for_each(|(at, (key, _)): (usize, &(Cow<'a, str>, _))| {
-            last.insert(key.to_string(), at);
-        });
+        let last: HashMap<String, usize> = members
+            .iter()
+            .enumerate()
+            .map(|(at, (key, _)): (_, &(Cow<'a, str>, _))| (key.to_string(), at))
+            .collect();
         if last.len() < members.len() {
             let mut at = 0..;
             members.retain(|(key, _)| last.get(&**key).copied() == at.next());
@@ -84,10 +85,10 @@ impl<'a> Members<'a> {
     }
 
     /// Puts a member in the place of one of that name, or behind the others.
-    pub fn set(&mut self, key: &'static str, value: impl Into<Cow<'a, str>>) {
+    pub fn set(&mut self, key: &str, value: impl Into<Cow<'a, str>>) {
         match self.0.iter_mut().find(|(known, _)| known == key) {
             Some((_, known)) => *known = value.into(),
-            None => self.0.push((Cow::Borrowed(key), value.into())),
+            None => self.0.push((Cow::Owned(key.to_string()), value.into())),
         }
     }
 
@@ -96,12 +97,9 @@ impl<'a> Members<'a> {
         self.0.push((Cow::Owned(key.to_string()), Cow::Owned(value.to_string())));
     }
 
-    /// Replaces the value of a member that is there.
-    pub fn replace(&mut self, key: &str, value: String) {
-        self.0
-            .iter_mut()
-            .filter(|(known, _)| known == key)
-            .for_each(|(_, old)| *old = Cow::Owned(value.clone()));
+    /// Adds the members of another object behind the others.
+    pub fn extend(&mut self, other: &Members<'_>) {
+        other.iter().for_each(|(key, value)| self.add(key, value));
     }
 
     /// Each key with the text of its value.

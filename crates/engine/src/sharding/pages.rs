@@ -1,6 +1,6 @@
 //! Points by their ids, and pages of points.
 
-use super::hits::{Found, Order, points_of};
+use super::hits::{Found, Order, hits_of, points_of};
 use super::members::Members;
 use super::placement::shard_of;
 use super::questions::{Answer, Ask, no_answer};
@@ -88,7 +88,7 @@ pub(super) async fn by_id(
         match answer {
             None => drop(missing.insert(shard)),
             Some(answer) => {
-                let points = points_of(&answer, layout.ids, |r, _| r.skip())?;
+                let points = hits_of(&answer, layout.ids)?;
                 found.extend(points.into_iter().map(|point| (point.id.clone(), point)));
             }
         }

@@ -85,8 +85,8 @@ impl ShardedRead {
             let read = ShardedRead { desk, work: None, sent: vec![Vec::new()] };
             return Ok((read, Step::Ask(vec![ask])));
         }
-        let parsed = Parsed::of(request, layout, other)?;
-        let work = read::answer(parsed, desk.clone(), start);
+        let parsed = Parsed::of(request, layout, other, desk.clone())?;
+        let work = read::answer(parsed, start);
         let mut read = ShardedRead { desk, work: Some(Box::pin(work)), sent: Vec::new() };
         let step = read.run()?;
         Ok((read, step))

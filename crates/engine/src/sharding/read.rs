@@ -100,6 +100,7 @@ impl Parsed {
         request: &ShardedRequest<'_>,
         layout: &Layout,
         other: &dyn Fn(&str) -> Option<Layout>,
+        desk: Desk,
     ) -> Result<Parsed, Error> {
         request.check_form()?;
         let is_own = |name: &str| name == request.collection;
@@ -120,7 +121,7 @@ impl Parsed {
             others,
             strictness: request.strictness,
             limits: *request.limits,
-            desk: Desk::default(),
+            desk,
         };
         Ok(Parsed { context, warnings: body.into_warnings(), what })
     }
@@ -213,9 +214,8 @@ fn cursor() -> Error {
 }
 
 /// The whole envelope of a read.
-pub(super) async fn answer(parsed: Parsed, desk: Desk, start: Instant) -> Result<Vec<u8>, Error> {
+pub(super) async fn answer(parsed: Parsed, start: Instant) -> Result<Vec<u8>, Error> {
     let Parsed { context, warnings, what } = parsed;
-    let context = Context { desk, ..context };
     let mut out = Vec::new();
     let envelope = Envelope::start(&mut out);
     match what {

@@ -4,7 +4,7 @@ use super::hits::Found;
 use super::members::Members;
 use super::questions::Ask;
 use super::read::Context;
-use super::search::{List, Numbered, Tree, Within, lists_of, show};
+use super::search::{List, Numbered, Tree, Within, lists_of};
 use super::values::count_of;
 use crate::api::Operation;
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub(super) async fn draw(
 ) -> Result<Vec<Found>, Error> {
     if tree.prefetch.is_empty() {
         let mut body = tree.asked();
-        shown.iter().for_each(|(key, text)| body.add(key, text));
+        body.extend(shown);
         return of_collection(context, body, within.filter(context, Vec::new()), window).await;
     }
     let mut points: Vec<Found> = Numbered::of(lists)
@@ -30,15 +30,13 @@ pub(super) async fn draw(
         .iter()
         .map(|point| Found { score: 1.0, order_value: None, payload: None, vector: None, ..(*point).clone() })
         .collect();
-    {
-        let mut random = RandomNumbers::default();
-        for first in 0..window.min(points.len()) {
-            let other = random.below((points.len() - first) as u64)? as usize;
-            points.swap(first, first + other);
-        }
+    let mut random = RandomNumbers::default();
+    for first in 0..window.min(points.len()) {
+        let other = random.below((points.len() - first) as u64)? as usize;
+        points.swap(first, first + other);
     }
     points.truncate(window);
-    if shown.iter().next().is_some() { show(context, points, shown).await } else { Ok(points) }
+    Ok(points)
 }
 
 /// A uniform random sample of the points that match a filter, by a query `body` for a sample. Each shard answers a sample of its

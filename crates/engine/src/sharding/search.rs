@@ -7,7 +7,7 @@ use super::examples;
 use super::hits::{Found, Order, hits_of};
 use super::members::{Members, elements};
 use super::pages::{SHOWN, of_shards};
-use super::questions::{Answer, Ask, Task, all, broken};
+use super::questions::{Answer, Ask, Task, all};
 use super::read::Context;
 use super::{chosen, formula, sample};
 use crate::api::Operation;
@@ -16,7 +16,7 @@ use crate::config::fields::ObjectWriter;
 use crate::error::Error;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
-use crate::query::tree::{Query, QueryNode, QueryRequest, Recommend, Strategy};
+use crate::query::tree::{Fusion, Query, QueryNode, QueryRequest, Recommend, Strategy};
 use crate::query::{Hit, List as HitList, fuse};
 use crate::types::{PointId, PointOffset};
 use std::collections::HashMap;
@@ -116,11 +116,12 @@ impl Tree {
         let by_distance =
             || Order::Scores { smaller_is_better: context.layout.smaller_is_better(&self.node.using) };
         match &self.node.query {
-            Query::Nearest(_) => by_distance(),
+            // What Mmr chooses from is near.
+            Query::Nearest(_) | Query::Mmr(_) => by_distance(),
             Query::Recommend(Recommend { strategy: Strategy::AverageVector, .. }) => by_distance(),
             Query::OrderBy(order_by) => Order::Values(order_by.direction),
             Query::ById => Order::Ids,
-            Query::Sample | Query::Mmr(_) => Order::Found,
+            Query::Sample => Order::Found,
             _ => Order::Scores { smaller_is_better: false },
         }
     }
@@ -166,8 +167,8 @@ impl<'t> Within<'t> {
         }
     }
 
-    /// Without the examples.
-    pub fn with_examples(&self) -> Within<'t> {
+    /// The same filters, without the exclusion of the examples.
+    pub fn allowing_examples(&self) -> Within<'t> {
         Within { excluded: Vec::new(), ..self.clone() }
     }
 }
@@ -266,13 +267,10 @@ pub(super) fn find<'t>(
         let none = Members::default;
         let below = |source: &'t Tree| find(context, source, within.clone(), source.node.limit, none());
         let lists = all(tree.prefetch.iter().map(below).collect()).await?;
-        let smaller_is_better = match &tree.node.query {
-            Query::Mmr(_) => context.layout.smaller_is_better(&tree.node.using),
-            _ => tree.order(context) == Order::Scores { smaller_is_better: true },
-        };
+        let smaller_is_better = tree.order(context) == Order::Scores { smaller_is_better: true };
         let found = |hits| List { hits, smaller_is_better, sources: Vec::new() };
         match &tree.node.query {
-            Query::Fusion(_) => Ok(found(fused(tree, lists, window)?)),
+            Query::Fusion(fusion) => Ok(found(fused(tree, fusion, &lists, window))),
             Query::Formula(_) => {
                 let hits = formula::rank(context, tree, &lists, window, &shown).await?;
                 Ok(List { sources: lists, ..found(hits) })
@@ -295,21 +293,15 @@ pub(super) async fn nearest(
     (window, shown): (usize, &Members<'static>),
 ) -> Result<Vec<Found>, Error> {
     let mut body = asked;
-    shown.iter().for_each(|(key, text)| body.add(key, text));
-    let order = match &tree.node.query {
-        // What it is to choose from is near.
-        Query::Mmr(_) => {
-            Order::Scores { smaller_is_better: context.layout.smaller_is_better(&tree.node.using) }
-        }
-        _ => tree.order(context),
-    };
+    body.extend(shown);
+    let order = tree.order(context);
     if tree.prefetch.is_empty() {
         // A few hits more leave the walks as they are, which a filter on ids does not.
         let widened = window.saturating_add(within.excluded.len());
         let is_scored = matches!(order, Order::Scores { .. });
         let widens = is_scored && widened <= context.limits.max_result_window;
         let (limit, filters) =
-            if widens { (widened, within.with_examples()) } else { (window, within.clone()) };
+            if widens { (widened, within.allowing_examples()) } else { (window, within.clone()) };
         body.set("limit", limit.to_string());
         filters.filter(context, Vec::new()).into_iter().for_each(|filter| body.set("filter", filter));
         let answers = context.ask_all(tree.operation, body.text().into_bytes()).await;
@@ -331,9 +323,8 @@ pub(super) async fn nearest(
 }
 
 /// The lists of the prefetches as one, by the engine's own fusion.
-fn fused(tree: &Tree, lists: Vec<List>, window: usize) -> Result<Vec<Found>, Error> {
-    let Query::Fusion(fusion) = &tree.node.query else { return Err(broken()) };
-    let points = Numbered::of(&lists);
+fn fused(tree: &Tree, fusion: &Fusion, lists: &[List], window: usize) -> Vec<Found> {
+    let points = Numbered::of(lists);
     let lists: Vec<HitList> = lists
         .iter()
         .map(|list| HitList {
@@ -348,7 +339,7 @@ fn fused(tree: &Tree, lists: Vec<List>, window: usize) -> Result<Vec<Found>, Err
     // Numbers are in the order of ids.
     let by_id = |a: PointOffset, b: PointOffset| a.cmp(&b);
     let fused = fuse(by_id, fusion, &lists, window, tree.node.score_threshold);
-    Ok(fused.into_iter().filter_map(|hit| points.scored(hit)).collect())
+    fused.into_iter().filter_map(|hit| points.scored(hit)).collect()
 }
 
 /// The different points of some lists, numbered in the order of their ids.

@@ -15,9 +15,10 @@ use kithdb_kernels::normalise;
 const MAX_COMPARED: u64 = 1 << 32;
 
 /// Whether comparing each of so many vectors with each of so many others is too much.
-pub(super) fn is_too_much(vectors: usize, others: usize, components: usize) -> bool {
-    let pairs = (vectors as u64).saturating_mul(others as u64);
-    pairs.saturating_mul(components as u64) > MAX_COMPARED
+pub(super) fn is_too_much(vectors: &[Comparable], others: usize) -> bool {
+    let work = vectors.iter().map(Comparable::work).max().unwrap_or_default();
+    let pairs = (vectors.len() as u64).saturating_mul(others as u64);
+    pairs.saturating_mul(work as u64) > MAX_COMPARED
 }
 
 /// The vector that a point shows, of which one was asked for by its name.
@@ -96,10 +97,10 @@ impl Comparable {
         }
     }
 
-    /// How many numbers it has.
-    pub fn components(&self) -> usize {
+    /// How many components a comparison with one like it reads: of multi-vectors each row is compared with each.
+    fn work(&self) -> usize {
         match self {
-            Comparable::Rows { queries, .. } => queries.iter().map(Vec::len).sum(),
+            Comparable::Rows { queries, .. } => queries.len() * queries.iter().map(Vec::len).sum::<usize>(),
             Comparable::Sparse(sparse) => sparse.len(),
         }
     }

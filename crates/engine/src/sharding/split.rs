@@ -225,7 +225,7 @@ impl Split<'_> {
                 let mut of_shards: Vec<Members<'_>> = vec![named.clone(); self.shards];
                 for (name, column) in named.iter().filter(|(_, column)| *column != "null") {
                     for (part, picked) in of_shards.iter_mut().zip(picked(column, &places)?) {
-                        part.replace(name, picked);
+                        part.set(name, picked);
                     }
                 }
                 set_each(&mut parts, "vectors", of_shards.iter().map(Members::text).collect());

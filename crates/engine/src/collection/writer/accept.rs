@@ -239,7 +239,7 @@ fn accept_updates(
     shared: &Shared,
 ) -> Result<Vec<Change>, Error> {
     let room = (&shared.limits, shared.memory.room());
-    let now = head.state.expiry.as_ref().and_then(|_| shared.time_for_writes());
+    let now = shared.time_for_writes(&head.state);
     let mut applying =
         Applying::resume(&head.state, (batch, within), room, deadline, Used::default()).at_time(now);
     let mut resolved = resolution.and_then(|one| Some((one, one.changed(&head.state)?)));

@@ -17,7 +17,7 @@ pub struct Strict<'a> {
     collection: &'a Collection,
     state: &'a State,
     /// The request is a write from a replicated stream: what it may cost, and the room for it, was decided before it got there.
-    is_ordered: bool,
+    is_replicated: bool,
     /// The request is only tried.
     is_dry_run: bool,
 }
@@ -33,10 +33,10 @@ impl<'a> Strict<'a> {
         request: &Request,
     ) -> Result<Option<Strict<'a>>, Error> {
         let Some(mode) = state.config.strict_mode() else { return Ok(None) };
-        let is_ordered = request.position.is_some();
-        let seconds = request.timeout.filter(|_| !is_ordered).map(|timeout| timeout.as_secs());
+        let is_replicated = request.position.is_some();
+        let seconds = request.timeout.filter(|_| !is_replicated).map(|timeout| timeout.as_secs());
         at_most("timeout", seconds, "max_timeout", mode.max_timeout)?;
-        Ok(Some(Strict { mode, collection, state, is_ordered, is_dry_run: request.dry_run }))
+        Ok(Some(Strict { mode, collection, state, is_replicated, is_dry_run: request.dry_run }))
     }
 
     /// The kind of the field index over a path, if there is one.

@@ -17,7 +17,7 @@ const TOKENS_OF_FILTERED_UPDATE: u64 = 5;
 const EMPTY_OBJECT: usize = 2;
 
 impl Strict<'_> {
-    /// Checks a write. A rate is used up by what is not only tried, and of a stream by its coordinator.
+    /// Checks a write. A dry run uses up no rate. For a write from a stream its coordinator has counted it.
     ///
     /// # Errors
     /// `BadRequest` that names the limit; `RateLimited`.
@@ -26,7 +26,7 @@ impl Strict<'_> {
             Write::Points { updates, .. } => {
                 updates.iter().try_for_each(|update| self.check_update(update))?;
                 self.check_points(view, updates)?;
-                if self.is_ordered {
+                if self.is_replicated {
                     // Sizes depend on what a replica has in its files, and replicas must not differ in what they refuse.
                     return Ok(());
                 }
