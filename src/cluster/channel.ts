@@ -41,3 +41,5 @@ export function answersTo(node: string): string {
 
 /** Where digests of replicas go. */
 export const DIGESTS = 'digests';
+/** Where it goes that a replica was not given a record. */
+export const LACKING = 'lacking';

@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import type { Engine, EngineOptions } from '../engine/types';
 import { ClusterEngine } from './cluster-engine';
 import { ClusterNode, type ClusterSettings } from './node';
-import { removeUnfinishedCheckpoints, restoreReplica } from './replica/checkpoint';
+import { identityIn } from './membership/identity';
+import { removeUnfinishedCheckpoints, restoreReplica, type Usable } from './replica/checkpoint';
 import type { ReplicaSource } from './replica/local-replicas';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { openCheckpointStore } from './store/open';
@@ -22,25 +23,31 @@ export async function openClusterEngine(
 ): Promise<ClusterEngine> {
   const store = place === undefined ? undefined : await openCheckpointStore(place);
   await removeUnfinishedCheckpoints(settings.dataDir);
-  const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings.dataDir, store, log);
+  const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings, store, log);
   const engine = make({ ...options, isReplica: true });
   return new ClusterEngine(engine, new ClusterNode({ settings, log, source }));
 }
 
 function sourceOf(
   engine: Engine,
-  dataDir: string,
+  settings: ClusterSettings,
   store: CheckpointStore | undefined,
   log: Logger,
 ): ReplicaSource {
   return {
-    restore: async (shard, collection, signal) => {
+    restore: async (shard, collection, position, signal) => {
       if (store === undefined) return false;
       const name = nameOf(shard);
-      if ((await store.latest(name)) === undefined) return false;
+      const { node } = await identityIn(settings.dataDir, settings.cluster);
+      // What a wrong replica has saved is as wrong as it was.
+      const isUsable: Usable = (manifest) =>
+        position === undefined || (manifest.position >= position && manifest.node !== node);
+      const { checkpoints } = await store.list(name);
+      if (!checkpoints.some(({ manifest }) => isUsable(manifest))) return false;
       const { manifest, passedOver } = await restoreReplica(
-        { engine, dataDir, store, shard: name, collection },
+        { engine, dataDir: settings.dataDir, store, shard: name, collection },
         signal,
+        isUsable,
       );
       for (const { manifest: bad, reason } of passedOver) {
         log.warn({ checkpoint: bad.id, err: reason }, 'a checkpoint cannot be used');

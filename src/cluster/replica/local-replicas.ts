@@ -16,8 +16,11 @@ const RETRY_MS = 1000;
 
 /** Fills a replica that the stream cannot fill from its beginning. */
 export interface ReplicaSource {
-  /** Makes the engine's collection from the last checkpoint of the shard; false where there is none. */
-  restore(shard: Shard, name: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Makes the engine's collection from the last checkpoint of the shard that can be used; false where there is none at
+   * `position` or later that another node has saved, if a position is given.
+   */
+  restore(shard: Shard, name: string, position: number | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
 /** What the replicas of a node are made of. */
@@ -42,6 +45,8 @@ interface Local {
   behind?: number;
   /** Whether it has caught up since this process began. */
   isCurrent: boolean;
+  /** It is going to be made anew. */
+  isWrong?: boolean;
   failure?: string;
 }
 
@@ -80,15 +85,28 @@ export class LocalReplicas {
     return local?.isCurrent === true ? local.replica : undefined;
   }
 
-  /** Has a replica made anew from a checkpoint, or from the beginning of its stream. */
-  remake(shard: Shard): void {
+  /**
+   * Has a replica made anew of a checkpoint of another node, at a position or later: up to there it is wrong, and the stream
+   * may lack what it lacks. False where that is under way, or there is no such replica.
+   */
+  remake(shard: Shard, position: number): boolean {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
-    if (local === undefined) return;
+    if (local?.replica === undefined || local.isWrong === true) return false;
     local.isCurrent = false;
+    local.isWrong = true;
+    this.parts.progress.noteLacked(name, position);
     this.#settleLater(async () => {
       if (this.#locals.get(name) === local) await this.#drop(name, local);
     });
+    return true;
+  }
+
+  /** The replicas that follow their streams. */
+  following(): readonly { readonly shard: Shard; readonly replica: ShardReplica }[] {
+    return [...this.#locals.values()].flatMap(({ shard, replica, isWrong }) =>
+      replica === undefined || isWrong === true ? [] : [{ shard, replica }],
+    );
   }
 
   /** The replicas that reads may be asked of. */
@@ -103,7 +121,8 @@ export class LocalReplicas {
     const reports = new Map<string, ReplicaReport>();
     for (const { shard, replica, behind, isCurrent } of this.#locals.values()) {
       if (replica === undefined || behind === undefined || !isCurrent) continue;
-      reports.set(replicaKey(shard.collection, shard.shard), { position: replica.position, behind });
+      const { position, changed } = replica;
+      reports.set(replicaKey(shard.collection, shard.shard), { position, behind, changed });
     }
     return reports;
   }
@@ -129,7 +148,9 @@ export class LocalReplicas {
   async #settle(state: ShardMapState): Promise<void> {
     const wanted = wantedOf(state, this.parts.node);
     for (const [name, local] of this.#locals) {
-      if (!wanted.has(name)) await this.#drop(name, local);
+      if (wanted.has(name)) continue;
+      this.parts.progress.forgetLacked(name);
+      await this.#drop(name, local);
     }
     for (const name of await this.#strangers(wanted)) await this.#delete(name);
     for (const [name, shard] of wanted) {
@@ -186,13 +207,11 @@ export class LocalReplicas {
       progress.forget(name);
       const entry = this.#entryOf(shard);
       const { firstSequence } = await logs.group(entry.group).state();
-      const isWhole = firstSequence <= entry.firstPosition + 1;
-      const isRestored = !isWhole && (await source.restore(shard, name, signal));
-      if (!isWhole && !isRestored) {
-        throw new Error(
-          `${name}: the stream begins behind its first record, and there is no checkpoint of it`,
-        );
-      }
+      const lacked = progress.lackedBy(name);
+      const isWhole = lacked === undefined && firstSequence <= entry.firstPosition + 1;
+      const isRestored = !isWhole && (await source.restore(shard, name, lacked, signal));
+      if (!isWhole && !isRestored) throw new Error(whyNotMade(name, lacked));
+      progress.forgetLacked(name);
       if (isWhole) await this.#create(name, entry);
     }
     return ShardReplica.open(engine, name, shard.shard);
@@ -242,6 +261,12 @@ export class LocalReplicas {
     if (entry === undefined) throw new Error(`the collection ${collection} is gone`);
     return entry;
   }
+}
+
+function whyNotMade(name: string, lacked: number | undefined): string {
+  return lacked === undefined
+    ? `${name}: the stream begins behind its first record, and there is no checkpoint of it`
+    : `${name}: it was wrong at position ${lacked}, and no other node has saved a checkpoint from there on yet`;
 }
 
 /** The shards of which the map gives a node a replica, by the names of the replicas. */

@@ -45,6 +45,7 @@ export interface PositionedWrite {
 /** The replica of a shard on this node: applies the records of its stream, one after the other. */
 export class ShardReplica {
   #position: number;
+  #changed: number;
   #stalled: string | undefined;
 
   private constructor(
@@ -55,6 +56,7 @@ export class ShardReplica {
     position: number,
   ) {
     this.#position = position;
+    this.#changed = position;
   }
 
   /** The replica in a collection that the engine has. */
@@ -66,6 +68,11 @@ export class ShardReplica {
   /** The position of the last record that was applied or refused since it was opened. */
   get position(): number {
     return this.#position;
+  }
+
+  /** The position of the last record that changed it. */
+  get changed(): number {
+    return this.#changed;
   }
 
   /** Why the next record cannot be applied at the moment; undefined while nothing is wrong. */
@@ -81,6 +88,9 @@ export class ShardReplica {
     const body = write.record.parts.get(this.shard);
     if (body === undefined || write.position <= this.#position) return undefined;
     const outcome = await this.#untilAnswered(write, body, signal);
+    // Where it had been passed, the engine knows whether it was applied.
+    if (outcome === undefined) this.#changed = (await readState(this.engine, this.name)).position;
+    else if ('answer' in outcome) this.#changed = write.position;
     this.#position = write.position;
     return outcome;
   }
