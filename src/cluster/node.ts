@@ -1,6 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
 import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
+import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
@@ -15,7 +16,13 @@ import type { LogService } from './log/record-log';
 import { ShardMap } from './map/shard-map';
 import { nodesOf } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
-import { hasIdentity, IdentityError, identityIn } from './membership/identity';
+import {
+  IdentityError,
+  identityIn,
+  makeIdentity,
+  noteBrought,
+  type NodeIdentity,
+} from './membership/identity';
 import { Members } from './membership/members';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
@@ -30,7 +37,6 @@ import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
-import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
 import { shardOfName } from './shards';
 
@@ -129,9 +135,9 @@ export class ClusterNode {
     const { settings, log } = this.parts;
     const ends: Running['ends'] = [];
     try {
-      await refuseSingleNode(engine, settings.dataDir);
-      const { node: self } = await identityIn(settings.dataDir, settings.cluster);
-      const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
+      const known = await identityIn(settings.dataDir, settings.cluster);
+      const content = known === undefined ? await contentOf(engine) : known.brings;
+      const connection = await connectToNats(settings.nats, `kithdb ${settings.cluster}`, CONNECT_MS);
       ends.push(() => connection.close());
       const logs = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
@@ -144,7 +150,9 @@ export class ClusterNode {
       });
       ends.push(() => map.stop());
       await map.start(AbortSignal.timeout(PREPARE_MS));
-      this.#running = await this.#join({ self, connection, logs, map, engine, ends });
+      if (known === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
+      const identity = known ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
+      this.#running = await this.#join({ identity, connection, logs, map, engine, ends });
     } catch (error) {
       await endAll(ends);
       throw error;
@@ -152,9 +160,13 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'self' | 'connection' | 'logs' | 'map' | 'ends'> & { readonly engine: Engine },
+    given: Pick<Running, 'connection' | 'logs' | 'map' | 'ends'> & {
+      readonly identity: NodeIdentity;
+      readonly engine: Engine;
+    },
   ): Promise<Running> {
-    const { self, connection, logs, map, engine, ends } = given;
+    const { identity, connection, logs, map, engine, ends } = given;
+    const { node: self } = identity;
     const { settings, source } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
@@ -196,6 +208,7 @@ export class ClusterNode {
     const running: Running = { ...parts, connection, coordinator, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
+    await this.#bring(identity, { node: self, engine, logs, map });
     replicas.start();
     this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
     this.#every(
@@ -321,6 +334,18 @@ export class ClusterNode {
     await map.waitFor(decision.version, AbortSignal.timeout(JOIN_MS));
   }
 
+  /** Makes replicas of what the node had before it joined, where some of that is not in the cluster yet. */
+  async #bring(identity: NodeIdentity, parts: Omit<AdoptionParts, 'dataDir'>): Promise<void> {
+    const { dataDir } = this.parts.settings;
+    if (identity.brings === undefined) return;
+    await adopt({ ...parts, dataDir }, identity.brings);
+    await noteBrought(dataDir, identity);
+    this.parts.log.info(
+      { collections: identity.brings.collections },
+      'this node brought its collections along',
+    );
+  }
+
   #addressWith(port: number): string {
     const { listen, advertise } = this.parts.settings;
     const { host, port: at } = advertise ?? { host: listen.host, port };
@@ -387,11 +412,11 @@ export class ClusterNode {
   }
 }
 
-/** Everything in the engine of a node comes from the cluster: what was there before would be lost. @throws IdentityError */
-async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> {
-  if (!(await hasIdentity(dataDir)) && (await collectionNames(engine)).length > 0) {
+/** Only the first node may bring collections along: those of another one could have the same names. @throws IdentityError */
+function refuseSecond({ state }: ShardMap, dataDir: string): void {
+  if (state.nodes.size > 0) {
     throw new IdentityError(
-      `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
+      `${dataDir} has collections, and the cluster has nodes already: only the first node brings its collections along`,
     );
   }
 }

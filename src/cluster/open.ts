@@ -38,7 +38,7 @@ function sourceOf(
     restore: async (shard, collection, position, signal) => {
       if (store === undefined) return false;
       const name = nameOf(shard);
-      const { node } = await identityIn(settings.dataDir, settings.cluster);
+      const node = (await identityIn(settings.dataDir, settings.cluster))?.node;
       // What a wrong replica has saved is as wrong as it was.
       const isUsable: Usable = (manifest) =>
         position === undefined || (manifest.position >= position && manifest.node !== node);

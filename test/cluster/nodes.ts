@@ -46,7 +46,12 @@ export class TestNode {
       log,
       openNativeEngine,
     );
-    await engine.open();
+    try {
+      await engine.open();
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
     this.#engine = engine;
   }
 
@@ -91,10 +96,11 @@ export class TestCluster {
     return cluster;
   }
 
-  async add(): Promise<TestNode> {
-    const node = new TestNode(join(this.folder, `node-${this.nodes.length}`), this);
-    this.nodes.push(node);
+  /** Starts one more node, over a directory that may be there. */
+  async add(dataDir = join(this.folder, `node-${this.nodes.length}`)): Promise<TestNode> {
+    const node = new TestNode(dataDir, this);
     await node.start();
+    this.nodes.push(node);
     return node;
   }
 

@@ -56,6 +56,8 @@ export class LocalReplicas {
   readonly #stop = new AbortController();
   #settling: Promise<void> = Promise.resolve();
   #unsubscribe: (() => void) | undefined;
+  /** Why the replicas are not those that the map gives this node. */
+  #problem: string | undefined;
   /** Whether what an earlier process left was looked for. */
   #hasLooked = false;
 
@@ -130,6 +132,7 @@ export class LocalReplicas {
   /** What keeps replicas from going on, by name. */
   failures(): ReadonlyMap<string, string> {
     const failures = new Map<string, string>();
+    if (this.#problem !== undefined) failures.set('all', this.#problem);
     for (const [name, { failure, replica }] of this.#locals) {
       const why = failure ?? replica?.stalled;
       if (why !== undefined) failures.set(name, why);
@@ -137,11 +140,24 @@ export class LocalReplicas {
     return failures;
   }
 
-  /** One change after the other: a replica that is dropped and given again is not in two states. */
+  /**
+   * One change after the other: a replica that is dropped and given again is not in two states. What fails is done again a
+   * second later.
+   */
   #settleLater(before?: () => Promise<void>): void {
     this.#settling = this.#settling.then(async () => {
-      await before?.();
-      if (!this.#stop.signal.aborted) await this.#settle(this.parts.map.state);
+      if (this.#stop.signal.aborted) return;
+      try {
+        await before?.();
+        await this.#settle(this.parts.map.state);
+        this.#problem = undefined;
+      } catch (error) {
+        this.#problem = error instanceof Error ? error.message : String(error);
+        this.parts.failed('all', error);
+        void pause(RETRY_MS, this.#stop.signal).then(() => {
+          this.#settleLater(before);
+        });
+      }
     });
   }
 
@@ -208,7 +224,8 @@ export class LocalReplicas {
       const entry = this.#entryOf(shard);
       const { firstSequence } = await logs.group(entry.group).state();
       const lacked = progress.lackedBy(name);
-      const isWhole = lacked === undefined && firstSequence <= entry.firstPosition + 1;
+      const isWhole =
+        lacked === undefined && entry.isAdopted !== true && firstSequence <= entry.firstPosition + 1;
       const isRestored = !isWhole && (await source.restore(shard, name, lacked, signal));
       if (!isWhole && !isRestored) throw new Error(whyNotMade(name, lacked));
       progress.forgetLacked(name);
