@@ -259,7 +259,9 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
 
   it('is the only one that may', async () => {
     await cluster.add();
-    const dataDir = await single(async (ask) => void (await ask('create_collection', 'birds', VECTORS)));
+    const dataDir = await single(async (ask) => {
+      await ask('create_collection', 'birds', VECTORS);
+    });
     await expect(cluster.add(dataDir)).rejects.toThrow('only the first node brings its collections along');
     expect(existsSync(join(dataDir, 'cluster.json'))).toBe(false);
     const engine = openNativeEngine({ dataDir, searchThreads: 1 });
