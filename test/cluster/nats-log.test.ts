@@ -184,6 +184,58 @@ describeUnless(isNoNats)('one server', () => {
     expect(reader.operations).toEqual(['1', '2']);
   });
 
+  test('a stream of a later epoch begins where it is told to, once', async () => {
+    const { log, service } = await logOf('epochs');
+    await log.publish('1.0', recordOf('old'), LIMITS);
+    const wanted = { epoch: 1, firstSequence: 1001 };
+    const origin = await service.makeGroup(0, wanted, PREPARE_MS);
+    expect(origin.firstSequence).toBe(1001);
+    // Another node that knows of more records comes second.
+    expect(await service.makeGroup(0, { ...wanted, firstSequence: 2001 }, PREPARE_MS)).toEqual(origin);
+    const next = service.group(0, 1);
+    const empty = { firstSequence: 1001, lastSequence: 1000, created: origin.created };
+    expect(await next.state()).toMatchObject(empty);
+    expect(await next.publish('1.0', recordOf('new'), LIMITS)).toMatchObject({ sequence: 1001 });
+    const reader = new Reader(next, { fromSequence: 1001 });
+    await reader.untilRead(1);
+    await reader.stop();
+    expect(reader.operations).toEqual(['new']);
+    expect(await log.state()).toMatchObject({ lastSequence: 1 });
+  });
+
+  test('the last record of a subject, and when a record was stored, can be asked for', async () => {
+    const { log } = await logOf('asked');
+    for (const subject of ['1.0', '1.1', '1.all']) await log.publish(subject, recordOf(subject), LIMITS);
+    expect(await Promise.all(['1.0', '1.1', '1.all', '2.0'].map((subject) => log.lastOf(subject)))).toEqual([
+      1, 2, 3, 0,
+    ]);
+    const [first, last] = await Promise.all([log.storedAt(1), log.storedAt(3)]);
+    const { atMs } = await log.state();
+    expect(first).toBeLessThanOrEqual(last!);
+    expect(last).toBeLessThanOrEqual(atMs);
+    expect(await log.storedAt(4)).toBeUndefined();
+  });
+
+  test('a stream that is gone is told apart from a server that is', async () => {
+    const { log, service } = await logOf('gone');
+    await service.manager.streams.delete(log.name);
+    await expect(log.state()).rejects.toMatchObject({ name: 'StreamMissingError', stream: log.name });
+    await service.manager.streams.delete(service.map.name);
+    await expect(service.makeMap(false, PREPARE_MS)).rejects.toMatchObject({ name: 'StreamMissingError' });
+    await expect(service.map.state()).rejects.toMatchObject({ name: 'StreamMissingError' });
+  });
+
+  test('a stream without room refuses a record, and says why', async () => {
+    const { log, service } = await logOf('full');
+    const { config } = await service.manager.streams.info(log.name);
+    await service.manager.streams.update(log.name, { ...config, max_msgs: 1 });
+    await log.publish('1.0', recordOf('1'), LIMITS);
+    await expect(log.publish('1.0', recordOf('2'), LIMITS)).rejects.toMatchObject({
+      name: 'LogRefusedError',
+      isFull: true,
+    });
+  });
+
   test('nodes have one map, and one of two proposals', async () => {
     const nodes = await Promise.all([1, 2].map(() => serviceOf(servers, 'map')));
     await prepare(nodes[0]!);

@@ -45,6 +45,11 @@ export class KnownMap {
     return this.seen === undefined;
   }
 
+  /** Whether a stream that was made then is another one than this node has seen. */
+  isOther(created: string): boolean {
+    return this.seen !== undefined && this.seen.created !== created;
+  }
+
   /** Why a stream is not the one that this node has seen; undefined where it is. */
   differenceTo({ created, lastSequence }: SeenMap): string | undefined {
     if (this.seen === undefined) return undefined;

@@ -25,7 +25,7 @@ export async function openMapStream(
       const { created, lastSequence } = await servers.map.state();
       const difference = known.differenceTo({ created, lastSequence });
       if (difference === undefined) return created;
-      if (performance.now() >= endMs) throw new MapLostError(difference);
+      if (known.isOther(created) || performance.now() >= endMs) throw new MapLostError(difference);
       await pause(PAUSE_MS);
     }
   } catch (error) {

@@ -10,7 +10,7 @@ import type { KnownMap } from './known-map';
 /** A stream is given up after so many looks in succession that found it to be another one: servers that start may err. */
 const LOOKS = 3;
 /** A stream that nothing is known against is looked at each so many looks. */
-const SELDOM = 5;
+const SELDOM = 3;
 const PROPOSE_MS = 5_000;
 
 /** What watching the streams needs. */
