@@ -1,21 +1,22 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import type { Engine, HealthIssue, Operation } from '../engine/types';
-import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
+import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
+import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
+import { Operator } from './coordinator/operator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
 import { Checkpoints } from './checkpoints/checkpoints';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
-import { decodeDigest, Digests, encodeDigest } from './digests';
+import { Divergence } from './divergence/divergence';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
 import type { LogServers, LogService } from './log/record-log';
 import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
-import { nodesOf, replicaOn } from './map/state';
+import { nodesOf } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
 import { hasIdentity, IdentityError, identityIn } from './membership/identity';
 import { Members } from './membership/members';
@@ -77,6 +78,7 @@ const PREPARE_MS = 30_000;
 const JOIN_MS = 30_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
+const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
 const WATCH_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
@@ -92,6 +94,7 @@ interface Running {
   readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
+  readonly divergence: Divergence;
   readonly coordinator: Coordinator;
   readonly watch: StreamWatch;
   readonly repair: StreamRepair;
@@ -117,6 +120,11 @@ export class ClusterNode {
     return failure instanceof LaterVersionError ? failure.message : undefined;
   }
 
+  /** What an operator does to the cluster by this node. */
+  get operator(): ClusterControl | undefined {
+    return this.coordinator?.operator;
+  }
+
   /** How many collections the cluster has. */
   get collections(): number | undefined {
     return this.#running?.map.state.collections.size;
@@ -129,7 +137,9 @@ export class ClusterNode {
   }
 
   healthIssues(): readonly HealthIssue[] {
-    const failures = [...(this.#running?.replicas.failures() ?? [])].map(([name, what]) => ({
+    const { replicas, divergence } = this.#running ?? {};
+    const ofReplicas = [...(replicas?.failures() ?? []), ...(divergence?.problems() ?? [])];
+    const failures = ofReplicas.map(([name, what]) => ({
       kind: 'collection' as const,
       collection: name,
       what,
@@ -191,7 +201,9 @@ export class ClusterNode {
     ends.push(
       channel.receive(answersTo(self), (bytes) => {
         const answer = decodeAnswer(Buffer.from(bytes));
-        if (answer !== undefined) acknowledgements.take(answer);
+        if (answer === undefined) return;
+        acknowledgements.take(answer);
+        divergence.compare(answer);
       }),
     );
     const progress = await Progress.open(settings.dataDir);
@@ -204,7 +216,14 @@ export class ClusterNode {
     const logs = new CurrentLogs(servers, map, gate);
     const replicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
-      events: this.#eventsOf(self, channel),
+      events: {
+        answered: (coordinator, answer) => {
+          channel.send(answersTo(coordinator), encodeAnswer(answer));
+        },
+        digested: (digest) => {
+          divergence.tell(digest);
+        },
+      },
       failed: (name, error) => {
         this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
       },
@@ -215,21 +234,30 @@ export class ClusterNode {
       ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
       hasStore: this.parts.store !== undefined,
     });
-    const digests = new Digests(self);
-    const listener = await this.#listen({ engine, map, replicas, digests });
+    const divergence = new Divergence({ node: self, channel, map, members, replicas, log: this.parts.log });
+    ends.push(divergence.start());
+    const listener = await this.#listen({ engine, map, replicas, divergence });
     ends.push(() => listener.close());
     const peers = new PeerClient(settings.security);
     ends.push(() => {
       peers.close();
     });
-    const parts = { self, logs, map, members, replicas };
+    const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
     const running: Running = { ...parts, servers, known, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
-    this.#compareDigests(running, digests, channel);
     this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    this.#every(
+      COMPARE_MS,
+      'divergence',
+      () => {
+        divergence.compareHeartbeats();
+        return Promise.resolve();
+      },
+      ends,
+    );
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
     this.#watchStreams(running);
     this.#keepCheckpoints(running, engine, channel);
@@ -271,26 +299,15 @@ export class ClusterNode {
     });
   }
 
-  #eventsOf(self: string, channel: Channel): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
-    return {
-      answered: (coordinator, answer) => {
-        channel.send(answersTo(coordinator), encodeAnswer(answer));
-      },
-      digested: (digest) => {
-        channel.send(DIGESTS, encodeDigest({ ...digest, node: self }));
-      },
-    };
-  }
-
   /** Answers other nodes. */
   #listen({
     engine,
     map,
     replicas,
-    digests,
+    divergence,
   }: Pick<Running, 'map' | 'replicas'> & {
     readonly engine: Engine;
-    readonly digests: Digests;
+    readonly divergence: Divergence;
   }): Promise<PeerListener> {
     const { settings, log } = this.parts;
     const handlers: PeerHandlers = {
@@ -299,7 +316,7 @@ export class ClusterNode {
       positions: () =>
         Promise.resolve(replicas.all().map(({ name, position }) => ({ collection: name, position }))),
       digest: ({ collection, position }) => {
-        const own = digests.own(collection, position);
+        const own = divergence.own(collection, position);
         return own === undefined ? Promise.reject(new PeerRefusal('behind')) : Promise.resolve(own);
       },
     };
@@ -330,9 +347,10 @@ export class ClusterNode {
     map,
     members,
     replicas,
+    divergence,
     peers,
     acknowledgements,
-  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas'> & {
+  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence'> & {
     readonly engine: Engine;
     readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
@@ -353,15 +371,18 @@ export class ClusterNode {
     const collections = new Collections({
       ...{ map, logs, liveNodes },
       check: async (name, configuration) => {
-        // The engine of a node has replicas alone: a collection of another name is there for this moment.
+        // The engine of a node has replicas alone: a collection that is none of them is there for this moment.
+        const collection = shardOfName(name) === undefined ? name : `x${name}`;
         const body = bodyOf(engine, configuration);
-        await engine.execute({ operation: 'create_collection', collection: name, body });
-        await engine.execute({ operation: 'delete_collection', collection: name });
+        await engine.execute({ operation: 'create_collection', collection, body });
+        await engine.execute({ operation: 'delete_collection', collection });
       },
     });
     return new Coordinator({
       ...{ node: self, engine, logs, collections, reads, members, acknowledgements },
+      operator: new Operator(map, collections),
       map: () => map.state,
+      refusalOf: (shard) => divergence.refusalOf(shard),
     });
   }
 
@@ -394,30 +415,6 @@ export class ClusterNode {
     const { listen, advertise } = this.parts.settings;
     const { host, port: at } = advertise ?? { host: listen.host, port };
     return host.includes(':') ? `[${host}]:${at}` : `${host}:${at}`;
-  }
-
-  /** A replica whose state is not that of most is made anew. */
-  #compareDigests({ self, map, replicas, ends }: Running, digests: Digests, channel: Channel): void {
-    ends.push(
-      channel.receive(DIGESTS, (bytes) => {
-        const digest = decodeDigest(bytes);
-        const shard = digest && shardOfName(digest.replica);
-        const entry = shard && map.state.collections.get(shard.collection)?.shards[shard.shard];
-        if (digest === undefined || shard === undefined || entry === undefined) return;
-        if (replicaOn(entry, self) === undefined || !digests.isOutvoted(digest, entry.replicas.length))
-          return;
-        this.parts.log.error(
-          { replica: digest.replica, position: digest.position },
-          'a replica diverged: it is made anew',
-        );
-        digests.forget(digest.replica);
-        replicas.remake(shard);
-        const place = { ...shard, node: self };
-        map
-          .propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS })
-          .catch(() => undefined);
-      }),
-    );
   }
 
   /** Proposes what the map lacks, where this node is the one that does. */

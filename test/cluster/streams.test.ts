@@ -64,7 +64,7 @@ async function withCollection(servers: MemoryLogService) {
   const hears = (position: number): void => {
     made.members.receive({
       ...{ node: 'a', address: 'a:1', start: 's', count: position + 1, mapVersion: 1, underWay: 0 },
-      replicas: new Map([['1/0', { position, behind: 0 }]]),
+      replicas: new Map([['1/0', { position, behind: 0, changed: position }]]),
     });
   };
   return { ...made, hears };
