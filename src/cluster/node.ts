@@ -2,17 +2,20 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
 import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
-import { answersTo, NatsChannel } from './channel';
+import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { Operator } from './coordinator/operator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
+import { Checkpoints } from './checkpoints/checkpoints';
+import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import type { LogService } from './log/record-log';
+import type { LogServers, LogService } from './log/record-log';
+import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
 import { nodesOf } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
@@ -34,9 +37,17 @@ import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
-import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { LocalReplicas } from './replica/local-replicas';
+import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
+import type { CheckpointStore } from './store/checkpoint-store';
+import { CurrentLogs } from './streams/current-logs';
+import { cutStreams } from './streams/cutting';
+import { KnownMap } from './streams/known-map';
+import { openGroupStreams, openMapStream } from './streams/opening';
+import { StreamRepair } from './streams/repair';
+import { StreamWatch } from './streams/watch';
 import { pause } from './pause';
 import { shardOfName } from './shards';
 
@@ -54,13 +65,18 @@ export interface ClusterSettings {
   /** What others reach it by; where it listens when absent. */
   readonly advertise?: PeerAddress | undefined;
   readonly security: PeerSecurity;
+  /** When checkpoints are saved and streams cut; `DEFAULT_CHECKPOINTS` where absent. */
+  readonly checkpoints?: Partial<CheckpointSettings> | undefined;
 }
 
 /** What a node is given. */
 export interface ClusterNodeParts {
   readonly settings: ClusterSettings;
   readonly log: Logger;
-  readonly source: (engine: Engine) => ReplicaSource;
+  /** Where the checkpoints of the cluster are; without one, streams are never cut. */
+  readonly store: CheckpointStore | undefined;
+  /** Fills the replicas of this node, whose id is given. */
+  readonly source: (engine: Engine, node: string) => ReplicaSource;
 }
 
 const CONNECT_MS = 10_000;
@@ -70,6 +86,7 @@ const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
+const WATCH_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -77,12 +94,16 @@ const POLL_MS = 5;
 interface Running {
   readonly self: string;
   readonly connection: NatsConnection;
+  readonly servers: LogServers;
   readonly logs: LogService;
   readonly map: ShardMap;
+  readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
   readonly divergence: Divergence;
   readonly coordinator: Coordinator;
+  readonly watch: StreamWatch;
+  readonly repair: StreamRepair;
   readonly ends: (() => void | Promise<void>)[];
 }
 
@@ -97,6 +118,12 @@ export class ClusterNode {
 
   get coordinator(): Coordinator | undefined {
     return this.#isStopping ? undefined : this.#running?.coordinator;
+  }
+
+  /** Why this node answers nothing any more; undefined while it does. */
+  get refusal(): string | undefined {
+    const failure = this.#running?.map.failure;
+    return failure instanceof LaterVersionError ? failure.message : undefined;
   }
 
   /** What an operator does to the cluster by this node. */
@@ -127,7 +154,12 @@ export class ClusterNode {
       kind: 'background' as const,
       what: `${about}: ${what}`,
     }));
-    return [...failures, ...others];
+    const { watch, repair } = this.#running ?? {};
+    const ofStreams = [...(watch?.problems() ?? []), ...(repair?.problems() ?? [])].map((what) => ({
+      kind: 'background' as const,
+      what,
+    }));
+    return [...failures, ...others, ...ofStreams];
   }
 
   /** Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. */
@@ -135,24 +167,29 @@ export class ClusterNode {
     const { settings, log } = this.parts;
     const ends: Running['ends'] = [];
     try {
-      const known = await identityIn(settings.dataDir, settings.cluster);
-      const content = known === undefined ? await contentOf(engine) : known.brings;
+      const identified = await identityIn(settings.dataDir, settings.cluster);
+      const content = identified === undefined ? await contentOf(engine) : identified.brings;
       const connection = await connectToNats(settings.nats, `kithdb ${settings.cluster}`, CONNECT_MS);
       ends.push(() => connection.close());
-      const logs = await NatsLogService.of(connection, {
+      const servers = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
       });
-      await logs.prepare(PREPARE_MS);
-      const map = new ShardMap(logs.map, {
+      const known = await KnownMap.open(settings.dataDir);
+      const created = await openMapStream(servers, known, PREPARE_MS);
+      const map = new ShardMap(servers.map, {
         ignored: (version, why) => {
           log.warn({ version, why }, 'an event of the shard map was passed over');
         },
       });
       ends.push(() => map.stop());
       await map.start(AbortSignal.timeout(PREPARE_MS));
-      if (known === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
-      const identity = known ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
-      this.#running = await this.#join({ identity, connection, logs, map, engine, ends });
+      if (identified === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
+      await openGroupStreams(servers, map, PREPARE_MS);
+      await known.note({ created, lastSequence: map.state.version });
+      const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
+      this.#every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
+      const identity = identified ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
+      this.#running = await this.#join({ identity, connection, servers, map, known, engine, ends });
     } catch (error) {
       await endAll(ends);
       throw error;
@@ -160,12 +197,12 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'connection' | 'logs' | 'map' | 'ends'> & {
+    given: Pick<Running, 'connection' | 'servers' | 'map' | 'known' | 'ends'> & {
       readonly identity: NodeIdentity;
       readonly engine: Engine;
     },
   ): Promise<Running> {
-    const { identity, connection, logs, map, engine, ends } = given;
+    const { identity, connection, servers, map, known, engine, ends } = given;
     const { node: self } = identity;
     const { settings, source } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
@@ -180,8 +217,15 @@ export class ClusterNode {
       }),
     );
     const progress = await Progress.open(settings.dataDir);
+    const gate: ConstructorParameters<typeof CurrentLogs>[2] = {
+      admit: (group) => watch.admit(group),
+      notePublished: (group, sequence) => {
+        watch.notePublished(group, sequence);
+      },
+    };
+    const logs = new CurrentLogs(servers, map, gate);
     const replicas = new LocalReplicas({
-      ...{ node: self, engine, logs, map, progress, source: source(engine) },
+      ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
       events: {
         answered: (coordinator, answer) => {
           channel.send(answersTo(coordinator), encodeAnswer(answer));
@@ -195,6 +239,11 @@ export class ClusterNode {
       },
     });
     ends.push(() => replicas.stop());
+    const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log: this.parts.log });
+    const repair = new StreamRepair({
+      ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
+      hasStore: this.parts.store !== undefined,
+    });
     const divergence = new Divergence({ node: self, channel, map, members, replicas, log: this.parts.log });
     ends.push(divergence.start());
     const listener = await this.#listen({ engine, map, replicas, divergence });
@@ -205,7 +254,7 @@ export class ClusterNode {
     });
     const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, connection, coordinator, ends };
+    const running: Running = { ...parts, servers, known, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     await this.#bring(identity, { node: self, engine, logs, map });
@@ -221,7 +270,44 @@ export class ClusterNode {
       ends,
     );
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    this.#watchStreams(running);
+    this.#keepCheckpoints(running, engine, channel);
     return running;
+  }
+
+  /** Looks after the streams, and repairs what was lost. */
+  #watchStreams({ connection, watch, repair, ends }: Running): void {
+    void (async () => {
+      for await (const { type } of connection.status()) {
+        if (type === 'disconnect' || type === 'reconnect') watch.notePause();
+      }
+    })();
+    ends.push(repair.start());
+    const stop = new AbortController();
+    this.#every(WATCH_MS, 'streams', () => watch.look(), ends);
+    this.#every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal), ends);
+    ends.push(() => {
+      stop.abort();
+    });
+  }
+
+  /** Saves checkpoints and cuts streams, where the cluster has a store. */
+  #keepCheckpoints(running: Running, engine: Engine, channel: Channel): void {
+    const { store, log, settings: ofNode } = this.parts;
+    if (store === undefined) return;
+    const { self, logs, map, members, replicas, ends } = running;
+    const { dataDir } = ofNode;
+    const settings = { ...DEFAULT_CHECKPOINTS, ...ofNode.checkpoints };
+    const parts = { node: self, store, logs, map, members, log };
+    const checkpoints = new Checkpoints({ ...parts, engine, dataDir, replicas, channel, settings });
+    const stop = new AbortController();
+    ends.push(checkpoints.start());
+    this.#every(settings.lookMs, 'checkpoints', () => checkpoints.round(stop.signal), ends);
+    const cutting = { ...parts, minAgeMs: settings.minAgeMs };
+    this.#every(settings.everyMs, 'cutting streams', () => cutStreams(cutting, stop.signal), ends);
+    ends.push(() => {
+      stop.abort();
+    });
   }
 
   /** Answers other nodes. */
@@ -257,6 +343,7 @@ export class ClusterNode {
     signal: AbortSignal,
   ): Promise<number> {
     const shard = shardOfName(collection);
+    if (map.failure instanceof LaterVersionError) throw new PeerRefusal('closing');
     if (mapVersion > map.state.version) await map.waitFor(mapVersion, signal);
     const replica = shard && replicas.current(shard);
     if (replica === undefined) throw new PeerRefusal('map_version', map.state.version);
@@ -274,7 +361,7 @@ export class ClusterNode {
     divergence,
     peers,
     acknowledgements,
-  }: Omit<Running, 'connection' | 'coordinator' | 'ends'> & {
+  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence'> & {
     readonly engine: Engine;
     readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
@@ -319,6 +406,7 @@ export class ClusterNode {
         mapVersion: map.state.version,
         underWay: this.#underWay,
         replicas: replicas.reports(),
+        catchingUp: replicas.catchingUp(),
       })),
     );
   }

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { Engine, EngineOptions } from '../engine/types';
 import { ClusterEngine } from './cluster-engine';
 import { ClusterNode, type ClusterSettings } from './node';
-import { identityIn } from './membership/identity';
 import { removeUnfinishedCheckpoints, restoreReplica, type Usable } from './replica/checkpoint';
-import type { ReplicaSource } from './replica/local-replicas';
+import { reachOf } from './replica/checkpoint-reach';
+import type { ReplicaSource } from './replica/opening';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { openCheckpointStore } from './store/open';
 import { nameOf } from './shards';
@@ -23,29 +23,35 @@ export async function openClusterEngine(
 ): Promise<ClusterEngine> {
   const store = place === undefined ? undefined : await openCheckpointStore(place);
   await removeUnfinishedCheckpoints(settings.dataDir);
-  const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings, store, log);
+  const source = (engine: Engine, node: string): ReplicaSource =>
+    sourceOf({ engine, node, dataDir: settings.dataDir, store, log });
   const engine = make({ ...options, isReplica: true });
-  return new ClusterEngine(engine, new ClusterNode({ settings, log, source }));
+  return new ClusterEngine(engine, new ClusterNode({ settings, log, store, source }));
 }
 
-function sourceOf(
-  engine: Engine,
-  settings: ClusterSettings,
-  store: CheckpointStore | undefined,
-  log: Logger,
-): ReplicaSource {
+interface SourceParts {
+  readonly engine: Engine;
+  readonly node: string;
+  readonly dataDir: string;
+  readonly store: CheckpointStore | undefined;
+  readonly log: Logger;
+}
+
+function sourceOf({ engine, node, dataDir, store, log }: SourceParts): ReplicaSource {
   return {
-    restore: async (shard, collection, position, signal) => {
-      if (store === undefined) return false;
+    restore: async (shard, collection, wanted, signal) => {
+      if (store === undefined) return undefined;
       const name = nameOf(shard);
-      const node = (await identityIn(settings.dataDir, settings.cluster))?.node;
-      // What a wrong replica has saved is as wrong as it was.
-      const isUsable: Usable = (manifest) =>
-        position === undefined || (manifest.position >= position && manifest.node !== node);
+      const isUsable: Usable = (manifest) => {
+        const { epoch, readTo } = reachOf(manifest);
+        if (epoch !== wanted.epoch || readTo < wanted.readTo) return false;
+        // What a wrong replica has saved is as wrong as it was.
+        return wanted.lacked === undefined || (manifest.position >= wanted.lacked && manifest.node !== node);
+      };
       const { checkpoints } = await store.list(name);
-      if (!checkpoints.some(({ manifest }) => isUsable(manifest))) return false;
+      if (!checkpoints.some(({ manifest }) => isUsable(manifest))) return undefined;
       const { manifest, passedOver } = await restoreReplica(
-        { engine, dataDir: settings.dataDir, store, shard: name, collection },
+        { engine, dataDir, store, shard: name, collection },
         signal,
         isUsable,
       );
@@ -53,7 +59,15 @@ function sourceOf(
         log.warn({ checkpoint: bad.id, err: reason }, 'a checkpoint cannot be used');
       }
       log.info({ replica: name, position: manifest.position }, 'a replica was made of a checkpoint');
-      return true;
+      // It was read back in that.
+      if (manifest.node !== node)
+        await store.confirm(manifest, node).catch((error: unknown) => {
+          log.warn(
+            { checkpoint: manifest.id, err: error },
+            'a checkpoint was read back, and that is not noted',
+          );
+        });
+      return reachOf(manifest).readTo;
     },
   };
 }

@@ -47,6 +47,7 @@ export class ShardReplica {
   #position: number;
   #changed: number;
   #stalled: string | undefined;
+  #applied = 0;
 
   private constructor(
     private readonly engine: Engine,
@@ -75,6 +76,11 @@ export class ShardReplica {
     return this.#changed;
   }
 
+  /** How many records it has applied or refused since it was opened. */
+  get applied(): number {
+    return this.#applied;
+  }
+
   /** Why the next record cannot be applied at the moment; undefined while nothing is wrong. */
   get stalled(): string | undefined {
     return this.#stalled;
@@ -92,7 +98,19 @@ export class ShardReplica {
     if (outcome === undefined) this.#changed = (await readState(this.engine, this.name)).position;
     else if ('answer' in outcome) this.#changed = write.position;
     this.#position = write.position;
+    this.#applied += 1;
     return outcome;
+  }
+
+  /**
+   * Whether a record that it is beyond was applied to it. A replica keeps that of its last records.
+   * @throws EngineError where that cannot be said at the moment
+   */
+  async has(write: PositionedWrite): Promise<boolean> {
+    const body = write.record.parts.get(this.shard);
+    if (body === undefined || write.position > this.#changed) return false;
+    const outcome = await this.#execute(write, body);
+    return outcome !== undefined && 'answer' in outcome;
   }
 
   /** Notes that there is no record for it up to a position. */
