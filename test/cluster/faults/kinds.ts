@@ -1,0 +1,18 @@
+import type { FaultKind } from './kind';
+import { leaderKills, logFlips, logKills, rollBacks } from './log-faults';
+import { halts, partitions } from './network-faults';
+import { nodeKills, replicaFlips, rollingRestarts, wipes } from './node-faults';
+
+/** All kinds of faults, those behind which the cluster is as before first. */
+export const KINDS: readonly FaultKind[] = [
+  leaderKills,
+  nodeKills,
+  partitions,
+  halts,
+  rollingRestarts,
+  wipes,
+  logFlips,
+  replicaFlips,
+  logKills,
+  rollBacks,
+];
