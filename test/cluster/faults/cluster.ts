@@ -1,10 +1,11 @@
 /** Three nodes and three log servers as processes, and the end of a test: everything heals, and is looked at. */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { shardOfName } from '../../../src/cluster/shards';
 import { until } from '../../until';
 import { ask } from './api';
+import { Clock, clockLibrary } from './clock';
 import { DataNode, type ReplicaSaid } from './data-node';
 import type { History, ReplicaAtRest, Seen } from './history';
 import { Link } from './link';
@@ -24,6 +25,7 @@ export class FaultCluster {
   readonly nodes: DataNode[] = [];
   /** The collections that were created, in their order. */
   readonly #collections: string[] = [];
+  readonly #atEnd: (() => void)[] = [];
 
   private constructor(
     readonly folder: string,
@@ -57,7 +59,10 @@ export class FaultCluster {
       ...{ dataDir, port, peerPort, advertisedPort: peers.port, store: this.store },
       logServers: logs.map((link) => `127.0.0.1:${link.port}`),
     };
-    this.nodes.push(new DataNode(name, settings, { logs, peers }, join(this.folder, `${name}.out`)));
+    const library = clockLibrary();
+    const clock = library === undefined ? undefined : new Clock(this.folder, name, library);
+    const output = join(this.folder, `${name}.out`);
+    this.nodes.push(new DataNode(name, settings, { logs, peers }, output, clock));
   }
 
   /** The addresses of the nodes whose processes run. */
@@ -163,6 +168,11 @@ export class FaultCluster {
     return found;
   }
 
+  /** Has something done when all processes have ended. */
+  atEnd(work: () => void): void {
+    this.#atEnd.push(work);
+  }
+
   async dropCollection(name: string): Promise<void> {
     await until(async () => {
       const path = `/collections/${name}?timeout=10`;
@@ -171,12 +181,20 @@ export class FaultCluster {
     }, 100);
   }
 
+  /** Copies what all processes have printed to a folder, for whoever looks into a failure. */
+  keepOutputs(folder: string): void {
+    mkdirSync(folder, { recursive: true });
+    const children = [...this.nodes, ...this.logs.servers].map(({ child }) => child);
+    for (const { output } of children) copyFileSync(output, join(folder, basename(output)));
+  }
+
   async end(): Promise<void> {
     await Promise.all(this.nodes.map(({ child }) => child.kill()));
     await this.logs.stop();
     await Promise.all(
       this.nodes.flatMap(({ links }) => [...links.logs, links.peers]).map((link) => link.close()),
     );
+    for (const work of this.#atEnd) work();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child } from './child';
+import type { Clock } from './clock';
 import type { Link } from './link';
 import type { NodeSettings } from './node-server';
 
@@ -43,6 +44,8 @@ export class DataNode {
     readonly settings: NodeSettings,
     readonly links: NodeLinks,
     output: string,
+    /** Absent where it cannot be shifted. */
+    readonly clock: Clock | undefined,
   ) {
     this.child = new Child(output);
   }
@@ -56,6 +59,7 @@ export class DataNode {
       env: {
         ...(PATH !== undefined && { PATH }),
         ...(crashPoint !== undefined && { CRASH_POINT: crashPoint }),
+        ...this.clock?.env,
         KITHDB_FAULTS_NODE: JSON.stringify(this.settings),
       },
     });

@@ -16,8 +16,8 @@ export interface FaultKind {
   /** As of the plan: L1 to L13. */
   readonly id: string;
   readonly name: string;
-  /** How many there are in a short run, and in one that two cores do in an hour. */
-  readonly counts: { readonly short: number; readonly long: number };
+  /** How many of them are one case of the suite. */
+  readonly count: number;
   /** Why it cannot be done here. */
   readonly missing?: Missing;
   /** Whether the cluster is not used after it. */

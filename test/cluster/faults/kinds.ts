@@ -1,5 +1,8 @@
+import { clockJumps } from './clock';
+import { fullDisks } from './disk-faults';
 import type { FaultKind } from './kind';
 import { leaderKills, logFlips, logKills, rollBacks } from './log-faults';
+import { mixture } from './mixed-faults';
 import { halts, partitions } from './network-faults';
 import { nodeKills, replicaFlips, rollingRestarts, wipes } from './node-faults';
 
@@ -10,9 +13,12 @@ export const KINDS: readonly FaultKind[] = [
   partitions,
   halts,
   rollingRestarts,
+  clockJumps,
+  mixture,
   wipes,
   logFlips,
   replicaFlips,
   logKills,
   rollBacks,
+  fullDisks,
 ];

@@ -13,7 +13,7 @@ const UNSYNCED_BYTES = 4096;
 export const leaderKills: FaultKind = {
   id: 'L1',
   name: 'the leader of the stream, or of all log servers, is killed',
-  counts: { short: 2, long: 40 },
+  count: 3,
   async inject(scene, number) {
     const { logs } = scene.cluster;
     const leader = await logs.leader(number % 2 === 0 ? streamOf(scene) : undefined);
@@ -30,7 +30,7 @@ export const leaderKills: FaultKind = {
 export const logKills: FaultKind = {
   id: 'L2',
   name: 'all log servers are killed, and the ends of their files dropped as if they were not synced',
-  counts: { short: 3, long: 21 },
+  count: 3,
   async inject(scene, number) {
     const { logs } = scene.cluster;
     const isMet = scene.load.underWay > 0;
@@ -47,7 +47,7 @@ export const logKills: FaultKind = {
 export const rollBacks: FaultKind = {
   id: 'L8',
   name: 'a log server, or two of three, gets the files that it had before',
-  counts: { short: 2, long: 12 },
+  count: 2,
   async inject(scene, number) {
     const { logs, folder } = scene.cluster;
     const servers = logs.servers.slice(0, 1 + (number % 2));
@@ -69,7 +69,7 @@ export const rollBacks: FaultKind = {
 export const logFlips: FaultKind = {
   id: 'L9',
   name: 'bits flip in files of one log server',
-  counts: { short: 2, long: 50 },
+  count: 7,
   async inject(scene) {
     const { logs } = scene.cluster;
     const server = oneOf(logs.servers, scene.random);

@@ -8,7 +8,7 @@ const ONE_WAY: readonly Passage[] = ['of the client', 'of the server'];
 export const partitions: FaultKind = {
   id: 'L3',
   name: 'a log server or a node is cut off, in one direction or in both',
-  counts: { short: 3, long: 60 },
+  count: 4,
   async inject(scene) {
     const { random } = scene;
     const links = random() < 0.5 ? linksOfLogServer(scene) : linksOfNode(scene);
@@ -44,7 +44,7 @@ function linksOfNode({ cluster: { nodes }, random }: Scene): readonly Link[] {
 export const halts: FaultKind = {
   id: 'L6',
   name: 'a node or a log server is halted for one to ten seconds',
-  counts: { short: 1, long: 20 },
+  count: 2,
   async inject(scene) {
     const { cluster, load, random } = scene;
     const { child } = oneOf([...cluster.nodes, ...cluster.logs.servers], random);

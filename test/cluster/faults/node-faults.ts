@@ -21,7 +21,7 @@ const POINTS = [
 export const nodeKills: FaultKind = {
   id: 'L4',
   name: 'a node is killed, while it applies records or in its background work',
-  counts: { short: 6, long: 300 },
+  count: 12,
   async inject(scene, number) {
     const node = oneOf(scene.cluster.nodes, scene.random);
     const isMet =
@@ -60,7 +60,7 @@ async function killAtPoint({ random }: Scene, node: DataNode): Promise<boolean> 
 export const wipes: FaultKind = {
   id: 'L5',
   name: 'a node loses its directory',
-  counts: { short: 1, long: 10 },
+  count: 2,
   async inject(scene, number) {
     const { cluster, load, random } = scene;
     const node = oneOf(cluster.nodes, random);
@@ -80,7 +80,7 @@ export const wipes: FaultKind = {
 export const replicaFlips: FaultKind = {
   id: 'L10',
   name: 'bits flip in files of a replica',
-  counts: { short: 1, long: 50 },
+  count: 3,
   async inject(scene) {
     const { cluster, random } = scene;
     const node = oneOf(cluster.nodes, random);
@@ -99,7 +99,7 @@ export const replicaFlips: FaultKind = {
 export const rollingRestarts: FaultKind = {
   id: 'L12',
   name: 'all nodes are restarted, one after the other, in order',
-  counts: { short: 1, long: 5 },
+  count: 1,
   async inject(scene) {
     const { cluster, load } = scene;
     const isMet = load.underWay > 0;
