@@ -7,8 +7,12 @@ import type { LogServer } from './log-servers';
 
 /** Files with messages of a log server: of its streams, and of the logs of their groups. */
 const BLOCKS = /\.blk$/;
-/** What a server is taken to have written after its last sync, at most. */
+/**
+ * What a server is taken not to have synced, at most: so many bytes of the end of a file that it wrote in the last moments. It
+ * has synced them, but for those that were under way; the disk is one that lies.
+ */
 const UNSYNCED_BYTES = 4096;
+const LAST_MS = 1000;
 
 export const leaderKills: FaultKind = {
   id: 'L1',
@@ -21,7 +25,7 @@ export const leaderKills: FaultKind = {
     await leader.kill();
     await progress(scene);
     leader.start();
-    await logs.untilHealthy();
+    await logs.untilRepaired();
     return isMet;
   },
 };
@@ -34,10 +38,13 @@ export const logKills: FaultKind = {
   async inject(scene, number) {
     const { logs } = scene.cluster;
     const isMet = scene.load.underWay > 0;
+    const sinceMs = Date.now() - LAST_MS;
     await Promise.all(logs.servers.map((server) => server.kill()));
-    for (const server of logs.servers.slice(0, [0, 1, 3][number % 3])) dropTails(server, scene.random);
+    for (const server of logs.servers.slice(0, [0, 1, 3][number % 3])) {
+      dropTails(server, sinceMs, scene.random);
+    }
     logs.startAll();
-    await logs.untilHealthy();
+    await logs.untilRepaired();
     await progress(scene);
     return isMet;
   },
@@ -94,13 +101,14 @@ async function whileDown(
   await Promise.all(servers.map((server) => server.kill()));
   for (const server of servers) work(server);
   logs.startAll();
-  await logs.untilHealthy();
+  await logs.untilRepaired();
 }
 
-/** The newest file of each stream and of each group's log loses some of its end. */
-function dropTails({ store }: LogServer, random: () => number): void {
+/** The files of streams and groups' logs that were written last before the kill lose some of their ends. */
+function dropTails({ store }: LogServer, sinceMs: number, random: () => number): void {
   const newest = new Map<string, string>();
   for (const path of filesBelow(store, BLOCKS)) {
+    if (statSync(path).mtimeMs < sinceMs) continue;
     const other = newest.get(dirname(path));
     if (other === undefined || numberOf(path) > numberOf(other)) newest.set(dirname(path), path);
   }

@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { until } from '../../until';
 import { NATS_SERVER } from '../nats-server';
 import { Child } from './child';
+import { emptyFolder } from './files';
 import { Link } from './link';
 import { freePorts } from './ports';
 
 const COUNT = 3;
+/** A server that starts has caught up before. */
+const PATIENCE_MS = 20_000;
 /** Nothing listens there: servers that would reach each other past the links fail to. */
 const NOWHERE = '127.0.0.1:1';
 
@@ -25,6 +28,8 @@ interface Leaders {
 
 export class LogServer {
   readonly child: Child;
+  /** What it said of its health last; undefined where it was well, or did not answer. */
+  illness: string | undefined;
   #isHalted = false;
 
   constructor(
@@ -59,12 +64,15 @@ export class LogServer {
 
   /** Whether it has caught up with the others in every stream, by its own word. */
   async isHealthy(): Promise<boolean> {
-    return (await this.#monitored('/healthz')) !== undefined;
+    const { isOk, body } = await this.#monitored('/healthz');
+    this.illness = isOk ? undefined : `${this.name}: ${JSON.stringify(body)}`;
+    return isOk;
   }
 
   /** As this server knows them; undefined where it does not answer. */
   async leaders(): Promise<Leaders | undefined> {
-    const found = (await this.#monitored('/jsz?accounts=1&streams=1')) as
+    const { isOk, body } = await this.#monitored('/jsz?accounts=1&streams=1');
+    const found = (isOk ? body : undefined) as
       | {
           readonly meta_cluster?: { readonly leader?: string };
           readonly account_details?: readonly {
@@ -80,16 +88,15 @@ export class LogServer {
     };
   }
 
-  async #monitored(path: string): Promise<unknown> {
-    if (!this.child.isRunning || this.#isHalted) return undefined;
+  async #monitored(path: string): Promise<{ readonly isOk: boolean; readonly body?: unknown }> {
+    if (!this.child.isRunning || this.#isHalted) return { isOk: false };
     try {
       const response = await fetch(`http://127.0.0.1:${this.ports.monitor}${path}`, {
         signal: AbortSignal.timeout(2000),
       });
-      const body: unknown = await response.json();
-      return response.ok ? body : undefined;
+      return { isOk: response.ok, body: await response.json() };
     } catch {
-      return undefined;
+      return { isOk: false };
     }
   }
 }
@@ -134,6 +141,34 @@ export class LogServers {
       async () => (await Promise.all(this.servers.map((one) => one.isHealthy()))).every(Boolean),
       50,
     );
+  }
+
+  /**
+   * As `untilHealthy`; a server that is not healthy after a while, while both others are, is replaced by an empty one, as its
+   * operator would do. Resolves with how many were replaced.
+   */
+  async untilRepaired(): Promise<number> {
+    const healthOf = (): Promise<boolean[]> => Promise.all(this.servers.map((one) => one.isHealthy()));
+    const sinceMs = performance.now();
+    let replaced = 0;
+    await until(
+      async () => {
+        const health = await healthOf();
+        if (health.every(Boolean)) return true;
+        const ill = this.servers[health.indexOf(false)];
+        const isAlone = health.filter(Boolean).length === COUNT - 1;
+        if (ill === undefined || !isAlone || performance.now() - sinceMs < PATIENCE_MS || replaced > 0)
+          return false;
+        replaced += 1;
+        await ill.kill();
+        emptyFolder(ill.store);
+        ill.start();
+        return false;
+      },
+      200,
+      () => this.servers.map((one) => one.illness),
+    );
+    return replaced;
   }
 
   /** Starts those that do not run. */

@@ -1,6 +1,6 @@
 /** A small file system under a folder of a test, which can be filled up. */
 import { execFileSync } from 'node:child_process';
-import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, cpSync, lstatSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,11 +14,11 @@ export class SmallDisk {
   static under(folder: string, megabytes: number): SmallDisk {
     const kept = mkdtempSync(join(tmpdir(), 'kithdb-kept-'));
     mkdirSync(folder, { recursive: true });
-    cpSync(folder, kept, { recursive: true });
+    copyFiles(folder, kept);
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'kithdb-test', folder], {
       stdio: 'pipe',
     });
-    cpSync(kept, folder, { recursive: true });
+    copyFiles(kept, folder);
     rmSync(kept, { recursive: true });
     return new SmallDisk(folder);
   }
@@ -48,4 +48,9 @@ export class SmallDisk {
   unmount(): void {
     execFileSync('umount', [this.folder], { stdio: 'pipe' });
   }
+}
+
+/** Copies a folder without the sockets of a process that has ended. */
+function copyFiles(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !lstatSync(path).isSocket() });
 }
