@@ -41,3 +41,7 @@ export function answersTo(node: string): string {
 
 /** Where digests of replicas go. */
 export const DIGESTS = 'digests';
+/** Where nodes ask others to read checkpoints back. */
+export const CHECKPOINTS = 'checkpoints';
+/** Where nodes tell what their replicas have of a stream that was lost. */
+export const FROZEN = 'frozen';

@@ -55,7 +55,8 @@ export class ClusterEngine implements Engine {
   }
 
   get #coordinator(): Coordinator {
-    const { coordinator } = this.node;
+    const { coordinator, refusal } = this.node;
+    if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
     if (coordinator === undefined) throw new EngineError('not_ready');
     return coordinator;
   }

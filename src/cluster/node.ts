@@ -7,10 +7,13 @@ import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
+import { Checkpoints } from './checkpoints/checkpoints';
+import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import type { LogService } from './log/record-log';
+import type { LogServers, LogService } from './log/record-log';
+import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
 import { nodesOf, replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
@@ -26,9 +29,17 @@ import { READS } from './peers/read-headers';
 import type { PeerSecurity } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
-import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
+import { LocalReplicas } from './replica/local-replicas';
+import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
+import type { CheckpointStore } from './store/checkpoint-store';
+import { CurrentLogs } from './streams/current-logs';
+import { cutStreams } from './streams/cutting';
+import { KnownMap } from './streams/known-map';
+import { openGroupStreams, openMapStream } from './streams/opening';
+import { StreamRepair } from './streams/repair';
+import { StreamWatch } from './streams/watch';
 import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
 import { shardOfName } from './shards';
@@ -47,13 +58,18 @@ export interface ClusterSettings {
   /** What others reach it by; where it listens when absent. */
   readonly advertise?: PeerAddress | undefined;
   readonly security: PeerSecurity;
+  /** When checkpoints are saved and streams cut; `DEFAULT_CHECKPOINTS` where absent. */
+  readonly checkpoints?: Partial<CheckpointSettings> | undefined;
 }
 
 /** What a node is given. */
 export interface ClusterNodeParts {
   readonly settings: ClusterSettings;
   readonly log: Logger;
-  readonly source: (engine: Engine) => ReplicaSource;
+  /** Where the checkpoints of the cluster are; without one, streams are never cut. */
+  readonly store: CheckpointStore | undefined;
+  /** Fills the replicas of this node, whose id is given. */
+  readonly source: (engine: Engine, node: string) => ReplicaSource;
 }
 
 const CONNECT_MS = 10_000;
@@ -62,6 +78,7 @@ const JOIN_MS = 30_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const SAVE_PROGRESS_MS = 2_000;
+const WATCH_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -69,11 +86,15 @@ const POLL_MS = 5;
 interface Running {
   readonly self: string;
   readonly connection: NatsConnection;
+  readonly servers: LogServers;
   readonly logs: LogService;
   readonly map: ShardMap;
+  readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
   readonly coordinator: Coordinator;
+  readonly watch: StreamWatch;
+  readonly repair: StreamRepair;
   readonly ends: (() => void | Promise<void>)[];
 }
 
@@ -88,6 +109,12 @@ export class ClusterNode {
 
   get coordinator(): Coordinator | undefined {
     return this.#isStopping ? undefined : this.#running?.coordinator;
+  }
+
+  /** Why this node answers nothing any more; undefined while it does. */
+  get refusal(): string | undefined {
+    const failure = this.#running?.map.failure;
+    return failure instanceof LaterVersionError ? failure.message : undefined;
   }
 
   /** How many collections the cluster has. */
@@ -111,7 +138,12 @@ export class ClusterNode {
       kind: 'background' as const,
       what: `${about}: ${what}`,
     }));
-    return [...failures, ...others];
+    const { watch, repair } = this.#running ?? {};
+    const ofStreams = [...(watch?.problems() ?? []), ...(repair?.problems() ?? [])].map((what) => ({
+      kind: 'background' as const,
+      what,
+    }));
+    return [...failures, ...others, ...ofStreams];
   }
 
   /** Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. */
@@ -123,18 +155,23 @@ export class ClusterNode {
       const { node: self } = await identityIn(settings.dataDir, settings.cluster);
       const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
       ends.push(() => connection.close());
-      const logs = await NatsLogService.of(connection, {
+      const servers = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
       });
-      await logs.prepare(PREPARE_MS);
-      const map = new ShardMap(logs.map, {
+      const known = await KnownMap.open(settings.dataDir);
+      const created = await openMapStream(servers, known, PREPARE_MS);
+      const map = new ShardMap(servers.map, {
         ignored: (version, why) => {
           log.warn({ version, why }, 'an event of the shard map was passed over');
         },
       });
       ends.push(() => map.stop());
       await map.start(AbortSignal.timeout(PREPARE_MS));
-      this.#running = await this.#join({ self, connection, logs, map, engine, ends });
+      await openGroupStreams(servers, map, PREPARE_MS);
+      await known.note({ created, lastSequence: map.state.version });
+      const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
+      this.#every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
+      this.#running = await this.#join({ self, connection, servers, map, known, engine, ends });
     } catch (error) {
       await endAll(ends);
       throw error;
@@ -142,9 +179,11 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'self' | 'connection' | 'logs' | 'map' | 'ends'> & { readonly engine: Engine },
+    given: Pick<Running, 'self' | 'connection' | 'servers' | 'map' | 'known' | 'ends'> & {
+      readonly engine: Engine;
+    },
   ): Promise<Running> {
-    const { self, connection, logs, map, engine, ends } = given;
+    const { self, connection, servers, map, known, engine, ends } = given;
     const { settings, source } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
@@ -156,14 +195,26 @@ export class ClusterNode {
       }),
     );
     const progress = await Progress.open(settings.dataDir);
+    const gate: ConstructorParameters<typeof CurrentLogs>[2] = {
+      admit: (group) => watch.admit(group),
+      notePublished: (group, sequence) => {
+        watch.notePublished(group, sequence);
+      },
+    };
+    const logs = new CurrentLogs(servers, map, gate);
     const replicas = new LocalReplicas({
-      ...{ node: self, engine, logs, map, progress, source: source(engine) },
+      ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
       events: this.#eventsOf(self, channel),
       failed: (name, error) => {
         this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
       },
     });
     ends.push(() => replicas.stop());
+    const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log: this.parts.log });
+    const repair = new StreamRepair({
+      ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
+      hasStore: this.parts.store !== undefined,
+    });
     const digests = new Digests(self);
     const listener = await this.#listen({ engine, map, replicas, digests });
     ends.push(() => listener.close());
@@ -173,14 +224,51 @@ export class ClusterNode {
     });
     const parts = { self, logs, map, members, replicas };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, connection, coordinator, ends };
+    const running: Running = { ...parts, servers, known, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
     this.#compareDigests(running, digests, channel);
     this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    this.#watchStreams(running);
+    this.#keepCheckpoints(running, engine, channel);
     return running;
+  }
+
+  /** Looks after the streams, and repairs what was lost. */
+  #watchStreams({ connection, watch, repair, ends }: Running): void {
+    void (async () => {
+      for await (const { type } of connection.status()) {
+        if (type === 'disconnect' || type === 'reconnect') watch.notePause();
+      }
+    })();
+    ends.push(repair.start());
+    const stop = new AbortController();
+    this.#every(WATCH_MS, 'streams', () => watch.look(), ends);
+    this.#every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal), ends);
+    ends.push(() => {
+      stop.abort();
+    });
+  }
+
+  /** Saves checkpoints and cuts streams, where the cluster has a store. */
+  #keepCheckpoints(running: Running, engine: Engine, channel: Channel): void {
+    const { store, log, settings: ofNode } = this.parts;
+    if (store === undefined) return;
+    const { self, logs, map, members, replicas, ends } = running;
+    const { dataDir } = ofNode;
+    const settings = { ...DEFAULT_CHECKPOINTS, ...ofNode.checkpoints };
+    const parts = { node: self, store, logs, map, members, log };
+    const checkpoints = new Checkpoints({ ...parts, engine, dataDir, replicas, channel, settings });
+    const stop = new AbortController();
+    ends.push(checkpoints.start());
+    this.#every(settings.lookMs, 'checkpoints', () => checkpoints.round(stop.signal), ends);
+    const cutting = { ...parts, minAgeMs: settings.minAgeMs };
+    this.#every(settings.everyMs, 'cutting streams', () => cutStreams(cutting, stop.signal), ends);
+    ends.push(() => {
+      stop.abort();
+    });
   }
 
   #eventsOf(self: string, channel: Channel): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
@@ -227,6 +315,7 @@ export class ClusterNode {
     signal: AbortSignal,
   ): Promise<number> {
     const shard = shardOfName(collection);
+    if (map.failure instanceof LaterVersionError) throw new PeerRefusal('closing');
     if (mapVersion > map.state.version) await map.waitFor(mapVersion, signal);
     const replica = shard && replicas.current(shard);
     if (replica === undefined) throw new PeerRefusal('map_version', map.state.version);
@@ -243,7 +332,7 @@ export class ClusterNode {
     replicas,
     peers,
     acknowledgements,
-  }: Omit<Running, 'connection' | 'coordinator' | 'ends'> & {
+  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas'> & {
     readonly engine: Engine;
     readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
@@ -285,6 +374,7 @@ export class ClusterNode {
         mapVersion: map.state.version,
         underWay: this.#underWay,
         replicas: replicas.reports(),
+        catchingUp: replicas.catchingUp(),
       })),
     );
   }

@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { Engine, EngineOptions } from '../engine/types';
 import { ClusterEngine } from './cluster-engine';
 import { ClusterNode, type ClusterSettings } from './node';
-import { removeUnfinishedCheckpoints, restoreReplica } from './replica/checkpoint';
-import type { ReplicaSource } from './replica/local-replicas';
+import { removeUnfinishedCheckpoints, restoreReplica, type Usable } from './replica/checkpoint';
+import { reachOf } from './replica/checkpoint-reach';
+import type { ReplicaSource } from './replica/opening';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { openCheckpointStore } from './store/open';
 import { nameOf } from './shards';
@@ -22,31 +23,49 @@ export async function openClusterEngine(
 ): Promise<ClusterEngine> {
   const store = place === undefined ? undefined : await openCheckpointStore(place);
   await removeUnfinishedCheckpoints(settings.dataDir);
-  const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings.dataDir, store, log);
+  const source = (engine: Engine, node: string): ReplicaSource =>
+    sourceOf({ engine, node, dataDir: settings.dataDir, store, log });
   const engine = make({ ...options, isReplica: true });
-  return new ClusterEngine(engine, new ClusterNode({ settings, log, source }));
+  return new ClusterEngine(engine, new ClusterNode({ settings, log, store, source }));
 }
 
-function sourceOf(
-  engine: Engine,
-  dataDir: string,
-  store: CheckpointStore | undefined,
-  log: Logger,
-): ReplicaSource {
+interface SourceParts {
+  readonly engine: Engine;
+  readonly node: string;
+  readonly dataDir: string;
+  readonly store: CheckpointStore | undefined;
+  readonly log: Logger;
+}
+
+function sourceOf({ engine, node, dataDir, store, log }: SourceParts): ReplicaSource {
   return {
-    restore: async (shard, collection, signal) => {
-      if (store === undefined) return false;
+    restore: async (shard, collection, wanted, signal) => {
+      if (store === undefined) return undefined;
       const name = nameOf(shard);
-      if ((await store.latest(name)) === undefined) return false;
+      const isUsable: Usable = (manifest) => {
+        const { epoch, readTo } = reachOf(manifest);
+        return epoch === wanted.epoch && readTo >= wanted.readTo;
+      };
+      const { checkpoints } = await store.list(name);
+      if (!checkpoints.some(({ manifest }) => isUsable(manifest))) return undefined;
       const { manifest, passedOver } = await restoreReplica(
         { engine, dataDir, store, shard: name, collection },
         signal,
+        isUsable,
       );
       for (const { manifest: bad, reason } of passedOver) {
         log.warn({ checkpoint: bad.id, err: reason }, 'a checkpoint cannot be used');
       }
       log.info({ replica: name, position: manifest.position }, 'a replica was made of a checkpoint');
-      return true;
+      // It was read back in that.
+      if (manifest.node !== node)
+        await store.confirm(manifest, node).catch((error: unknown) => {
+          log.warn(
+            { checkpoint: manifest.id, err: error },
+            'a checkpoint was read back, and that is not noted',
+          );
+        });
+      return reachOf(manifest).readTo;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Log servers in memory: streams that all nodes of a test share, with faults as a network and servers have them. */
 import {
   NoAcknowledgement,
+  NoSuchStream,
   NotDelivered,
   SequenceConflict,
   type DeliveredMessage,
@@ -9,7 +10,14 @@ import {
   type NewMessage,
   type StreamMessage,
 } from '../../src/cluster/log/message-stream';
-import type { LogService, RecordLog, StreamState } from '../../src/cluster/log/record-log';
+import {
+  StreamMissingError,
+  type LogServers,
+  type NewStream,
+  type RecordLog,
+  type StreamOrigin,
+  type StreamState,
+} from '../../src/cluster/log/record-log';
 import { StreamLog } from '../../src/cluster/log/stream-log';
 import { sleep } from '../until';
 
@@ -47,11 +55,27 @@ export class MemoryStream implements MessageStream {
   sessions = 0;
   ids = new Map<string, number>();
   readonly #wake = new Set<() => void>();
+  /** Whether the servers have lost it. */
+  isMissing = false;
+  /** The servers' clock. */
+  nowMs = 0;
 
   constructor(
     readonly name: string,
     readonly faults: Faults,
-  ) {}
+    /** The sequence of its first message. */
+    readonly begins = 1,
+  ) {
+    this.lastSequence = begins - 1;
+  }
+
+  /** Forgets the messages from a sequence on, as a server does that was given an older copy of its files. */
+  goBackTo(lastSequence: number): void {
+    this.messages = this.messages.filter(({ sequence }) => sequence <= lastSequence);
+    this.ids = new Map([...this.ids].filter(([, sequence]) => sequence <= lastSequence));
+    this.lastSequence = lastSequence;
+    this.interrupt();
+  }
 
   async send(message: NewMessage): Promise<{ sequence: number; isDuplicate: boolean }> {
     await this.#answerable();
@@ -73,7 +97,12 @@ export class MemoryStream implements MessageStream {
     this.lastSequence += 1;
     const sequence = this.lastSequence;
     this.ids.set(message.id, sequence);
-    this.messages.push({ ...message, payload: Uint8Array.from(message.payload), sequence, storedAtMs: 0 });
+    this.messages.push({
+      ...message,
+      payload: Uint8Array.from(message.payload),
+      sequence,
+      storedAtMs: this.nowMs,
+    });
     this.wake();
     return { sequence, isDuplicate: false };
   }
@@ -142,8 +171,13 @@ export class MemoryStream implements MessageStream {
 
   async state(): Promise<StreamState> {
     await this.#answerable();
-    const { lastSequence, created, messages } = this;
-    return { firstSequence: messages[0]?.sequence ?? lastSequence + 1, lastSequence, created };
+    const { lastSequence, created, messages, nowMs: atMs } = this;
+    return { firstSequence: messages[0]?.sequence ?? lastSequence + 1, lastSequence, created, atMs };
+  }
+
+  async lastOf(subject: string): Promise<StreamMessage | undefined> {
+    await this.#answerable();
+    return this.messages.findLast((message) => message.subject === subject);
   }
 
   async removeBelow(sequence: number): Promise<void> {
@@ -155,6 +189,7 @@ export class MemoryStream implements MessageStream {
     const { longestDelayMs, random, isDown } = this.faults;
     if (longestDelayMs > 0) await sleep(random() * longestDelayMs);
     if (isDown) throw new NotDelivered('no server is there');
+    if (this.isMissing) throw new NoSuchStream('there is no such stream');
   }
 
   #happens(share: number): boolean {
@@ -175,12 +210,14 @@ function startsWith(tokens: readonly string[], wanted: readonly string[]): boole
 }
 
 /** The streams of a cluster; each node of a test may use the same one. */
-export class MemoryLogService implements LogService {
+export class MemoryLogService implements LogServers {
   readonly faults: Faults;
   readonly mapStream: MemoryStream;
+  /** Of the first epoch. */
   readonly groupStreams: readonly MemoryStream[];
+  /** Of all epochs that were made or asked for, by name. */
+  readonly streams = new Map<string, MemoryStream>();
   readonly map: RecordLog;
-  readonly #logs: readonly RecordLog[];
 
   constructor(
     readonly cluster = 'test',
@@ -189,22 +226,33 @@ export class MemoryLogService implements LogService {
   ) {
     this.faults = { ...NO_FAULTS, ...faults };
     this.mapStream = new MemoryStream(`KITHDB_${cluster}_map`, this.faults);
-    this.groupStreams = Array.from(
-      { length: groups },
-      (_, group) => new MemoryStream(`KITHDB_${cluster}_${group}`, this.faults),
-    );
+    this.groupStreams = Array.from({ length: groups }, (_, group) => this.streamOf(group, 0));
     this.map = new StreamLog(this.mapStream);
-    this.#logs = this.groupStreams.map((stream) => new StreamLog(stream));
   }
 
-  prepare(): Promise<void> {
-    return Promise.resolve();
+  /** The stream of a group in an epoch; one of a later epoch is missing until it is made. */
+  streamOf(group: number, epoch: number, begins = 1): MemoryStream {
+    const name = `KITHDB_${this.cluster}_${group}_e${epoch}`;
+    const stream = this.streams.get(name) ?? new MemoryStream(name, this.faults, begins);
+    this.streams.set(name, stream);
+    return stream;
   }
 
-  group(group: number): RecordLog {
-    const log = this.#logs[group];
-    if (log === undefined) throw new RangeError(`there is no group ${group}`);
-    return log;
+  makeMap(isNew: boolean): Promise<StreamOrigin> {
+    const { isMissing, created, name } = this.mapStream;
+    if (isMissing && !isNew) return Promise.reject(new StreamMissingError(name));
+    this.mapStream.isMissing = false;
+    return Promise.resolve({ created, firstSequence: 1 });
+  }
+
+  makeGroup(group: number, { epoch, firstSequence }: NewStream): Promise<StreamOrigin> {
+    const { created, begins } = this.streamOf(group, epoch, firstSequence);
+    return Promise.resolve({ created, firstSequence: begins });
+  }
+
+  group(group: number, epoch = 0): RecordLog {
+    if (group < 0 || group >= this.groups) throw new RangeError(`there is no group ${group}`);
+    return new StreamLog(this.streamOf(group, epoch));
   }
 
   close(): Promise<void> {

@@ -17,6 +17,13 @@ const PREPARE_MS = 60_000;
 
 const opened: NatsLogService[] = [];
 
+/** Makes all streams of a cluster. */
+async function prepare(service: NatsLogService, timeoutMs = PREPARE_MS): Promise<void> {
+  await service.makeMap(true, timeoutMs);
+  for (let group = 0; group < service.groups; group += 1)
+    await service.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
+}
+
 async function serviceOf(
   servers: NatsServers,
   cluster: string,
@@ -46,15 +53,15 @@ describeUnless(isNoNats)('one server', () => {
 
   async function logOf(cluster: string) {
     const service = await serviceOf(servers, cluster);
-    await service.prepare(PREPARE_MS);
+    await prepare(service);
     return { service, log: service.group(0) };
   }
 
   test('streams are made once, by whichever node comes first', async () => {
     const nodes = await Promise.all([1, 2, 3].map(() => serviceOf(servers, 'made', 4)));
-    await Promise.all(nodes.map((node) => node.prepare(PREPARE_MS)));
+    await Promise.all(nodes.map((node) => prepare(node)));
     const [one, other] = await Promise.all(nodes.slice(1).map((node) => node.group(3).state()));
-    expect(one).toEqual(other);
+    expect({ ...one, atMs: 0 }).toEqual({ ...other, atMs: 0 });
     expect(one).toMatchObject({ firstSequence: 1, lastSequence: 0 });
     const { config } = await nodes[0]!.manager.streams.info('KITHDB_made_3');
     expect(config).toMatchObject({ storage: 'file', discard: 'new', deny_delete: true, num_replicas: 1 });
@@ -65,7 +72,7 @@ describeUnless(isNoNats)('one server', () => {
     const service = await serviceOf(servers, 'other');
     const { stream, prefix } = streamNames('other', 'map');
     await service.manager.streams.add({ name: stream, subjects: [`${prefix}>`] });
-    await expect(service.prepare(PREPARE_MS)).rejects.toThrow(
+    await expect(prepare(service)).rejects.toThrow(
       /KITHDB_other_map exists with another configuration: .*discard is "old" and must be "new"/,
     );
   });
@@ -73,12 +80,12 @@ describeUnless(isNoNats)('one server', () => {
   test('another number of groups is refused', async () => {
     await logOf('groups');
     const service = await serviceOf(servers, 'groups', 2);
-    await expect(service.prepare(PREPARE_MS)).rejects.toThrow('kithdb_groups is "1" and must be "2"');
+    await expect(prepare(service)).rejects.toThrow('kithdb_groups is "1" and must be "2"');
   });
 
   test('more replicas than servers are refused', async () => {
     const service = await serviceOf(servers, 'replicas', 1, 3);
-    await expect(service.prepare(PREPARE_MS)).rejects.toThrow(/cannot have the stream KITHDB_replicas_map/);
+    await expect(prepare(service)).rejects.toThrow(/cannot have the stream KITHDB_replicas_map/);
   });
 
   test('a record comes back as it was published, once', async () => {
@@ -170,16 +177,68 @@ describeUnless(isNoNats)('one server', () => {
     const reader = new Reader(log);
     await reader.untilRead(2);
     await service.manager.streams.delete(log.name);
-    await service.prepare(PREPARE_MS);
+    await prepare(service);
     for (const name of ['3', '4', '5']) await log.publish('1.0', recordOf(name), LIMITS);
     await reader.ended;
     expect(reader.failure).toMatchObject({ name: 'LogChangedError' });
     expect(reader.operations).toEqual(['1', '2']);
   });
 
+  test('a stream of a later epoch begins where it is told to, once', async () => {
+    const { log, service } = await logOf('epochs');
+    await log.publish('1.0', recordOf('old'), LIMITS);
+    const wanted = { epoch: 1, firstSequence: 1001 };
+    const origin = await service.makeGroup(0, wanted, PREPARE_MS);
+    expect(origin.firstSequence).toBe(1001);
+    // Another node that knows of more records comes second.
+    expect(await service.makeGroup(0, { ...wanted, firstSequence: 2001 }, PREPARE_MS)).toEqual(origin);
+    const next = service.group(0, 1);
+    const empty = { firstSequence: 1001, lastSequence: 1000, created: origin.created };
+    expect(await next.state()).toMatchObject(empty);
+    expect(await next.publish('1.0', recordOf('new'), LIMITS)).toMatchObject({ sequence: 1001 });
+    const reader = new Reader(next, { fromSequence: 1001 });
+    await reader.untilRead(1);
+    await reader.stop();
+    expect(reader.operations).toEqual(['new']);
+    expect(await log.state()).toMatchObject({ lastSequence: 1 });
+  });
+
+  test('the last record of a subject, and when a record was stored, can be asked for', async () => {
+    const { log } = await logOf('asked');
+    for (const subject of ['1.0', '1.1', '1.all']) await log.publish(subject, recordOf(subject), LIMITS);
+    expect(await Promise.all(['1.0', '1.1', '1.all', '2.0'].map((subject) => log.lastOf(subject)))).toEqual([
+      1, 2, 3, 0,
+    ]);
+    const [first, last] = await Promise.all([log.storedAt(1), log.storedAt(3)]);
+    const { atMs } = await log.state();
+    expect(first).toBeLessThanOrEqual(last!);
+    expect(last).toBeLessThanOrEqual(atMs);
+    expect(await log.storedAt(4)).toBeUndefined();
+  });
+
+  test('a stream that is gone is told apart from a server that is', async () => {
+    const { log, service } = await logOf('gone');
+    await service.manager.streams.delete(log.name);
+    await expect(log.state()).rejects.toMatchObject({ name: 'StreamMissingError', stream: log.name });
+    await service.manager.streams.delete(service.map.name);
+    await expect(service.makeMap(false, PREPARE_MS)).rejects.toMatchObject({ name: 'StreamMissingError' });
+    await expect(service.map.state()).rejects.toMatchObject({ name: 'StreamMissingError' });
+  });
+
+  test('a stream without room refuses a record, and says why', async () => {
+    const { log, service } = await logOf('full');
+    const { config } = await service.manager.streams.info(log.name);
+    await service.manager.streams.update(log.name, { ...config, max_msgs: 1 });
+    await log.publish('1.0', recordOf('1'), LIMITS);
+    await expect(log.publish('1.0', recordOf('2'), LIMITS)).rejects.toMatchObject({
+      name: 'LogRefusedError',
+      isFull: true,
+    });
+  });
+
   test('nodes have one map, and one of two proposals', async () => {
     const nodes = await Promise.all([1, 2].map(() => serviceOf(servers, 'map')));
-    await nodes[0]!.prepare(PREPARE_MS);
+    await prepare(nodes[0]!);
     const maps = nodes.map((node) => new ShardMap(node.map, { ignored: () => undefined }));
     await Promise.all(maps.map((map) => map.start()));
     const decisions = await Promise.all(
@@ -224,7 +283,7 @@ describeUnless(isNoNats)('a server that cannot be used', () => {
     const servers = await NatsServers.start(1, { hasJetStream: false });
     try {
       const service = await serviceOf(servers, 'none');
-      await expect(service.prepare(300)).rejects.toThrow('the log servers have no JetStream');
+      await expect(prepare(service, 300)).rejects.toThrow('the log servers have no JetStream');
     } finally {
       await servers.stop();
     }
@@ -251,7 +310,7 @@ describeUnless(isNoNats)('three servers', () => {
     const servers = await NatsServers.start(3);
     try {
       const writer = await serviceOf(servers, 'killed', 1, 3);
-      await writer.prepare(PREPARE_MS);
+      await prepare(writer);
       const log = writer.group(0);
       const reader = new Reader((await serviceOf(servers, 'killed', 1, 3)).group(0), { subjects: ['1.0'] });
       const acknowledged = new Map<string, number>();

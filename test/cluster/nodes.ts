@@ -6,12 +6,15 @@ import pino from 'pino';
 import type { ClusterEngine } from '../../src/cluster/cluster-engine';
 import { openClusterEngine } from '../../src/cluster/open';
 import { openNativeEngine } from '../../src/engine';
-import { bytesOf, type EngineRequest } from '../../src/engine/types';
+import { bytesOf, type Engine, type EngineRequest } from '../../src/engine/types';
+import type { CheckpointSettings } from '../../src/cluster/checkpoints/settings';
+import { readState, type ReplicaState } from '../../src/cluster/replica/shard-replica';
 import { NatsServers } from './nats-server';
 
 /** A node that may be stopped and started again. */
 export class TestNode {
   #engine: ClusterEngine | undefined;
+  #own: Engine | undefined;
 
   constructor(
     readonly dataDir: string,
@@ -42,9 +45,10 @@ export class TestNode {
         listen: { host: '127.0.0.1', port: 0 },
         security: 'insecure',
         store: this.cluster.store,
+        checkpoints: this.cluster.checkpoints,
       },
       log,
-      openNativeEngine,
+      (options) => (this.#own = openNativeEngine(options)),
     );
     await engine.open();
     this.#engine = engine;
@@ -54,6 +58,12 @@ export class TestNode {
     const engine = this.#engine;
     this.#engine = undefined;
     await engine?.close();
+  }
+
+  /** The state of a replica of this node, with its digest; undefined where it has none. */
+  async stateOf(replica: string): Promise<ReplicaState | undefined> {
+    if (this.#own === undefined) throw new Error('the node was never started');
+    return readState(this.#own, replica, true).catch(() => undefined);
   }
 
   /** The result of a request. Rejects with an `EngineError`. */
@@ -77,6 +87,7 @@ export class TestCluster {
   private constructor(
     readonly folder: string,
     readonly servers: NatsServers,
+    readonly checkpoints: Partial<CheckpointSettings>,
   ) {}
 
   get store(): string {
@@ -84,9 +95,13 @@ export class TestCluster {
   }
 
   /** Starts so many nodes and log servers. */
-  static async start(nodes: number, servers: number): Promise<TestCluster> {
+  static async start(
+    nodes: number,
+    servers: number,
+    checkpoints: Partial<CheckpointSettings> = {},
+  ): Promise<TestCluster> {
     const folder = mkdtempSync(join(tmpdir(), 'kithdb-cluster-'));
-    const cluster = new TestCluster(folder, await NatsServers.start(servers));
+    const cluster = new TestCluster(folder, await NatsServers.start(servers), checkpoints);
     for (let number = 0; number < nodes; number += 1) await cluster.add();
     return cluster;
   }

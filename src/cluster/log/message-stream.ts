@@ -39,7 +39,12 @@ export interface MessageStream {
    * @throws NotDelivered
    */
   message(sequence: number): Promise<StreamMessage | undefined>;
-  /** @throws NotDelivered */
+  /**
+   * The last message of a subject, where the stream has one.
+   * @throws NotDelivered
+   */
+  lastOf(subject: string): Promise<StreamMessage | undefined>;
+  /** @throws NotDelivered, NoSuchStream */
   state(): Promise<StreamState>;
   /** @throws NotDelivered */
   removeBelow(sequence: number): Promise<void>;
@@ -51,8 +56,20 @@ export class NoAcknowledgement extends Error {}
 /** The message, or the question, reached no stream; it can be tried again. */
 export class NotDelivered extends Error {}
 
+/** The servers answered that they do not have the stream. */
+export class NoSuchStream extends NotDelivered {}
+
 /** Another message came to be the last one of the stream. */
 export class SequenceConflict extends Error {}
 
 /** The stream does not take the message, and trying again does not help. */
-export class MessageRefused extends Error {}
+export class MessageRefused extends Error {
+  constructor(
+    message: string,
+    /** Whether that is for want of room. */
+    readonly isFull: boolean,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

@@ -1,9 +1,15 @@
 /** The replicated log over NATS JetStream. */
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { NatsStream } from './nats-stream';
-import { ensureJetStream, ensureStream, streamNames, type StreamNames } from './nats-streams';
-import type { LogService, RecordLog } from './record-log';
+import { NatsStream, type NatsClients } from './nats-stream';
+import { ensureJetStream, ensureStream, existingStream, streamNames, type StreamNames } from './nats-streams';
+import {
+  StreamMissingError,
+  type LogServers,
+  type NewStream,
+  type RecordLog,
+  type StreamOrigin,
+} from './record-log';
 import { StreamLog } from './stream-log';
 
 export interface NatsLogSettings {
@@ -17,25 +23,18 @@ export interface NatsLogSettings {
 /** How long a question to the servers may take, but for publishing, which has a time of its own. */
 const API_TIMEOUT_MS = 5000;
 
-export class NatsLogService implements LogService {
+export class NatsLogService implements LogServers {
   readonly map: RecordLog;
-  readonly #groups: readonly RecordLog[];
-  readonly #streams: readonly StreamNames[];
+  readonly #logs = new Map<string, RecordLog>();
+  readonly #clients: NatsClients;
 
   private constructor(
     readonly connection: NatsConnection,
     readonly settings: NatsLogSettings,
     readonly manager: JetStreamManager,
   ) {
-    const clients = { manager, publisher: jetstream(connection) };
-    const logOf = ({ stream, prefix }: StreamNames): RecordLog =>
-      new StreamLog(new NatsStream(clients, stream, prefix));
-    const { cluster, groups } = settings;
-    const map = streamNames(cluster, 'map');
-    const others = Array.from({ length: groups }, (_, group) => streamNames(cluster, String(group)));
-    this.#streams = [map, ...others];
-    this.map = logOf(map);
-    this.#groups = others.map(logOf);
+    this.#clients = { manager, publisher: jetstream(connection) };
+    this.map = this.#logOf(this.#mapNames);
   }
 
   /** Over a connection, which it closes at its own end. */
@@ -55,17 +54,40 @@ export class NatsLogService implements LogService {
     return this.settings.groups;
   }
 
-  async prepare(timeoutMs: number): Promise<void> {
+  async makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin> {
     const deadlineMs = performance.now() + timeoutMs;
     await ensureJetStream(this.manager, deadlineMs);
-    for (const names of this.#streams) await ensureStream(this.manager, names, this.settings, deadlineMs);
+    const names = this.#mapNames;
+    if (!isNew && !(await existingStream(this.manager, names, deadlineMs)))
+      throw new StreamMissingError(names.stream);
+    return ensureStream(this.manager, names, { ...this.settings, firstSequence: 1 }, deadlineMs);
   }
 
-  group(group: number): RecordLog {
-    const log = this.#groups[group];
-    if (log === undefined)
-      throw new RangeError(`there are ${this.groups} log groups: ${group} is none of them`);
+  makeGroup(group: number, { epoch, firstSequence }: NewStream, timeoutMs: number): Promise<StreamOrigin> {
+    const names = this.#namesOf(group, epoch);
+    const deadlineMs = performance.now() + timeoutMs;
+    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadlineMs);
+  }
+
+  group(group: number, epoch = 0): RecordLog {
+    const names = this.#namesOf(group, epoch);
+    const log = this.#logs.get(names.stream) ?? this.#logOf(names);
+    this.#logs.set(names.stream, log);
     return log;
+  }
+
+  get #mapNames(): StreamNames {
+    return streamNames(this.cluster, 'map');
+  }
+
+  #namesOf(group: number, epoch: number): StreamNames {
+    if (!Number.isSafeInteger(group) || group < 0 || group >= this.groups)
+      throw new RangeError(`there are ${this.groups} log groups: ${group} is none of them`);
+    return streamNames(this.cluster, epoch === 0 ? String(group) : `${group}_e${epoch}`);
+  }
+
+  #logOf({ stream, prefix }: StreamNames): RecordLog {
+    return new StreamLog(new NatsStream(this.#clients, stream, prefix));
   }
 
   async close(): Promise<void> {

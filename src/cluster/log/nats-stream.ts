@@ -16,6 +16,7 @@ import { errors, headers as natsHeaders, nanos, type MsgHdrs } from '@nats-io/tr
 import {
   MessageRefused,
   NoAcknowledgement,
+  NoSuchStream,
   NotDelivered,
   SequenceConflict,
   type MessageSession,
@@ -29,11 +30,17 @@ import type { StreamState } from './record-log';
 const MESSAGE_ID = 'Nats-Msg-Id';
 /** Error codes of JetStream: https://github.com/nats-io/nats-server/blob/main/server/errors.json */
 const REFUSALS: ReadonlySet<number> = new Set([
-  10002, // the account's limit
-  10047, // the server's limit of storage
   10054, // longer than the stream takes
   10060, // another stream was expected
 ]);
+const NO_ROOM: ReadonlySet<number> = new Set([
+  10002, // the account's limit
+  10023, // the server's resources
+  10047, // the server's limit of storage
+]);
+/** The stream could not store a message; one that has a limit of its own says so in the description. */
+const STORE_FAILED = 10077;
+const LIMIT_OF_STREAM = /maximum (?:bytes|messages) exceeded/;
 const CONFLICTS: ReadonlySet<number> = new Set([
   JetStreamApiCodes.StreamWrongLastSequence,
   JetStreamApiCodes.StreamWrongLastSequenceUnknown,
@@ -101,10 +108,21 @@ export class NatsStream implements MessageStream {
     return found === null ? undefined : this.#message(found, found.header, found.time.getTime());
   }
 
+  async lastOf(subject: string): Promise<StreamMessage | undefined> {
+    const last = { last_by_subj: this.prefix + subject };
+    const found = await asked(this.clients.manager.streams.getMessage(this.name, last));
+    return found === null ? undefined : this.#message(found, found.header, found.time.getTime());
+  }
+
   async state(): Promise<StreamState> {
-    const { state, created }: StreamInfo = await asked(this.clients.manager.streams.info(this.name));
-    const { last_seq: lastSequence, messages, first_seq: firstSequence } = state;
-    return { firstSequence: messages === 0 ? lastSequence + 1 : firstSequence, lastSequence, created };
+    const info: StreamInfo & { readonly ts?: string } = await asked(
+      this.clients.manager.streams.info(this.name),
+    );
+    const { last_seq: lastSequence, messages, first_seq: firstSequence, last_ts: lastAt } = info.state;
+    // A server that does not say what time it is has stored its last message then or later.
+    const atMs = Date.parse(info.ts ?? lastAt);
+    const { created } = info;
+    return { firstSequence: messages === 0 ? lastSequence + 1 : firstSequence, lastSequence, created, atMs };
   }
 
   async removeBelow(sequence: number): Promise<void> {
@@ -137,7 +155,9 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw new NotDelivered(reasonOf(error), { cause: error });
+    const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+    const options = { cause: error };
+    throw isMissing ? new NoSuchStream(reasonOf(error), options) : new NotDelivered(reasonOf(error), options);
   }
 }
 
@@ -147,10 +167,15 @@ function outcomeOf(error: unknown): Error {
   const reason = reasonOf(error);
   if (error instanceof JetStreamApiError) {
     if (CONFLICTS.has(error.code)) return new SequenceConflict(reason, options);
-    if (REFUSALS.has(error.code)) return new MessageRefused(reason, options);
+    if (REFUSALS.has(error.code)) return new MessageRefused(reason, false, options);
+    if (isForWantOfRoom(error)) return new MessageRefused(reason, true, options);
     return new NoAcknowledgement(reason, options);
   }
   return isUndelivered(error) ? new NotDelivered(reason, options) : new NoAcknowledgement(reason, options);
+}
+
+function isForWantOfRoom({ code, message }: JetStreamApiError): boolean {
+  return NO_ROOM.has(code) || (code === STORE_FAILED && LIMIT_OF_STREAM.test(message));
 }
 
 /** Whether nobody received a message; the client wraps this error. */

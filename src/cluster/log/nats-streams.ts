@@ -7,10 +7,16 @@ import {
   StorageType,
   type JetStreamManager,
   type StreamConfig,
+  type StreamInfo,
 } from '@nats-io/jetstream';
 import { errors, nanos } from '@nats-io/transport-node';
 import { pause } from '../pause';
-import { DUPLICATE_WINDOW_MS, LogConfigurationError, LogUnavailableError } from './record-log';
+import {
+  DUPLICATE_WINDOW_MS,
+  LogConfigurationError,
+  LogUnavailableError,
+  type StreamOrigin,
+} from './record-log';
 
 const PAUSE_MS = 250;
 /** Of the layout of streams, subjects and headers. */
@@ -34,9 +40,17 @@ export interface StreamNames {
   readonly prefix: string;
 }
 
-/** @param part `map`, or the number of a group */
+/** @param part `map`, or the number of a group, with `_eEPOCH` for a stream that took the place of a lost one */
 export function streamNames(cluster: string, part: string): StreamNames {
   return { stream: `KITHDB_${cluster}_${part}`, prefix: `kithdb.${cluster}.${part}.` };
+}
+
+/** What streams of a cluster differ in. */
+export interface StreamSettings {
+  readonly replicas: number;
+  readonly groups: number;
+  /** The sequence of its first record, where it is made. */
+  readonly firstSequence: number;
 }
 
 type WantedConfiguration = Pick<
@@ -88,14 +102,15 @@ function wantedConfiguration(
 export async function ensureStream(
   manager: JetStreamManager,
   names: StreamNames,
-  { replicas, groups }: { readonly replicas: number; readonly groups: number },
+  { replicas, groups, firstSequence }: StreamSettings,
   deadlineMs: number,
-): Promise<void> {
+): Promise<StreamOrigin> {
   const wanted = wantedConfiguration(names, replicas, groups);
   for (;;) {
     try {
-      refuseOther(wanted, await existingOrNew(manager, wanted));
-      return;
+      const { config, created } = await existingOrNew(manager, wanted, firstSequence);
+      refuseOther(wanted, config);
+      return { created, firstSequence: Math.max(1, (config as Partial<StreamConfig>).first_seq ?? 1) };
     } catch (error) {
       const refusal = refusalOf(error, names.stream);
       if (refusal !== undefined) throw refusal;
@@ -109,23 +124,47 @@ export async function ensureStream(
   }
 }
 
-async function existingOrNew(manager: JetStreamManager, wanted: WantedConfiguration): Promise<StreamConfig> {
-  const existing = await configuration(manager, wanted.name);
+async function existingOrNew(
+  manager: JetStreamManager,
+  wanted: WantedConfiguration,
+  firstSequence: number,
+): Promise<StreamInfo> {
+  const existing = await infoOf(manager, wanted.name);
   if (existing !== undefined) return existing;
   try {
     // A copy: the client adds fields to what it is given.
-    return (await manager.streams.add({ ...wanted })).config;
+    return await manager.streams.add({ ...wanted, ...(firstSequence > 1 && { first_seq: firstSequence }) });
   } catch (error) {
     // Another node made it meanwhile, perhaps with other settings.
-    const made = codeOf(error) === NAME_IN_USE ? await configuration(manager, wanted.name) : undefined;
+    const made = codeOf(error) === NAME_IN_USE ? await infoOf(manager, wanted.name) : undefined;
     if (made === undefined) throw error;
     return made;
   }
 }
 
-async function configuration(manager: JetStreamManager, stream: string): Promise<StreamConfig | undefined> {
+/** Whether the servers have a stream. @throws LogUnavailableError where they did not say so in time */
+export async function existingStream(
+  manager: JetStreamManager,
+  { stream }: StreamNames,
+  deadlineMs: number,
+): Promise<boolean> {
+  for (;;) {
+    try {
+      return (await infoOf(manager, stream)) !== undefined;
+    } catch (error) {
+      if (performance.now() >= deadlineMs) {
+        throw new LogUnavailableError(`${stream} could not be looked for in time: ${reasonOf(error)}`, {
+          cause: error,
+        });
+      }
+    }
+    await pause(PAUSE_MS);
+  }
+}
+
+async function infoOf(manager: JetStreamManager, stream: string): Promise<StreamInfo | undefined> {
   try {
-    return (await manager.streams.info(stream)).config;
+    return await manager.streams.info(stream);
   } catch (error) {
     if (codeOf(error) === JetStreamApiCodes.StreamNotFound) return undefined;
     throw error;

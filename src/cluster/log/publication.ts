@@ -122,7 +122,7 @@ async function send(
       if (error instanceof NoAcknowledgement) {
         isPerhapsStored = true;
       } else if (error instanceof MessageRefused && !isPerhapsStored) {
-        throw new LogRefusedError(`${stream.name}: ${error.message}`, { cause: error });
+        throw new LogRefusedError(`${stream.name}: ${error.message}`, error.isFull, { cause: error });
       } else if (!(error instanceof NotDelivered || error instanceof MessageRefused)) {
         throw error;
       }

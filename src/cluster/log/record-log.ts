@@ -40,6 +40,8 @@ export interface StreamState {
   readonly lastSequence: number;
   /** When the stream was created, as the log servers write it: another stream of the same name has another one. */
   readonly created: string;
+  /** When this was so, in milliseconds since 1970 by the clock of a log server. */
+  readonly atMs: number;
 }
 
 export interface ReadRequest {
@@ -92,8 +94,18 @@ export interface RecordLog {
    * @throws RecordsMissingError, RecordDamagedError, LogChangedError, and what the handler throws.
    */
   read(request: ReadRequest, handler: RecordHandler): Promise<void>;
-  /** @throws LogUnavailableError */
+  /** @throws StreamMissingError, LogUnavailableError */
   state(): Promise<StreamState>;
+  /**
+   * The sequence of the last message of a subject, which has no wildcards; 0 where the stream has none.
+   * @throws LogUnavailableError
+   */
+  lastOf(subject: string): Promise<number>;
+  /**
+   * When the log servers stored a message, in milliseconds since 1970; undefined where the stream does not have it.
+   * @throws LogUnavailableError
+   */
+  storedAt(sequence: number): Promise<number | undefined>;
   /**
    * Removes everything below a sequence. The caller must keep what any reader has not read, and the first frames of records
    * that end above the sequence (`firstSequence`).
@@ -101,21 +113,50 @@ export interface RecordLog {
   truncateBelow(sequence: number): Promise<void>;
 }
 
-/** The streams of a cluster. */
+/** The streams of the log groups, as the shard map says which they are. */
 export interface LogService {
-  readonly cluster: string;
   /** Number of log groups. */
   readonly groups: number;
-  /**
-   * Makes the streams that do not exist.
-   * @throws LogConfigurationError, or LogUnavailableError where they could not be made in the time.
-   */
-  prepare(timeoutMs: number): Promise<void>;
-  /** The stream of the shard map. */
-  readonly map: RecordLog;
   /** @throws RangeError for a group that there is not. */
   group(group: number): RecordLog;
+}
+
+/** All streams of a cluster that log servers have. */
+export interface LogServers extends LogService {
+  readonly cluster: string;
+  /**
+   * Makes the stream of the shard map where it does not exist and `isNew` is given.
+   * @throws StreamMissingError where it does not exist otherwise; LogConfigurationError, LogUnavailableError as `makeGroup`
+   */
+  makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin>;
+  /**
+   * Makes a stream of a log group where it does not exist. Where another node made it before, it has the first sequence
+   * that that node gave it.
+   * @throws LogConfigurationError, or LogUnavailableError where it could not be made in the time.
+   */
+  makeGroup(group: number, stream: NewStream, timeoutMs: number): Promise<StreamOrigin>;
+  /** The stream of the shard map. */
+  readonly map: RecordLog;
+  /**
+   * The stream of a log group in an epoch, the first one when absent.
+   * @throws RangeError for a group that there is not.
+   */
+  group(group: number, epoch?: number): RecordLog;
   close(): Promise<void>;
+}
+
+/** A stream of a log group that is to be made. */
+export interface NewStream {
+  /** 0 for the first stream of a group; one that takes the place of a lost one has a later epoch. */
+  readonly epoch: number;
+  /** The sequence that its first record gets. */
+  readonly firstSequence: number;
+}
+
+/** What tells a stream from others of its name. */
+export interface StreamOrigin extends Pick<StreamState, 'created'> {
+  /** The sequence that its first record got or gets. */
+  readonly firstSequence: number;
 }
 
 /** A record of at most so many bytes is one message; a longer one is published in frames of this size. */
@@ -150,9 +191,25 @@ export class LogUnavailableError extends Error {
 
 /** The log refused a record for good, for example because a limit of its account is reached. */
 export class LogRefusedError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    /** Whether the reason is that the log servers have no room for it. */
+    readonly isFull: boolean,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.name = 'LogRefusedError';
+  }
+}
+
+/** The log servers say that they do not have a stream. */
+export class StreamMissingError extends Error {
+  constructor(
+    readonly stream: string,
+    options?: ErrorOptions,
+  ) {
+    super(`the log servers do not have the stream ${stream}`, options);
+    this.name = 'StreamMissingError';
   }
 }
 

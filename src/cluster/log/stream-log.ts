@@ -1,9 +1,10 @@
 import type { MessageStream } from './message-stream';
-import { NotDelivered } from './message-stream';
+import { NoSuchStream, NotDelivered } from './message-stream';
 import { publish, publishExpecting } from './publication';
 import { Reading } from './reading';
 import {
   LogUnavailableError,
+  StreamMissingError,
   type NewRecord,
   type Published,
   type PublishLimits,
@@ -39,19 +40,28 @@ export class StreamLog implements RecordLog {
   }
 
   state(): Promise<StreamState> {
-    return available(this.stream.state());
+    return this.#available(this.stream.state());
+  }
+
+  async lastOf(subject: string): Promise<number> {
+    return (await this.#available(this.stream.lastOf(subject)))?.sequence ?? 0;
+  }
+
+  async storedAt(sequence: number): Promise<number | undefined> {
+    return (await this.#available(this.stream.message(sequence)))?.storedAtMs;
   }
 
   truncateBelow(sequence: number): Promise<void> {
-    return available(this.stream.removeBelow(sequence));
+    return this.#available(this.stream.removeBelow(sequence));
   }
-}
 
-async function available<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof NotDelivered)) throw error;
-    throw new LogUnavailableError(error.message, { cause: error });
+  async #available<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof NoSuchStream) throw new StreamMissingError(this.name, { cause: error });
+      if (!(error instanceof NotDelivered)) throw error;
+      throw new LogUnavailableError(error.message, { cause: error });
+    }
   }
 }

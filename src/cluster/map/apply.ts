@@ -3,6 +3,7 @@
  * time, no settings, no order of a hash table.
  */
 import type { AliasAction, NewCollection, ReplicaPlace, ShardMapEvent } from './event';
+import { streamLost, streamReplaced, streamsOpened } from './apply-streams';
 import {
   replicaOn,
   type CollectionEntry,
@@ -20,7 +21,7 @@ export interface Applied {
 }
 
 /** What an event changes, or why it does not fit to the state. */
-type Change = Partial<Omit<ShardMapState, 'version'>> | string;
+export type Change = Partial<Omit<ShardMapState, 'version'>> | string;
 
 /** @param sequence of the event in its stream */
 export function apply(state: ShardMapState, event: ShardMapEvent, sequence: number): Applied {
@@ -55,6 +56,12 @@ function changeBy(state: ShardMapState, event: ShardMapEvent, sequence: number):
       return replicaTurned(state, event, 'inactive');
     case 'replica_dropped':
       return replicaDropped(state, event);
+    case 'streams_opened':
+      return streamsOpened(state, event.streams);
+    case 'stream_lost':
+      return streamLost(state, event);
+    case 'stream_replaced':
+      return streamReplaced(state, event);
   }
 }
 
@@ -159,7 +166,7 @@ function replicaAdded(state: ShardMapState, { collection, shard, node }: Replica
   if (entry.leaving !== undefined) return `node ${node} is leaving`;
   return shardChanged(state, collection, shard, (before) => {
     if (replicaOn(before, node) !== undefined) return `node ${node} has a replica already`;
-    return { replicas: [...before.replicas, { node, state: 'joining' }] };
+    return { ...before, replicas: [...before.replicas, { node, state: 'joining' }] };
   });
 }
 
@@ -173,7 +180,8 @@ function replicaTurned(
     if (replica === undefined) return `node ${node} has no replica`;
     if (replica.state === to) return `the replica is ${to} already`;
     if (isLastActive(before, replica)) return 'it is the last active replica of its shard';
-    return { replicas: before.replicas.map((other) => (other === replica ? { node, state: to } : other)) };
+    const replicas = before.replicas.map((other) => (other === replica ? { node, state: to } : other));
+    return { ...before, replicas };
   });
 }
 
@@ -182,7 +190,7 @@ function replicaDropped(state: ShardMapState, { collection, shard, node }: Repli
     const replica = replicaOn(before, node);
     if (replica === undefined) return `node ${node} has no replica`;
     if (isLastActive(before, replica)) return 'it is the last active replica of its shard';
-    return { replicas: before.replicas.filter((other) => other !== replica) };
+    return { ...before, replicas: before.replicas.filter((other) => other !== replica) };
   });
 }
 

@@ -1,6 +1,6 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
 import { isCount, isObject } from '../json';
-import type { CollectionEntry } from './state';
+import type { CollectionEntry, ShardOrigin } from './state';
 
 /** Names a replica. */
 export interface ReplicaPlace {
@@ -17,6 +17,20 @@ export type AliasAction =
 export interface NewCollection extends Omit<CollectionEntry, 'shards'> {
   /** For each shard the nodes that get a replica, which is active at once, because it has nothing to read. */
   readonly placement: readonly (readonly string[])[];
+}
+
+/** A stream of a log group that was made. */
+export interface OpenedStream {
+  readonly group: number;
+  readonly created: string;
+}
+
+/** A shard whose group gets another stream. */
+export interface CarriedShard extends ShardOrigin {
+  readonly collection: number;
+  readonly shard: number;
+  /** The nodes whose replicas have that state. */
+  readonly nodes: readonly string[];
 }
 
 export type ShardMapEvent =
@@ -42,7 +56,20 @@ export type ShardMapEvent =
   | ({ readonly kind: 'replica_added' } & ReplicaPlace)
   | ({ readonly kind: 'replica_activated' } & ReplicaPlace)
   | ({ readonly kind: 'replica_deactivated' } & ReplicaPlace)
-  | ({ readonly kind: 'replica_dropped' } & ReplicaPlace);
+  | ({ readonly kind: 'replica_dropped' } & ReplicaPlace)
+  /** The first streams of log groups were made. */
+  | { readonly kind: 'streams_opened'; readonly streams: readonly OpenedStream[] }
+  /** The stream of a log group was lost, or has lost records: it takes no more. */
+  | { readonly kind: 'stream_lost'; readonly group: number; readonly epoch: number; readonly reason: string }
+  /** Another stream takes the place of a lost one. Replicas that are in another state than `shards` says become inactive. */
+  | {
+      readonly kind: 'stream_replaced';
+      readonly group: number;
+      readonly epoch: number;
+      readonly created: string;
+      readonly firstPosition: number;
+      readonly shards: readonly CarriedShard[];
+    };
 
 export const MAP_FORMAT = 1;
 
@@ -121,6 +148,15 @@ const setAlias = objectOf({ action: (value) => value === 'set', alias: text, col
 const deleteAlias = objectOf({ action: (value) => value === 'delete', alias: text });
 const aliasAction: Check = (value) => setAlias(value) || deleteAlias(value);
 
+const openedStream = objectOf({ group: whole, created: text });
+const carriedShard = objectOf({
+  collection: positive,
+  shard: whole,
+  position: whole,
+  digest: text,
+  nodes: listOf(text),
+});
+
 const REPLICA = { collection: positive, shard: whole, node: text };
 
 /** What the fields of each kind must be. */
@@ -141,4 +177,13 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
   replica_activated: REPLICA,
   replica_deactivated: REPLICA,
   replica_dropped: REPLICA,
+  streams_opened: { streams: listOf(openedStream) },
+  stream_lost: { group: whole, epoch: whole, reason: text },
+  stream_replaced: {
+    group: whole,
+    epoch: positive,
+    created: text,
+    firstPosition: positive,
+    shards: listOf(carriedShard),
+  },
 };

@@ -46,6 +46,11 @@ export class ShardMap {
     return this.#state;
   }
 
+  /** Why the map can no longer be read; undefined while it can. */
+  get failure(): Error | undefined {
+    return this.#failure === undefined ? undefined : asError(this.#failure);
+  }
+
   /** Reads the stream from its first event on, and returns when it has what the stream had at the time of the call. */
   async start(signal?: AbortSignal): Promise<void> {
     if (this.#running === undefined) {

@@ -12,6 +12,27 @@ export interface ReplicaEntry {
 export interface ShardEntry {
   /** In the order in which they were added, each on another node. */
   readonly replicas: readonly ReplicaEntry[];
+  /** With what it went over to the present stream of its group; absent where it had no other one. */
+  readonly origin?: ShardOrigin;
+}
+
+/** The state that every replica of a shard had when its records began to come from another stream. */
+export interface ShardOrigin {
+  /** The position of the last record that had changed it; 0 for none. */
+  readonly position: number;
+  readonly digest: string;
+}
+
+/** The stream of a log group. */
+export interface StreamEntry {
+  /** 0 of the first; one that takes the place of a lost one has a later epoch. */
+  readonly epoch: number;
+  /** When the log servers made it, as they write it. */
+  readonly created: string;
+  /** Every record of it has a later position, and every record of the streams before it an earlier one or this. */
+  readonly firstPosition: number;
+  /** Why it takes no records any more; absent while it does. */
+  readonly lost?: string;
 }
 
 export interface CollectionEntry {
@@ -54,6 +75,8 @@ export interface ShardMapState {
   /** Ids of collections by alias. */
   readonly aliases: ReadonlyMap<string, number>;
   readonly nextCollectionId: number;
+  /** By log group. */
+  readonly streams: ReadonlyMap<number, StreamEntry>;
 }
 
 export const EMPTY_MAP: ShardMapState = {
@@ -63,6 +86,7 @@ export const EMPTY_MAP: ShardMapState = {
   names: new Map(),
   aliases: new Map(),
   nextCollectionId: 1,
+  streams: new Map(),
 };
 
 /** The nodes that have joined and not left. */

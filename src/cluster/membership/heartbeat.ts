@@ -1,5 +1,5 @@
 /** What nodes tell each other twice a second. */
-import { isCount } from '../json';
+import { isCount, isObject } from '../json';
 
 /** How far a replica is. */
 export interface ReplicaReport {
@@ -25,6 +25,8 @@ export interface Heartbeat {
   /** Requests that it works on. */
   readonly underWay: number;
   readonly replicas: ReadonlyMap<string, ReplicaReport>;
+  /** Up to where the replicas have read that are not among those; absent where there are none. */
+  readonly catchingUp?: ReadonlyMap<string, number>;
 }
 
 /** The key of a replica in a heartbeat. */
@@ -34,11 +36,12 @@ export function replicaKey(collection: number, shard: number): string {
 
 const FORMAT = 1;
 
-export function encodeHeartbeat({ replicas, ...rest }: Heartbeat): Uint8Array {
+export function encodeHeartbeat({ replicas, catchingUp, ...rest }: Heartbeat): Uint8Array {
   const listed = Object.fromEntries(
     [...replicas].map(([key, { position, behind }]) => [key, [position, behind]]),
   );
-  return Buffer.from(JSON.stringify({ format: FORMAT, ...rest, replicas: listed }));
+  const others = catchingUp && { catchingUp: Object.fromEntries(catchingUp) };
+  return Buffer.from(JSON.stringify({ format: FORMAT, ...rest, replicas: listed, ...others }));
 }
 
 /** Undefined for bytes that are no heartbeat. Fields that a later release added are left out. */
@@ -49,9 +52,8 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   } catch {
     return undefined;
   }
-  const { node, address, start, count, mapVersion, underWay, replicas } = (value ?? {}) as Readonly<
-    Record<string, unknown>
-  >;
+  const { node, address, start, count, mapVersion, underWay, replicas, catchingUp } = (value ??
+    {}) as Readonly<Record<string, unknown>>;
   if (typeof node !== 'string' || typeof address !== 'string' || typeof start !== 'string') return undefined;
   if (!isCount(count) || !isCount(mapVersion) || !isCount(underWay)) return undefined;
   if (typeof replicas !== 'object' || replicas === null) return undefined;
@@ -62,5 +64,12 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
     if (!isCount(position) || !isCount(behind)) return undefined;
     reports.set(key, { position, behind });
   }
-  return { node, address, start, count, mapVersion, underWay, replicas: reports };
+  return {
+    ...{ node, address, start, count, mapVersion, underWay, replicas: reports },
+    ...(isObject(catchingUp) && { catchingUp: countsOf(catchingUp) }),
+  };
+}
+
+function countsOf(values: Readonly<Record<string, unknown>>): ReadonlyMap<string, number> {
+  return new Map(Object.entries(values).filter((entry): entry is [string, number] => isCount(entry[1])));
 }

@@ -74,6 +74,25 @@ export class Members {
     return this.heartbeatOf(node)?.replicas.get(replicaKey(collection, shard));
   }
 
+  /** Up to where a live node's replica of a shard has read its stream, also one that has not caught up. */
+  positionOf(node: string, collection: number, shard: number): number | undefined {
+    if (!this.isLive(node)) return undefined;
+    const { replicas, catchingUp } = this.heartbeatOf(node) ?? {};
+    const key = replicaKey(collection, shard);
+    return replicas?.get(key)?.position ?? catchingUp?.get(key);
+  }
+
+  /** The highest position of a replica of some collections that any heartbeat has told, 0 where none has. */
+  highestPosition(isOf: (collection: number) => boolean): number {
+    let highest = 0;
+    for (const { heartbeat } of this.#heard.values()) {
+      for (const [key, { position }] of heartbeat.replicas) {
+        if (isOf(Number.parseInt(key, 10))) highest = Math.max(highest, position);
+      }
+    }
+    return highest;
+  }
+
   /** Of some nodes the live one with the fewest requests under way; the first of those where several have as few. */
   leastLoaded(nodes: readonly string[]): string | undefined {
     let best: { readonly node: string; readonly load: number } | undefined;

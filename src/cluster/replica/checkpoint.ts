@@ -35,6 +35,9 @@ export interface SavingOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Which checkpoints may be used: all where absent. */
+export type Usable = (manifest: CheckpointManifest) => boolean;
+
 /** What a replica was made of. */
 export interface Restored {
   readonly manifest: CheckpointManifest;
@@ -67,11 +70,16 @@ export function saveCheckpoint(
  * Makes a replica of the newest checkpoint that is whole, in the place of a collection that has its name. Checkpoints that
  * are damaged are passed over. Rejects with an `EngineError`, or with a `CheckpointStoreError` where there is none to use.
  */
-export async function restoreReplica(place: ReplicaPlace, signal?: AbortSignal): Promise<Restored> {
+export async function restoreReplica(
+  place: ReplicaPlace,
+  signal?: AbortSignal,
+  isUsable: Usable = () => true,
+): Promise<Restored> {
   const { store, shard } = place;
   const passedOver: { manifest: CheckpointManifest; reason: Error }[] = [];
   const { checkpoints, unreadable } = await store.list(shard);
   for (const { manifest, missing } of checkpoints) {
+    if (!isUsable(manifest)) continue;
     const [object] = missing;
     try {
       if (object !== undefined) throw new CheckpointStoreError('missing', object, 'it is missing');

@@ -1,24 +1,26 @@
 import type { Engine } from '../../engine/types';
-import { collectionExists, collectionNames, isGone } from '../../snapshots/files-of-collections';
-import { RecordsMissingError, type LogService } from '../log/record-log';
+import { collectionNames, isGone } from '../../snapshots/files-of-collections';
+import {
+  LogChangedError,
+  LogUnavailableError,
+  RecordsMissingError,
+  StreamMissingError,
+  type LogService,
+} from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
-import { replicaOn, type CollectionEntry, type ShardMapState } from '../map/state';
+import { replicaOn, type ShardMapState } from '../map/state';
 import { replicaKey, type ReplicaReport } from '../membership/heartbeat';
 import { pause } from '../pause';
 import { nameOf, type Shard } from '../shards';
+import { mappedShard, ReplicaOpening, type ReplicaSource } from './opening';
+import { lastOperationOf } from './place';
 import type { Progress } from './progress';
 import { ReplicaReader, type ReaderEvents } from './replica-reader';
-import { bodyOf, ShardReplica } from './shard-replica';
+import type { ShardReplica } from './shard-replica';
 
 /** A replica that is fewer messages behind has caught up. */
 const CAUGHT_UP = 1000;
 const RETRY_MS = 1000;
-
-/** Fills a replica that the stream cannot fill from its beginning. */
-export interface ReplicaSource {
-  /** Makes the engine's collection from the last checkpoint of the shard; false where there is none. */
-  restore(shard: Shard, name: string, signal: AbortSignal): Promise<boolean>;
-}
 
 /** What the replicas of a node are made of. */
 export interface LocalReplicasParts {
@@ -38,7 +40,17 @@ interface Local {
   readonly shard: Shard;
   readonly stop: AbortController;
   done: Promise<void>;
-  replica?: ShardReplica;
+  replica?: ShardReplica | undefined;
+  /** The epoch of the stream that it follows. */
+  epoch?: number;
+  /** The stream does not have the records any more that it needs next. */
+  lacksRecords?: boolean;
+  /** How often in succession its stream was found to be another one than it has read. */
+  changes?: number;
+  /** Ends the reading of a stream that was lost. */
+  reading?: AbortController;
+  /** It has stopped at the end of what it has of a stream that was lost. */
+  isFrozen?: boolean;
   behind?: number;
   /** Whether it has caught up since this process began. */
   isCurrent: boolean;
@@ -54,7 +66,11 @@ export class LocalReplicas {
   /** Whether what an earlier process left was looked for. */
   #hasLooked = false;
 
-  constructor(private readonly parts: LocalReplicasParts) {}
+  readonly #opening: ReplicaOpening;
+
+  constructor(private readonly parts: LocalReplicasParts) {
+    this.#opening = new ReplicaOpening(parts);
+  }
 
   /** Begins to follow the shard map. */
   start(): void {
@@ -98,6 +114,44 @@ export class LocalReplicas {
     );
   }
 
+  /** The replicas that have stopped because the stream of a log group was lost, with their names. */
+  frozen(group: number): readonly ShardReplica[] {
+    return [...this.#locals.values()].flatMap(({ shard, replica, isFrozen }) =>
+      isFrozen === true && replica !== undefined && this.#groupOf(shard) === group ? [replica] : [],
+    );
+  }
+
+  /** The log groups whose streams replicas have found to be others than they have read, again and again: and why. */
+  changedStreams(times: number): ReadonlyMap<number, string> {
+    const changed = new Map<number, string>();
+    for (const { shard, changes = 0, failure } of this.#locals.values()) {
+      const group = this.#groupOf(shard);
+      if (changes >= times && failure !== undefined && group !== undefined) changed.set(group, failure);
+    }
+    return changed;
+  }
+
+  /** Up to where the replicas of each log group have read, also those that are far behind. */
+  readTo(): readonly { readonly shard: Shard; readonly position: number }[] {
+    return [...this.#locals.values()].flatMap(({ shard, replica }) =>
+      replica === undefined ? [] : [{ shard, position: replica.position }],
+    );
+  }
+
+  /** Up to where the replicas have read that `reports` does not have. */
+  catchingUp(): ReadonlyMap<string, number> {
+    const positions = new Map<string, number>();
+    for (const { shard, replica, isCurrent } of this.#locals.values()) {
+      if (replica !== undefined && !isCurrent)
+        positions.set(replicaKey(shard.collection, shard.shard), replica.position);
+    }
+    return positions;
+  }
+
+  #groupOf({ collection }: Shard): number | undefined {
+    return this.parts.map.state.collections.get(collection)?.group;
+  }
+
   /** How far each replica is that has caught up with its stream. */
   reports(): ReadonlyMap<string, ReplicaReport> {
     const reports = new Map<string, ReplicaReport>();
@@ -130,6 +184,7 @@ export class LocalReplicas {
     const wanted = wantedOf(state, this.parts.node);
     for (const [name, local] of this.#locals) {
       if (!wanted.has(name)) await this.#drop(name, local);
+      else if (this.#isStreamLost(local.shard)) local.reading?.abort();
     }
     for (const name of await this.#strangers(wanted)) await this.#delete(name);
     for (const [name, shard] of wanted) {
@@ -148,72 +203,103 @@ export class LocalReplicas {
   async #keep(local: Local, name: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        local.replica ??= await this.#open(local.shard, name, signal);
-        await this.#follow(local, local.replica, signal);
+        if (this.#isStreamLost(local.shard)) await this.#freeze(local, name, signal);
+        else await this.#follow(local, await this.#opened(local, name, signal), signal);
       } catch (error) {
         if (isAborted(signal)) return;
-        local.failure = error instanceof Error ? error.message : String(error);
-        local.isCurrent = false;
-        this.parts.failed(name, error);
-        // What the stream does not have any more is in a checkpoint.
-        if (error instanceof RecordsMissingError) await this.#discard(local, name).catch(() => undefined);
+        this.#noteFailure(local, name, error);
         await pause(RETRY_MS, signal);
       }
     }
   }
 
+  #noteFailure(local: Local, name: string, error: unknown): void {
+    local.failure = error instanceof Error ? error.message : String(error);
+    if (error instanceof LogChangedError) local.changes = (local.changes ?? 0) + 1;
+    // What a replica has stays readable while its stream is in question.
+    if (!isOfLog(error)) local.isCurrent = false;
+    // What the stream does not have any more is in a checkpoint.
+    if (error instanceof RecordsMissingError) local.lacksRecords = true;
+    this.parts.failed(name, error);
+  }
+
+  #isStreamLost(shard: Shard): boolean {
+    return mappedShard(this.parts.map.state, shard).stream.lost !== undefined;
+  }
+
+  /** The replica, made ready for the present stream of its shard. */
+  async #opened(local: Local, name: string, signal: AbortSignal): Promise<ShardReplica> {
+    const { epoch } = mappedShard(this.parts.map.state, local.shard).stream;
+    if (local.replica === undefined || local.lacksRecords === true || local.epoch !== epoch) {
+      local.isCurrent = false;
+      local.replica = await this.#opening.open(local.shard, name, local.lacksRecords ?? false, signal);
+      local.epoch = epoch;
+      delete local.lacksRecords;
+    }
+    return local.replica;
+  }
+
+  /** Stands still while the stream of the shard is lost; an active replica answers reads meanwhile. */
+  async #freeze(local: Local, name: string, signal: AbortSignal): Promise<void> {
+    const { map, node } = this.parts;
+    local.replica ??= await this.#opening.asItIs(local.shard, name);
+    const entry = replicaOn(mappedShard(map.state, local.shard).entry, node);
+    local.isCurrent = local.replica !== undefined && entry?.state === 'active';
+    local.isFrozen = true;
+    delete local.failure;
+    delete local.changes;
+    try {
+      await this.#untilStreamIsBack(local.shard, signal);
+    } finally {
+      local.isFrozen = false;
+      delete local.epoch;
+    }
+  }
+
+  /** Resolves when the shard has a stream that takes records, or is gone, or when the signal is aborted. */
+  #untilStreamIsBack(shard: Shard, signal: AbortSignal): Promise<void> {
+    const { map } = this.parts;
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!signal.aborted && map.state.collections.has(shard.collection) && this.#isStreamLost(shard))
+          return;
+        unsubscribe();
+        signal.removeEventListener('abort', look);
+        resolve();
+      };
+      const unsubscribe = map.onChange(look);
+      signal.addEventListener('abort', look);
+      look();
+    });
+  }
+
   async #follow(local: Local, replica: ShardReplica, signal: AbortSignal): Promise<void> {
-    const { node, engine, logs, progress, events } = this.parts;
-    const entry = this.#entryOf(local.shard);
-    const log = logs.group(entry.group);
+    const { node, engine, logs, progress, events, map } = this.parts;
+    const { collection, stream } = mappedShard(map.state, local.shard);
+    const log = logs.group(collection.group);
+    local.reading = new AbortController();
+    const reading = AbortSignal.any([signal, local.reading.signal]);
+    // It may have been lost before there was something to abort.
+    if (this.#isStreamLost(local.shard)) return;
+    const lastOperation = await lastOperationOf(log, local.shard, replica, reading);
     const { lastSequence } = await log.state();
     const behind = (messages: number): void => {
       local.behind = messages;
       delete local.failure;
+      delete local.changes;
       // A few records are all that a small shard has: it has caught up when it has those of the beginning.
       const hasRead = messages === 0 || replica.position >= lastSequence;
       if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
     };
     const parts = { node, engine, log, progress, events: { ...events, behind } };
-    progress.note(replica.name, entry.firstPosition);
-    await new ReplicaReader(local.shard, replica, parts).run(signal);
-  }
-
-  /** Opens the replica that the engine has, else makes it: from the stream's beginning, or from a checkpoint. */
-  async #open(shard: Shard, name: string, signal: AbortSignal): Promise<ShardReplica> {
-    const { engine, source, logs, progress } = this.parts;
-    if (!(await collectionExists(engine, name))) {
-      progress.forget(name);
-      const entry = this.#entryOf(shard);
-      const { firstSequence } = await logs.group(entry.group).state();
-      const isWhole = firstSequence <= entry.firstPosition + 1;
-      const isRestored = !isWhole && (await source.restore(shard, name, signal));
-      if (!isWhole && !isRestored) {
-        throw new Error(
-          `${name}: the stream begins behind its first record, and there is no checkpoint of it`,
-        );
-      }
-      if (isWhole) await this.#create(name, entry);
-    }
-    return ShardReplica.open(engine, name, shard.shard);
-  }
-
-  async #create(name: string, { configuration }: CollectionEntry): Promise<void> {
-    const { engine } = this.parts;
-    const body = bodyOf(engine, Buffer.from(configuration));
-    await engine.execute({ operation: 'create_collection', collection: name, body });
+    progress.note(replica.name, Math.max(collection.firstPosition, stream.firstPosition));
+    await new ReplicaReader(local.shard, replica, parts).run(reading, lastOperation);
   }
 
   async #drop(name: string, local: Local): Promise<void> {
     local.stop.abort();
     await local.done;
     this.#locals.delete(name);
-    await this.#delete(name);
-  }
-
-  /** Removes the engine's collection, for it to be made anew. */
-  async #discard(local: Local, name: string): Promise<void> {
-    delete local.replica;
     await this.#delete(name);
   }
 
@@ -236,12 +322,6 @@ export class LocalReplicas {
     this.#hasLooked = true;
     return (await collectionNames(this.parts.engine)).filter((name) => !wanted.has(name));
   }
-
-  #entryOf({ collection }: Shard): CollectionEntry {
-    const entry = this.parts.map.state.collections.get(collection);
-    if (entry === undefined) throw new Error(`the collection ${collection} is gone`);
-    return entry;
-  }
 }
 
 /** The shards of which the map gives a node a replica, by the names of the replicas. */
@@ -254,6 +334,15 @@ function wantedOf({ collections }: ShardMapState, node: string): ReadonlyMap<str
     }
   }
   return wanted;
+}
+
+/** Whether an error says something of the log servers, and nothing of a replica. */
+function isOfLog(error: unknown): boolean {
+  return (
+    error instanceof LogChangedError ||
+    error instanceof LogUnavailableError ||
+    error instanceof StreamMissingError
+  );
 }
 
 function isAborted(signal: AbortSignal): boolean {

@@ -60,13 +60,15 @@ export class ReplicaReader {
 
   /**
    * Applies record after record. Rejects when the stream lacks records that the replica needs, is another one, or has one
-   * that cannot be read; when `signal` is aborted it resolves.
+   * that cannot be read; when `signal` is aborted it resolves. `lastOperation` is that of the record at its position.
    */
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal, lastOperation?: string): Promise<void> {
     const { log, progress, events } = this.parts;
     const name = nameOf(this.shard);
     this.replica.passTo(progress.of(name));
+    const isAtRecord = this.replica.position === this.replica.changed;
     const request = {
+      ...(isAtRecord && lastOperation !== undefined && { previousOperation: lastOperation }),
       fromSequence: this.replica.position + 1,
       subjects: subjectsOf(this.shard),
       signal,

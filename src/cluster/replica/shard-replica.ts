@@ -45,7 +45,9 @@ export interface PositionedWrite {
 /** The replica of a shard on this node: applies the records of its stream, one after the other. */
 export class ShardReplica {
   #position: number;
+  #changed: number;
   #stalled: string | undefined;
+  #applied = 0;
 
   private constructor(
     private readonly engine: Engine,
@@ -55,6 +57,7 @@ export class ShardReplica {
     position: number,
   ) {
     this.#position = position;
+    this.#changed = position;
   }
 
   /** The replica in a collection that the engine has. */
@@ -66,6 +69,16 @@ export class ShardReplica {
   /** The position of the last record that was applied or refused since it was opened. */
   get position(): number {
     return this.#position;
+  }
+
+  /** The position of the last record that changed it. */
+  get changed(): number {
+    return this.#changed;
+  }
+
+  /** How many records it has applied or refused since it was opened. */
+  get applied(): number {
+    return this.#applied;
   }
 
   /** Why the next record cannot be applied at the moment; undefined while nothing is wrong. */
@@ -81,8 +94,23 @@ export class ShardReplica {
     const body = write.record.parts.get(this.shard);
     if (body === undefined || write.position <= this.#position) return undefined;
     const outcome = await this.#untilAnswered(write, body, signal);
+    // Where it had been passed, the engine knows whether it was applied.
+    if (outcome === undefined) this.#changed = (await readState(this.engine, this.name)).position;
+    else if ('answer' in outcome) this.#changed = write.position;
     this.#position = write.position;
+    this.#applied += 1;
     return outcome;
+  }
+
+  /**
+   * Whether a record that it is beyond was applied to it. A replica keeps that of its last records.
+   * @throws EngineError where that cannot be said at the moment
+   */
+  async has(write: PositionedWrite): Promise<boolean> {
+    const body = write.record.parts.get(this.shard);
+    if (body === undefined || write.position > this.#changed) return false;
+    const outcome = await this.#execute(write, body);
+    return outcome !== undefined && 'answer' in outcome;
   }
 
   /** Notes that there is no record for it up to a position. */

@@ -1,0 +1,35 @@
+import type { Logger } from 'pino';
+import { CheckpointStoreError, type CheckpointFile, type CheckpointStore } from '../store/checkpoint-store';
+
+const keyOf = ({ sha256, upload }: CheckpointFile): string => `${sha256}.${upload}`;
+
+/**
+ * Reads a checkpoint back that another node has written, and notes that; files that this node has read back with an earlier
+ * checkpoint are not read again. A damaged checkpoint is taken out of the store. Rejects with a `CheckpointStoreError`.
+ */
+export async function readBack(
+  { node, store, log }: { readonly node: string; readonly store: CheckpointStore; readonly log: Logger },
+  shard: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { checkpoints } = await store.list(shard);
+  const asked = checkpoints.find(({ manifest }) => manifest.id === id);
+  if (asked === undefined || asked.confirmedBy.includes(node) || asked.manifest.node === node) return;
+  const { manifest } = asked;
+  const earlier = checkpoints.filter(({ confirmedBy }) => confirmedBy.includes(node));
+  const known = new Set(earlier.flatMap((one) => one.manifest.files.map(keyOf)));
+  const files = manifest.files.filter((file) => !known.has(keyOf(file)));
+  try {
+    if (files.length > 0) await store.verify({ ...manifest, files }, signal);
+    await store.confirm(manifest, node);
+  } catch (error) {
+    const isBad =
+      error instanceof CheckpointStoreError && (error.problem === 'damaged' || error.problem === 'missing');
+    if (isBad) {
+      log.error({ checkpoint: id, err: error }, 'a checkpoint is damaged: it is removed');
+      await store.discard(manifest);
+    }
+    throw error;
+  }
+}

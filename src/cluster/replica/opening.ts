@@ -1,0 +1,135 @@
+import type { Engine } from '../../engine/types';
+import { collectionExists } from '../../snapshots/files-of-collections';
+import type { LogService } from '../log/record-log';
+import type { ShardMapState, StreamEntry } from '../map/state';
+import type { CollectionEntry, ShardEntry } from '../map/state';
+import type { Shard } from '../shards';
+import type { CheckpointReach } from './checkpoint-reach';
+import type { Progress } from './progress';
+import { bodyOf, readState, ShardReplica } from './shard-replica';
+
+/** A replica that lacks so many records is rather made of a checkpoint than of all of them. */
+const MANY_RECORDS = 1000;
+
+/** Fills a replica that the stream cannot fill from its beginning. */
+export interface ReplicaSource {
+  /**
+   * Makes the engine's collection from the newest checkpoint of the shard that is of the wanted epoch and reaches at least
+   * as far, in the place of one that is there. Resolves with how far it reaches; undefined where there is none.
+   */
+  restore(
+    shard: Shard,
+    name: string,
+    wanted: CheckpointReach,
+    signal: AbortSignal,
+  ): Promise<number | undefined>;
+}
+
+/** What replicas are opened with. */
+export interface OpeningParts {
+  readonly engine: Engine;
+  readonly logs: LogService;
+  readonly map: { readonly state: ShardMapState };
+  readonly progress: Progress;
+  readonly source: ReplicaSource;
+}
+
+/** A shard as the map has it, with its collection and the stream of its writes. */
+export interface MappedShard {
+  readonly collection: CollectionEntry;
+  readonly entry: ShardEntry;
+  readonly stream: StreamEntry;
+}
+
+/** A shard of the map. @throws Error where the map does not have it */
+export function mappedShard(
+  { collections, streams }: ShardMapState,
+  { collection: id, shard }: Shard,
+): MappedShard {
+  const collection = collections.get(id);
+  const entry = collection?.shards[shard];
+  if (collection === undefined || entry === undefined) throw new Error(`the collection ${id} is gone`);
+  const stream = streams.get(collection.group);
+  if (stream === undefined) throw new Error(`the stream of log group ${collection.group} is not known yet`);
+  return { collection, entry, stream };
+}
+
+/** Opens the replicas that the engine has, and makes the others. */
+export class ReplicaOpening {
+  constructor(private readonly parts: OpeningParts) {}
+
+  /** The replica that the engine has, in whatever state. */
+  async asItIs(shard: Shard, name: string): Promise<ShardReplica | undefined> {
+    const { engine } = this.parts;
+    return (await collectionExists(engine, name)) ? ShardReplica.open(engine, name, shard.shard) : undefined;
+  }
+
+  /**
+   * Opens the replica that the engine has, or makes it: from the beginning of its stream, or from a checkpoint. `lacksRecords`
+   * says that the stream does not have the records any more that the replica needs next.
+   * @throws Error where it is to be made of a checkpoint, and there is none. What the engine has stays then.
+   */
+  async open(shard: Shard, name: string, lacksRecords: boolean, signal: AbortSignal): Promise<ShardReplica> {
+    const { engine, progress } = this.parts;
+    const { collection, entry, stream } = mappedShard(this.parts.map.state, shard);
+    const exists = await collectionExists(engine, name);
+    if (exists && !lacksRecords && (await this.#isOfStream(name, entry, stream))) {
+      return ShardReplica.open(engine, name, shard.shard);
+    }
+    if (!exists) progress.forget(name);
+    const { firstSequence, lastSequence } = await this.parts.logs.group(collection.group).state();
+    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
+    // All of its records were in this stream, and still are.
+    const isWhole = !exists && entry.origin === undefined && firstSequence <= firstPosition + 1;
+    if (!isWhole || lastSequence - firstPosition > MANY_RECORDS) {
+      const wanted = { epoch: stream.epoch, readTo: firstSequence - 1 };
+      const isRestored = await this.#restore(shard, name, wanted, { isNeeded: !isWhole, signal });
+      if (isRestored) return ShardReplica.open(engine, name, shard.shard);
+    }
+    await this.#create(name, collection);
+    return ShardReplica.open(engine, name, shard.shard);
+  }
+
+  /** Makes a replica of a checkpoint; false where there is none and it is not needed. */
+  async #restore(
+    shard: Shard,
+    name: string,
+    wanted: CheckpointReach,
+    { isNeeded, signal }: { readonly isNeeded: boolean; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    const { source, progress } = this.parts;
+    let readTo: number | undefined;
+    try {
+      readTo = await source.restore(shard, name, wanted, signal);
+    } catch (error) {
+      if (isNeeded || signal.aborted) throw error;
+    }
+    if (readTo !== undefined) {
+      progress.forget(name);
+      progress.note(name, readTo);
+    } else if (isNeeded) {
+      const what = `up to the record ${wanted.readTo}, before which the stream of epoch ${wanted.epoch} has nothing`;
+      throw new Error(`${name}: it lacks records, and there is no checkpoint that reaches ${what}`);
+    }
+    return readTo !== undefined;
+  }
+
+  /**
+   * Whether a replica has the state with which its shard went over to the present stream, or has applied records of it. Others
+   * were behind when the stream before was lost, or have what was lost with it: no record of the present stream tells them.
+   */
+  async #isOfStream(name: string, { origin }: ShardEntry, { firstPosition }: StreamEntry): Promise<boolean> {
+    if (origin === undefined) return true;
+    const { engine } = this.parts;
+    const { position } = await readState(engine, name);
+    if (position > firstPosition) return true;
+    if (position !== origin.position) return false;
+    return (await readState(engine, name, true)).digest === origin.digest;
+  }
+
+  async #create(name: string, { configuration }: CollectionEntry): Promise<void> {
+    const { engine } = this.parts;
+    const body = bodyOf(engine, Buffer.from(configuration));
+    await engine.execute({ operation: 'create_collection', collection: name, body });
+  }
+}

@@ -1,0 +1,81 @@
+/** Where a replica is in its stream, and whether the stream is still the one that it has read. */
+import { LogChangedError, type LogRecord, type RecordLog } from '../log/record-log';
+import { decodeWrite } from '../record/write-record';
+import type { Shard } from '../shards';
+import { subjectsOf } from './replica-reader';
+import type { ShardReplica } from './shard-replica';
+
+/**
+ * The operation of the last record that changed a replica, which the stream has at its position; undefined where nothing
+ * changed it, or the stream does not reach back so far.
+ * @throws LogChangedError where the stream has another record there, or ends before it; LogUnavailableError
+ */
+export async function lastOperationOf(
+  log: RecordLog,
+  shard: Shard,
+  replica: ShardReplica,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { firstSequence, lastSequence } = await log.state();
+  const position = replica.changed;
+  if (position < firstSequence) return undefined;
+  if (position > lastSequence) {
+    throw new LogChangedError(
+      log.name,
+      `it ends at ${lastSequence}, before the record ${position} of a replica`,
+    );
+  }
+  const record = await recordAt(log, shard, position, signal);
+  const isKnown = record !== undefined && (await replica.has(writeOf(record)));
+  if (!isKnown) throw new LogChangedError(log.name, `it does not have the record ${position} of a replica`);
+  return record.operation;
+}
+
+/**
+ * The last position up to which a replica has every record of its shard: beyond its own one where the stream has no later
+ * record of the shard.
+ */
+export async function readToOf(log: RecordLog, shard: Shard, position: number): Promise<number> {
+  const { lastSequence } = await log.state();
+  return (await hasNothingAfter(log, shard, position)) ? Math.max(position, lastSequence) : position;
+}
+
+/** Whether a stream has no record of a shard behind a position. */
+export async function hasNothingAfter(log: RecordLog, shard: Shard, position: number): Promise<boolean> {
+  for (const subject of subjectsOf(shard)) if ((await log.lastOf(subject)) > position) return false;
+  return true;
+}
+
+/** The record of a shard at a position; undefined where the stream has none there. */
+async function recordAt(
+  log: RecordLog,
+  shard: Shard,
+  position: number,
+  signal: AbortSignal,
+): Promise<LogRecord | undefined> {
+  const enough = new AbortController();
+  let found: LogRecord | undefined;
+  const request = {
+    fromSequence: position,
+    subjects: subjectsOf(shard),
+    signal: AbortSignal.any([signal, enough.signal]),
+    onPending: (pending: number) => {
+      if (pending === 0) enough.abort();
+    },
+  };
+  await log.read(request, (record) => {
+    found ??= record;
+    enough.abort();
+  });
+  signal.throwIfAborted();
+  return found?.sequence === position ? found : undefined;
+}
+
+function writeOf({
+  sequence: position,
+  operation: operationId,
+  payload,
+}: LogRecord): Parameters<ShardReplica['has']>[0] {
+  const record = decodeWrite(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength));
+  return { position, operationId, record };
+}

@@ -1,0 +1,191 @@
+import type { Logger } from 'pino';
+import { EngineError } from '../../engine/types';
+import { LogUnavailableError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
+import type { ShardMap } from '../map/shard-map';
+import type { ShardMapState, StreamEntry } from '../map/state';
+import type { Members } from '../membership/members';
+import type { LocalReplicas } from '../replica/local-replicas';
+import type { KnownMap } from './known-map';
+
+/** A stream is given up after so many looks in succession that found it to be another one: servers that start may err. */
+const LOOKS = 3;
+/** A stream that nothing is known against is looked at each so many looks. */
+const SELDOM = 3;
+const PROPOSE_MS = 5_000;
+
+/** What watching the streams needs. */
+export interface WatchParts {
+  readonly logs: Pick<LogServers, 'groups' | 'group'>;
+  readonly map: Pick<ShardMap, 'state' | 'log' | 'propose' | 'failure'>;
+  /** What this node has seen of the stream of the map. */
+  readonly known: Pick<KnownMap, 'differenceTo'>;
+  readonly members: Members;
+  readonly replicas: Pick<LocalReplicas, 'readTo' | 'changedStreams'>;
+  readonly log: Logger;
+}
+
+/** What was found against a stream, and in how many looks in succession. */
+interface Doubt {
+  readonly what: string;
+  readonly looks: number;
+}
+
+/**
+ * Looks whether the log servers still have the streams that the replicas have read. A stream that is gone, was made anew, or ends
+ * before what a replica has read of it was lost: the shard map notes that of a log group, and its writes stop. Where the stream
+ * of the shard map itself was lost, all writes stop.
+ */
+export class StreamWatch {
+  readonly #doubts = new Map<number, Doubt>();
+  #mapDoubt: Doubt | undefined;
+  /** Groups whose streams were not looked at since the connection was lost. */
+  readonly #unchecked = new Set<number>();
+  #isMapUnchecked = false;
+  /** The last record of each group that this node has published. */
+  readonly #published = new Map<number, number>();
+  #look = 0;
+
+  constructor(private readonly parts: WatchParts) {}
+
+  /** The log servers may have restarted: every stream is looked at before something is published to it. */
+  notePause(): void {
+    for (let group = 0; group < this.parts.logs.groups; group += 1) this.#unchecked.add(group);
+    this.#isMapUnchecked = true;
+  }
+
+  /** A record of this node is in the stream of a group. */
+  notePublished(group: number, sequence: number): void {
+    this.#published.set(group, Math.max(sequence, this.#published.get(group) ?? 0));
+  }
+
+  /** Why groups, or all of them, take no writes. */
+  problems(): readonly string[] {
+    const { map } = this.parts;
+    const lost = [...map.state.streams].flatMap(([group, { lost: why }]) =>
+      why === undefined ? [] : [`the stream of log group ${group} was lost, and takes no writes: ${why}`],
+    );
+    const doubts = [...this.#doubts].map(
+      ([group, { what }]) => `the stream of log group ${group} takes no writes: ${what}`,
+    );
+    const ofMap = this.#mapProblem();
+    return [...(ofMap === undefined ? [] : [ofMap]), ...lost, ...doubts];
+  }
+
+  /**
+   * Resolves where the stream of a group takes records.
+   * @throws EngineError `unavailable`
+   */
+  async admit(group: number): Promise<StreamEntry> {
+    const { state } = this.parts.map;
+    if (this.#unchecked.has(group)) await this.#check(group, 0);
+    if (this.#isMapUnchecked) await this.#checkMap();
+    const entry = state.streams.get(group);
+    const problem = this.#mapProblem() ?? entry?.lost ?? this.#doubts.get(group)?.what;
+    if (entry !== undefined && problem === undefined && !this.#unchecked.has(group)) return entry;
+    const why = problem ?? 'the log servers cannot be reached';
+    throw new EngineError('unavailable', { message: `log group ${group} takes no writes: ${why}` });
+  }
+
+  /** Looks at the streams that need it, and has the map note what was lost. */
+  async look(): Promise<void> {
+    this.#look += 1;
+    const isEach = this.#look % SELDOM === 0;
+    if (isEach || this.#isMapUnchecked || this.#mapDoubt !== undefined) await this.#checkMap();
+    const { map, replicas } = this.parts;
+    const changed = replicas.changedStreams(1);
+    for (const [group, { lost }] of map.state.streams) {
+      if (lost !== undefined) this.#doubts.delete(group);
+      else if (isEach || this.#unchecked.has(group) || this.#doubts.has(group) || changed.has(group))
+        await this.#check(group, 1);
+    }
+    const certain = new Map([...this.#doubts].filter(([, { looks }]) => looks >= LOOKS));
+    for (const [group, { what }] of certain) await this.#giveUp(group, what);
+  }
+
+  async #giveUp(group: number, reason: string): Promise<void> {
+    const { map, log } = this.parts;
+    const epoch = map.state.streams.get(group)?.epoch;
+    if (epoch === undefined || this.#mapProblem() !== undefined) return;
+    log.error({ group, epoch, reason }, 'the stream of a log group was lost');
+    await map.propose(() => ({ kind: 'stream_lost', group, epoch, reason }), { timeoutMs: PROPOSE_MS });
+  }
+
+  /** @param looks that this is in the count of those in succession */
+  async #check(group: number, looks: 0 | 1): Promise<void> {
+    const { logs, map, replicas } = this.parts;
+    const entry = map.state.streams.get(group);
+    if (entry === undefined) return;
+    // Before the stream is asked: it must reach so far.
+    const highest = this.#highestOf(group, entry);
+    const found = await findingOf(logs.group(group, entry.epoch), entry.created, highest);
+    if (found === undefined) return;
+    this.#unchecked.delete(group);
+    const what = found.difference ?? replicas.changedStreams(1).get(group);
+    if (what === undefined) this.#doubts.delete(group);
+    else this.#doubts.set(group, { what, looks: (this.#doubts.get(group)?.looks ?? 0) + looks });
+  }
+
+  /** The highest position of a group that anybody is known to have read. */
+  #highestOf(group: number, { firstPosition }: StreamEntry): number {
+    const { members, replicas, map } = this.parts;
+    let highest = Math.max(firstPosition, this.#published.get(group) ?? 0);
+    for (const { shard, position } of replicas.readTo()) {
+      if (map.state.collections.get(shard.collection)?.group === group) highest = Math.max(highest, position);
+    }
+    return Math.max(
+      highest,
+      members.highestPosition((collection) => groupOf(map.state, collection) === group),
+    );
+  }
+
+  #mapProblem(): string | undefined {
+    const { failure } = this.parts.map;
+    if (failure !== undefined) return `the shard map cannot be read any more: ${failure.message}`;
+    const doubt = this.#mapDoubt;
+    return doubt && `the stream of the shard map was lost, and all writes have stopped: ${doubt.what}`;
+  }
+
+  async #checkMap(): Promise<void> {
+    const { map, known } = this.parts;
+    const before = map.state.version;
+    let what: string | undefined;
+    try {
+      const { created, lastSequence } = await map.log.state();
+      what =
+        lastSequence < before ? endsAt(lastSequence, before) : known.differenceTo({ created, lastSequence });
+    } catch (error) {
+      if (error instanceof LogUnavailableError) return;
+      if (!(error instanceof StreamMissingError)) throw error;
+      what = error.message;
+    }
+    this.#isMapUnchecked = false;
+    this.#mapDoubt = what === undefined ? undefined : { what, looks: (this.#mapDoubt?.looks ?? 0) + 1 };
+  }
+}
+
+function groupOf({ collections }: ShardMapState, collection: number): number | undefined {
+  return collections.get(collection)?.group;
+}
+
+/** How a stream differs from the one that was read; undefined where it cannot be asked. */
+async function findingOf(
+  stream: RecordLog,
+  created: string,
+  highest: number,
+): Promise<{ readonly difference: string | undefined } | undefined> {
+  try {
+    const now = await stream.state();
+    if (now.created !== created) {
+      return { difference: `it was made at ${now.created}, and the one that was read at ${created}` };
+    }
+    return { difference: now.lastSequence < highest ? endsAt(now.lastSequence, highest) : undefined };
+  } catch (error) {
+    if (error instanceof StreamMissingError) return { difference: error.message };
+    if (error instanceof LogUnavailableError) return undefined;
+    throw error;
+  }
+}
+
+function endsAt(last: number, highest: number): string {
+  return `it ends at ${last}, and records up to ${highest} were read of it`;
+}
