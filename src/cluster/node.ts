@@ -32,7 +32,7 @@ import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas } from './replica/local-replicas';
 import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
-import { bodyOf } from './replica/shard-replica';
+import { bodyOf, isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
 import { cutStreams } from './streams/cutting';
@@ -42,7 +42,7 @@ import { StreamRepair } from './streams/repair';
 import { StreamWatch } from './streams/watch';
 import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
-import { shardOfName } from './shards';
+import { nameOf, shardOfName, type Shard } from './shards';
 
 /** How a node takes part in a cluster. */
 export interface ClusterSettings {
@@ -202,11 +202,13 @@ export class ClusterNode {
       },
     };
     const logs = new CurrentLogs(servers, map, gate);
-    const replicas = new LocalReplicas({
+    const replicas: LocalReplicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
       events: this.#eventsOf(self, channel),
       failed: (name, error) => {
         this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        const shard = shardOfName(name);
+        if (shard !== undefined && isDamage(error)) this.#replace(shard, { self, map, replicas });
       },
     });
     ends.push(() => replicas.stop());
@@ -411,13 +413,29 @@ export class ClusterNode {
           'a replica diverged: it is made anew',
         );
         digests.forget(digest.replica);
-        replicas.remake(shard);
-        const place = { ...shard, node: self };
-        map
-          .propose(() => ({ kind: 'replica_deactivated', ...place }), { timeoutMs: PROPOSE_MS })
-          .catch(() => undefined);
+        this.#replace(shard, { self, map, replicas });
       }),
     );
+  }
+
+  /** Has a replica of this node made anew, unless it is the last active one of its shard: another one has what it had. */
+  #replace(shard: Shard, { self, map, replicas }: Pick<Running, 'self' | 'map' | 'replicas'>): void {
+    const place = { ...shard, node: self };
+    const isActive = (): boolean => {
+      const entry = map.state.collections.get(shard.collection)?.shards[shard.shard];
+      return entry !== undefined && replicaOn(entry, self)?.state === 'active';
+    };
+    const replace = async (): Promise<void> => {
+      if (isActive()) {
+        const event = { kind: 'replica_deactivated', ...place } as const;
+        const decision = await map.propose(() => event, { timeoutMs: PROPOSE_MS });
+        if ('refused' in decision && isActive()) throw new Error(decision.refused);
+      }
+      replicas.remake(shard);
+    };
+    replace().catch((error: unknown) => {
+      this.parts.log.error({ replica: nameOf(shard), err: error }, 'a replica cannot be made anew');
+    });
   }
 
   /** Proposes what the map lacks, where this node is the one that does. */

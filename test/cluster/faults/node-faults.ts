@@ -5,6 +5,10 @@ import { hasTestingEngine, type DataNode } from './data-node';
 import { emptyFolder, filesBelow, flipBit } from './files';
 import { between, oneOf, progress, type FaultKind, type Scene } from './kind';
 
+/** What a node says that does not start with the files that it has. */
+const REFUSAL = 'Cannot open the data directory';
+/** A node that has not come to its point by then is killed as it is. */
+const WRITES_TO_POINT = 200;
 /** Steps of the engine's background work: see crates/engine/src/storage/crash_points.rs. */
 const POINTS = [
   'create MANIFEST.new',
@@ -40,18 +44,20 @@ async function killAtRandom({ load, random }: Scene, { child }: DataNode): Promi
   return isMet;
 }
 
-/** Starts the node anew; it ends in the middle of a step, under the load or while it starts. */
-async function killAtPoint({ random }: Scene, node: DataNode): Promise<boolean> {
+/** Starts the node anew; it ends in the middle of a step, under the load or while it starts, or at last anywhere. */
+async function killAtPoint({ load, random }: Scene, node: DataNode): Promise<boolean> {
   const point = `${oneOf(POINTS, random)}:${between(1, 2, random)}`;
   const said = `at the crash point ${point}`;
   const before = node.child.countOf(said);
   await node.child.kill();
   node.start(point);
+  const last = load.acknowledged + WRITES_TO_POINT;
   await until(
-    () => !node.child.isRunning,
+    () => !node.child.isRunning || load.acknowledged > last,
     20,
     () => point,
   );
+  node.child.signal('SIGKILL');
   expect(await node.child.exit).toEqual({ code: null, signal: 'SIGKILL' });
   return node.child.countOf(said) > before;
 }
@@ -89,12 +95,20 @@ export const replicaFlips: FaultKind = {
     for (let flips = between(1, 3, random); flips > 0 && files.length > 0; flips -= 1) {
       flipBit(oneOf(files, random), random);
     }
-    node.start();
-    await cluster.untilReady([node]);
+    await startOrEmpty(scene, node);
     await progress(scene);
     return files.length > 0;
   },
 };
+
+/** Starts a node. One that refuses to, because its list of collections is damaged, is emptied, as its operator would do. */
+async function startOrEmpty({ cluster }: Scene, node: DataNode): Promise<void> {
+  const before = node.child.countOf(REFUSAL);
+  node.start();
+  await until(async () => !node.child.isRunning || (await node.replicas()) !== undefined, 50);
+  if (node.child.countOf(REFUSAL) > before) emptyFolder(node.settings.dataDir, ['cluster.json']);
+  await cluster.untilReady([node]);
+}
 
 export const rollingRestarts: FaultKind = {
   id: 'L12',

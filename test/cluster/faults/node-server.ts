@@ -28,6 +28,8 @@ export interface NodeSettings {
   readonly store: string;
 }
 
+/** A checkpoint after few records, and streams that are cut behind seconds: new replicas need checkpoints. */
+const CHECKPOINTS = { everyRecords: 100, everyMs: 5000, minAgeMs: 5000, lookMs: 500 };
 /** Requests that run when the process is to end have so long. */
 const GRACE_MS = 20_000;
 const LOOK_MS = 10;
@@ -122,8 +124,11 @@ class NodeServer {
 
   async #replicas(): Promise<object> {
     const names = await collectionNames(this.own);
-    const states = names.map(async (name) => ({ name, ...(await readState(this.own, name, true)) }));
-    return Promise.all(states);
+    const states = names.map(async (name) => {
+      const state = await readState(this.own, name, true).catch(() => undefined);
+      return state === undefined ? [] : [{ name, ...state }];
+    });
+    return (await Promise.all(states)).flat();
   }
 }
 
@@ -163,6 +168,7 @@ async function main(): Promise<void> {
       advertise: { host: '127.0.0.1', port: settings.advertisedPort },
       security: 'insecure',
       store: settings.store,
+      checkpoints: CHECKPOINTS,
     },
     log,
     (options) => (own = openNativeEngine(options)),
