@@ -40,7 +40,7 @@ import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas } from './replica/local-replicas';
 import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
-import { bodyOf } from './replica/shard-replica';
+import { bodyOf, isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
 import { cutStreams } from './streams/cutting';
@@ -224,7 +224,7 @@ export class ClusterNode {
       },
     };
     const logs = new CurrentLogs(servers, map, gate);
-    const replicas = new LocalReplicas({
+    const replicas: LocalReplicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
       events: {
         answered: (coordinator, answer) => {
@@ -236,6 +236,7 @@ export class ClusterNode {
       },
       failed: (name, error) => {
         this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        if (isDamage(error)) divergence.noteDamaged(name);
       },
     });
     ends.push(() => replicas.stop());
