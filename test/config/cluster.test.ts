@@ -109,8 +109,8 @@ describe('settings of a cluster', () => {
   });
 
   it('refuse a part of what belongs together', () => {
-    const { KITHDB_CLUSTER_TLS_CA: _, ...rest } = tls();
-    expect(problems({ ...CLUSTER, ...rest })).toEqual([
+    const { KITHDB_CLUSTER_TLS_CERT = '', KITHDB_CLUSTER_TLS_KEY = '' } = tls();
+    expect(problems({ ...CLUSTER, KITHDB_CLUSTER_TLS_CERT, KITHDB_CLUSTER_TLS_KEY })).toEqual([
       'KITHDB_CLUSTER_TLS_CERT and KITHDB_CLUSTER_TLS_KEY needs KITHDB_CLUSTER_TLS_CA too',
     ]);
     const file = join(folder, 'cert.pem');
