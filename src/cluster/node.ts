@@ -1,6 +1,12 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import type { Engine, HealthIssue, Operation } from '../engine/types';
+import {
+  EngineError,
+  type ClusterReport,
+  type Engine,
+  type HealthIssue,
+  type Operation,
+} from '../engine/types';
 import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
@@ -10,7 +16,7 @@ import { Reads } from './coordinator/reads';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import type { LogService } from './log/record-log';
+import { LogUnavailableError, type LogService } from './log/record-log';
 import { ShardMap } from './map/shard-map';
 import { nodesOf, replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
@@ -23,7 +29,7 @@ import type { PeerHandlers, ReplicaRead } from './peers/handlers';
 import { Hedging } from './peers/hedging';
 import { listenForPeers, type PeerListener } from './peers/listener';
 import { READS } from './peers/read-headers';
-import type { PeerSecurity } from './peers/security';
+import type { PeerSecurity, PeerTls } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
@@ -59,6 +65,8 @@ export interface ClusterNodeParts {
 const CONNECT_MS = 10_000;
 const PREPARE_MS = 30_000;
 const JOIN_MS = 30_000;
+/** Between two tries to reach the log servers at the start. */
+const RETRY_MS = 1_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const SAVE_PROGRESS_MS = 2_000;
@@ -74,6 +82,8 @@ interface Running {
   readonly members: Members;
   readonly replicas: LocalReplicas;
   readonly coordinator: Coordinator;
+  readonly listener: PeerListener;
+  readonly peers: PeerClient;
   readonly ends: (() => void | Promise<void>)[];
 }
 
@@ -82,9 +92,15 @@ export class ClusterNode {
   #running: Running | undefined;
   #underWay = 0;
   #isStopping = false;
+  #security: PeerSecurity;
+  /** Ends a start that is under way. */
+  readonly #leaving = new AbortController();
+  #starting: Promise<void> = Promise.resolve();
   readonly #problems = new Map<string, string>();
 
-  constructor(private readonly parts: ClusterNodeParts) {}
+  constructor(private readonly parts: ClusterNodeParts) {
+    this.#security = parts.settings.security;
+  }
 
   get coordinator(): Coordinator | undefined {
     return this.#isStopping ? undefined : this.#running?.coordinator;
@@ -95,10 +111,19 @@ export class ClusterNode {
     return this.#running?.map.state.collections.size;
   }
 
-  /** What `GET /cluster` says; undefined before the node has joined. */
-  report(): object | undefined {
+  /** What this node knows of the cluster; undefined before it has joined. */
+  report(): ClusterReport | undefined {
     const running = this.#running;
-    return running && clusterReport(running.map.state, running.self, running.members);
+    if (running === undefined) return undefined;
+    const { map, self, members, replicas } = running;
+    return clusterReport(map.state, self, members, [...replicas.reports().values()]);
+  }
+
+  /** New connections between this node and others have this certificate. @throws Error that says why it cannot be used */
+  useCertificate(tls: PeerTls): void {
+    this.#running?.listener.useCertificate(tls);
+    this.#running?.peers.useCertificate(tls);
+    this.#security = tls;
   }
 
   healthIssues(): readonly HealthIssue[] {
@@ -114,15 +139,45 @@ export class ClusterNode {
     return [...failures, ...others];
   }
 
-  /** Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. */
-  async start(engine: Engine): Promise<void> {
+  /**
+   * Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. While the log
+   * servers cannot be reached it tries again.
+   */
+  start(engine: Engine): Promise<void> {
+    this.#starting = this.#startAtLast(engine);
+    return this.#starting;
+  }
+
+  async #startAtLast(engine: Engine): Promise<void> {
+    const { signal } = this.#leaving;
+    for (;;) {
+      try {
+        await this.#startOnce(engine);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isTemporary(error)) throw error;
+        this.parts.log.warn({ err: error }, 'the cluster cannot be joined yet: trying again');
+      }
+      await pause(RETRY_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #startOnce(engine: Engine): Promise<void> {
     const { settings, log } = this.parts;
+    const { signal } = this.#leaving;
     const ends: Running['ends'] = [];
+    const giveUp = (): void => {
+      void endAll(ends.slice(0, 1));
+    };
+    signal.addEventListener('abort', giveUp);
     try {
       await refuseSingleNode(engine, settings.dataDir);
       const { node: self } = await identityIn(settings.dataDir, settings.cluster);
       const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
       ends.push(() => connection.close());
+      signal.throwIfAborted();
       const logs = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
       });
@@ -138,6 +193,8 @@ export class ClusterNode {
     } catch (error) {
       await endAll(ends);
       throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
@@ -167,13 +224,13 @@ export class ClusterNode {
     const digests = new Digests(self);
     const listener = await this.#listen({ engine, map, replicas, digests });
     ends.push(() => listener.close());
-    const peers = new PeerClient(settings.security);
+    const peers = new PeerClient(this.#security);
     ends.push(() => {
       peers.close();
     });
     const parts = { self, logs, map, members, replicas };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, connection, coordinator, ends };
+    const running: Running = { ...parts, connection, coordinator, listener, peers, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
@@ -216,7 +273,7 @@ export class ClusterNode {
       },
     };
     const operations: ReadonlySet<Operation> = new Set([...READS, 'flush', 'optimize', 'rebuild_index']);
-    return listenForPeers({ ...settings.listen, security: settings.security, handlers, log, operations });
+    return listenForPeers({ ...settings.listen, security: this.#security, handlers, log, operations });
   }
 
   /** Whether a read of another node may run: this node has the replica, and it is where the read needs it. */
@@ -243,9 +300,8 @@ export class ClusterNode {
     replicas,
     peers,
     acknowledgements,
-  }: Omit<Running, 'connection' | 'coordinator' | 'ends'> & {
+  }: Omit<Running, 'connection' | 'coordinator' | 'listener' | 'ends'> & {
     readonly engine: Engine;
-    readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
   }): Coordinator {
     const liveNodes = (): readonly string[] =>
@@ -376,14 +432,16 @@ export class ClusterNode {
     }
   }
 
-  /** Refuses what comes. */
+  /** Refuses what comes, and ends a start that is under way. */
   giveUpRequests(): void {
     this.#isStopping = true;
+    this.#leaving.abort(new EngineError('shutting_down'));
   }
 
   /** Leaves: what was begun last ends first. The map keeps the node, which comes back with its replicas. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.giveUpRequests();
+    await this.#starting.catch(() => undefined);
     const running = this.#running;
     this.#running = undefined;
     if (running !== undefined) await endAll(running.ends);
@@ -397,6 +455,11 @@ async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> 
       `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
     );
   }
+}
+
+/** Whether what kept a node from joining may pass: the log servers are being started, or have no leader yet. */
+function isTemporary(error: unknown): boolean {
+  return error instanceof LogUnavailableError || (error as Error).name === 'TimeoutError';
 }
 
 async function endAll(ends: Running['ends']): Promise<void> {

@@ -6,7 +6,13 @@ import {
   type Operation,
 } from '../../engine/types';
 import { resultIn } from '../../engine/json-call';
-import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
+import {
+  ShardedRead,
+  splitWrite,
+  type ShardAsk,
+  type ShardedRequest,
+  type ShardLayout,
+} from '../../engine/sharding';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
 import { DRY_RUNS, WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
@@ -204,18 +210,21 @@ export class Coordinator {
       this.#others(entry, body, limits),
     );
     const context = this.#contextOf(entry, request, limits, deadline);
+    const leftOut = new Set<number>();
+    const ask = async (question: ShardAsk): Promise<Buffer | undefined> => {
+      const { reads, collections } = this.parts;
+      const asked = { ...question, operation: question.operation as Operation };
+      // What is looked up elsewhere is there, or the read fails.
+      if (question.collection !== request.collection) {
+        return reads.ask(collections.named(question.collection), asked, context);
+      }
+      const answer = await reads.perhaps(entry, asked, context);
+      if (answer === undefined) leftOut.add(question.shard);
+      return answer;
+    };
     let next = step;
-    while (next.asks !== undefined) {
-      const answers = await Promise.all(
-        next.asks.map((ask) => {
-          const asked =
-            ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
-          const question = { ...ask, operation: ask.operation as Operation };
-          return this.parts.reads.perhaps(asked, question, context);
-        }),
-      );
-      next = await read.advance(answers);
-    }
+    while (next.asks !== undefined) next = await read.advance(await Promise.all(next.asks.map(ask)));
+    if (leftOut.size > 0) request.leftOut?.([...leftOut].sort((one, other) => one - other));
     return next.envelope;
   }
 

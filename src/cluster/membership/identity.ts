@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceSynced } from '../../files/synced';
+import { NODE_FILE as FILE } from '../../operations/cluster-node';
 
 export interface NodeIdentity {
   /** A UUID that the node made at its first start. */
@@ -10,7 +11,6 @@ export interface NodeIdentity {
   readonly cluster: string;
 }
 
-const FILE = 'cluster.json';
 const FORMAT = 1;
 
 /** The data directory cannot belong to a node of the cluster. */
