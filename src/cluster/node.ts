@@ -16,12 +16,13 @@ import { Reads } from './coordinator/reads';
 import { decodeDigest, Digests, encodeDigest } from './digests';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import { LogUnavailableError, type LogService } from './log/record-log';
+import type { LogService } from './log/record-log';
 import { ShardMap } from './map/shard-map';
 import { nodesOf, replicaOn } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
 import { hasIdentity, IdentityError, identityIn } from './membership/identity';
 import { Members } from './membership/members';
+import { alsoAfterChanges, knownBy } from './membership/news';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
 import { PeerRefusal } from './peers/errors';
@@ -36,6 +37,7 @@ import { LocalReplicas, type ReplicaSource } from './replica/local-replicas';
 import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
 import { collectionNames } from '../snapshots/files-of-collections';
+import { tryAgain } from './joining';
 import { pause } from './pause';
 import { shardOfName } from './shards';
 
@@ -65,8 +67,6 @@ export interface ClusterNodeParts {
 const CONNECT_MS = 10_000;
 const PREPARE_MS = 30_000;
 const JOIN_MS = 30_000;
-/** Between two tries to reach the log servers at the start. */
-const RETRY_MS = 1_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const SAVE_PROGRESS_MS = 2_000;
@@ -144,24 +144,8 @@ export class ClusterNode {
    * servers cannot be reached it tries again.
    */
   start(engine: Engine): Promise<void> {
-    this.#starting = this.#startAtLast(engine);
+    this.#starting = tryAgain(() => this.#startOnce(engine), this.#leaving.signal, this.parts.log);
     return this.#starting;
-  }
-
-  async #startAtLast(engine: Engine): Promise<void> {
-    const { signal } = this.#leaving;
-    for (;;) {
-      try {
-        await this.#startOnce(engine);
-        return;
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isTemporary(error)) throw error;
-        this.parts.log.warn({ err: error }, 'the cluster cannot be joined yet: trying again');
-      }
-      await pause(RETRY_MS, signal);
-      signal.throwIfAborted();
-    }
   }
 
   async #startOnce(engine: Engine): Promise<void> {
@@ -319,6 +303,7 @@ export class ClusterNode {
     });
     const collections = new Collections({
       ...{ map, logs, liveNodes },
+      known: (version, signal) => knownBy(liveNodes, members, version, signal),
       check: async (name, configuration) => {
         // The engine of a node has replicas alone: a collection of another name is there for this moment.
         const body = bodyOf(engine, configuration);
@@ -335,13 +320,18 @@ export class ClusterNode {
   #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
     const heartbeats = new NatsHeartbeats(connection, this.parts.settings.cluster);
     ends.push(
-      startHeartbeats(heartbeats, members, () => ({
-        node: self,
-        address: this.#addressWith(port),
-        mapVersion: map.state.version,
-        underWay: this.#underWay,
-        replicas: replicas.reports(),
-      })),
+      startHeartbeats(
+        heartbeats,
+        members,
+        () => ({
+          node: self,
+          address: this.#addressWith(port),
+          mapVersion: map.state.version,
+          underWay: this.#underWay,
+          replicas: replicas.reports(),
+        }),
+        alsoAfterChanges(map),
+      ),
     );
   }
 
@@ -455,11 +445,6 @@ async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> 
       `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
     );
   }
-}
-
-/** Whether what kept a node from joining may pass: the log servers are being started, or have no leader yet. */
-function isTemporary(error: unknown): boolean {
-  return error instanceof LogUnavailableError || (error as Error).name === 'TimeoutError';
 }
 
 async function endAll(ends: Running['ends']): Promise<void> {

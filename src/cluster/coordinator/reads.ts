@@ -43,11 +43,8 @@ export interface ReadParts {
   readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** A write that a read must see: replicas of the shards that it changed have to be at its position. */
-export interface ReadAfter {
-  readonly position: number;
-  readonly shards: ReadonlySet<number>;
-}
+/** The writes that a read must see: for a shard that they changed the position at which its replica has to be. */
+export type ReadAfter = ReadonlyMap<number, number>;
 
 /** What the questions of one read have in common. */
 export interface ReadContext {
@@ -215,7 +212,7 @@ function noReplica(shard: number): EngineError {
 }
 
 function positionFor(shard: number, after: ReadAfter | undefined): number | undefined {
-  return after?.shards.has(shard) === true ? after.position : undefined;
+  return after?.get(shard);
 }
 
 function secondsLeft({ at }: Deadline): number {
