@@ -78,8 +78,7 @@ export const OPTIONAL_PACKAGES = [
     keywords: ['cluster', 'replication', 'kithdb', 'vector-database'],
     readme:
       'kithdb on several machines, over NATS JetStream. kithdb of the same version loads it where its setting `cluster` names log servers. Install it beside kithdb.',
-    dependencies: (tree) =>
-      of(tree, ['@aws-sdk/client-s3', '@nats-io/jetstream', '@nats-io/transport-node']),
+    dependencies: (tree) => of(tree, ['@aws-sdk/client-s3', '@nats-io/jetstream', '@nats-io/transport-node']),
   },
   {
     name: '@kithdb/mcp',

@@ -47,7 +47,12 @@ function loadS3(): Promise<unknown> {
 /** @throws Error where other nodes would refuse this node's certificate, which would look like a node that is silent. */
 function requireOwnCertificate({ security }: ClusterSettings): void {
   if (security === 'insecure') return;
-  serverSecurity(security);
+  try {
+    serverSecurity(security);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`the certificate and key for other nodes cannot be used: ${reason}`, { cause: error });
+  }
   const certificate = new X509Certificate(security.cert);
   if (!isOfCluster(certificate, security.name)) {
     const subject = certificate.subject.replaceAll('\n', ', ');

@@ -59,17 +59,21 @@ function asStartError(error: unknown): never {
   throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
 }
 
+/** The package and its version. */
+interface Installed {
+  readonly version: string;
+  readonly cluster: Loaded;
+}
+
 /**
- * The package that is installed beside kithdb, or the sources of a clone.
- * @param load as `require`
+ * The package that is installed beside kithdb, or the sources of a clone. Tests give other places.
+ * @throws StartError with the way to install it
  */
 export async function loadCluster(
   load: (name: string) => unknown = createRequire(__filename),
+  sources = fromSources,
 ): Promise<Loaded> {
-  const { version, cluster } = await installedOr(load, async () => ({
-    version: productVersion(),
-    cluster: await import('../cluster/index.js'),
-  }));
+  const { version, cluster } = installed(load) ?? (await sources().catch(asMissing));
   if (version !== productVersion()) {
     throw new StartError(
       `The package ${PACKAGE} has version ${version}, and kithdb ${productVersion()} needs its own: ${wayToInstall(PACKAGE)}`,
@@ -84,23 +88,23 @@ export async function loadCluster(
   return cluster;
 }
 
-async function installedOr(
-  load: (name: string) => unknown,
-  fromSources: () => Promise<{ readonly version: string; readonly cluster: Loaded }>,
-): Promise<{ readonly version: string; readonly cluster: Loaded }> {
+function installed(load: (name: string) => unknown): Installed | undefined {
   try {
     const { version } = load(`${PACKAGE}/package.json`) as { readonly version: string };
     return { version, cluster: load(PACKAGE) as Loaded };
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (isMissing(error)) return undefined;
+    throw error;
   }
-  try {
-    return await fromSources();
-  } catch (error) {
-    throw isMissing(error)
-      ? new StartError(`A cluster needs the package ${PACKAGE}: ${wayToInstall(PACKAGE)}`, { cause: error })
-      : error;
-  }
+}
+
+async function fromSources(): Promise<Installed> {
+  return { version: productVersion(), cluster: await import('../cluster/index.js') };
+}
+
+function asMissing(error: unknown): never {
+  if (!isMissing(error)) throw error;
+  throw new StartError(`A cluster needs the package ${PACKAGE}: ${wayToInstall(PACKAGE)}`, { cause: error });
 }
 
 function isMissing(error: unknown): boolean {
