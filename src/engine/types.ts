@@ -177,6 +177,7 @@ export type EngineErrorCode =
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
   | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
   | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied
+  | 'shard_unavailable' // details.message: of a cluster, no replica of a shard can be asked
   | 'storage_full'
   | 'memory_limit'
   | 'shutting_down'

@@ -95,6 +95,7 @@ const CODES: Readonly<Record<EngineErrorCode, true>> = {
   outcome_unknown: true,
   position_passed: true,
   not_confirmed: true,
+  shard_unavailable: true,
   storage_full: true,
   memory_limit: true,
   shutting_down: true,
