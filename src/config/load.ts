@@ -69,6 +69,8 @@ export interface Config {
   readonly jwtTtlSeconds: number;
   /** Undefined takes the first that loads, memory excepted. */
   readonly tokenStore: SettingValues['tokenStore'];
+  /** The name of the cluster that a node would be of. */
+  readonly clusterName: string;
   /** Undefined for a server by itself. */
   readonly cluster: ClusterConfig | undefined;
   /** Names of file systems that are allowed for new data directories. */
@@ -288,6 +290,7 @@ function assemble(
     jwtSecret: values.jwtSecret,
     jwtTtlSeconds: values.jwtTtlSeconds,
     tokenStore: values.tokenStore,
+    clusterName: values.clusterName,
     cluster,
     allowFilesystem: Object.freeze(values.allowFilesystem),
     scrubMbPerSecond: values.scrubMbPerSecond,
