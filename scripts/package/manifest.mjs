@@ -41,7 +41,7 @@ function kept(tree) {
 }
 
 /**
- * That of the image, where sqlite3 stands compiled and nobody installs further packages.
+ * That of the image, where sqlite3 stands compiled, nobody installs further packages, and the libraries of a cluster are there.
  *
  * @param {Record<string, any>} tree package.json of the source tree
  * @returns {Record<string, any>}
@@ -50,7 +50,10 @@ export function imageManifest(tree) {
   const isInstalled = ([name]) => UNBUNDLED.includes(name);
   return {
     ...kept(tree),
-    dependencies: Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
+    dependencies: {
+      ...Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
+      ...OPTIONAL_PACKAGES.find(({ isBundled }) => isBundled).dependencies(tree.devDependencies),
+    },
   };
 }
 
