@@ -178,8 +178,10 @@ function startsWith(tokens: readonly string[], wanted: readonly string[]): boole
 export class MemoryLogService implements LogService {
   readonly faults: Faults;
   readonly mapStream: MemoryStream;
+  readonly authStream: MemoryStream;
   readonly groupStreams: readonly MemoryStream[];
   readonly map: RecordLog;
+  readonly auth: RecordLog;
   readonly #logs: readonly RecordLog[];
 
   constructor(
@@ -189,11 +191,13 @@ export class MemoryLogService implements LogService {
   ) {
     this.faults = { ...NO_FAULTS, ...faults };
     this.mapStream = new MemoryStream(`KITHDB_${cluster}_map`, this.faults);
+    this.authStream = new MemoryStream(`KITHDB_${cluster}_auth`, this.faults);
     this.groupStreams = Array.from(
       { length: groups },
       (_, group) => new MemoryStream(`KITHDB_${cluster}_${group}`, this.faults),
     );
     this.map = new StreamLog(this.mapStream);
+    this.auth = new StreamLog(this.authStream);
     this.#logs = this.groupStreams.map((stream) => new StreamLog(stream));
   }
 

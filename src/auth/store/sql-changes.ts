@@ -75,7 +75,7 @@ export class SqlChanges {
 
   async #replaceAdmin({ admin, generation }: Kind<'replace_admin'>): Promise<Changed<boolean>> {
     const before = await this.rows.admin();
-    if (before === undefined || before.admin.generation !== (generation ?? before.admin.generation)) {
+    if (before === undefined || (generation !== undefined && generation !== before.admin.generation)) {
       return { result: false };
     }
     const row = adminRow(admin);

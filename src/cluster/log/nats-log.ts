@@ -19,6 +19,7 @@ const API_TIMEOUT_MS = 5000;
 
 export class NatsLogService implements LogService {
   readonly map: RecordLog;
+  readonly auth: RecordLog;
   readonly #groups: readonly RecordLog[];
   readonly #streams: readonly StreamNames[];
 
@@ -32,9 +33,11 @@ export class NatsLogService implements LogService {
       new StreamLog(new NatsStream(clients, stream, prefix));
     const { cluster, groups } = settings;
     const map = streamNames(cluster, 'map');
+    const auth = streamNames(cluster, 'auth');
     const others = Array.from({ length: groups }, (_, group) => streamNames(cluster, String(group)));
-    this.#streams = [map, ...others];
+    this.#streams = [map, auth, ...others];
     this.map = logOf(map);
+    this.auth = logOf(auth);
     this.#groups = others.map(logOf);
   }
 

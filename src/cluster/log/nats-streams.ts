@@ -34,7 +34,7 @@ export interface StreamNames {
   readonly prefix: string;
 }
 
-/** @param part `map`, or the number of a group */
+/** @param part `map`, `auth`, or the number of a group */
 export function streamNames(cluster: string, part: string): StreamNames {
   return { stream: `KITHDB_${cluster}_${part}`, prefix: `kithdb.${cluster}.${part}.` };
 }
