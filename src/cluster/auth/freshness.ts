@@ -73,7 +73,7 @@ export class Freshness {
    */
   catchUp(): Promise<boolean> {
     this.#next ??= this.#asking.then(async () => {
-      await pause(this.#askedAt + LEAST_MS - this.bounds.now(), this.#stop.signal);
+      await pause(Math.max(0, this.#askedAt + LEAST_MS - this.bounds.now()), this.#stop.signal);
       this.#next = undefined;
       this.#asking = this.#ask();
       return this.#asking;
@@ -99,7 +99,10 @@ export class Freshness {
     const at = bounds.now();
     this.#askedAt = at;
     const question = log.state().catch(() => undefined);
-    const state = await Promise.race([question, pause(QUESTION_MS, this.#stop.signal)]);
+    const over = new AbortController();
+    const late = pause(QUESTION_MS, AbortSignal.any([over.signal, this.#stop.signal]));
+    const state = await Promise.race([question, late]);
+    over.abort();
     if (state?.created !== created || follower.failure !== undefined) return false;
     // A stream that went back has not all that there was.
     if (state.lastSequence < follower.position.sequence) return false;

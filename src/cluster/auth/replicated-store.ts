@@ -20,6 +20,8 @@ const SUBJECT = 'changes';
 const KIND = 'auth';
 /** How long a change that the log has waits for this node. */
 const APPLY_MS = 5_000;
+/** How often the stream is tried to be shortened, where changes of other nodes come between, before a later change does. */
+const SHORTENINGS = 5;
 /** How long a credential that is not known here waits for what the log may have of it. */
 const UNKNOWN_MS = 1_000;
 
@@ -107,7 +109,9 @@ export class ReplicatedTokenStore implements TokenStore {
     const { own, freshness } = this.parts;
     const known = await own.tokenByDigest(digest);
     if (known !== undefined) return known;
-    const isCurrent = await Promise.race([freshness.catchUp(), pause(UNKNOWN_MS)]);
+    const over = new AbortController();
+    const isCurrent = await Promise.race([freshness.catchUp(), pause(UNKNOWN_MS, over.signal)]);
+    over.abort();
     return isCurrent === true ? own.tokenByDigest(digest) : undefined;
   }
 
@@ -140,6 +144,8 @@ export class ReplicatedTokenStore implements TokenStore {
 
   /** Publishes a change, and gives what it did when this node has applied it. @throws ChangeNotConfirmed */
   async #change<C extends Change>(change: C): Promise<OutcomeOf<C>> {
+    // A state follows on the record before it, which no change of this node is to be.
+    await this.#shortening;
     const outcome = (await this.#publish(change, randomUUID())) as OutcomeOf<C>;
     if (this.parts.freshness.records > this.parts.bounds.mostRecords) {
       this.#shortening ??= this.#shorten().finally(() => {
@@ -158,12 +164,13 @@ export class ReplicatedTokenStore implements TokenStore {
       { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) },
       { timeoutMs: bounds.publishMs },
     );
+    const over = new AbortController();
     try {
       // A record that is read back was published, acknowledged or not.
       return await Promise.race([
         applied,
         published.then(async () => {
-          const late = pause(APPLY_MS).then(() => {
+          const late = pause(APPLY_MS, over.signal).then(() => {
             throw new ChangeNotConfirmed('unknown');
           });
           return Promise.race([applied, late]);
@@ -172,6 +179,7 @@ export class ReplicatedTokenStore implements TokenStore {
     } catch (error) {
       throw error === follower.failure ? whyNotFollowed(error, 'unknown') : whyNotMade(error);
     } finally {
+      over.abort();
       follower.forget(operation);
       applied.catch(() => undefined);
       published.catch(() => undefined);
@@ -180,17 +188,26 @@ export class ReplicatedTokenStore implements TokenStore {
 
   /** Publishes the state, and removes the records before it: a node that comes then begins with it. */
   async #shorten(): Promise<void> {
-    const { own, log, follower, problem } = this.parts;
-    try {
-      const { sequence: after } = follower.position;
-      const content = await own.content();
-      if (follower.position.sequence !== after) return;
-      const firstSequence = await this.#publish({ kind: 'state', after, content }, randomUUID());
-      await log.truncateBelow(firstSequence as number);
-    } catch (error) {
-      if (error instanceof RecordRefused) return;
-      problem('the log of authentication could not be shortened', error);
+    for (let attempt = 0; attempt < SHORTENINGS; attempt += 1) {
+      try {
+        await this.#publishState();
+        return;
+      } catch (error) {
+        if (error instanceof RecordRefused) continue;
+        this.parts.problem('the log of authentication could not be shortened', error);
+        return;
+      }
     }
+  }
+
+  /** @throws RecordRefused where another record came between */
+  async #publishState(): Promise<void> {
+    const { own, log, follower } = this.parts;
+    const { sequence: after } = follower.position;
+    const content = await own.content();
+    if (follower.position.sequence !== after) throw new RecordRefused('the state has changed');
+    const firstSequence = await this.#publish({ kind: 'state', after, content }, randomUUID());
+    await log.truncateBelow(firstSequence as number);
   }
 }
 
