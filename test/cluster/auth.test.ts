@@ -1,9 +1,11 @@
 /** Authentication on several nodes, as clients see it: what one node changes counts at all others. */
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { withTokensOffline } from '../../src/auth/offline-tokens';
 import { createAdminOffline, resetPasswordOffline } from '../../src/auth/offline-admin';
 import { rotateSecretOffline } from '../../src/auth/renewal';
 import { DigestFile } from '../../src/auth/store/digest-file';
+import { repairStore } from '../../src/auth/store/repair';
 import { SqlStore } from '../../src/auth/store/sql-store';
 import {
   createAdminLive,
@@ -11,6 +13,7 @@ import {
   rotateSecretLive,
   tokensLive,
 } from '../../src/operations/control-client';
+
 import type { TokenOutcome } from '../../src/operations/token-requests';
 import { PASSWORD } from '../operations/guarded';
 import { until } from '../until';
@@ -327,8 +330,10 @@ describe('the stream', () => {
     expect([await a.read(token), await b.read(token)]).toEqual([200, 200]);
   });
 
-  it('that was lost keeps a node from starting, and from serving', async () => {
+  it('that was lost keeps a node from starting, and from serving, until one gives what it has', async () => {
     const { a, b, jwt } = await two();
+    const { token } = await a.token(jwt);
+    expect(await b.read(token)).toBe(200);
     await b.stop();
     logs.authStream.created = '2027-01-01T00:00:00Z';
     logs.authStream.messages = [];
@@ -338,5 +343,31 @@ describe('the stream', () => {
     await until(() => a.logged.some((line) => line.includes('is not followed any more')));
     a.aheadMs = 16_000;
     expect(await a.read(jwt)).toBe(503);
+    // The operator has one node give what it has; the others take it.
+    await a.stop();
+    expect(await repairStore(a.dataDir, 'now', { isOfCluster: true, takesOlder: true })).toMatchObject({
+      keptTokens: 1,
+      cluster: 'gives',
+    });
+    await a.start();
+    await b.start();
+    for (const node of [a, b]) expect([await node.read(token), await node.read(jwt)]).toEqual([200, 401]);
+    expect(await b.login()).toBeTruthy();
+  });
+
+  it('gives a node back what was damaged there', async () => {
+    const { b, jwt } = await two();
+    const { token } = await b.token(jwt);
+    await b.stop();
+    rmSync(join(b.dataDir, 'auth.sqlite3'));
+    await b.start();
+    expect(await b.read(token)).toBe(500);
+    await b.stop();
+    expect(await repairStore(b.dataDir, 'now', { isOfCluster: true })).toMatchObject({
+      sound: false,
+      cluster: 'takes',
+    });
+    await b.start();
+    expect([await b.read(token), await b.read(jwt)]).toEqual([200, 200]);
   });
 });

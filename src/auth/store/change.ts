@@ -92,6 +92,19 @@ export interface LogPosition {
 /** The position of a store that has to read its log from the first record on. */
 export const LOG_BEGIN: LogPosition = { stream: '', created: '', sequence: 0, operation: '' };
 
+/**
+ * The position of a store that is to give its cluster what it has, in a new stream after one that was lost.
+ * @param created when that stream was created
+ */
+export function givingPosition(created: string): LogPosition {
+  return { ...LOG_BEGIN, created, operation: 'gives' };
+}
+
+/** Whether a position is a {@link givingPosition}. */
+export function isGiving({ sequence, operation }: LogPosition): boolean {
+  return sequence === 0 && operation !== '';
+}
+
 /** The name under which a store keeps its position, among the settings. */
 export const LOG_POSITION = 'log_position';
 

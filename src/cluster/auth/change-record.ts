@@ -7,6 +7,8 @@ import { isCount, isObject } from '../json';
 export interface StateRecord {
   readonly kind: 'state';
   readonly after: number;
+  /** When the stream was created that was lost, and that this one goes on from; of the first record of a stream alone. */
+  readonly lost?: string;
   readonly content: StoreContent;
 }
 
@@ -110,9 +112,11 @@ const READERS: Readonly<Record<AuthRecord['kind'], (fields: Fields) => AuthRecor
     return { kind: 'replace_digest', id, digest, now };
   },
   delete_token: ({ id }) => (isCount(id) ? { kind: 'delete_token', id } : undefined),
-  state: ({ after, content: value }) => {
+  state: ({ after, lost, content: value }) => {
     const content = contentOf(value);
-    return isCount(after) && content !== undefined ? { kind: 'state', after, content } : undefined;
+    if (!isCount(after) || content === undefined) return undefined;
+    if (!(lost === undefined || typeof lost === 'string')) return undefined;
+    return { kind: 'state', after, content, ...(lost !== undefined && { lost }) };
   },
 };
 

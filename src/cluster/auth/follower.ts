@@ -170,7 +170,9 @@ export class AuthFollower {
   async #handle({ sequence, firstSequence, operation, payload }: LogRecord): Promise<void> {
     const { log, created, seed, replicated } = this.parts;
     if (seed !== undefined && this.#position.sequence === 0 && operation !== seed) {
-      throw new ForeignStream('the cluster has an admin, access tokens or settings already');
+      throw new ForeignStream(
+        'the cluster has an admin, access tokens or settings already; a node without a data directory joins it',
+      );
     }
     const record = decodeRecord(payload);
     if (this.#needsState && record?.kind !== 'state') {

@@ -4,6 +4,7 @@ import { AuthStartError } from '../../auth/open';
 import type { AuthReplication, ReplicatedNode } from '../../auth/replication';
 import {
   EMPTY_CONTENT,
+  isGiving,
   isUnused,
   LOG_BEGIN,
   type LocalTokenStore,
@@ -12,7 +13,7 @@ import {
 } from '../../auth/store/change';
 import { SECRET_SETTINGS, StoreDamaged, type TokenStore } from '../../auth/store/port';
 import type { RecordLog, StreamState } from '../log/record-log';
-import { encodeRecord } from './change-record';
+import { decodeRecord, encodeRecord, type AuthRecord } from './change-record';
 import { AuthFollower } from './follower';
 import { BOUNDS, Freshness, type Bounds } from './freshness';
 import { publishContent, ReplicatedTokenStore } from './replicated-store';
@@ -93,12 +94,12 @@ async function begin(
   bounds: Bounds,
 ): Promise<{ readonly position: LogPosition; readonly seed?: string }> {
   const [position, content] = [await own.logPosition(), await own.content()];
-  if (position === undefined && !isUnused(content)) {
+  const gives = position === undefined ? !isUnused(content) : isGiving(position);
+  if (gives) {
     const given = jwtSecret === undefined ? content : withoutSecrets(content);
-    return { position: LOG_BEGIN, seed: await seeded(given, log, state, bounds) };
+    return { position: LOG_BEGIN, seed: await seeded(given, position?.created, log, state, bounds) };
   }
-  if (position !== undefined && position.sequence > 0) {
-    refuseOther(position, log, state);
+  if (position !== undefined && position.sequence > 0 && !(await isLost(position, log, state))) {
     // A backup has no secret: then the log is read again, which has it.
     if (jwtSecret !== undefined || content.settings.has('jwt_secret')) return { position };
   }
@@ -106,26 +107,50 @@ async function begin(
   return { position: LOG_BEGIN };
 }
 
-/** @throws AuthStartError where a store is of another cluster, or its stream was lost. */
-function refuseOther({ stream, created, sequence }: LogPosition, log: RecordLog, state: StreamState): void {
+/**
+ * Whether the stream of a store was lost, and the one that there is goes on from it.
+ * @throws AuthStartError where a store is of another cluster, or its stream was lost and none goes on from it.
+ */
+async function isLost(
+  { stream, created, sequence }: LogPosition,
+  log: RecordLog,
+  state: StreamState,
+): Promise<boolean> {
   if (stream !== log.name) {
     throw new AuthStartError(`The data directory is of a node of another cluster, which follows ${stream}`);
   }
-  if (created !== state.created || sequence > state.lastSequence) {
+  if (created === state.created && sequence <= state.lastSequence) return false;
+  const first = await firstRecord(log, state);
+  if (first?.kind !== 'state' || first.lost !== created) {
     throw new AuthStartError(
       `${stream} was lost: this node has it up to ${sequence}, and it now ends at ${state.lastSequence}. Restore the log servers from a backup; or, with this node stopped, let it give the cluster what it knows: kithdb admin repair --older-store, at the node that was stopped last and at no other`,
     );
   }
+  return true;
+}
+
+/** The first record of a stream; undefined where it has none, or it is something else. */
+async function firstRecord(log: RecordLog, state: StreamState): Promise<AuthRecord | undefined> {
+  if (state.lastSequence < state.firstSequence) return undefined;
+  const reading = new AbortController();
+  let first: AuthRecord | undefined;
+  const signal = AbortSignal.any([reading.signal, AbortSignal.timeout(STALLED_MS)]);
+  await log.read({ fromSequence: state.firstSequence, subjects: ['>'], signal }, ({ payload }) => {
+    first ??= decodeRecord(payload);
+    reading.abort();
+  });
+  return first;
 }
 
 /** Makes the content of a server that was alone that of the cluster, if that has none. Gives the operation of its record. */
 async function seeded(
   content: StoreContent,
+  lost: string | undefined,
   log: RecordLog,
   state: StreamState,
   bounds: Bounds,
 ): Promise<string> {
-  const record = { kind: 'state', after: 0, content } as const;
+  const record = { kind: 'state', after: 0, content, ...(lost !== undefined && { lost }) } as const;
   // The same again after a crash: then the record is recognised.
   const operation = createHash('sha256').update(encodeRecord(record)).digest('hex').slice(0, 32);
   if (state.lastSequence === 0) await publishContent(log, record, operation, bounds);
