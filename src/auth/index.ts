@@ -7,6 +7,6 @@ export { authRoutes } from './routes';
 export { AUTH_BODY_BYTES } from './routes/request-body';
 export type { AuthReplication, ReplicatedNode } from './replication';
 export type { AuthService } from './service';
-export { StoreDamaged, StoreInUse, type TokenStore } from './store/port';
+export { StoreDamaged, StoreInUse, StoreOfCluster, type TokenStore } from './store/port';
 export { storeExists, StoreUnavailable } from './store/open';
 export { resetPasswordOffline, type OfflineReset } from './offline-admin';

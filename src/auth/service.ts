@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Identity, Permission } from '../http/authorization';
+import type { Identity } from '../http/authorization';
 import { digestOf, isWellFormedToken, tokenIn, type Credential } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import { aliveAt, type IdentityCache, type KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
-import { tokenLimits } from './limits';
 import type { LoginThrottle } from './login-throttle';
-import { Lookups } from './lookups';
 import type { PasswordHasher } from './password-hashing';
-import { ADMIN_IDENTITY, parsePermissions } from './permissions';
+import { ADMIN_IDENTITY } from './permissions';
 import type { EngineCatalog, ServedCatalog } from './store/catalog';
 import {
   parseAuthState,
@@ -20,6 +18,7 @@ import {
   type StoredToken,
   type TokenStore,
 } from './store/port';
+import { TokenIdentities } from './token-identities';
 import { issueToken, reissueToken, type IssuedToken, type TokenRequest } from './tokens';
 
 /** How a login ended. */
@@ -119,7 +118,7 @@ const UNKNOWN_PROXY =
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
-  readonly #lookups = new Lookups<KnownToken | null>();
+  readonly #tokens: TokenIdentities;
   /** Changes of the admin and of the setting run one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
   /** Reading the store again, one time after the other, so that an earlier state never replaces a later one. */
@@ -128,14 +127,16 @@ export class StoredAuthService implements AuthService {
   #state: AuthState = 'true';
   #initialToken: InitialToken | undefined;
 
-  private constructor(private readonly parts: AuthParts) {}
+  private constructor(private readonly parts: AuthParts) {
+    this.#tokens = new TokenIdentities(parts.store, parts.identities);
+  }
 
   /** The service over an open store. @throws Error where the setting has no value that is known. */
   static async over(parts: AuthParts): Promise<StoredAuthService> {
     const service = new StoredAuthService(parts);
     parts.store.onReplicated(async () => {
       await service.#refresh();
-      service.#forgetTokens();
+      service.#tokens.forget();
     });
     await service.#refresh();
     return service;
@@ -218,7 +219,7 @@ export class StoredAuthService implements AuthService {
       return null;
     }
     if (isWellFormedToken(token) || this.#isInitialToken(token)) {
-      const found = await this.#findToken(token);
+      const found = await this.#tokens.find(token);
       return found === null || this.#alive(found) === null ? null : { ...found, isLasting: true };
     }
     const identity = this.#identifyAdmin(token);
@@ -231,35 +232,12 @@ export class StoredAuthService implements AuthService {
   }
 
   #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {
-    const found = this.#findToken(token);
+    const found = this.#tokens.find(token);
     return found instanceof Promise ? found.then((known) => this.#alive(known)) : this.#alive(found);
   }
 
   #alive(token: KnownToken | null): Identity | null {
     return aliveAt(token, this.parts.now());
-  }
-
-  /** An access token that is cached, at once, or else one of the store; null for one that is unknown. */
-  #findToken(token: string): KnownToken | null | Promise<KnownToken | null> {
-    const digest = digestOf(token);
-    const key = digest.toString('base64');
-    const cached = this.parts.identities.find(key);
-    return cached === undefined ? this.#lookups.share(key, () => this.#lookUp(digest, key)) : cached;
-  }
-
-  async #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
-    const { identities, store } = this.parts;
-    const { epoch } = identities;
-    const stored = await store.tokenByDigest(digest);
-    const known = stored === undefined ? null : knownToken(stored);
-    identities.remember(key, known, epoch);
-    return known;
-  }
-
-  /** Makes everything that was known of tokens before count no more. */
-  #forgetTokens(): void {
-    this.parts.identities.clear();
-    this.#lookups.clear();
   }
 
   async createAdmin(password: string): Promise<boolean> {
@@ -393,7 +371,7 @@ export class StoredAuthService implements AuthService {
     const { store, now, log } = this.parts;
     const outcome = await reissueToken(store, id, now());
     if (typeof outcome === 'object') {
-      this.#forgetTokens();
+      this.#tokens.forget();
       log.info({ tokenId: id }, 'access token rotated');
     }
     return outcome;
@@ -401,7 +379,7 @@ export class StoredAuthService implements AuthService {
 
   async deleteToken(id: number): Promise<boolean> {
     const deleted = await this.parts.store.deleteToken(id);
-    this.#forgetTokens();
+    this.#tokens.forget();
     if (deleted) {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }
@@ -424,17 +402,4 @@ export class StoredAuthService implements AuthService {
   async close(): Promise<void> {
     await this.#change(() => this.parts.store.close());
   }
-}
-
-function knownToken(stored: StoredToken): KnownToken {
-  const permissions = parsePermissions(stored.permission) ?? new Set<Permission>();
-  return {
-    identity: Object.freeze({
-      kind: 'access-token',
-      permissions,
-      tokenId: stored.id,
-      ...(stored.limits !== undefined && { limits: tokenLimits(stored.limits) }),
-    }),
-    expiresAt: stored.expiresAt,
-  };
 }
