@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { openAuth, type AuthService } from './auth';
+import { openAuth, type AuthReplication, type AuthService } from './auth';
 import type { Config } from './config';
 import { keepCertificate } from './http/certificate';
 import { Deferred } from './http/deferred';
@@ -32,6 +32,8 @@ export type { EngineFactory } from './startup/engine';
 /** What a start can be given in place of its usual parts. */
 export interface StartOptions {
   readonly openEngine?: EngineFactory;
+  /** Keeps authentication the same on all nodes of a cluster; a server alone has none. */
+  readonly replication?: AuthReplication | undefined;
   readonly log?: ProcessLog;
   /** Prints the line that says that the server is ready (C11.3). */
   readonly print?: (line: string) => void;
@@ -94,8 +96,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     lastBackup: new LastBackup(config.dataDir),
     state: loops === undefined ? localProcessState(config) : sharedProcessState(config, loops),
   };
-  const auth = openStore(start);
-  lifecycle.closedWhen(() => auth.current?.isClosed === true);
+  const auth = openStore(start, options.replication ?? cluster?.replication);
+  lifecycle.closedWhen(() => auth.current?.isClosed === true || auth.current?.isOutdated === true);
   const { server, port } = await serve(start, auth);
   const url = `${config.tls === undefined ? 'http' : 'https'}://${authority(config.host, port)}`;
   log.info({ url }, 'listening');
@@ -141,8 +143,11 @@ async function refuseUnusable({ dataDir, cluster }: Config): Promise<void> {
 }
 
 /** Opens the store of authentication in the background. */
-function openStore({ config, log, state, cleanUp }: Start): Deferred<AuthService> {
-  const auth = new Deferred(openAuth(config, log, state.auth));
+function openStore(
+  { config, log, state, cleanUp }: Start,
+  replication: AuthReplication | undefined,
+): Deferred<AuthService> {
+  const auth = new Deferred(openAuth(config, log, state.auth, { replication }));
   cleanUp.add('authentication', () => closeIfOpen(auth.ready, (store) => store.close(), log));
   return auth;
 }

@@ -8,6 +8,7 @@ import type { StoreDamaged } from './store/port';
  */
 export class ClosedAuthService implements AuthService {
   readonly isClosed = true;
+  readonly isOutdated = false;
   readonly enabled = true;
   readonly decided = true;
   readonly adminExists = false;
@@ -40,6 +41,10 @@ export class ClosedAuthService implements AuthService {
   }
 
   setEnabled(): Promise<never> {
+    return this.#refuse();
+  }
+
+  enableUndecided(): Promise<never> {
     return this.#refuse();
   }
 

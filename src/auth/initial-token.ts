@@ -25,6 +25,8 @@ export async function settleInitialToken(
     return;
   }
   const digest = digestOf(accessToken);
+  // First, since in a cluster it asks for what another node has made: what is read after it is not older.
+  const other = await store.tokenByDigest(digest);
   const known = await store.initialToken();
   if (known?.digest.equals(digest) === true) {
     await warnOfChanges(known, accessTokenPermission, store, log);
@@ -36,7 +38,6 @@ export async function settleInitialToken(
     );
     return;
   }
-  const other = await store.tokenByDigest(digest);
   if (other !== undefined && other.id !== known?.id) {
     throw new ValueInUse(
       `The value of KITHDB_ACCESS_TOKEN is that of the access token ${other.id} already: give another`,

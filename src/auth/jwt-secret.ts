@@ -8,7 +8,7 @@ const MAX_REPLACED = 16;
 
 /**
  * The secret that signs JWTs (C3.2): the configured one, which is stored; else the stored one; else a new one, which
- * is stored.
+ * is stored, unless another node of a cluster stores one at the same time.
  */
 export async function settleJwtSecret(
   configured: string | undefined,
@@ -26,7 +26,8 @@ export async function settleJwtSecret(
         'The JWT secret of the settings is one that was replaced since: whoever knows it can sign as the admin. Give another one, or none',
       );
     }
-    await replaceSecret(store, stored, secret);
+    const isStored = await replaceSecret(store, stored, secret);
+    if (!isStored && configured === undefined) return settleJwtSecret(configured, store, log);
   }
   return secret;
 }
@@ -39,7 +40,8 @@ export async function renewJwtSecret(store: TokenStore): Promise<void> {
 /** Replaces the stored secret by a new one, which is returned: every JWT signed with the one before is invalid. */
 export async function rotateJwtSecret(store: TokenStore): Promise<string> {
   const secret = newSecret();
-  await replaceSecret(store, await store.setting('jwt_secret'), secret);
+  // Where another node of a cluster replaces it at the same time, its secret is the one before.
+  while (!(await replaceSecret(store, await store.setting('jwt_secret'), secret)));
   return secret;
 }
 
@@ -47,13 +49,20 @@ function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** Stores a secret, and remembers the one before, first: a kill in between only remembers one that is still in force. */
-async function replaceSecret(store: TokenStore, before: string | undefined, secret: string): Promise<void> {
+/**
+ * Stores a secret, and remembers the one before, first: a kill in between only remembers one that is still in force. False
+ * where that is not the secret before any more.
+ */
+async function replaceSecret(
+  store: TokenStore,
+  before: string | undefined,
+  secret: string,
+): Promise<boolean> {
   const known = await replacedSecrets(store);
   const replaced = before === undefined ? known : [digestOf(before), ...known];
   const kept = [...new Set(replaced)].filter((digest) => digest !== digestOf(secret));
   await store.storeSetting('replaced_jwt_secrets', kept.slice(0, MAX_REPLACED).join(' '));
-  await store.storeSetting('jwt_secret', secret);
+  return store.storeSetting('jwt_secret', secret, { value: before });
 }
 
 async function replacedSecrets(store: TokenStore): Promise<readonly string[]> {

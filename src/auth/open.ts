@@ -7,10 +7,12 @@ import { ClosedAuthService } from './closed';
 import { settleInitialToken, ValueInUse } from './initial-token';
 import { settleJwtSecret } from './jwt-secret';
 import { refusePassword } from './password-policy';
+import type { AuthReplication } from './replication';
 import { StoredAuthService, type AuthParts, type AuthService } from './service';
+import type { LocalTokenStore } from './store/change';
 import { openStore } from './store/open';
 import { ServedCatalog } from './store/catalog';
-import { StoreDamaged } from './store/port';
+import { ChangeNotConfirmed, StoreDamaged, StoreOfCluster, type TokenStore } from './store/port';
 
 /** The settings that authentication starts from. */
 export type AuthConfig = Pick<
@@ -35,8 +37,10 @@ export class AuthStartError extends Error {
 /** What authentication counts and remembers for the whole process. */
 export type ProcessAuth = Pick<AuthParts, 'throttle' | 'hasher' | 'identities' | 'changed'>;
 
-/** What a test may replace. */
+/** What the node adds to the settings, and what a test may replace. */
 export interface AuthSurroundings {
+  /** Keeps the store the same as those of other nodes; a server alone has none. */
+  readonly replication?: AuthReplication | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   /** Shows a generated password to the operator, once. */
@@ -67,9 +71,13 @@ export async function openAuth(
       log.warn(warning);
     };
     const catalog = new ServedCatalog(config.dataDir, log);
-    const store = await openStore(config.dataDir, config.tokenStore, { warn, onFault, catalog });
-    return await openService({ store, catalog }, config, log, process, surroundings);
+    const isOfCluster = surroundings.replication !== undefined;
+    const own = await openStore(config.dataDir, config.tokenStore, { warn, onFault, catalog, isOfCluster });
+    return await openService({ own, catalog }, config, log, process, surroundings);
   } catch (error) {
+    if (error instanceof StoreOfCluster) {
+      throw new AuthStartError(error.message, { cause: error });
+    }
     if (!(error instanceof StoreDamaged)) {
       throw error;
     }
@@ -79,13 +87,15 @@ export async function openAuth(
 }
 
 async function openService(
-  { store, catalog }: Pick<AuthParts, 'store' | 'catalog'>,
+  { own, catalog }: Pick<AuthParts, 'catalog'> & { readonly own: LocalTokenStore },
   config: AuthConfig,
   log: Logger,
   { throttle, hasher, identities, changed }: ProcessAuth,
-  { now = Date.now, showPassword = printPassword }: AuthSurroundings,
+  { replication, now = Date.now, showPassword = printPassword }: AuthSurroundings,
 ): Promise<AuthService> {
+  let store: TokenStore = own;
   try {
+    store = (await replication?.join(own, { log, jwtSecret: config.jwtSecret })) ?? own;
     const secret = await settleJwtSecret(config.jwtSecret, store, log);
     await settleInitialToken(config, store, now(), log);
     const auth = await StoredAuthService.over({
@@ -105,7 +115,7 @@ async function openService(
     return auth;
   } catch (error) {
     await store.close();
-    if (error instanceof ValueInUse) {
+    if (error instanceof ValueInUse || error instanceof ChangeNotConfirmed) {
       throw new AuthStartError(error.message, { cause: error });
     }
     throw isDiskFull(error) ? new AuthStartError(diskFull(config.dataDir), { cause: error }) : error;
@@ -135,8 +145,7 @@ async function settleAdmin(
     (auth.enabled || (!auth.decided && config.authEnabled === true))
   ) {
     const password = generatePassword();
-    await auth.createAdmin(password);
-    showPassword(password);
+    if (await auth.createAdmin(password)) showPassword(password);
   }
 }
 
@@ -157,7 +166,7 @@ async function settleSetting(auth: AuthService, config: AuthConfig, log: Logger)
         'KITHDB_AUTH_ENABLED=true needs an admin: give KITHDB_ADMIN_PASSWORD or KITHDB_ADMIN_PASSWORD_FILE, or KITHDB_GENERATE_ADMIN_PASSWORD=true to have a password made and printed once; or give KITHDB_ACCESS_TOKEN or KITHDB_ACCESS_TOKEN_FILE, which needs none',
       );
     }
-    await auth.setEnabled(true);
+    await auth.enableUndecided();
   }
   // A disabled state that was not asked for is not stored, so that an exposed address is still refused later (C3.8).
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Identity, Permission } from '../http/authorization';
+import type { Identity } from '../http/authorization';
 import { digestOf, isWellFormedToken, tokenIn, type Credential } from './access-token';
 import type { AdminJwt } from './admin-jwt';
 import { aliveAt, type IdentityCache, type KnownToken } from './identity-cache';
 import { rotateJwtSecret } from './jwt-secret';
-import { tokenLimits } from './limits';
 import type { LoginThrottle } from './login-throttle';
-import { Lookups } from './lookups';
 import type { PasswordHasher } from './password-hashing';
-import { ADMIN_IDENTITY, parsePermissions } from './permissions';
+import { ADMIN_IDENTITY } from './permissions';
 import type { EngineCatalog, ServedCatalog } from './store/catalog';
 import {
   parseAuthState,
@@ -20,6 +18,7 @@ import {
   type StoredToken,
   type TokenStore,
 } from './store/port';
+import { TokenIdentities } from './token-identities';
 import { issueToken, reissueToken, type IssuedToken, type TokenRequest } from './tokens';
 
 /** How a login ended. */
@@ -41,6 +40,8 @@ export interface KnownCredential extends KnownToken {
 export interface AuthService {
   /** Whether the store is damaged: then nothing is served but the plain endpoints (C3.8). */
   readonly isClosed: boolean;
+  /** Whether this node may lack what other nodes of its cluster have changed: then nothing is served either. */
+  readonly isOutdated: boolean;
   /** The durable setting, kept in memory. */
   readonly enabled: boolean;
   /** Whether somebody has decided on the setting; otherwise it counts as disabled (C3.8). */
@@ -75,6 +76,8 @@ export interface AuthService {
   login(password: string, client: string, viaUnknownProxy?: boolean): Promise<LoginOutcome>;
   /** Durable when it resolves, with the state after the update. */
   setEnabled(enabled: boolean): Promise<boolean>;
+  /** Enables authentication where nobody has decided on it. */
+  enableUndecided(): Promise<void>;
   createToken(request: TokenRequest): Promise<IssuedToken>;
   /** Oldest first. */
   tokens(): Promise<readonly StoredToken[]>;
@@ -115,45 +118,80 @@ const UNKNOWN_PROXY =
 
 /** Authentication over a store. */
 export class StoredAuthService implements AuthService {
-  readonly #lookups = new Lookups<KnownToken | null>();
+  readonly #tokens: TokenIdentities;
   /** Changes of the admin and of the setting run one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
+  /** Reading the store again, one time after the other, so that an earlier state never replaces a later one. */
+  #refreshes: Promise<unknown> = Promise.resolve();
+  #admin: StoredAdmin | undefined;
+  #state: AuthState = 'true';
+  #initialToken: InitialToken | undefined;
 
-  private constructor(
-    private readonly parts: AuthParts,
-    private admin: StoredAdmin | undefined,
-    private state: AuthState,
-    private readonly initialToken: InitialToken | undefined,
-  ) {}
+  private constructor(private readonly parts: AuthParts) {
+    this.#tokens = new TokenIdentities(parts.store, parts.identities);
+  }
 
   /** The service over an open store. @throws Error where the setting has no value that is known. */
   static async over(parts: AuthParts): Promise<StoredAuthService> {
-    const state = parseAuthState(await parts.store.setting('auth_enabled'));
-    if (state === undefined) {
-      throw new Error('the setting auth_enabled has no value that is known');
-    }
-    const [admin, initialToken] = [await parts.store.admin(), await parts.store.initialToken()];
-    return new StoredAuthService(parts, admin, state, initialToken);
+    const service = new StoredAuthService(parts);
+    parts.store.onReplicated(async () => {
+      await service.#refresh();
+      service.#tokens.forget();
+    });
+    await service.#refresh();
+    return service;
   }
 
   get isClosed(): boolean {
     return this.parts.store.fault !== undefined;
   }
 
+  get isOutdated(): boolean {
+    return this.parts.store.isOutdated;
+  }
+
   get enabled(): boolean {
-    return this.state === 'true';
+    return this.#state === 'true';
   }
 
   get decided(): boolean {
-    return this.state !== 'undecided';
+    return this.#state !== 'undecided';
   }
 
   get adminExists(): boolean {
-    return this.admin !== undefined;
+    return this.#admin !== undefined;
   }
 
   get hasInitialToken(): boolean {
-    return this.initialToken !== undefined;
+    return this.#initialToken !== undefined;
+  }
+
+  /** Takes what is kept in memory from the store. */
+  #refresh(): Promise<void> {
+    const refreshed = this.#refreshes.then(async () => {
+      const { store, jwt } = this.parts;
+      const state = parseAuthState(await store.setting('auth_enabled'));
+      if (state === undefined) {
+        throw new Error('the setting auth_enabled has no value that is known');
+      }
+      const [admin, initialToken] = [await store.admin(), await store.initialToken()];
+      const secret = await store.setting('jwt_secret');
+      if (secret !== undefined) jwt.replaceSecret(secret);
+      this.#hold(state, admin, initialToken);
+    });
+    this.#refreshes = refreshed.catch(() => {
+      // What the store has is not known: until it is, authentication is enabled, and no JWT is valid.
+      this.#hold('true', undefined, undefined);
+    });
+    return refreshed;
+  }
+
+  #hold(state: AuthState, admin: StoredAdmin | undefined, initialToken: InitialToken | undefined): void {
+    const isChanged = state !== this.#state;
+    this.#admin = admin;
+    this.#state = state;
+    this.#initialToken = initialToken;
+    if (isChanged) this.parts.changed?.();
   }
 
   identify(
@@ -171,7 +209,7 @@ export class StoredAuthService implements AuthService {
   }
 
   #identifyAdmin(token: string): Identity | null {
-    const { admin } = this;
+    const admin = this.#admin;
     return admin !== undefined && this.parts.jwt.verify(token, admin.generation) ? ADMIN_IDENTITY : null;
   }
 
@@ -181,7 +219,7 @@ export class StoredAuthService implements AuthService {
       return null;
     }
     if (isWellFormedToken(token) || this.#isInitialToken(token)) {
-      const found = await this.#findToken(token);
+      const found = await this.#tokens.find(token);
       return found === null || this.#alive(found) === null ? null : { ...found, isLasting: true };
     }
     const identity = this.#identifyAdmin(token);
@@ -190,11 +228,11 @@ export class StoredAuthService implements AuthService {
 
   /** Whether a token is the last value that a setting gave, which has any form. It may not be in force any more. */
   #isInitialToken(token: string): boolean {
-    return this.initialToken?.digest.equals(digestOf(token)) === true;
+    return this.#initialToken?.digest.equals(digestOf(token)) === true;
   }
 
   #identifyAccessToken(token: string): Identity | null | Promise<Identity | null> {
-    const found = this.#findToken(token);
+    const found = this.#tokens.find(token);
     return found instanceof Promise ? found.then((known) => this.#alive(known)) : this.#alive(found);
   }
 
@@ -202,66 +240,46 @@ export class StoredAuthService implements AuthService {
     return aliveAt(token, this.parts.now());
   }
 
-  /** An access token that is cached, at once, or else one of the store; null for one that is unknown. */
-  #findToken(token: string): KnownToken | null | Promise<KnownToken | null> {
-    const digest = digestOf(token);
-    const key = digest.toString('base64');
-    const cached = this.parts.identities.find(key);
-    return cached === undefined ? this.#lookups.share(key, () => this.#lookUp(digest, key)) : cached;
-  }
-
-  async #lookUp(digest: Buffer, key: string): Promise<KnownToken | null> {
-    const { identities, store } = this.parts;
-    const { epoch } = identities;
-    const stored = await store.tokenByDigest(digest);
-    const known = stored === undefined ? null : knownToken(stored);
-    identities.remember(key, known, epoch);
-    return known;
-  }
-
-  /** Makes everything that was known of tokens before count no more. */
-  #forgetTokens(): void {
-    this.parts.identities.clear();
-    this.#lookups.clear();
-  }
-
   async createAdmin(password: string): Promise<boolean> {
-    if (this.admin !== undefined) {
+    if (this.#admin !== undefined) {
       return false;
     }
     const admin = await this.#newAdmin(password);
     return this.#change(async () => {
       const created = await this.parts.store.createAdmin(admin);
-      if (created) {
-        this.admin = admin;
-        this.parts.log.info('admin created');
-      }
+      await this.#refresh();
+      if (created) this.parts.log.info('admin created');
       return created;
     });
   }
 
   async resetPassword(password: string, isAllowed: () => boolean = () => true): Promise<PasswordReset> {
-    if (this.admin === undefined) {
+    if (this.#admin === undefined) {
       return 'no admin';
     }
     const admin = await this.#newAdmin(password);
     return this.#change(async () => {
-      if (!isAllowed()) {
-        return 'not allowed';
+      // Again where another node of a cluster has replaced the admin meanwhile.
+      for (let before = this.#admin; before !== undefined; before = this.#admin) {
+        if (!isAllowed()) {
+          return 'not allowed';
+        }
+        const isDone = await this.parts.store.replaceAdmin(admin, before.generation);
+        await this.#refresh();
+        if (isDone) {
+          this.parts.log.info('admin password reset: every JWT issued before is invalid');
+          return 'done';
+        }
       }
-      if (!(await this.parts.store.replaceAdmin(admin))) {
-        return 'no admin';
-      }
-      this.admin = admin;
-      this.parts.log.info('admin password reset: every JWT issued before is invalid');
-      return 'done';
+      return 'no admin';
     });
   }
 
   rotateSecret(): Promise<void> {
-    const { store, jwt, log } = this.parts;
+    const { store, log } = this.parts;
     return this.#change(async () => {
-      jwt.replaceSecret(await rotateJwtSecret(store));
+      await rotateJwtSecret(store);
+      await this.#refresh();
       log.info('JWT secret replaced: every JWT issued before is invalid');
     });
   }
@@ -278,7 +296,7 @@ export class StoredAuthService implements AuthService {
       return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
     }
     // The JWT names the generation that the password was checked against, so a reset in between invalidates it.
-    const { admin } = this;
+    const admin = this.#admin;
     let matches: boolean;
     try {
       matches = await hasher.verify(admin?.passwordHash, password, attempt.recentFailures);
@@ -305,9 +323,7 @@ export class StoredAuthService implements AuthService {
     try {
       const renewed = { ...admin, passwordHash: await hasher.hash(password) };
       await this.#change(async () => {
-        if (this.admin === admin && (await store.replaceAdmin(renewed))) {
-          this.admin = renewed;
-        }
+        if (await store.replaceAdmin(renewed, admin.generation)) await this.#refresh();
       });
     } catch (error) {
       log.warn({ err: error }, 'the password could not be hashed with the current parameters');
@@ -318,10 +334,17 @@ export class StoredAuthService implements AuthService {
     return this.#change(async () => {
       const state = enabled ? 'true' : 'false';
       await this.parts.store.storeSetting('auth_enabled', state);
-      this.state = state;
-      this.parts.changed?.();
+      await this.#refresh();
       this.parts.log.info(`authentication ${enabled ? 'enabled' : 'disabled'}`);
       return enabled;
+    });
+  }
+
+  enableUndecided(): Promise<void> {
+    return this.#change(async () => {
+      const isDone = await this.parts.store.storeSetting('auth_enabled', 'true', { value: 'undecided' });
+      await this.#refresh();
+      if (isDone) this.parts.log.info('authentication enabled');
     });
   }
 
@@ -348,7 +371,7 @@ export class StoredAuthService implements AuthService {
     const { store, now, log } = this.parts;
     const outcome = await reissueToken(store, id, now());
     if (typeof outcome === 'object') {
-      this.#forgetTokens();
+      this.#tokens.forget();
       log.info({ tokenId: id }, 'access token rotated');
     }
     return outcome;
@@ -356,7 +379,7 @@ export class StoredAuthService implements AuthService {
 
   async deleteToken(id: number): Promise<boolean> {
     const deleted = await this.parts.store.deleteToken(id);
-    this.#forgetTokens();
+    this.#tokens.forget();
     if (deleted) {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }
@@ -379,17 +402,4 @@ export class StoredAuthService implements AuthService {
   async close(): Promise<void> {
     await this.#change(() => this.parts.store.close());
   }
-}
-
-function knownToken(stored: StoredToken): KnownToken {
-  const permissions = parsePermissions(stored.permission) ?? new Set<Permission>();
-  return {
-    identity: Object.freeze({
-      kind: 'access-token',
-      permissions,
-      tokenId: stored.id,
-      ...(stored.limits !== undefined && { limits: tokenLimits(stored.limits) }),
-    }),
-    expiresAt: stored.expiresAt,
-  };
 }

@@ -23,9 +23,18 @@ export async function adminRepair(config: Config, console: Console, flags: Given
   console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
 }
 
-function textOf({ sound, problems, keptAdmin, keptTokens, droppedTokens, salvage }: StoreRepair): string {
+function textOf(repair: StoreRepair): string {
+  const { sound, problems, keptAdmin, keptTokens, droppedTokens, salvage, cluster } = repair;
   if (sound) {
     return 'Nothing to repair.\n';
+  }
+  if (cluster === 'takes') {
+    return [
+      ...problems.map(({ what }) => `damaged: ${what}`),
+      'The node takes the admin, the access tokens and the settings from its cluster when it starts.',
+      `What was replaced is in ${salvage ?? ''}`,
+      '',
+    ].join('\n');
   }
   const dropped = droppedTokens.slice(0, PRINTED_IDS).join(', ');
   const more = droppedTokens.length > PRINTED_IDS ? ', and more' : '';
@@ -33,6 +42,9 @@ function textOf({ sound, problems, keptAdmin, keptTokens, droppedTokens, salvage
     ...problems.map(({ what }) => `damaged: ${what}`),
     `kept: ${keptAdmin ? 'the admin' : 'no admin'}, ${counted(keptTokens, 'access token')}`,
     ...(dropped === '' ? [] : [`dropped: access tokens with the ids ${dropped}${more}`]),
+    ...(cluster === 'gives'
+      ? ['When it starts, the node gives its cluster what it has, if the log of that is new.']
+      : []),
     'Authentication is enabled.',
     keptAdmin
       ? 'Every login from before is invalid.'

@@ -191,6 +191,7 @@ export const EXPLAINED: ReadonlySet<string> = new Set([
   'StartError',
   'StoreDamaged',
   'StoreInUse',
+  'StoreOfCluster',
   'StoreUnavailable',
 ]);
 

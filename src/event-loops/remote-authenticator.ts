@@ -16,6 +16,8 @@ export type AskFor = (credential: Credential) => Promise<KnownCredential | null>
 export class RemoteAuthenticator implements Authenticator {
   /** Only routes of the event loop that has the store ask for it. */
   readonly adminExists = true;
+  /** A node of a cluster has one event loop. */
+  readonly isOutdated = false;
   readonly #identities = new LocalIdentityCache(() => performance.now());
   readonly #lookups = new Lookups<KnownCredential | null>();
   /** What the cache holds was looked up since the shared memory had this number. */

@@ -40,6 +40,8 @@ export interface OriginGuard {
 export interface Authenticator {
   /** Whether the store of authentication is damaged: then nobody is served. */
   readonly isClosed: boolean;
+  /** Whether this node of a cluster may lack what others have changed: then nobody is served. */
+  readonly isOutdated: boolean;
   /** Whether authentication is enabled now. */
   readonly enabled: boolean;
   /** Whether there is an admin: without one there is no admin JWT. */

@@ -13,6 +13,7 @@ import { AuditedBody } from './audited-body';
 import { BodyReader, checkBodyHeaders, type BodyOutcome, type BodyPace } from './body';
 import {
   authenticationClosed,
+  authenticationOutdated,
   badRequest,
   bodyTooLarge,
   forbidden,
@@ -153,6 +154,9 @@ export class Chain {
   ): Verdict | Promise<Verdict> {
     if (auth.isClosed) {
       return authenticationClosed();
+    }
+    if (auth.isOutdated) {
+      return authenticationOutdated();
     }
     const { guard, requests } = this.services;
     const { request } = exchange;

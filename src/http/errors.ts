@@ -187,6 +187,16 @@ export function authenticationClosed(): Failure {
   };
 }
 
+/** What this node of a cluster knows of authentication may be out of date: nobody is served. */
+export function authenticationOutdated(): Failure {
+  return {
+    status: 503,
+    message:
+      'Authentication operation failed: this node does not hear from the log of its cluster, and may not know what was revoked',
+    retryAfterSeconds: 1,
+  };
+}
+
 export function forbidden(message: string): Failure {
   return { status: 403, message };
 }

@@ -1,11 +1,16 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { repairStore, type StoreRepair } from '../auth/store/repair';
 import type { SqlKind } from '../auth/store/connection';
 import { lockDataDir } from '../engine/offline';
 import { requireDataDir } from './data-dir';
 
+/** A file that a node of a cluster has in its data directory. */
+const CLUSTER_FILE = 'cluster.json';
+
 /**
  * Repairs the store of authentication of a data directory at rest; with `takesOlder` also one that is older than the catalog
- * of the engine is in force.
+ * of the engine is in force, and a node of a cluster gives that what it has.
  * @throws Error when it cannot be repaired: no data directory, a server that holds it, no room for what is kept.
  */
 export async function repairAuth(
@@ -17,7 +22,8 @@ export async function repairAuth(
   const lock = lockDataDir(dataDir);
   try {
     const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
-    return await repairStore(dataDir, stamp, kind, takesOlder);
+    const isOfCluster = existsSync(join(dataDir, CLUSTER_FILE));
+    return await repairStore(dataDir, stamp, { kind, takesOlder, isOfCluster });
   } finally {
     lock.release();
   }

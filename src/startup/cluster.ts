@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { AuthReplication } from '../auth';
 import type { Config } from '../config';
 import type * as ClusterPackage from '../cluster';
 import { EngineError, type Engine, type EngineOptions } from '../engine/types';
@@ -13,11 +14,13 @@ import type { Logger } from 'pino';
 const PACKAGE = '@kithdb/cluster';
 
 /** What the package exports. */
-type Loaded = Pick<typeof ClusterPackage, 'openClusterEngine' | 'EngineError'>;
+type Loaded = Pick<typeof ClusterPackage, 'openAuthReplication' | 'openClusterEngine' | 'EngineError'>;
 
 /** What a node of a cluster has in place of the parts of a server by itself. */
 export interface Cluster {
   readonly openEngine: EngineFactory;
+  /** Keeps authentication the same on all nodes. */
+  readonly replication: AuthReplication;
 }
 
 /**
@@ -31,7 +34,7 @@ export async function openCluster(
 ): Promise<Cluster | undefined> {
   const { cluster, dataDir } = config;
   if (cluster === undefined) return undefined;
-  const { openClusterEngine } = await loadCluster();
+  const { openAuthReplication, openClusterEngine } = await loadCluster();
   const { name, listen, advertise, tls, groups, copies, store, log: servers } = cluster;
   const { storeEndpoint: endpoint, storeRegion: region } = cluster;
   const settings = {
@@ -52,7 +55,7 @@ export async function openCluster(
     }
     return engine;
   };
-  return { openEngine };
+  return { openEngine, replication: openAuthReplication(settings) };
 }
 
 function asStartError(error: unknown): never {

@@ -179,7 +179,10 @@ describe('C11.2 KITHDB_ACCESS_TOKEN', () => {
     const connection = await connectSqlite3(join(dataDir, 'auth.sqlite3'));
     await connection.script("UPDATE setting SET value = 'tsue' WHERE name = 'auth_enabled'");
     await connection.close();
-    expect(await repairStore(dataDir, 'now', 'sqlite3')).toMatchObject({ sound: false, keptTokens: 1 });
+    expect(await repairStore(dataDir, 'now', { kind: 'sqlite3' })).toMatchObject({
+      sound: false,
+      keptTokens: 1,
+    });
     await start({ accessToken: FIRST });
     expect(await mayDo(FIRST)).toEqual(ALL);
     await start({ accessToken: SECOND });

@@ -221,7 +221,7 @@ describe('C3.8 a store of the former schema', () => {
     expect((await storeProblems(folder)).map(({ what }) => what)).toEqual([
       'the setting auth_enabled has the unknown value "tsue"',
     ]);
-    expect(await repairStore(folder, 'now', 'sqlite3')).toMatchObject({
+    expect(await repairStore(folder, 'now', { kind: 'sqlite3' })).toMatchObject({
       keptAdmin: true,
       keptTokens: LIVE.length,
     });

@@ -98,7 +98,7 @@ describe.each(['sqlite3' as const, ...(hasNodeSqlite ? (['node-sqlite'] as const
       writeFileSync(storePath(folder), damaged);
       const problems = await storeProblems(folder, kind);
       expect(problems.length).toBeGreaterThan(0);
-      const report = await repairStore(folder, 'now', kind);
+      const report = await repairStore(folder, 'now', { kind });
       expect(report).toMatchObject({ sound: false, keptTokens: 1, droppedTokens: [other.id] });
       store = await openStore(folder, kind);
       expect(await store.tokens()).toEqual([limited]);

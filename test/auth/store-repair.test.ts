@@ -30,7 +30,7 @@ afterAll(removeFolders);
 describe('C3.8 repairing a store', () => {
   async function repaired(files: Files) {
     const folder = folderWith(files);
-    const report = await repairStore(folder, 'now', 'sqlite3');
+    const report = await repairStore(folder, 'now', { kind: 'sqlite3' });
     expect(await storeProblems(folder)).toEqual([]);
     const store = await openStore(folder, 'sqlite3');
     const content = (await contentOf(store)) as { enabled: string; works: string[]; admin: unknown };
@@ -43,7 +43,10 @@ describe('C3.8 repairing a store', () => {
 
   it('changes nothing of a sound one', async () => {
     const folder = folderWith(last);
-    expect(await repairStore(folder, 'now', 'sqlite3')).toMatchObject({ sound: true, problems: [] });
+    expect(await repairStore(folder, 'now', { kind: 'sqlite3' })).toMatchObject({
+      sound: true,
+      problems: [],
+    });
     expect(filesOf(folder)).toEqual(last);
   });
 

@@ -15,6 +15,7 @@ import {
   openAuth,
   StoreDamaged,
   StoreInUse,
+  StoreOfCluster,
   StoreUnavailable,
 } from '../../src/auth';
 import { SqlStore } from '../../src/auth/store/sql-store';
@@ -319,6 +320,7 @@ describe('C11.2 the command line', () => {
       new ExposureError('x'),
       new StartError('x'),
       new StoreInUse('x'),
+      new StoreOfCluster('x'),
       new StoreDamaged('x', 'y'),
       new StoreUnavailable('x'),
     ];

@@ -213,11 +213,13 @@ function startsWith(tokens: readonly string[], wanted: readonly string[]): boole
 export class MemoryLogService implements LogServers {
   readonly faults: Faults;
   readonly mapStream: MemoryStream;
+  readonly authStream: MemoryStream;
   /** Of the first epoch. */
   readonly groupStreams: readonly MemoryStream[];
   /** Of all epochs that were made or asked for, by name. */
   readonly streams = new Map<string, MemoryStream>();
   readonly map: RecordLog;
+  readonly auth: RecordLog;
 
   constructor(
     readonly cluster = 'test',
@@ -226,8 +228,10 @@ export class MemoryLogService implements LogServers {
   ) {
     this.faults = { ...NO_FAULTS, ...faults };
     this.mapStream = new MemoryStream(`KITHDB_${cluster}_map`, this.faults);
+    this.authStream = new MemoryStream(`KITHDB_${cluster}_auth`, this.faults);
     this.groupStreams = Array.from({ length: groups }, (_, group) => this.streamOf(group, 0));
     this.map = new StreamLog(this.mapStream);
+    this.auth = new StreamLog(this.authStream);
   }
 
   /** The stream of a group in an epoch; one of a later epoch is missing until it is made. */
@@ -243,6 +247,10 @@ export class MemoryLogService implements LogServers {
     if (isMissing && !isNew) return Promise.reject(new StreamMissingError(name));
     this.mapStream.isMissing = false;
     return Promise.resolve({ created, firstSequence: 1 });
+  }
+
+  makeAuth(): Promise<void> {
+    return Promise.resolve();
   }
 
   makeGroup(group: number, { epoch, firstSequence }: NewStream): Promise<StreamOrigin> {

@@ -19,6 +19,7 @@ export const CREDENTIALS: Readonly<Record<string, Identity>> = {
 /** Authentication over a fixed set of tokens, answering at once or late. */
 export class FakeAuth implements Authenticator {
   isClosed = false;
+  isOutdated = false;
   enabled = false;
   adminExists = true;
   late = false;

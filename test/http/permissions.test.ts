@@ -140,6 +140,22 @@ describe.each([
       }
     });
 
+    it.each([true, false])(
+      'C3.8 serves nobody where a node may be out of date, enabled: %s',
+      async (enabled) => {
+        service.auth.enabled = enabled;
+        service.auth.isOutdated = true;
+        try {
+          const headers = { authorization: 'Bearer token-read' };
+          const answer = await send(service, 'POST', '/collections/c/points/count', { headers });
+          expect([answer.status, answer.headers['retry-after']]).toEqual([503, '1']);
+          expect(answer.body.status.error).toMatch(/does not hear from the log of its cluster/);
+        } finally {
+          service.auth.isOutdated = false;
+        }
+      },
+    );
+
     it.each([
       ['Authorization: Bearer jwt', 'Authorization: Bearer jwt'],
       ['Authorization: Bearer jwt', 'authorization: Bearer nonsense'],

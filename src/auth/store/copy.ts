@@ -56,7 +56,9 @@ export async function copyStoreAtRest(dataDir: string, path: string, kind?: Stor
     if (code !== 'EROFS' && !(error instanceof FormerSchema)) {
       throw error;
     }
-    return await besides(dataDir, (copy) => copyFrom(openStore(dirname(copy), kind, { catalog }), path));
+    return await besides(dataDir, (copy) =>
+      copyFrom(openStore(dirname(copy), kind, { catalog, isOfCluster: true }), path),
+    );
   }
 }
 

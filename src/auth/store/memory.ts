@@ -1,4 +1,13 @@
 import {
+  CONTENT_SETTINGS,
+  type LocalTokenStore,
+  type LogPosition,
+  type OutcomeOf,
+  type SettingBefore,
+  type StoreChange,
+  type StoreContent,
+} from './change';
+import {
   initialTokenText,
   parseInitialToken,
   type InitialToken,
@@ -6,13 +15,14 @@ import {
   type StoredAdmin,
   type StoredSetting,
   type StoredToken,
-  type TokenStore,
 } from './port';
 
 /** A store in memory, which is lost when the process ends: for tests, and only on request. */
-export class MemoryStore implements TokenStore {
+export class MemoryStore implements LocalTokenStore {
   readonly kind = 'memory';
   readonly fault = undefined;
+  readonly isOutdated = false;
+  #position: LogPosition | undefined;
   #admin: StoredAdmin | undefined;
   #lastId = 0;
   readonly #settings = new Map<StoredSetting, string>([['auth_enabled', 'undecided']]);
@@ -28,8 +38,8 @@ export class MemoryStore implements TokenStore {
     return Promise.resolve(absent);
   }
 
-  replaceAdmin(admin: StoredAdmin): Promise<boolean> {
-    const present = this.#admin !== undefined;
+  replaceAdmin(admin: StoredAdmin, generation = this.#admin?.generation): Promise<boolean> {
+    const present = this.#admin !== undefined && this.#admin.generation === generation;
     if (present) {
       this.#admin = admin;
     }
@@ -40,9 +50,10 @@ export class MemoryStore implements TokenStore {
     return Promise.resolve(this.#settings.get(name));
   }
 
-  storeSetting(name: StoredSetting, value: string): Promise<void> {
-    this.#settings.set(name, value);
-    return Promise.resolve();
+  storeSetting(name: StoredSetting, value: string, over?: SettingBefore): Promise<boolean> {
+    const isStored = over === undefined || this.#settings.get(name) === over.value;
+    if (isStored) this.#settings.set(name, value);
+    return Promise.resolve(isStored);
   }
 
   createToken({ digest, ...rest }: NewToken): Promise<StoredToken> {
@@ -97,12 +108,69 @@ export class MemoryStore implements TokenStore {
     return Promise.resolve(this.#tokens.delete(id));
   }
 
+  logPosition(): Promise<LogPosition | undefined> {
+    return Promise.resolve(this.#position);
+  }
+
+  async apply<Change extends StoreChange>(change: Change, position: LogPosition): Promise<OutcomeOf<Change>> {
+    const outcome = await this.#make(change);
+    this.#position = position;
+    return outcome as OutcomeOf<Change>;
+  }
+
+  content(): Promise<StoreContent> {
+    const settings = new Map<StoredSetting, string>();
+    for (const name of CONTENT_SETTINGS) {
+      const value = this.#settings.get(name);
+      if (value !== undefined) settings.set(name, value);
+    }
+    const tokens = [...this.#tokens.values()].map(({ token, digest }) => ({ ...token, digest }));
+    return Promise.resolve({ admin: this.#admin, settings, tokens, lastTokenId: this.#lastId });
+  }
+
+  #make(change: StoreChange): Promise<unknown> {
+    switch (change.kind) {
+      case 'create_admin':
+        return this.createAdmin(change.admin);
+      case 'replace_admin':
+        return this.replaceAdmin(change.admin, change.generation);
+      case 'store_setting':
+        return this.storeSetting(change.name, change.value, change.over);
+      case 'create_token':
+        return this.createToken(change.token);
+      case 'put_initial_token':
+        return this.putInitialToken(change.token);
+      case 'replace_digest':
+        return this.replaceDigest(change.id, change.digest, change.now);
+      case 'delete_token':
+        return this.deleteToken(change.id);
+      case 'replace_all':
+        this.#replaceAll(change.content);
+        return Promise.resolve(undefined);
+      case 'nothing':
+        return Promise.resolve(undefined);
+    }
+  }
+
+  #replaceAll({ admin, settings, tokens, lastTokenId }: StoreContent): void {
+    this.#admin = admin;
+    this.#lastId = lastTokenId;
+    this.#settings.clear();
+    for (const [name, value] of settings) this.#settings.set(name, value);
+    this.#tokens.clear();
+    for (const { digest, ...token } of tokens) this.#tokens.set(token.id, { token, digest });
+  }
+
   compare(): Promise<void> {
     return Promise.resolve();
   }
 
   copyTo(): Promise<boolean> {
     return Promise.resolve(false);
+  }
+
+  onReplicated(): void {
+    // What changes it without a cluster is the process that has it.
   }
 
   close(): Promise<void> {

@@ -3,11 +3,20 @@ import { basename, join } from 'node:path';
 import { diskFull, explained, isDiskFull } from '../../files/explained';
 import { makeFolder, syncFolder } from '../../files/folder';
 import { CatalogAtRest, hasData, refuseOlder, type Catalog } from './catalog';
+import type { LocalTokenStore } from './change';
 import { openConnection, StoreUnavailable, type SqlKind } from './connection';
 import { StoreDigest } from './digest';
 import { DigestFile, emptyGeneration, isFilled, type Recorded } from './digest-file';
 import { MemoryStore } from './memory';
-import { EMPTY_STORE, MISSING_STORE, NO_CHECKSUM, StoreDamaged, StoreInUse, type TokenStore } from './port';
+import {
+  EMPTY_STORE,
+  MISSING_STORE,
+  NO_CHECKSUM,
+  StoreDamaged,
+  StoreInUse,
+  StoreOfCluster,
+  type TokenStore,
+} from './port';
 import type { OpenedFile } from './opening';
 import { SqlStore } from './sql-store';
 
@@ -41,8 +50,10 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Gets what an operator should know of a store. */
-export interface StoreWatcher {
+/** Who opens a store, and what gets to know what an operator should. */
+export interface StoreOpening {
+  /** Whether it is opened for a node of a cluster, or to be copied: only then may it belong to one. */
+  readonly isOfCluster?: boolean;
   /** A data directory that is accessible to others, or has data and no store, or a store that is not used. */
   readonly warn?: (warning: string) => void;
   /** What is found damaged while the store is open. */
@@ -57,6 +68,7 @@ export interface StoreWatcher {
  * it is changed, and by {@link TokenStore.compare}.
  * @throws StoreInUse when another process has it open.
  * @throws StoreDamaged also when nothing is in it, or it is missing, and data or the digest file show that it was filled.
+ * @throws StoreOfCluster
  * @throws StoreUnavailable that says why the directory cannot be used, or how to make a SQLite library load.
  */
 export async function openStore(
@@ -66,8 +78,9 @@ export async function openStore(
     warn = () => undefined,
     onFault = () => undefined,
     catalog = new CatalogAtRest(dataDir),
-  }: StoreWatcher = {},
-): Promise<TokenStore> {
+    isOfCluster = false,
+  }: StoreOpening = {},
+): Promise<LocalTokenStore> {
   if (kind === 'memory') {
     if (isFilled(await usable(() => new DigestFile(dataDir).read()))) {
       warn(
@@ -105,9 +118,21 @@ export async function openStore(
     }
     throw isDiskFull(error) ? new StoreUnavailable(diskFull(dataDir), { cause: error }) : error;
   });
+  if (!isOfCluster) await refuseOfCluster(store, path);
   // Makes the names of the store and of SQLite's journal durable.
   await syncFolder(dataDir);
   return store;
+}
+
+/** @throws StoreOfCluster when the store belongs to a node of a cluster; then it is closed. */
+async function refuseOfCluster(store: LocalTokenStore, path: string): Promise<void> {
+  try {
+    if ((await store.logPosition()) === undefined) return;
+    throw new StoreOfCluster(path);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** What is found of a store before SQLite opens it. */
@@ -140,7 +165,7 @@ async function survey(dataDir: string): Promise<Survey> {
  * @throws FormerSchema when it has to be completed before it can be read.
  * @throws StoreUnavailable as {@link openStore} does.
  */
-export async function openStoreAtRest(dataDir: string, kind?: SqlKind): Promise<TokenStore> {
+export async function openStoreAtRest(dataDir: string, kind?: SqlKind): Promise<LocalTokenStore> {
   const path = storePath(dataDir);
   const { size, digestFile } = await usable(async () => {
     const file = await open(path, 'r+');
@@ -155,7 +180,7 @@ export async function openStoreAtRest(dataDir: string, kind?: SqlKind): Promise<
   return connectStore(kind, { path, digestFile, catalog, mayBeNew: false, atRest: true });
 }
 
-async function connectStore(kind: SqlKind | undefined, file: OpenedFile): Promise<TokenStore> {
+async function connectStore(kind: SqlKind | undefined, file: OpenedFile): Promise<LocalTokenStore> {
   return SqlStore.open(await openConnection(file.path, kind), file);
 }
 

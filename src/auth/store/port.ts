@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { SettingBefore } from './change';
+
 /** The admin as it is stored. There is one or none. */
 export interface StoredAdmin {
   /** A PHC string. */
@@ -80,15 +82,21 @@ export interface TokenStore {
   readonly kind: 'sqlite3' | 'node-sqlite' | 'memory';
   /** What was found damaged since the store was opened: from then on every call fails with it. */
   readonly fault: StoreDamaged | undefined;
+  /**
+   * Whether the store may lack changes that other nodes of its cluster made longer ago than may be: what it says must not
+   * be relied on. Never so without a cluster.
+   */
+  readonly isOutdated: boolean;
 
   admin(): Promise<StoredAdmin | undefined>;
   /** False when there is an admin already. */
   createAdmin(admin: StoredAdmin): Promise<boolean>;
-  /** False when there is no admin. */
-  replaceAdmin(admin: StoredAdmin): Promise<boolean>;
+  /** False when there is no admin, or, where a generation is given, none of that one. */
+  replaceAdmin(admin: StoredAdmin, generation?: string): Promise<boolean>;
 
   setting(name: StoredSetting): Promise<string | undefined>;
-  storeSetting(name: StoredSetting, value: string): Promise<void>;
+  /** False when the setting does not have the value that is given as the one `over` which this one is stored. */
+  storeSetting(name: StoredSetting, value: string, over?: SettingBefore): Promise<boolean>;
 
   createToken(token: NewToken): Promise<StoredToken>;
   /** The access token that the settings gave; undefined where they never gave one. */
@@ -120,8 +128,43 @@ export interface TokenStore {
    */
   copyTo(path: string): Promise<boolean>;
 
+  /**
+   * Has a listener called after each change that came from the log of a cluster, before it counts as made: before who made it
+   * has an answer, and before this node says that it is up to date. Without a cluster it is never called.
+   */
+  onReplicated(listener: () => Promise<void>): void;
+
   /** Nothing may be called afterwards. */
   close(): Promise<void>;
+}
+
+/** A change of a store that the log of its cluster did not take, or did not confirm. */
+export class ChangeNotConfirmed extends Error {
+  override readonly name = 'ChangeNotConfirmed';
+
+  /** @param isMade whether the change was made: not, or nobody knows */
+  constructor(
+    readonly isMade: 'no' | 'unknown',
+    options?: ErrorOptions,
+  ) {
+    super(
+      isMade === 'no'
+        ? 'the log of the cluster cannot be reached: nothing was changed'
+        : 'the log of the cluster did not confirm the change in time: it may have been made',
+      options,
+    );
+  }
+}
+
+/** The store belongs to a node of a cluster, and the caller is none. */
+export class StoreOfCluster extends Error {
+  override readonly name = 'StoreOfCluster';
+
+  constructor(path: string) {
+    super(
+      `${path} belongs to a node of a cluster, whose admin, access tokens and settings are those of all nodes: start the node and try again, or ask a node over HTTP`,
+    );
+  }
 }
 
 /** Another process has the store open: a server runs on the same data directory. */

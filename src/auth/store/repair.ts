@@ -3,6 +3,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../../files/folder';
 import { CatalogAtRest } from './catalog';
+import {
+  givingPosition,
+  LOG_BEGIN,
+  LOG_POSITION,
+  parsePosition,
+  positionText,
+  type LogPosition,
+} from './change';
 import { isDamage, isReadOnly, openConnection, type SqlConnection, type SqlKind } from './connection';
 import { besides, storeFiles, storeProblems } from './copy';
 import { DigestBuilder, StoreDigest } from './digest';
@@ -18,7 +26,7 @@ import {
   schemaVersion,
 } from './schema';
 import type { StoreProblem } from './verification';
-import { authStateRow, writeStore } from './writing';
+import { authStateRow, newSettingRow, writeStore } from './writing';
 
 /** What a repair of the store did. */
 export interface StoreRepair {
@@ -31,6 +39,23 @@ export interface StoreRepair {
   readonly droppedTokens: readonly number[];
   /** Folder of the copies of what was replaced, relative to the data directory. */
   readonly salvage: string | undefined;
+  /**
+   * Of a node of a cluster, which keeps nothing: it takes all from its cluster; or it keeps what verifies, and gives it to its
+   * cluster, whose log was lost.
+   */
+  readonly cluster?: 'takes' | 'gives';
+}
+
+/** Whose store is repaired, and how. */
+export interface RepairOptions {
+  readonly kind?: SqlKind | undefined;
+  /**
+   * Whether a store with its digest is in force although the catalog of the engine has a later generation: what was deleted or
+   * replaced since then works again. At a node of a cluster: whether it gives the cluster what it has.
+   */
+  readonly takesOlder?: boolean;
+  /** Whether the data directory is of a node of a cluster. */
+  readonly isOfCluster?: boolean;
 }
 
 /** Ids that are listed. */
@@ -43,18 +68,16 @@ const PAGE = 1000;
  * and leaves authentication enabled. What is replaced is copied first. A kill leaves a store that is closed still, and
  * that the next repair mends.
  * @param stamp names the folder for what is replaced.
- * @param takesOlder whether a store with its digest is in force although the catalog of the engine has a later generation:
- *   what was deleted or replaced since then works again.
  */
 export async function repairStore(
   dataDir: string,
   stamp: string,
-  kind?: SqlKind,
-  takesOlder = false,
+  { kind, takesOlder = false, isOfCluster = false }: RepairOptions = {},
 ): Promise<StoreRepair> {
   const problems = await storeProblems(dataDir, kind);
   const none = { keptAdmin: false, keptTokens: 0, droppedTokens: [], salvage: undefined };
-  if (problems.length === 0) {
+  const gives = isOfCluster && takesOlder;
+  if (problems.length === 0 && !gives) {
     return { sound: true, problems, ...none };
   }
   const digestFile = new DigestFile(dataDir);
@@ -64,12 +87,15 @@ export async function repairStore(
   await setAside(dataDir, join(dataDir, salvage));
   const renewed = `${storePath(dataDir)}.new`;
   await rm(renewed, { force: true });
-  const { digest, ...kept } = (await isEmpty(dataDir))
-    ? { ...none, digest: await writeNothing(renewed, recorded, noted, kind) }
+  const empty = [authStateRow('true'), ...(isOfCluster ? [positionRow(LOG_BEGIN)] : [])];
+  const keepsNothing = (isOfCluster && !gives) || (await isEmpty(dataDir));
+  const { digest, ...kept } = keepsNothing
+    ? { ...none, digest: await writeNothing(renewed, empty, { recorded, noted }, kind) }
     : await besides(dataDir, async (copy) => {
         const connection = await openConnection(copy, kind);
         try {
-          return await writeSound(await Source.of(connection, { recorded, noted, takesOlder }), renewed);
+          const source = await Source.of(connection, { recorded, noted, takesOlder });
+          return await writeSound(source, renewed, gives);
         } finally {
           await connection.close();
         }
@@ -82,7 +108,12 @@ export async function repairStore(
   await syncFolder(dataDir);
   await rename(renewed, storePath(dataDir));
   await syncFolder(dataDir);
-  return { sound: false, problems, ...kept, salvage };
+  const cluster = isOfCluster && ({ cluster: keepsNothing ? 'takes' : 'gives' } as const);
+  return { sound: false, problems, ...kept, salvage, ...cluster };
+}
+
+function positionRow(position: LogPosition): StoredRow {
+  return newSettingRow(LOG_POSITION, positionText(position));
 }
 
 async function setAside(dataDir: string, folder: string): Promise<void> {
@@ -98,13 +129,13 @@ async function setAside(dataDir: string, folder: string): Promise<void> {
 
 async function writeNothing(
   path: string,
-  recorded: Recorded,
-  noted: number,
+  rows: readonly StoredRow[],
+  { recorded, noted }: Omit<Beside, 'takesOlder'>,
   kind?: SqlKind,
 ): Promise<StoreDigest> {
   const known = recorded.state === 'sound' ? recorded.digest : StoreDigest.empty(0);
   return writeStore(path, kind, {
-    rows: only(authStateRow('true')),
+    rows: eachOf(rows),
     generation: Math.max(known.generation, noted) + 1,
     lastTokenId: highestTokenId(known.lastTokenId, known, noted),
   });
@@ -115,20 +146,30 @@ function highestTokenId(last: number, known: StoreDigest | undefined, noted: num
   return last + Math.max(0, noted - (known?.generation ?? 0));
 }
 
-async function* only(row: StoredRow): AsyncGenerator<StoredRow> {
-  yield await Promise.resolve(row);
+async function* eachOf(rows: readonly StoredRow[]): AsyncGenerator<StoredRow> {
+  for (const row of rows) yield await Promise.resolve(row);
 }
 
 type Kept = Omit<StoreRepair, 'sound' | 'problems' | 'salvage'> & { readonly digest: StoreDigest };
 
-/** Writes what verifies of a copy of the damaged store to a new file. */
-async function writeSound(source: Source, path: string): Promise<Kept> {
+/** Settings of which a repair does not keep the value. */
+const RENEWED: ReadonlySet<string> = new Set(['auth_enabled', LOG_POSITION]);
+
+/** Writes what verifies of a copy of the damaged store to a new file, which is to be given to a cluster or not. */
+async function writeSound(source: Source, path: string, gives: boolean): Promise<Kept> {
   const rows = new DigestBuilder();
-  for await (const row of source.rows()) rows.add(row.counted);
+  let lost = '';
+  for await (const row of source.rows()) {
+    rows.add(row.counted);
+    if (row.kind === 'setting' && row.name === LOG_POSITION && row.verifies) {
+      lost = parsePosition(row.value).created;
+    }
+  }
   const readable = rows.build(0, 0);
   const seen = { keptAdmin: false, keptTokens: 0, droppedTokens: [] as number[] };
   const verified = async function* (): AsyncGenerator<StoredRow> {
     yield authStateRow('true');
+    if (gives) yield positionRow(givingPosition(lost));
     for await (const row of source.rows()) {
       const isKept = source.vouchesFor(row, readable);
       if (row.kind === 'token') {
@@ -137,7 +178,7 @@ async function writeSound(source: Source, path: string): Promise<Kept> {
       } else if (row.kind === 'admin') {
         seen.keptAdmin = isKept;
       }
-      if (isKept && !(row.kind === 'setting' && row.name === 'auth_enabled')) yield row;
+      if (isKept && !(row.kind === 'setting' && RENEWED.has(row.name))) yield row;
     }
   };
   const { generation, highestTokenId: last } = source;

@@ -1,13 +1,24 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { whyOlder } from './catalog';
-import { isBusy, isDamage, isReadOnly, type SqlConnection, type SqlRow } from './connection';
-import { adminRow, settingRow, tokenRow, type CountedRow, type RowChanges, type StoreDigest } from './digest';
+import {
+  CONTENT_SETTINGS,
+  LOG_POSITION,
+  parsePosition,
+  positionText,
+  type LocalTokenStore,
+  type LogPosition,
+  type OutcomeOf,
+  type SettingBefore,
+  type StoreChange,
+  type StoreContent,
+  type TokenWithDigest,
+} from './change';
+import { isBusy, isDamage, isReadOnly, type SqlConnection } from './connection';
+import type { StoreDigest } from './digest';
 import { DigestFile } from './digest-file';
 import { settle, type OpenedFile } from './opening';
 import {
-  initialTokenText,
-  parseInitialToken,
   StoreDamaged,
   StoreInUse,
   type InitialToken,
@@ -15,34 +26,18 @@ import {
   type StoredAdmin,
   type StoredSetting,
   type StoredToken,
-  type TokenStore,
 } from './port';
-import {
-  ADMIN_COLUMNS,
-  bytesOf,
-  countedRows,
-  isCounted,
-  ownDigest,
-  putSetting,
-  storedAdmin,
-  storedSetting,
-  storedToken,
-  tokenOf,
-  tokenPages,
-  type StoredRow,
-} from './rows';
-import { DIGEST_SETTING, LIMITS_SCHEMA_VERSION, TO_LIMITS_SCHEMA } from './schema';
+import { ownDigest, putSetting } from './rows';
+import { DIGEST_SETTING } from './schema';
+import { joined, SqlChanges, type Changed } from './sql-changes';
+import { SqlRows } from './sql-rows';
 import { writeStore } from './writing';
 
-/** What a change did: its result, and the rows that it altered; none where it did nothing. */
-interface Changed<T> extends RowChanges {
-  readonly result: T;
-}
-
-type TokenRow = StoredRow & { readonly kind: 'token' };
-
 /** The store in a SQLite file. Both libraries write the same file. */
-export class SqlStore implements TokenStore {
+export class SqlStore implements LocalTokenStore {
+  readonly isOutdated = false;
+  readonly #rows: SqlRows;
+  readonly #changes: SqlChanges;
   #fault: StoreDamaged | undefined;
   /** Whether it was compared with the catalog of the engine. */
   #isCompared = false;
@@ -53,7 +48,11 @@ export class SqlStore implements TokenStore {
     private readonly connection: SqlConnection,
     private readonly file: OpenedFile,
     private digest: StoreDigest,
-  ) {}
+  ) {
+    const found = (what: string): StoreDamaged => this.#found(what);
+    this.#rows = new SqlRows(connection, found);
+    this.#changes = new SqlChanges(connection, this.#rows, found);
+  }
 
   /**
    * Takes over an open connection: locks the file, makes a new store or completes one of the former schema where it may,
@@ -86,121 +85,83 @@ export class SqlStore implements TokenStore {
   }
 
   admin(): Promise<StoredAdmin | undefined> {
-    return this.#serially(async () => (await this.#adminRow())?.admin);
+    return this.#serially(async () => (await this.#rows.admin())?.admin);
   }
 
   createAdmin(admin: StoredAdmin): Promise<boolean> {
-    return this.#change(async () => {
-      if ((await this.#adminRow()) !== undefined) {
-        return { result: false };
-      }
-      const row = adminRow(admin);
-      await this.connection.rows(`INSERT INTO admin (id, ${ADMIN_COLUMNS}, row_digest) VALUES (1, ?, ?, ?)`, [
-        admin.passwordHash,
-        admin.generation,
-        row.digest,
-      ]);
-      return { result: true, added: [row] };
-    });
+    return this.#make({ kind: 'create_admin', admin });
   }
 
-  replaceAdmin(admin: StoredAdmin): Promise<boolean> {
-    return this.#change(async () => {
-      const before = await this.#adminRow();
-      if (before === undefined) {
-        return { result: false };
-      }
-      const row = adminRow(admin);
-      await this.connection.rows('UPDATE admin SET password_hash = ?, generation = ?, row_digest = ?', [
-        admin.passwordHash,
-        admin.generation,
-        row.digest,
-      ]);
-      return { result: true, removed: [before.counted], added: [row] };
-    });
+  replaceAdmin(admin: StoredAdmin, generation?: string): Promise<boolean> {
+    return this.#make({ kind: 'replace_admin', admin, generation });
   }
 
   setting(name: StoredSetting): Promise<string | undefined> {
-    return this.#serially(async () => (await this.#settingRow(name))?.value);
+    return this.#serially(() => this.#rows.value(name));
   }
 
-  async storeSetting(name: StoredSetting, value: string): Promise<void> {
-    await this.#change(async (): Promise<Changed<undefined>> => {
-      if (!isCounted(name)) {
-        await putSetting(this.connection, name, value, null);
-        return { result: undefined };
-      }
-      return { result: undefined, ...(await this.#putSetting(name, value)) };
-    });
+  storeSetting(name: StoredSetting, value: string, over?: SettingBefore): Promise<boolean> {
+    return this.#make({ kind: 'store_setting', name, value, over });
   }
 
   createToken(token: NewToken): Promise<StoredToken> {
-    return this.#change(() => this.#insertToken(token));
+    return this.#make({ kind: 'create_token', token });
   }
 
   initialToken(): Promise<InitialToken | undefined> {
-    return this.#serially(() => this.#initialToken());
+    return this.#serially(() => this.#rows.initialToken());
   }
 
   putInitialToken(token: NewToken): Promise<StoredToken> {
-    return this.#change(async () => {
-      const known = await this.#initialToken();
-      const before = known && (await this.#tokenRow('id = ?', known.id));
-      const changes: Changed<StoredToken>[] = [
-        await (before === undefined ? this.#insertToken(token) : this.#setDigest(before, token.digest)),
-      ];
-      const [{ result }] = changes as [Changed<StoredToken>];
-      const kept = initialTokenText({ id: result.id, digest: token.digest });
-      changes.push({ result, ...(await this.#putSetting('initial_token', kept)) });
-      if ((await this.#settingRow('auth_enabled'))?.value === 'undecided') {
-        changes.push({ result, ...(await this.#putSetting('auth_enabled', 'true')) });
-      }
-      const lastTokenId = Math.max(this.digest.lastTokenId, result.id);
-      return {
-        result,
-        removed: changes.flatMap(({ removed = [] }) => removed),
-        added: changes.flatMap(({ added = [] }) => added),
-        lastTokenId,
-      };
-    });
+    return this.#make({ kind: 'put_initial_token', token });
   }
 
   tokens(): Promise<readonly StoredToken[]> {
     return this.#serially(async () => {
       const found: StoredToken[] = [];
-      for await (const page of tokenPages(this.connection)) {
-        found.push(...page.map((row) => this.#sound(row).token));
-      }
+      for await (const { token } of this.#rows.tokens()) found.push(token);
       return found;
     });
   }
 
   token(id: number): Promise<StoredToken | undefined> {
-    return this.#serially(async () => (await this.#tokenRow('id = ?', id))?.token);
+    return this.#serially(async () => (await this.#rows.token('id = ?', id))?.token);
   }
 
   tokenByDigest(digest: Buffer): Promise<StoredToken | undefined> {
-    return this.#serially(async () => (await this.#tokenRow('digest = ?', digest))?.token);
+    return this.#serially(async () => (await this.#rows.token('digest = ?', digest))?.token);
   }
 
   replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
-    return this.#change(async () => {
-      const before = await this.#tokenRow('id = ?', id);
-      if (before === undefined || (before.token.expiresAt !== null && before.token.expiresAt <= now)) {
-        return { result: undefined };
-      }
-      return this.#setDigest(before, digest);
-    });
+    return this.#make({ kind: 'replace_digest', id, digest, now });
   }
 
   deleteToken(id: number): Promise<boolean> {
-    return this.#change(async () => {
-      const before = await this.#tokenRow('id = ?', id);
-      if (before === undefined) {
-        return { result: false };
+    return this.#make({ kind: 'delete_token', id });
+  }
+
+  logPosition(): Promise<LogPosition | undefined> {
+    return this.#serially(async () => {
+      const row = await this.#rows.setting(LOG_POSITION);
+      return row && parsePosition(row.value);
+    });
+  }
+
+  apply<Change extends StoreChange>(change: Change, position: LogPosition): Promise<OutcomeOf<Change>> {
+    return this.#make(change, position);
+  }
+
+  content(): Promise<StoreContent> {
+    return this.#serially(async () => {
+      const settings = new Map<StoredSetting, string>();
+      for (const name of CONTENT_SETTINGS) {
+        const value = await this.#rows.value(name);
+        if (value !== undefined) settings.set(name, value);
       }
-      await this.connection.rows('DELETE FROM access_token WHERE id = ?', [id]);
-      return { result: true, removed: [before.counted] };
+      const tokens: TokenWithDigest[] = [];
+      for await (const { token, digest } of this.#rows.tokens()) tokens.push({ ...token, digest });
+      const { lastTokenId } = this.digest;
+      return { admin: (await this.#rows.admin())?.admin, settings, tokens, lastTokenId };
     });
   }
 
@@ -215,7 +176,7 @@ export class SqlStore implements TokenStore {
     return this.#serially(async () => {
       await this.#compare();
       const { generation, lastTokenId, schema } = this.digest;
-      const content = { rows: this.#soundRows(), generation, lastTokenId, schema };
+      const content = { rows: this.#rows.counted(), generation, lastTokenId, schema };
       const copied = await writeStore(path, this.kind, content);
       if (copied.text !== this.digest.text) {
         await rm(path, { force: true });
@@ -226,106 +187,14 @@ export class SqlStore implements TokenStore {
     });
   }
 
+  onReplicated(): void {
+    // What changes it without a cluster is the process that has it open.
+  }
+
   close(): Promise<void> {
     const closing = this.#last.then(() => this.connection.close());
     this.#last = closing.catch(() => undefined);
     return closing;
-  }
-
-  async *#soundRows(): AsyncGenerator<StoredRow> {
-    for await (const row of countedRows(this.connection)) {
-      yield this.#sound(row);
-    }
-  }
-
-  /** Inserts a token, within a change. */
-  async #insertToken(token: NewToken): Promise<Changed<StoredToken>> {
-    const { name, description, digest, permission, createdAt, expiresAt, limits } = token;
-    const schema = limits === undefined ? this.digest.schema : LIMITS_SCHEMA_VERSION;
-    if (schema !== this.digest.schema) {
-      await this.connection.script(TO_LIMITS_SCHEMA);
-    }
-    const columns = 'name, description, digest, permission, created_at, expires_at';
-    const values = [name, description, digest, permission, createdAt, expiresAt];
-    const [row] = await (limits === undefined
-      ? this.connection.rows(
-          `INSERT INTO access_token (${columns}) VALUES (?, ?, ?, ?, ?, ?) RETURNING *`,
-          values,
-        )
-      : this.connection.rows(
-          `INSERT INTO access_token (${columns}, limits) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *`,
-          [...values, limits],
-        ));
-    if (row === undefined) {
-      throw new Error('the store returned no row for a new access token');
-    }
-    const stored = tokenOf(row);
-    if (stored.id <= this.digest.lastTokenId) {
-      throw this.#found(`the id ${stored.id} of a deleted access token came again`);
-    }
-    const added = await this.#setRowDigest(row);
-    return { result: stored, added: [added], lastTokenId: stored.id, schema };
-  }
-
-  /** Replaces the digest of a token, within a change. */
-  async #setDigest(before: TokenRow, digest: Buffer): Promise<Changed<StoredToken>> {
-    const row = tokenRow(before.token, digest);
-    await this.connection.rows('UPDATE access_token SET digest = ?, row_digest = ? WHERE id = ?', [
-      digest,
-      row.digest,
-      before.token.id,
-    ]);
-    return { result: before.token, removed: [before.counted], added: [row] };
-  }
-
-  /** Stores a setting that the digest counts, within a change. */
-  async #putSetting(name: StoredSetting, value: string): Promise<RowChanges> {
-    const before = await this.#settingRow(name);
-    const row = settingRow(name, value);
-    await putSetting(this.connection, name, value, row.digest);
-    return { removed: before === undefined ? [] : [before.counted], added: [row] };
-  }
-
-  async #initialToken(): Promise<InitialToken | undefined> {
-    const row = await this.#settingRow('initial_token');
-    return row && parseInitialToken(row.value);
-  }
-
-  async #adminRow(): Promise<(StoredRow & { readonly kind: 'admin' }) | undefined> {
-    const [row] = await this.connection.rows(`SELECT ${ADMIN_COLUMNS}, row_digest FROM admin`);
-    return row && this.#sound(storedAdmin(row));
-  }
-
-  async #settingRow(name: string): Promise<(StoredRow & { readonly kind: 'setting' }) | undefined> {
-    const [row] = await this.connection.rows('SELECT name, value, row_digest FROM setting WHERE name = ?', [
-      name,
-    ]);
-    const found = row && storedSetting(row);
-    return found === undefined || !isCounted(name) ? found : this.#sound(found);
-  }
-
-  async #tokenRow(where: 'id = ?' | 'digest = ?', value: number | Buffer): Promise<TokenRow | undefined> {
-    const [row] = await this.connection.rows(`SELECT * FROM access_token WHERE ${where}`, [value]);
-    return row && this.#sound(storedToken(row));
-  }
-
-  /** Gives the row if its digest verifies: the file may have been damaged after the store was opened. */
-  #sound<Row extends StoredRow>(row: Row): Row {
-    if (!row.verifies) {
-      throw this.#found('a row is not what was written');
-    }
-    return row;
-  }
-
-  /** Gives a row of a token that was just inserted its digest, which has its id. */
-  async #setRowDigest(row: SqlRow): Promise<CountedRow> {
-    const stored = tokenOf(row);
-    const counted = tokenRow(stored, bytesOf(row, 'digest'));
-    await this.connection.rows('UPDATE access_token SET row_digest = ? WHERE id = ?', [
-      counted.digest,
-      stored.id,
-    ]);
-    return counted;
   }
 
   /** Runs work after all before it, and turns errors of a damaged file into the fault of the store. */
@@ -368,14 +237,14 @@ export class SqlStore implements TokenStore {
    * the file takes its name, and the catalog of the engine gets the generation. A crash in between leaves a store that is
    * newer than the file, or than the catalog. A store that is older must not get a generation that the catalog has.
    */
-  #change<T>(work: () => Promise<Changed<T>>): Promise<T> {
+  #make<Change extends StoreChange>(change: Change, position?: LogPosition): Promise<OutcomeOf<Change>> {
     return this.#serially(async () => {
       await this.#compare();
       let next: StoreDigest | undefined;
-      let result: T;
+      let result: unknown;
       await this.connection.script('BEGIN IMMEDIATE');
       try {
-        const changed = await work();
+        const changed = await this.#changed(change, position);
         ({ result } = changed);
         if (changed.added !== undefined || changed.removed !== undefined) {
           next = this.digest.next(changed);
@@ -390,8 +259,15 @@ export class SqlStore implements TokenStore {
       if (next !== undefined) {
         await this.#publish(next);
       }
-      return result;
+      return result as OutcomeOf<Change>;
     });
+  }
+
+  async #changed(change: StoreChange, position: LogPosition | undefined): Promise<Changed<unknown>> {
+    const changed = await this.#changes.make(change, this.digest);
+    if (position === undefined) return changed;
+    const noted = await this.#changes.putSetting(LOG_POSITION, positionText(position));
+    return { ...changed, ...joined([changed, noted]) };
   }
 
   async #publish(next: StoreDigest): Promise<void> {

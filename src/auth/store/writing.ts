@@ -23,7 +23,11 @@ import {
 
 /** The setting that says whether authentication is enabled, as a row. */
 export function authStateRow(value: AuthState): StoredRow {
-  const name = 'auth_enabled';
+  return newSettingRow('auth_enabled', value);
+}
+
+/** A setting that the digest counts, as a row. */
+export function newSettingRow(name: string, value: string): StoredRow {
   return { kind: 'setting', name, value, counted: settingRow(name, value), verifies: true };
 }
 

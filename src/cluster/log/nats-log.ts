@@ -25,6 +25,7 @@ const API_TIMEOUT_MS = 5000;
 
 export class NatsLogService implements LogServers {
   readonly map: RecordLog;
+  readonly auth: RecordLog;
   readonly #logs = new Map<string, RecordLog>();
   readonly #clients: NatsClients;
 
@@ -35,6 +36,7 @@ export class NatsLogService implements LogServers {
   ) {
     this.#clients = { manager, publisher: jetstream(connection) };
     this.map = this.#logOf(this.#mapNames);
+    this.auth = this.#logOf(this.#authNames);
   }
 
   /** Over a connection, which it closes at its own end. */
@@ -63,6 +65,12 @@ export class NatsLogService implements LogServers {
     return ensureStream(this.manager, names, { ...this.settings, firstSequence: 1 }, deadlineMs);
   }
 
+  async makeAuth(timeoutMs: number): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
+    await ensureJetStream(this.manager, deadlineMs);
+    await ensureStream(this.manager, this.#authNames, { ...this.settings, firstSequence: 1 }, deadlineMs);
+  }
+
   makeGroup(group: number, { epoch, firstSequence }: NewStream, timeoutMs: number): Promise<StreamOrigin> {
     const names = this.#namesOf(group, epoch);
     const deadlineMs = performance.now() + timeoutMs;
@@ -78,6 +86,10 @@ export class NatsLogService implements LogServers {
 
   get #mapNames(): StreamNames {
     return streamNames(this.cluster, 'map');
+  }
+
+  get #authNames(): StreamNames {
+    return streamNames(this.cluster, 'auth');
   }
 
   #namesOf(group: number, epoch: number): StreamNames {

@@ -40,7 +40,7 @@ export interface StreamNames {
   readonly prefix: string;
 }
 
-/** @param part `map`, or the number of a group, with `_eEPOCH` for a stream that took the place of a lost one */
+/** @param part `map`, `auth`, or the number of a group, with `_eEPOCH` for a stream that took the place of a lost one */
 export function streamNames(cluster: string, part: string): StreamNames {
   return { stream: `KITHDB_${cluster}_${part}`, prefix: `kithdb.${cluster}.${part}.` };
 }

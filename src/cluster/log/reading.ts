@@ -60,7 +60,7 @@ export class Reading {
     try {
       // After the session began: what changes from now on interrupts it.
       await this.#checkPlace();
-      onPending?.(session.pending);
+      onPending?.(session.pending, this.#sequence);
       if (!signal.aborted) await this.#handleAll(session);
     } finally {
       signal.removeEventListener('abort', close);
@@ -77,7 +77,7 @@ export class Reading {
       if (record !== undefined) await this.handler(record);
       this.#sequence = message.sequence;
       this.#id = message.id;
-      onPending?.(message.pending);
+      onPending?.(message.pending, message.sequence);
     }
   }
 

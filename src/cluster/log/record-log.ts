@@ -54,10 +54,10 @@ export interface ReadRequest {
   /** The operation of the record before `fromSequence`, where it is known: the read fails where the stream has another. */
   readonly previousOperation?: string | undefined;
   /**
-   * How many messages of its subjects the stream has that were not handled yet. It is called whenever reading begins, also
-   * after an interruption, and then after each record.
+   * How many messages of its subjects the stream has that were not handled yet, and the sequence of the last one that was. It is
+   * called whenever reading begins, also after an interruption, and then after each message.
    */
-  readonly onPending?: ((pending: number) => void) | undefined;
+  readonly onPending?: ((pending: number, sequence: number) => void) | undefined;
   /**
    * Is told of a message that is no part of a record, because something else than a node published it, or because two
    * different records had one id. It depends on nothing but the stream, so all readers leave it out.
@@ -135,8 +135,15 @@ export interface LogServers extends LogService {
    * @throws LogConfigurationError, or LogUnavailableError where it could not be made in the time.
    */
   makeGroup(group: number, stream: NewStream, timeoutMs: number): Promise<StreamOrigin>;
+  /**
+   * Makes the stream of the changes of authentication where it does not exist: nodes notice a lost one by its records.
+   * @throws LogConfigurationError, LogUnavailableError as `makeGroup`
+   */
+  makeAuth(timeoutMs: number): Promise<void>;
   /** The stream of the shard map. */
   readonly map: RecordLog;
+  /** The stream of the changes of authentication. */
+  readonly auth: RecordLog;
   /**
    * The stream of a log group in an epoch, the first one when absent.
    * @throws RangeError for a group that there is not.

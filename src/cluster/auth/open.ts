@@ -1,0 +1,34 @@
+import type { AuthReplication } from '../../auth/replication';
+import { connectToNats, type NatsSettings } from '../log/nats-connection';
+import { NatsLogService } from '../log/nats-log';
+import { LogReplication, type AuthLog } from './replication';
+
+const CONNECT_MS = 10_000;
+const PREPARE_MS = 30_000;
+
+/** What of a node's settings its authentication needs. */
+export interface AuthLogSettings {
+  /** The name of the cluster. */
+  readonly cluster: string;
+  readonly nats: NatsSettings;
+  readonly groups: number;
+  /** Copies that the log servers keep of each stream. */
+  readonly logReplicas: number;
+}
+
+/** Keeps authentication the same on all nodes of a cluster, over a connection of its own to the log servers. */
+export function openAuthReplication(settings: AuthLogSettings): AuthReplication {
+  return new LogReplication(() => connected(settings));
+}
+
+async function connected({ cluster, nats, groups, logReplicas }: AuthLogSettings): Promise<AuthLog> {
+  const connection = await connectToNats(nats, `kithdb authentication of ${cluster}`, CONNECT_MS);
+  try {
+    const logs = await NatsLogService.of(connection, { cluster, groups, replicas: logReplicas });
+    await logs.makeAuth(PREPARE_MS);
+    return { log: logs.auth, disconnect: () => logs.close() };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
