@@ -126,6 +126,17 @@ pub fn previous_of(op: OpNumber, changes: &[Change]) -> OpNumber {
     }
 }
 
+/// An operation that is missing between the last one of a state and the record of operation `op`, which comes behind `previous`.
+/// `None` where that record does not fit to the state although nothing is missing: the state has more than `previous`.
+pub fn missing_before(last: OpNumber, previous: OpNumber, op: OpNumber) -> Option<OpNumber> {
+    if previous.next() == op {
+        Some(last.next())
+    } else {
+        // The numbers in between may be of no operation.
+        (previous > last).then_some(previous)
+    }
+}
+
 impl Change {
     /// Points that it names.
     pub fn touched(&self) -> usize {
