@@ -45,6 +45,7 @@ fn may_grow(operation: Operation) -> bool {
             | Operation::DeleteVectorName
             | Operation::CommitReembedding
             | Operation::AbortReembedding
+            | Operation::RemoveExpired
     )
 }
 
@@ -243,6 +244,10 @@ fn prepare(
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
+        Operation::RemoveExpired => {
+            let until = Some(api::remove_expired(sent)?);
+            Prepared::Collection(Write::RemoveExpired { until }, Shape::Update)
+        }
         _ => Prepared::Collection(field_write(core, request, sent, deadline)?, Shape::Update),
     })
 }
@@ -347,6 +352,10 @@ pub(super) fn submit(
         Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
+    if request.strict_scope.is_check() {
+        reply(Ok(bool_envelope(true, &form.warnings, request.start)));
+        return Ok(());
+    }
     let identity = request.identity_of_write();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;
