@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import type { Engine, HealthIssue, Operation } from '../engine/types';
+import type { Engine, EngineOptions, HealthIssue, Operation, TextModels } from '../engine/types';
 import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
@@ -8,6 +8,7 @@ import { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
 import { decodeDigest, Digests, encodeDigest } from './digests';
+import { Expiry } from './expiry';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
 import type { LogService } from './log/record-log';
@@ -54,6 +55,10 @@ export interface ClusterNodeParts {
   readonly settings: ClusterSettings;
   readonly log: Logger;
   readonly source: (engine: Engine) => ReplicaSource;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  /** The models that requests may have texts of beside those that are built in. */
+  readonly models?: TextModels | undefined;
 }
 
 const CONNECT_MS = 10_000;
@@ -62,6 +67,8 @@ const JOIN_MS = 30_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const SAVE_PROGRESS_MS = 2_000;
+/** Between two looks for points whose time has come. */
+const EXPIRY_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -180,6 +187,7 @@ export class ClusterNode {
     this.#compareDigests(running, digests, channel);
     this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    this.#expire(running, engine);
     return running;
   }
 
@@ -270,8 +278,10 @@ export class ClusterNode {
         await engine.execute({ operation: 'delete_collection', collection: name });
       },
     });
+    const { limits, models } = this.parts;
     return new Coordinator({
-      ...{ node: self, engine, logs, collections, reads, members, acknowledgements },
+      ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
+      ...(limits !== undefined && { limits }),
       map: () => map.state,
     });
   }
@@ -340,6 +350,21 @@ export class ClusterNode {
       if ('refused' in decision) return;
       await map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
     }
+  }
+
+  /** Publishes the removal of points whose time has come. */
+  #expire({ self, map, members, replicas, coordinator, ends }: Running, engine: Engine): void {
+    const over = new AbortController();
+    const expiry = new Expiry({
+      ...{ node: self, engine, writes: coordinator.writes },
+      map: () => map.state,
+      isLive: (node) => members.isLive(node),
+      isCurrent: (shard) => replicas.current(shard) !== undefined,
+    });
+    this.#every(EXPIRY_MS, 'expiry', () => expiry.removeDue(over.signal), ends);
+    ends.push(() => {
+      over.abort();
+    });
   }
 
   /** Does something again and again, never twice at a time. What fails is a health issue until it works again. */

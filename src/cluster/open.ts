@@ -15,7 +15,7 @@ export interface OpenSettings extends ClusterSettings {
 
 /** The engine of a node of a cluster, which is not open yet. `make` makes the engine of this node's replicas. */
 export async function openClusterEngine(
-  options: EngineOptions,
+  { models, ...options }: EngineOptions,
   { store: place, ...settings }: OpenSettings,
   log: Logger,
   make: (options: EngineOptions) => Engine,
@@ -24,7 +24,10 @@ export async function openClusterEngine(
   await removeUnfinishedCheckpoints(settings.dataDir);
   const source = (engine: Engine): ReplicaSource => sourceOf(engine, settings.dataDir, store, log);
   const engine = make({ ...options, isReplica: true });
-  return new ClusterEngine(engine, new ClusterNode({ settings, log, source }));
+  // Vectors of texts are made once, by the coordinator.
+  const { limits } = options;
+  const parts = { settings, log, source, models, ...(limits !== undefined && { limits }) };
+  return new ClusterEngine(engine, new ClusterNode(parts));
 }
 
 function sourceOf(

@@ -6,7 +6,7 @@ import pino from 'pino';
 import type { ClusterEngine } from '../../src/cluster/cluster-engine';
 import { openClusterEngine } from '../../src/cluster/open';
 import { openNativeEngine } from '../../src/engine';
-import { bytesOf, type EngineRequest } from '../../src/engine/types';
+import { bytesOf, type EngineOptions, type EngineRequest } from '../../src/engine/types';
 import { NatsServers } from './nats-server';
 
 /** A node that may be stopped and started again. */
@@ -16,6 +16,7 @@ export class TestNode {
   constructor(
     readonly dataDir: string,
     private readonly cluster: TestCluster,
+    private readonly options: Partial<EngineOptions> = {},
   ) {}
 
   get engine(): ClusterEngine {
@@ -30,7 +31,7 @@ export class TestNode {
   async start(): Promise<void> {
     const log = pino({ level: process.env['CLUSTER_LOG'] ?? 'silent' });
     const engine = await openClusterEngine(
-      { dataDir: this.dataDir, searchThreads: 1 },
+      { dataDir: this.dataDir, searchThreads: 1, ...this.options },
       {
         ...{
           cluster: 'test',
@@ -91,8 +92,8 @@ export class TestCluster {
     return cluster;
   }
 
-  async add(): Promise<TestNode> {
-    const node = new TestNode(join(this.folder, `node-${this.nodes.length}`), this);
+  async add(options?: Partial<EngineOptions>): Promise<TestNode> {
+    const node = new TestNode(join(this.folder, `node-${this.nodes.length}`), this, options);
     this.nodes.push(node);
     await node.start();
     return node;

@@ -2,13 +2,24 @@ import {
   EngineError,
   type Answer,
   type Engine,
+  type EngineOptions,
   type EngineRequest,
   type Operation,
+  type TextModels,
 } from '../../engine/types';
 import { resultIn } from '../../engine/json-call';
-import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
+import { bodyFormOf } from '../../engine/native-call';
+import {
+  joinWrite,
+  ShardedRead,
+  splitWrite,
+  type ShardedRequest,
+  type ShardLayout,
+} from '../../engine/sharding';
+import { PART } from '../../engine/strict-scope';
+import { withTextVectors } from '../../engine/texts-in-body';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
-import { DRY_RUNS, WRITES } from '../peers/read-headers';
+import { WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
 import { nameOf } from '../shards';
@@ -17,10 +28,13 @@ import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
+import { recalled } from './recall';
+import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport } from './reports';
-import type { Acknowledgements, Outcomes } from './acknowledgements';
-import { Writes, type Deadline, type PublishedWrite, type WriteParts } from './writes';
+import { StrictMode } from './strict-mode';
+import type { Acknowledgements } from './acknowledgements';
+import { Writes, type Deadline, type WriteContext } from './writes';
 import type { LogService } from '../log/record-log';
 
 /** What a cluster does not do for a collection, in the words of a refusal. */
@@ -49,19 +63,30 @@ export interface CoordinatorParts {
   readonly acknowledgements: Acknowledgements;
   readonly members: Members;
   readonly map: () => ShardMapState;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  /** The models that requests may have texts of beside those that are built in; none when absent. */
+  readonly models?: TextModels | undefined;
 }
 
 /** Executes the requests of the clients of this node. */
 export class Coordinator {
-  readonly #writes: Writes;
+  /** What publishes records. */
+  readonly writes: Writes;
+  readonly #strictMode: StrictMode;
 
   constructor(private readonly parts: CoordinatorParts) {
     const { node, logs, acknowledgements } = parts;
-    this.#writes = new Writes({
+    this.#strictMode = new StrictMode(parts.reads);
+    const tried = new Rehearsal(parts.reads, this.#strictMode);
+    this.writes = new Writes({
       ...{ node, logs, acknowledgements },
-      recall: (collection, write, deadline) => this.#recall(collection, write, deadline),
+      check: (entry, request, body, context) => this.#checkWrite(entry, request, body, context),
+      join: (entry, request, body, answers) =>
+        joinWrite(this.#sharded(request, body), layoutOf(entry), answers),
+      recall: (collection, write, deadline) => recalled(parts.reads, collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
-      rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
+      rehearse: (collection, record, deadline) => tried.rehearse(collection, record, deadline),
     });
   }
 
@@ -130,12 +155,34 @@ export class Coordinator {
     deadline: Deadline,
   ): Promise<Answer> {
     if (request.operation === 'update_collection') {
-      await this.parts.collections.changeReplication(entry, body, deadline);
+      await this.parts.collections.change(entry, body, deadline);
     }
     const context = { limits: limits.ofPoints, deadline };
-    const { envelope, at } = await this.#writes.execute(entry, request, body, context);
+    const { envelope, at } = await this.#withVectors(request, body, deadline, (whole) =>
+      this.writes.execute(entry, request, whole, context),
+    );
     request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
-    return Buffer.from(envelope);
+    return envelope;
+  }
+
+  /** Does something with a body that has the vectors of its texts. */
+  #withVectors<T>(
+    request: EngineRequest,
+    body: Buffer,
+    { signal }: Deadline,
+    work: (whole: Buffer) => Promise<T>,
+  ): Promise<T> {
+    return withTextVectors(body, { models: this.parts.models, request, signal }, work);
+  }
+
+  #checkWrite(
+    entry: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    context: WriteContext,
+  ): Promise<void> {
+    const asked = { ...context, request, readAfter: undefined, allowsPartial: false };
+    return this.#strictMode.check(entry, request, body, asked);
   }
 
   async #split(
@@ -143,80 +190,58 @@ export class Coordinator {
     body: Buffer,
     entry: CollectionEntry,
   ): Promise<ReadonlyMap<number, Buffer>> {
-    const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
+    const bodies = await splitWrite(this.#sharded(request, body), layoutOf(entry));
     return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
   }
 
-  /** The outcomes of a record that was published before, as replicas keep them. */
-  async #recall(
-    entry: CollectionEntry,
-    { operationId, position, record }: PublishedWrite,
-    deadline: Deadline,
-  ): Promise<Outcomes> {
-    const { operation, target, isLenient, packing, limits, parts } = record;
-    const request: EngineRequest = { operation, isLenient, ...(packing !== undefined && { packing }) };
-    const readAfter = { position, shards: new Set(parts.keys()) };
-    const context = { request, limits, deadline, readAfter, allowsPartial: false, recalled: operationId };
-    const asked = [...parts].map(async ([shard, body]) => {
-      const answer = await this.parts.reads.ask(entry, { shard, operation, target, body }, context);
-      return [shard, { answer: answer.toString() }] as const;
-    });
-    try {
-      return new Map(await Promise.all(asked));
-    } catch (error) {
-      // It is too old, or it was refused.
-      const isPassed = error instanceof EngineError && error.code === 'position_passed';
-      throw isPassed ? new EngineError('outcome_unknown') : error;
-    }
-  }
-
-  /** Has a replica of each shard try its part. */
-  async #rehearse(
-    entry: CollectionEntry,
-    { operation, target, isLenient, packing, limits, parts }: Parameters<WriteParts['rehearse']>[1],
-    deadline: Deadline,
-  ): Promise<void> {
-    if (!DRY_RUNS.has(operation)) return;
-    const request: EngineRequest = {
-      operation,
-      isLenient,
-      dryRun: true,
-      ...(packing !== undefined && { packing }),
-    };
-    const context = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
-    await Promise.all(
-      [...parts].map(([shard, body]) =>
-        this.parts.reads.ask(entry, { shard, operation, target, body }, context),
-      ),
-    );
-  }
-
-  async #read(
+  #read(
     entry: CollectionEntry,
     request: EngineRequest,
     body: Buffer,
     limits: CallerLimits,
     deadline: Deadline,
   ): Promise<Answer> {
-    const { read, step } = await ShardedRead.begin(
-      shardedRequest(request, body),
-      layoutOf(entry),
-      this.#others(entry, body, limits),
-    );
     const context = this.#contextOf(entry, request, limits, deadline);
+    const others = this.#others(entry, body, limits);
+    return this.#withVectors(request, body, deadline, (whole) =>
+      this.#readWhole(entry, whole, others, context),
+    );
+  }
+
+  async #readWhole(
+    entry: CollectionEntry,
+    body: Buffer,
+    others: Readonly<Record<string, ShardLayout>>,
+    context: ReadContext,
+  ): Promise<Answer> {
+    const { request } = context;
+    const { read, step } = await ShardedRead.begin(this.#sharded(request, body), layoutOf(entry), others);
+    await this.#strictMode.check(entry, request, body, context);
     let next = step;
     while (next.asks !== undefined) {
       const answers = await Promise.all(
         next.asks.map((ask) => {
           const asked =
             ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
-          const question = { ...ask, operation: ask.operation as Operation };
+          const question = { ...ask, operation: ask.operation as Operation, strictScope: PART };
           return this.parts.reads.perhaps(asked, question, context);
         }),
       );
       next = await read.advance(answers);
     }
     return next.envelope;
+  }
+
+  #sharded(request: EngineRequest, body: Buffer): ShardedRequest {
+    const { limits, models } = this.parts;
+    const { operation, collection = '', target, isLenient, arrivedAt } = request;
+    return {
+      ...{ operation, collection, body, form: bodyFormOf(request), givesOutTexts: models !== undefined },
+      ...(target !== undefined && { target }),
+      ...(isLenient !== undefined && { isLenient }),
+      ...(arrivedAt !== undefined && { arrivedAt }),
+      ...(limits !== undefined && { limits }),
+    };
   }
 
   /** The layouts of the other collections that the caller may read, where its request may name some. */
@@ -308,18 +333,6 @@ export class Coordinator {
       arrivedAt,
     );
   }
-}
-
-function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
-  const { operation, collection = '', target, isLenient, isArrow, isLines, packing, arrivedAt } = request;
-  const form =
-    isArrow === true ? 'arrow' : isLines === true ? 'lines' : packing?.body === true ? 'packed' : 'json';
-  return {
-    ...{ operation, collection, body, form },
-    ...(target !== undefined && { target }),
-    ...(isLenient !== undefined && { isLenient }),
-    ...(arrivedAt !== undefined && { arrivedAt }),
-  };
 }
 
 /** The write of a consistency token, where it is of the group of the collection. @throws EngineError */

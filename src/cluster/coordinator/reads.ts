@@ -1,3 +1,4 @@
+import type { StrictScope } from '../../engine/strict-scope';
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
@@ -21,6 +22,8 @@ export interface Question {
   readonly body: Buffer;
   /** How the shard takes it; as the request where absent. */
   readonly isLenient?: boolean;
+  /** Which limits of strict mode it meets; all where absent. */
+  readonly strictScope?: StrictScope;
 }
 
 /** A replica that may be asked. */
@@ -117,6 +120,13 @@ export class Reads {
     }
   }
 
+  /** A shard of which this node has a replica that can answer; the first one where it has none. */
+  nearestShard({ id: collection, shards }: CollectionEntry): number {
+    const { local } = this.parts;
+    const nearest = shards.findIndex((_, shard) => local({ collection, shard }) !== undefined);
+    return Math.max(nearest, 0);
+  }
+
   /** The active replicas of live nodes; that of this node only where it has caught up. */
   #candidates(entry: CollectionEntry, shard: Shard): readonly Candidate[] {
     const { node: self, local, addressOf } = this.parts;
@@ -144,7 +154,7 @@ export class Reads {
 
   async #askHere(
     shard: Shard,
-    { operation, target, body, isLenient: own }: Question,
+    { operation, target, body, isLenient: own, strictScope }: Question,
     { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
@@ -152,7 +162,7 @@ export class Reads {
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
     if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
-    const { packing, caller, answerBytes, dryRun } = request;
+    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
       ...{
@@ -161,10 +171,13 @@ export class Reads {
         target,
         isLenient,
         packing,
+        isArrow,
+        isLines,
         caller,
         answerBytes,
         limits,
         dryRun,
+        strictScope,
       },
       ...(recalled !== undefined && { operationId: recalled, position }),
       timeoutSeconds: secondsLeft(deadline),
@@ -180,7 +193,7 @@ export class Reads {
   async #askThere(
     node: string,
     collection: string,
-    { operation, target, body, shard, isLenient: own }: Question,
+    { operation, target, body, shard, isLenient: own, strictScope }: Question,
     { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
@@ -189,7 +202,7 @@ export class Reads {
     const position = positionFor(shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
-    const { packing, caller, answerBytes, dryRun } = request;
+    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const read: ReplicaRead = {
       ...{
         operation,
@@ -197,11 +210,14 @@ export class Reads {
         target,
         isLenient,
         packing,
+        isArrow,
+        isLines,
         caller,
         answerBytes,
         limits,
         position,
         dryRun,
+        strictScope,
         recalled,
       },
       ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },
