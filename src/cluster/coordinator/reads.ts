@@ -120,11 +120,13 @@ export class Reads {
     }
   }
 
-  /** A shard of which this node has a replica that can answer; the first one where it has none. */
-  nearestShard({ id: collection, shards }: CollectionEntry): number {
-    const { local } = this.parts;
-    const nearest = shards.findIndex((_, shard) => local({ collection, shard }) !== undefined);
-    return Math.max(nearest, 0);
+  /** A shard of which this node has a replica that can answer, else one of which another node has; else the first. */
+  nearestShard(entry: CollectionEntry): number {
+    const { id: collection, shards } = entry;
+    const own = shards.findIndex((_, shard) => this.parts.local({ collection, shard }) !== undefined);
+    if (own >= 0) return own;
+    const any = shards.findIndex((_, shard) => this.#candidates(entry, { collection, shard }).length > 0);
+    return Math.max(any, 0);
   }
 
   /** The active replicas of live nodes; that of this node only where it has caught up. */
