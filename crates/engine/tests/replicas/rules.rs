@@ -2,8 +2,11 @@
 
 use super::{COLLECTION, Sent, compared, engine, plain, points, replica, state, upsert};
 use crate::common::{SHORT_FILES, TestEngine};
+use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::integrity::{LogEnd, Severity, check, repair, verify_files};
+use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -292,6 +295,23 @@ fn what_comes_from_a_stream_meets_no_limit_of_strict_mode_and_a_dry_run_no_rate(
     assert_eq!(upsert(&[1, 2, 3]).tried().refused(&engine), "bad_request");
     upsert(&[1, 2]).ok(&engine);
     assert_eq!(upsert(&[1, 2]).refused(&engine), "rate_limited");
+}
+
+#[test]
+fn a_write_from_a_stream_may_be_longer_than_the_limits_of_its_node() {
+    let limits = Limits { max_points_per_request: 2, max_filter_conditions: 1, ..Limits::default() };
+    let options = Options { mode: Mode::Inline { seed: 1 }, is_replica: true, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, opened, options);
+    engine.ok("create_collection", COLLECTION, plain());
+    assert_eq!(upsert(&[1, 2, 3]).refused(&engine), "bad_request");
+    upsert(&[1, 2, 3]).at(1).ok(&engine);
+    let condition = json!({"key": "a", "match": {"value": 1}});
+    let by_filter = Sent::new("delete_points", json!({"filter": {"must_not": [condition, condition]}}));
+    assert_eq!(by_filter.refused(&engine), "filter_parse");
+    by_filter.at(2).ok(&engine);
+    assert_eq!(state(&engine)["points"], json!(0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, METRICS, city, dense, id, point};
 use crate::common::{Random, setting};
 use kithdb_engine::api::BodyForm;
-use kithdb_engine::sharding::{ShardedRequest, split_write};
+use kithdb_engine::sharding::split_write;
 use kithdb_engine::types::{IdKind, Metric};
 use serde_json::{Value, json};
 
@@ -149,11 +149,17 @@ fn every_operation_of_a_batch_has_its_result_and_its_place() {
     let answer = cluster.write("batch_update", "c", &batch).unwrap();
     let result = json!({"operation_id": 1 << 20, "status": "completed"});
     assert_eq!(answer, json!([result, result, result]));
-    let absent = json!({"operations": [
-        upsert(first), {"set_payload": {"payload": {"a": 1}, "points": [second]}}, {"delete_vectors": {"vector": ["no"], "points": [second]}},
+    let conflicting = json!({"operations": [
+        upsert(first),
+        {"set_payload": {"payload": {"a": 1}, "points": [second]}},
+        {"set_payload": {"payload": {"a": 2}, "points": [second], "if_version": 5}},
     ]});
-    let refused = cluster.write("batch_update", "c", &absent).unwrap_err();
-    assert!(refused.to_string().contains("operations[2]"), "{refused}");
+    let body = conflicting.to_string();
+    let parts = split_write(&cluster.request("batch_update", "c", body.as_bytes()), &cluster.layout).unwrap();
+    let part = parts.into_iter().nth(1).flatten().unwrap();
+    let refused = cluster.engine.call_bytes("batch_update", "c1", part).unwrap_err();
+    let details = String::from_utf8(refused.details_json()).unwrap();
+    assert!(refused.code() == "version_conflict" && details.contains("operations[2]"), "{details}");
 }
 
 #[test]
