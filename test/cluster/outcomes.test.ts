@@ -1,4 +1,5 @@
 import { answersOf, joinedError } from '../../src/cluster/coordinator/outcomes';
+import type { ShardOutcome } from '../../src/cluster/record/answer';
 import { EngineError, type EngineErrorCode, type EngineErrorDetails } from '../../src/engine/types';
 
 const done = { answer: '{"result":true}' };
@@ -6,13 +7,13 @@ const done = { answer: '{"result":true}' };
 function refused(
   code: EngineErrorCode,
   details: EngineErrorDetails,
-): { readonly error: { readonly code: EngineErrorCode; readonly details: EngineErrorDetails } } {
+): Extract<ShardOutcome, { readonly error: unknown }> {
   return { error: { code, details } };
 }
 
 describe('the outcomes of a write in its shards', () => {
   it('are the answers in the order of the shards', () => {
-    const outcomes = new Map([
+    const outcomes = new Map<number, ShardOutcome>([
       [2, { answer: 'c' }],
       [0, { answer: 'a' }],
     ]);
@@ -25,7 +26,7 @@ describe('the outcomes of a write in its shards', () => {
       total: 1,
       place: 'operations[1]',
     });
-    const outcomes = new Map([
+    const outcomes = new Map<number, ShardOutcome>([
       [0, done],
       [3, conflict],
       [1, conflict],
@@ -41,7 +42,7 @@ describe('the outcomes of a write in its shards', () => {
         },
       }),
     );
-    const everywhere = new Map([[0, conflict]]);
+    const everywhere = new Map<number, ShardOutcome>([[0, conflict]]);
     expect(() => answersOf(everywhere)).toThrow(expect.objectContaining(conflict.error));
   });
 });

@@ -130,6 +130,18 @@ describeUnless(isNoNats)('requests over several shards', () => {
     const result = { operation_id: number, status: 'completed' };
     expect(answer).toEqual([result, result]);
     expect(await first.ask('batch_update', 'batches', batch, { operationId })).toEqual(answer);
+    // What it asked of its points does not hold any more.
+    const absent = points(110, 9).map((point) => ({ ...point, if_version: 0 }));
+    const again = '31111111-2222-4333-8444-555555555555';
+    const once = await first.ask('upsert_points', 'batches', { points: absent }, { operationId: again });
+    expect(once).toMatchObject({ status: 'completed' });
+    expect(await second.ask('upsert_points', 'batches', { points: absent }, { operationId: again })).toEqual(
+      once,
+    );
+    await expect(second.ask('upsert_points', 'batches', { points: absent })).rejects.toMatchObject({
+      code: 'version_conflict',
+      details: { total: 9 },
+    });
   });
 
   it('name all points of all shards, and the operation, where nothing is done', async () => {

@@ -86,7 +86,7 @@ export class Coordinator {
         joinWrite(this.#sharded(request, body), layoutOf(entry), answers),
       recall: (collection, write, deadline) => recalled(parts.reads, collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
-      rehearse: (collection, record, deadline) => tried.rehearse(collection, record, deadline),
+      rehearse: (collection, write, deadline) => tried.rehearse(collection, write, deadline),
     });
   }
 

@@ -62,7 +62,7 @@ export interface ReadContext {
   readonly readAfter: ReadAfter | undefined;
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
-  /** The operation id of a write at `readAfter`, whose answer is asked for again. */
+  /** The operation id of a write at `readAfter`, whose answer is asked for again, or of one that is tried. */
   readonly recalled?: string;
 }
 

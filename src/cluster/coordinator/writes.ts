@@ -39,7 +39,11 @@ export interface WriteParts {
     context: WriteContext,
   ) => Promise<void>;
   /** Rejects with the error that the parts of a write would get now, where one would. */
-  readonly rehearse: (collection: CollectionEntry, record: WriteRecord, deadline: Deadline) => Promise<void>;
+  readonly rehearse: (
+    collection: CollectionEntry,
+    write: Omit<PublishedWrite, 'position'>,
+    deadline: Deadline,
+  ) => Promise<void>;
   /** The outcomes of a record that was published before. Rejects with the error of a shard that does not keep its own. */
   readonly recall: (
     collection: CollectionEntry,
@@ -112,7 +116,7 @@ export class Writes {
     // One shard applies its part or refuses it. Several are asked first, so that one of them does not refuse alone. What comes
     // from the stream meets no strict mode.
     if (bodies.size > 1 || mayBeStrict(collection)) {
-      await this.parts.rehearse(collection, record, deadline);
+      await this.parts.rehearse(collection, { operationId, record }, deadline);
     }
     const { outcomes, position } = await this.publish(collection, operationId, record, deadline);
     return {

@@ -10,7 +10,7 @@ export interface ReplicaRead {
   readonly isLenient?: boolean | undefined;
   /**
    * The operation id of a write that was applied at `position`, whose answer is asked for again: the replica is there first, and
-   * its engine applies nothing twice.
+   * its engine applies nothing twice. Of a write that is only tried it has no position.
    */
   readonly recalled?: string | undefined;
   /** Whether it is a write that is only tried. */
