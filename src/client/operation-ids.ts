@@ -67,6 +67,7 @@ const TAKES_ID: Readonly<Record<Operation, boolean>> = {
   link_snapshot: false,
   adopt_folders: true,
   replica_state: false,
+  remove_expired: true,
 };
 
 /** The call with an operation id of its own where it is a write that has none, so that it can be repeated. */

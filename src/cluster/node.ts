@@ -5,8 +5,10 @@ import {
   type ClusterControl,
   type ClusterReport,
   type Engine,
+  type EngineOptions,
   type HealthIssue,
   type Operation,
+  type TextModels,
 } from '../engine/types';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
@@ -19,6 +21,7 @@ import { Reads } from './coordinator/reads';
 import { Checkpoints } from './checkpoints/checkpoints';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
+import { Expiry } from './expiry';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
 import type { LogServers, LogService } from './log/record-log';
@@ -86,6 +89,10 @@ export interface ClusterNodeParts {
   readonly store: CheckpointStore | undefined;
   /** Fills the replicas of this node, whose id is given. */
   readonly source: (engine: Engine, node: string) => ReplicaSource;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  /** The models that requests may have texts of beside those that are built in. */
+  readonly models?: TextModels | undefined;
 }
 
 const CONNECT_MS = 10_000;
@@ -96,6 +103,8 @@ const PROPOSE_MS = 5_000;
 const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
 const WATCH_MS = 1_000;
+/** Between two looks for points whose time has come. */
+const EXPIRY_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -317,6 +326,7 @@ export class ClusterNode {
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
     this.#watchStreams(running);
     this.#keepCheckpoints(running, engine, channel);
+    this.#expire(running, engine);
     return running;
   }
 
@@ -434,8 +444,10 @@ export class ClusterNode {
         await engine.execute({ operation: 'delete_collection', collection });
       },
     });
+    const { limits, models } = this.parts;
     return new Coordinator({
-      ...{ node: self, engine, logs, collections, reads, members, acknowledgements },
+      ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
+      ...(limits !== undefined && { limits }),
       operator: new Operator(map, collections),
       map: () => map.state,
       refusalOf: (shard) => divergence.refusalOf(shard),
@@ -500,6 +512,21 @@ export class ClusterNode {
       if ('refused' in decision) return;
       await map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
     }
+  }
+
+  /** Publishes the removal of points whose time has come. */
+  #expire({ self, map, members, replicas, coordinator, ends }: Running, engine: Engine): void {
+    const over = new AbortController();
+    const expiry = new Expiry({
+      ...{ node: self, engine, writes: coordinator.writes },
+      map: () => map.state,
+      isLive: (node) => members.isLive(node),
+      isCurrent: (shard) => replicas.current(shard) !== undefined,
+    });
+    this.#every(EXPIRY_MS, 'expiry', () => expiry.removeDue(over.signal), ends);
+    ends.push(() => {
+      over.abort();
+    });
   }
 
   /** Does something again and again, never twice at a time. What fails is a health issue until it works again. */

@@ -24,7 +24,7 @@ export interface OpenSettings extends ClusterSettings {
  * @throws Error for a certificate that cannot be used, or a store that is none
  */
 export async function openClusterEngine(
-  options: EngineOptions,
+  { models, ...options }: EngineOptions,
   { store: place, storeAccess = {}, ...settings }: OpenSettings,
   log: Logger,
   make: (options: EngineOptions) => Engine,
@@ -36,7 +36,10 @@ export async function openClusterEngine(
   const source = (engine: Engine, node: string): ReplicaSource =>
     sourceOf({ engine, node, dataDir: settings.dataDir, store, log });
   const engine = make({ ...options, isReplica: true });
-  return new ClusterEngine(engine, new ClusterNode({ settings, log, store, source }));
+  // Vectors of texts are made once, by the coordinator.
+  const { limits } = options;
+  const parts = { settings, log, store, source, models, ...(limits !== undefined && { limits }) };
+  return new ClusterEngine(engine, new ClusterNode(parts));
 }
 
 /** The client of S3, which is one of the packages of this one. */

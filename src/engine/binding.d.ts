@@ -73,8 +73,10 @@ export declare class NativeEngine {
    * nothing completes.
    * `position` is the place of a write in a replicated stream, from which it gets its number; one that was passed completes
    * with `position_passed`. With `dryRun` a write of points is answered as it would be, and changes nothing.
+   * `strictScope` says which limits of strict mode the request meets: `check`, `check:TIMEOUT` or
+   * `part:POINTS:VECTOR_BYTES:PAYLOAD_BYTES`; all when absent.
    */
-  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null, position?: number | undefined | null, dryRun?: boolean | undefined | null): Buffer | null
+  execute(id: number, operation: number, collection: string, wait: boolean, elapsedMs: number, timeoutMs?: number | undefined | null, target?: string | undefined | null, answerBudget?: number | undefined | null, operationId?: string | undefined | null, isLenient?: boolean | undefined | null, givesOutTexts?: boolean | undefined | null, packing?: number | undefined | null, limits?: string | undefined | null, caller?: string | undefined | null, here?: boolean | undefined | null, position?: number | undefined | null, dryRun?: boolean | undefined | null, strictScope?: string | undefined | null): Buffer | null
   /**
    * Says that nobody waits for the answer of the call `id` any more. A request that waits or runs is given up and
    * completes with the code `cancelled`, unless it is a write that is logged already.
@@ -180,6 +182,15 @@ export declare function filterProblem(json: string): string | null
 
 /** Which instructions this CPU runs the engine with. */
 export declare function kernels(): NativeKernels
+
+/**
+ * The JSON `body` with vectors in it, on a thread of its own: `vectors` has, for each text in the order of the body, its `at`,
+ * the number of its components, and the components (32 bits each, little-endian).
+ */
+export declare function insertTextVectors(body: Buffer, vectors: Buffer): Promise<Buffer>
+
+/** Makes one envelope of those that shards have answered to their parts of a write. */
+export declare function joinShardedWrite(request: NativeShardedRequest, layout: NativeLayout, answers: Array<Buffer>): NativeJoined
 
 /** Listens on an address for `count` event loops. The descriptors are not inherited by other processes. */
 export declare function listen(address: string, port: number, count: number): Listening
@@ -324,6 +335,16 @@ export interface NativeKernels {
   rows: string
   /** For codes. */
   codes: string
+}
+
+/** The envelope of a write, or why there is none. */
+export interface NativeJoined {
+  /** The whole success envelope. */
+  envelope?: Buffer
+  /** The stable code of a failure. */
+  code?: string
+  /** The details of a failure as a JSON object. */
+  details?: string
 }
 
 /** What splitting and merging need to know of a collection. */
@@ -722,6 +743,9 @@ export declare function readNotedGeneration(dataDir: string): Promise<number>
  * is replaced.
  */
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
+
+/** What `readVectors` of an engine makes of the answer of an endpoint, on a thread of its own. */
+export declare function readTextVectors(answer: Buffer, count: number): Promise<Buffer>
 
 /** Splits the body of a write. */
 export declare function splitShardedWrite(request: NativeShardedRequest, layout: NativeLayout): NativeSplit

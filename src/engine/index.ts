@@ -1,5 +1,7 @@
 import { loadBinding } from './load';
+import { failureOf, formsOf, placeOf } from './native-call';
 import { NumberedBody } from './numbered-body';
+import { strictScopeText } from './strict-scope';
 import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine, OpenOptions } from './binding';
 import { collectionFigures } from './collection-figures';
@@ -9,8 +11,6 @@ import {
   type Answer,
   type BackgroundPanics,
   type Engine,
-  type EngineErrorCode,
-  type EngineErrorDetails,
   type EngineOptions,
   type EngineRequest,
   type EngineStatus,
@@ -124,8 +124,6 @@ class Facade implements Engine {
   private readonly waiting = new Map<number, AbortController>();
   private lastCall = 0;
   private snapshot: Snapshot = { number: 0 };
-  /** The number of each operation in the binding. */
-  private places: ReadonlyMap<string, number> = new Map();
   private readonly frame = Buffer.allocUnsafeSlow(FRAME_BYTES);
 
   constructor(private readonly options: EngineOptions) {}
@@ -147,7 +145,6 @@ class Facade implements Engine {
       this.takeShortAnswers(native);
     });
     this.native = native;
-    this.places = new Map(binding.NativeEngine.operations().map((name, place) => [name, place]));
     return native;
   }
 
@@ -188,8 +185,7 @@ class Facade implements Engine {
       return Promise.reject(new EngineError(this.state === 'closing' ? 'shutting_down' : 'not_ready'));
     }
     const { operation, body, whenAbandoned } = request;
-    const place = this.places.get(operation);
-    if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
+    const place = placeOf(operation);
     const id = body instanceof NumberedBody ? body.call : this.nextCall();
     const { models } = this.options;
     if (models !== undefined && body !== undefined) {
@@ -229,13 +225,14 @@ class Facade implements Engine {
         answerBytes,
         operationId,
         isLenient,
-        this.options.models !== undefined,
-        formOf(request),
+        this.options.models !== undefined || this.options.isReplica === true,
+        formsOf(request),
         limits,
         caller,
         request.mayRunHere,
         request.position,
         request.dryRun,
+        request.strictScope && strictScopeText(request.strictScope),
       );
       if (envelope !== null) this.complete({ id, envelope });
     };
@@ -475,21 +472,20 @@ class Facade implements Engine {
       call.resolve(envelope);
       return;
     }
-    const parsed = JSON.parse(details ?? '{}') as EngineErrorDetails;
-    call.reject(
-      code === 'open_failed'
-        ? new Error(`Cannot open the data directory ${this.options.dataDir}: ${parsed.message ?? 'unknown'}`)
-        : new EngineError(code as EngineErrorCode, parsed),
-    );
+    const failure = failureOf({ code, details });
+    if (code === 'open_failed') {
+      const why = failure.details.message ?? 'unknown';
+      call.reject(new Error(`Cannot open the data directory ${this.options.dataDir}: ${why}`));
+      return;
+    }
+    call.reject(this.options.isReplica === true ? this.withoutTexts(id, failure) : failure);
   }
-}
 
-/** The forms of a request's body and of its answer, as the addon takes them. */
-function formOf({ packing, isArrow, isLines }: EngineRequest): number | undefined {
-  const form =
-    Number(packing?.body === true) +
-    2 * Number(packing?.answer === true) +
-    4 * Number(isArrow === true) +
-    8 * Number(isLines === true);
-  return form === 0 ? undefined : form;
+  /** The error of a request to a replica: the vectors of texts are in the body, or the request is wrong. */
+  private withoutTexts(id: number, failure: EngineError): EngineError {
+    if (failure.code !== 'vectors_wanted') return failure;
+    this.native?.discard(id);
+    const place = failure.details.inputs?.[0]?.place ?? 'body';
+    return new EngineError('bad_request', { message: `${place}: a replica takes texts with their vectors` });
+  }
 }

@@ -7,7 +7,8 @@ import type {
   NativeSplit,
   NativeStep,
 } from './binding';
-import { EngineError, type EngineErrorCode, type EngineErrorDetails, type EngineOptions } from './types';
+import { failureOf, formNumber, placeOf, type BodyForm } from './native-call';
+import type { EngineOptions } from './types';
 
 /** Bytes from which on work is done on a thread of its own: splitting or merging fewer takes less than a millisecond. */
 const LARGE_BYTES = 128 * 1024;
@@ -35,7 +36,7 @@ export interface ShardedRequest {
   /** The body; absent where there was none. */
   readonly body?: Buffer;
   /** The form of the body; JSON when absent. */
-  readonly form?: 'json' | 'packed' | 'arrow' | 'lines';
+  readonly form?: BodyForm;
   /** Whether what is harmless in the body is passed over (C12). */
   readonly isLenient?: boolean;
   /** Whether it may fail with `vectors_wanted`, to be called again with the vectors in the body (C16). */
@@ -67,7 +68,7 @@ export type ShardedStep =
 
 /**
  * The body of a write for each shard, undefined where a shard has no part in it. A body that names no point is whole for the
- * first shard; with one shard any body passes as it is.
+ * first shard; with one shard a body passes as it is, once it was read.
  * @throws EngineError for a body that one engine would refuse before it looks at the collection, `vectors_wanted` included,
  * `needs_json` where its vectors are packed, and `bad_request` for what is not available for several shards.
  */
@@ -86,6 +87,21 @@ export async function splitWrite(
 }
 
 /**
+ * The success envelope of a write, of those that shards have answered to their parts of it: at least one, all of the same
+ * operation number.
+ * @throws EngineError `internal` for answers that are not those of one write.
+ */
+export function joinWrite(request: ShardedRequest, layout: ShardLayout, answers: readonly Buffer[]): Buffer {
+  const [first] = answers;
+  // What was skipped is all that shards say differently.
+  const isSame = answers.length === 1 || answers.every((answer) => !answer.includes('"skipped"'));
+  if (isSame && first !== undefined) return first;
+  const joined = loadBinding().joinShardedWrite(nativeRequest(request), nativeLayout(layout), [...answers]);
+  if (joined.envelope === undefined) throw failureOf(joined);
+  return joined.envelope;
+}
+
+/**
  * A read of a collection of several shards. It does no input or output: {@link begin} and {@link advance} answer questions to
  * shards, whose answers {@link advance} takes, until one of them answers the envelope.
  */
@@ -97,8 +113,8 @@ export class ShardedRead {
 
   /**
    * Begins a read. `others` has the layouts of the other collections that the request may name, in `lookup_from` and
-   * `with_lookup`; one that is not there does not exist. With one shard the request is asked as it is, and its answer is the
-   * answer.
+   * `with_lookup`; one that is not there does not exist. With one shard the request is read, and asked as it is unless it names
+   * collections; its answer is the answer.
    * @throws EngineError as {@link splitWrite}; `collection_not_found` for another collection.
    */
   static async begin(
@@ -142,27 +158,14 @@ export class ShardedRead {
   }
 }
 
-/** The forms of a body as the binding takes them. */
-const FORMS = { json: 0, packed: 1, arrow: 4, lines: 8 } as const;
-
-/** The number of each operation in the binding. */
-let places: ReadonlyMap<string, number> | undefined;
-
 function nativeRequest(request: ShardedRequest): NativeShardedRequest {
   const { operation, collection, target, body, form, isLenient, givesOutTexts, limits, arrivedAt } = request;
-  places ??= new Map(
-    loadBinding()
-      .NativeEngine.operations()
-      .map((name, place) => [name, place]),
-  );
-  const place = places.get(operation);
-  if (place === undefined) throw new Error(`The native binding has no operation ${operation}.`);
   return {
-    operation: place,
+    operation: placeOf(operation),
     collection,
     ...(target === undefined ? {} : { target }),
     body: body ?? Buffer.alloc(0),
-    form: FORMS[form ?? 'json'],
+    form: formNumber(form ?? 'json'),
     isLenient: isLenient ?? false,
     givesOutTexts: givesOutTexts ?? false,
     ...(limits === undefined ? {} : { limits }),
@@ -172,12 +175,4 @@ function nativeRequest(request: ShardedRequest): NativeShardedRequest {
 
 function nativeLayout({ shards, stringIds, metrics }: ShardLayout): NativeLayout {
   return { shards, stringIds, metrics: { ...metrics } };
-}
-
-function failureOf({ code, details }: { code?: string; details?: string }): EngineError {
-  // The binding names codes of this list only, with their details.
-  return new EngineError(
-    (code ?? 'internal') as EngineErrorCode,
-    JSON.parse(details ?? '{}') as EngineErrorDetails,
-  );
 }

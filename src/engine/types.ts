@@ -2,6 +2,7 @@
  * The interface of the engine for the rest of the server. Bodies go in as bytes and answers come out as bytes: JavaScript
  * never parses a point.
  */
+import type { StrictScope } from './strict-scope';
 
 /** Every operation the engine executes. The name is the stable identifier on both sides of the boundary. */
 export const OPERATIONS = [
@@ -66,8 +67,9 @@ export const OPERATIONS = [
   // Of no endpoint: what snapshots are made of (`src/snapshots`).
   'link_snapshot',
   'adopt_folders',
-  // Of no endpoint: by which a cluster compares replicas (docs/cluster.md).
+  // Of no endpoint: by which a cluster compares replicas, and removes points of theirs (docs/cluster.md).
   'replica_state',
+  'remove_expired',
 ] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
@@ -95,6 +97,8 @@ export interface EngineRequest {
   readonly position?: number | undefined;
   /** Whether a write of points is only tried: it is answered as it would be, and changes nothing. It has no position. */
   readonly dryRun?: boolean | undefined;
+  /** In a cluster: which limits of strict mode it meets (C4.3); all of them when absent. */
+  readonly strictScope?: StrictScope | undefined;
   /** What the caller may reach, as JSON (C15): `{collections?: [{name | prefix, permission}], filter?}`. */
   readonly limits?: string | undefined;
   /** In a cluster: the position that a read must not be behind, as `written` has given it. */
@@ -537,7 +541,8 @@ export interface EngineOptions {
   readonly scrub?: { readonly bytesPerSecond: number; readonly intervalSeconds: number };
   /**
    * Whether the collections are replicas of shards of a cluster: no automatic field indexes are made, points whose time has
-   * come are hidden from reads until a write deletes them, and no re-embedding is begun. False when absent.
+   * come are hidden from reads until a write removes them, no re-embedding is begun, and bodies with texts of models have their
+   * vectors too. Such an engine has no {@link models}. False when absent.
    */
   readonly isReplica?: boolean;
 }

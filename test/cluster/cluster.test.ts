@@ -216,7 +216,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
       const create_alias = { alias_name: 'animals', collection_name: 'birds' };
       await ask('change_aliases', undefined, { actions: [{ create_alias }] });
     });
-    const node = await cluster.add(dataDir);
+    const node = await cluster.add({}, dataDir);
     await eventually(() => node.ask('count', 'animals', { exact: true }), { count: 100 });
     expect(await node.ask('list_collections')).toEqual({
       collections: [{ name: 'birds' }, { name: 'urls' }],
@@ -244,7 +244,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
         await ask('upsert_points', name, points(0, 10));
       }
     });
-    const node = await cluster.add(dataDir);
+    const node = await cluster.add({}, dataDir);
     await eventually(() => node.ask('count', 'two', { exact: true }), { count: 10 });
     await node.stop();
     // As if the node had ended before it noted that.
@@ -262,7 +262,9 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
     const dataDir = await single(async (ask) => {
       await ask('create_collection', 'birds', VECTORS);
     });
-    await expect(cluster.add(dataDir)).rejects.toThrow('only the first node brings its collections along');
+    await expect(cluster.add({}, dataDir)).rejects.toThrow(
+      'only the first node brings its collections along',
+    );
     expect(existsSync(join(dataDir, 'cluster.json'))).toBe(false);
     const engine = openNativeEngine({ dataDir, searchThreads: 1 });
     await engine.open();

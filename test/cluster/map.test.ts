@@ -71,6 +71,15 @@ describe('an event', () => {
     expect(state.nextCollectionId).toBe(2);
     const changed = after([{ kind: 'collection_changed', collection: 1, replicationFactor: 3 }], state);
     expect(collectionNamed(changed, 'c1')).toEqual({ ...collection, replicationFactor: 3 });
+    const declared: ShardMapEvent[] = [
+      { kind: 'collection_changed', collection: 1, mayBeStrict: true },
+      { kind: 'collection_changed', collection: 1, mayExpire: true },
+    ];
+    expect(collectionNamed(after(declared, state), 'c1')).toEqual({
+      ...collection,
+      mayBeStrict: true,
+      mayExpire: true,
+    });
   });
 
   test('of aliases is applied in whole or not at all', () => {

@@ -6,7 +6,7 @@ import pino from 'pino';
 import type { ClusterEngine } from '../../src/cluster/cluster-engine';
 import { openClusterEngine } from '../../src/cluster/open';
 import { openNativeEngine } from '../../src/engine';
-import { bytesOf, type Engine, type EngineRequest } from '../../src/engine/types';
+import { bytesOf, type Engine, type EngineOptions, type EngineRequest } from '../../src/engine/types';
 import type { CheckpointSettings } from '../../src/cluster/checkpoints/settings';
 import { readState, type ReplicaState } from '../../src/cluster/replica/shard-replica';
 import { NatsServers } from './nats-server';
@@ -19,6 +19,7 @@ export class TestNode {
   constructor(
     readonly dataDir: string,
     private readonly cluster: TestCluster,
+    private readonly options: Partial<EngineOptions> = {},
   ) {}
 
   get engine(): ClusterEngine {
@@ -33,7 +34,7 @@ export class TestNode {
   async start(): Promise<void> {
     const log = pino({ level: process.env['CLUSTER_LOG'] ?? 'silent' });
     const engine = await openClusterEngine(
-      { dataDir: this.dataDir, searchThreads: 1 },
+      { dataDir: this.dataDir, searchThreads: 1, ...this.options },
       {
         ...{
           cluster: 'test',
@@ -112,8 +113,11 @@ export class TestCluster {
   }
 
   /** Starts one more node, over a directory that may be there. */
-  async add(dataDir = join(this.folder, `node-${this.nodes.length}`)): Promise<TestNode> {
-    const node = new TestNode(dataDir, this);
+  async add(
+    options?: Partial<EngineOptions>,
+    dataDir = join(this.folder, `node-${this.nodes.length}`),
+  ): Promise<TestNode> {
+    const node = new TestNode(dataDir, this, options);
     await node.start();
     this.nodes.push(node);
     return node;

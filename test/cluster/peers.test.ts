@@ -97,6 +97,8 @@ describe('a read of a replica on another node', () => {
       target: '',
       isLenient: true,
       packing: { body: true, answer: false },
+      isLines: true,
+      strictScope: { kind: 'part', elsewhere: { points: 1, vectorBytes: 22, payloadBytes: 333 } },
       timeoutMs: 1500,
       position: 12,
       mapVersion: 9,
@@ -111,9 +113,39 @@ describe('a read of a replica on another node', () => {
     });
     expect(peer.admitted).toEqual([read]);
     const { operation, collection, target, isLenient, packing, answerBytes, limits, caller } = read;
-    const passed = { operation, collection, target, isLenient, packing, answerBytes, limits, caller };
+    const { isLines, strictScope } = read;
+    const rest = { isLines, strictScope };
+    const passed = {
+      operation,
+      collection,
+      target,
+      isLenient,
+      packing,
+      answerBytes,
+      limits,
+      caller,
+      ...rest,
+    };
     expect(peer.requests).toMatchObject([{ ...passed, text: '\u0001\u0002\u0003' }]);
     expect(peer.requests[0]!.timeoutSeconds).toBeLessThanOrEqual(1.5);
+  });
+
+  it('may be the check of a write by strict mode, and no other request of a write', async () => {
+    const node = await listening();
+    const write: ReplicaRead = { ...READ, operation: 'update_collection' };
+    const check = { kind: 'check', timeoutSeconds: 5 } as const;
+    peer.answer = 'true';
+    await client().execute(node, { ...write, strictScope: check });
+    expect(peer.requests).toMatchObject([{ operation: 'update_collection', strictScope: check }]);
+    const elsewhere = { points: 0, vectorBytes: 0, payloadBytes: 0 };
+    await expect(
+      client().execute(node, { ...write, strictScope: { kind: 'part', elsewhere } }),
+    ).rejects.toThrow();
+    expect(peer.requests).toHaveLength(1);
+    for (const text of ['', 'check:', 'check:x', 'part', 'part:1:2', 'part:1:2:3:4', 'all']) {
+      const headers = { ...headersOfRead(READ), 'kithdb-strict-scope': text };
+      expect(() => readOfHeaders(headers, READS)).toThrow('kithdb-strict-scope');
+    }
   });
 
   it('has a short answer of the engine as the bytes that its characters are', async () => {

@@ -164,7 +164,7 @@ describe('the route table', () => {
     // What snapshots are made of has none, and what embeds texts anew: services of this process do it.
     const ofServices = new Set<string>([
       ...['link_snapshot', 'adopt_folders'],
-      ...['replica_state'],
+      ...['replica_state', 'remove_expired'],
       ...['list_reembeddings', 'next_texts', 'fill_vectors'],
     ]);
     const expected = OPERATIONS.filter((operation) => !ofServices.has(operation));

@@ -95,10 +95,10 @@ pub use deadline::Cancellation;
 pub use durations::{DURATION_BOUNDS, DurationCounts};
 pub use embedding::{insert_vectors, read_endpoint_answer};
 pub use engine::{
-    Access, BackgroundPanic, Body, BodyForm, CollectionFigures, DirectoryLock, DiskBytes, Engine,
-    HealthIssue, HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply, Report,
-    Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status, check_directory, filter_problem,
-    instruction_sets, read_auth_generation, repair_directory, verify_directory,
+    Access, BackgroundPanic, Body, BodyForm, CollectionFigures, CollectionSize, DirectoryLock, DiskBytes,
+    Engine, HealthIssue, HealthIssueKind, InstructionSets, Load, Operation, Options, Packing, Profile, Reply,
+    Report, Reported, Request, ScrubFinding, ScrubOptions, ScrubReport, Status, StrictScope, check_directory,
+    filter_problem, instruction_sets, read_auth_generation, repair_directory, verify_directory,
 };
 pub use error::{Error, message_details};
 pub use integrity::{
@@ -109,7 +109,7 @@ pub use limits::{Limits, ResidencyThresholds, Thresholds};
 pub use memory::{MemoryLimit, MemoryUse};
 pub use query::Tally;
 pub use recent_operations::CallIdentity;
-pub use sharding::{Ask, Layout, ShardedRead, ShardedRequest, Step, shard_of, split_write};
+pub use sharding::{Ask, Layout, ShardedRead, ShardedRequest, Step, join_write, shard_of, split_write};
 #[cfg(feature = "testing")]
 pub use storage::{CrashPoint, CrashPoints};
 pub use storage::{Decision, LockGuard, Storage, decide_for, file_system_name};

@@ -50,22 +50,30 @@ impl Kept {
     /// # Errors
     /// A sentence for a frame that does not fit the body.
     pub fn with_vectors(&self, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
-        let mut vectors: Vec<(usize, Vec<f32>)> = Vec::new();
-        let mut left = frame;
-        while !left.is_empty() {
-            let (head, rest) = left.split_at_checked(HEAD_BYTES).ok_or("vectors that are cut off")?;
-            let number =
-                |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
-            let (at, components) = (number(0), number(4));
-            let (bytes, rest) = rest.split_at_checked(components * 4).ok_or("vectors that are cut off")?;
-            let floats =
-                bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]));
-            vectors.push((at, floats.collect()));
-            left = rest;
-        }
-        let vectors: Vec<(usize, &[f32])> = vectors.iter().map(|(at, vector)| (*at, &vector[..])).collect();
-        insert_vectors((*self.body).as_ref(), self.is_packed, &vectors)
+        with_vectors((*self.body).as_ref(), self.is_packed, frame)
     }
+}
+
+/// A body with the vectors of `frame` in it: for each its head and its components.
+///
+/// # Errors
+/// A sentence for a frame that does not fit the body.
+pub fn with_vectors(body: &[u8], is_packed: bool, frame: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut vectors: Vec<(usize, Vec<f32>)> = Vec::new();
+    let mut left = frame;
+    while !left.is_empty() {
+        let (head, rest) = left.split_at_checked(HEAD_BYTES).ok_or("vectors that are cut off")?;
+        let number =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+        let (at, components) = (number(0), number(4));
+        let (bytes, rest) = rest.split_at_checked(components * 4).ok_or("vectors that are cut off")?;
+        let floats =
+            bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        vectors.push((at, floats.collect()));
+        left = rest;
+    }
+    let vectors: Vec<(usize, &[f32])> = vectors.iter().map(|(at, vector)| (*at, &vector[..])).collect();
+    insert_vectors(body, is_packed, &vectors)
 }
 
 /// The answer of an endpoint for `count` texts as the number of components (32 bits) and the components of all, little-endian.

@@ -18,6 +18,7 @@ mod status;
 pub mod surroundings;
 #[cfg(feature = "testing")]
 pub mod test_switches;
+pub mod texts;
 
 use bodies::Bodies;
 use calls::Calls;
@@ -25,7 +26,7 @@ use completions::{Completion, Completions, lock};
 use handles::{Handles, Kept, Shared};
 use kithdb_engine::{
     Access, Body, BodyForm, CallIdentity, Decision, Engine, Error, Limits, OpenEngine, Operation,
-    OperationId, Packing, Profile, Reply, Report, Request, SharedFolder, Strictness, decide_for,
+    OperationId, Packing, Profile, Reply, Report, Request, SharedFolder, StrictScope, Strictness, decide_for,
 };
 use napi::bindgen_prelude::{ArrayBuffer, Buffer, BufferSlice, Function};
 use napi_derive::napi;
@@ -172,6 +173,8 @@ impl NativeEngine {
     /// nothing completes.
     /// `position` is the place of a write in a replicated stream, from which it gets its number; one that was passed completes
     /// with `position_passed`. With `dryRun` a write of points is answered as it would be, and changes nothing.
+    /// `strictScope` says which limits of strict mode the request meets: `check`, `check:TIMEOUT` or
+    /// `part:POINTS:VECTOR_BYTES:PAYLOAD_BYTES`; all when absent.
     #[napi(catch_unwind)]
     // The macro copies attributes to generated code, in which `expect` would be unfulfilled.
     #[allow(clippy::too_many_arguments, reason = "reading them from an object costs as much as all the rest")]
@@ -194,13 +197,16 @@ impl NativeEngine {
         here: Option<bool>,
         position: Option<f64>,
         dry_run: Option<bool>,
+        strict_scope: Option<String>,
     ) -> Option<Buffer> {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing_of(packing.unwrap_or_default());
         let completions = &self.completions;
         let body = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed);
-        let parts = body.and_then(|body| Ok((body, caller_of(operation_id, limits, position)?)));
-        let ((body, kept), (identity, access, position)) = match parts {
+        let parts = body.and_then(|body| {
+            Ok((body, caller_of(operation_id, limits, position)?, scope_of(strict_scope.as_deref())?))
+        });
+        let ((body, kept), (identity, access, position), strict_scope) = match parts {
             Ok(parts) => parts,
             Err(error) => return fail(completions, id, &error),
         };
@@ -231,6 +237,7 @@ impl NativeEngine {
             identity,
             position,
             dry_run: dry_run == Some(true),
+            strict_scope,
             cancellation: self.calls.begin(id),
         };
         self.begin(id, &folder, request, here == Some(true), (kept, slow))
@@ -570,6 +577,15 @@ fn caller_of(
     };
     let position = position.map(whole).transpose()?;
     Ok((operation_id.map(identity).transpose()?, limits.map(access).transpose()?, position))
+}
+
+/// Which limits of strict mode a request meets.
+fn scope_of(text: Option<&str>) -> Result<StrictScope, Error> {
+    let read = |text| {
+        let unknown = || Error::Internal(format!("there is no scope of strict mode '{text}'"));
+        StrictScope::parse(text).ok_or_else(unknown)
+    };
+    text.map_or(Ok(StrictScope::default()), read)
 }
 
 /// A duration from JavaScript's milliseconds, between zero (also for what is not a finite number) and a day.

@@ -7,7 +7,7 @@ use crate::options::NativeLimits;
 use crate::{form_of, milliseconds, on_own_thread};
 use kithdb_engine::{
     Error, IdKind, Layout, Limits, Metric, Operation, ShardedRead, ShardedRequest, Step, Strictness,
-    split_write,
+    join_write, split_write,
 };
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Object, ToNapiValue};
@@ -136,7 +136,7 @@ pub fn split_sharded_write_apart(
     layout: NativeLayout,
 ) -> napi::Result<Object<'_>> {
     let (sent, layout) = (Sent::of(request), layout.layout());
-    apart(env, move || split(sent, layout))
+    apart(env, move || Ok(split(sent, layout)))
 }
 
 fn split(sent: Result<Sent, Error>, layout: Result<Layout, Error>) -> NativeSplit {
@@ -148,6 +148,40 @@ fn split(sent: Result<Sent, Error>, layout: Result<Layout, Error>) -> NativeSpli
         Err(error) => {
             let (code, details) = failure(&error);
             NativeSplit { bodies: None, code, details }
+        }
+    }
+}
+
+/// The envelope of a write, or why there is none.
+#[napi(object, object_from_js = false)]
+#[derive(Default)]
+pub struct NativeJoined {
+    /// The whole success envelope.
+    pub envelope: Option<Buffer>,
+    /// The stable code of a failure.
+    pub code: Option<String>,
+    /// The details of a failure as a JSON object.
+    pub details: Option<String>,
+}
+
+/// Makes one envelope of those that shards have answered to their parts of a write.
+#[napi(catch_unwind)]
+pub fn join_sharded_write(
+    request: NativeShardedRequest,
+    layout: NativeLayout,
+    answers: Vec<Buffer>,
+) -> NativeJoined {
+    let (sent, layout) = (Sent::of(request), layout.layout());
+    let joined = || {
+        let (sent, layout) = (sent?, layout?);
+        let answers = answers.iter().map(|answer| answer.to_vec()).collect();
+        join_write(&sent.request(), &layout, answers, sent.start)
+    };
+    match joined() {
+        Ok(envelope) => NativeJoined { envelope: Some(envelope.into()), ..NativeJoined::default() },
+        Err(error) => {
+            let (code, details) = failure(&error);
+            NativeJoined { envelope: None, code, details }
         }
     }
 }
@@ -246,7 +280,7 @@ impl NativeShardedRead {
     ) -> napi::Result<Object<'env>> {
         let (read, sent) = (Arc::clone(&self.read), Sent::of(request));
         let (layout, others) = (layout.layout(), layouts(others));
-        apart(env, move || begin(&read, sent, layout, others))
+        apart(env, move || Ok(begin(&read, sent, layout, others)))
     }
 
     /// Goes on with the answers to the last questions: the envelope of the shard, or nothing for one that is left out.
@@ -263,7 +297,7 @@ impl NativeShardedRead {
         answers: Vec<Option<Buffer>>,
     ) -> napi::Result<Object<'env>> {
         let (read, answers) = (Arc::clone(&self.read), owned(answers));
-        apart(env, move || advance(&read, answers))
+        apart(env, move || Ok(advance(&read, answers)))
     }
 }
 
@@ -311,14 +345,14 @@ fn failure(error: &Error) -> (Option<String>, Option<String>) {
     (Some(error.code().to_string()), Some(details))
 }
 
-/// Runs `work` on a thread of its own; a promise of what it makes.
-fn apart<T: ToNapiValue + Send + 'static>(
+/// Runs `work` on a thread of its own; a promise of what it makes, or of why it does not.
+pub(crate) fn apart<T: ToNapiValue + Send + 'static>(
     env: &Env,
-    work: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce() -> napi::Result<T> + Send + 'static,
 ) -> napi::Result<Object<'_>> {
     let (deferred, promise) = env.create_deferred()?;
     on_own_thread("kith-shards", move || match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(made) => deferred.resolve(move |_| Ok(made)),
+        Ok(made) => deferred.resolve(move |_| made),
         Err(_) => deferred.reject(napi::Error::from_reason("the engine failed")),
     })?;
     Ok(promise)

@@ -4,7 +4,8 @@ import { placementOf } from '../map/placement';
 import type { Proposal, ShardMap } from '../map/shard-map';
 import { collectionNamed, nodesOf, type CollectionEntry, type ShardMapState } from '../map/state';
 import { aliasActionsOf } from './aliases';
-import { envelopeOf } from './answers';
+import { envelopeOf, jsonOf } from './answers';
+import { newlyDeclared } from './layout';
 import type { CallerLimits } from './limits';
 import { changedReplication, numbered, replicationOf } from './new-collection';
 import type { Deadline } from './writes';
@@ -94,10 +95,10 @@ export class Collections {
     return envelopeOf(true, startedAt);
   }
 
-  /** Changes the numbers of replicas that a PATCH has; false where it has none. */
-  async changeReplication(entry: CollectionEntry, body: Buffer, deadline: Deadline): Promise<boolean> {
-    const changed = changedReplication(body);
-    if (Object.keys(changed).length === 0) return false;
+  /** Changes what the map has of a collection: the numbers of replicas, and what coordinators look for. */
+  async change(entry: CollectionEntry, body: Buffer, deadline: Deadline): Promise<void> {
+    const changed = { ...changedReplication(body), ...newlyDeclared(entry, jsonOf(body)) };
+    if (Object.keys(changed).length === 0) return;
     const nodes = nodesOf(this.#state).length;
     const {
       replicationFactor = entry.replicationFactor,
@@ -109,7 +110,6 @@ export class Collections {
       });
     }
     await this.#propose(() => ({ kind: 'collection_changed', collection: entry.id, ...changed }), deadline);
-    return true;
   }
 
   get #state(): ShardMapState {

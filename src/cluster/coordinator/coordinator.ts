@@ -3,19 +3,25 @@ import {
   type Answer,
   type ClusterControl,
   type Engine,
+  type EngineOptions,
   type EngineRequest,
   type Operation,
+  type TextModels,
 } from '../../engine/types';
 import { resultIn } from '../../engine/json-call';
+import { bodyFormOf } from '../../engine/native-call';
 import {
+  joinWrite,
   ShardedRead,
   splitWrite,
   type ShardAsk,
   type ShardedRequest,
   type ShardLayout,
 } from '../../engine/sharding';
+import { PART } from '../../engine/strict-scope';
+import { withTextVectors } from '../../engine/texts-in-body';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
-import { DRY_RUNS, WRITES } from '../peers/read-headers';
+import { WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
 import { nameOf, type Shard } from '../shards';
@@ -24,10 +30,13 @@ import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
+import { recalled } from './recall';
+import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport } from './reports';
-import type { Acknowledgements, Outcomes } from './acknowledgements';
-import { Writes, type Deadline, type PublishedWrite, type WriteParts } from './writes';
+import { StrictMode } from './strict-mode';
+import type { Acknowledgements } from './acknowledgements';
+import { Writes, type Deadline, type WriteContext } from './writes';
 import type { LogService } from '../log/record-log';
 
 /** What a cluster does not do for a collection, in the words of a refusal. */
@@ -59,19 +68,30 @@ export interface CoordinatorParts {
   readonly map: () => ShardMapState;
   /** Why a shard takes no writes; undefined where it does. */
   readonly refusalOf: (shard: Shard) => string | undefined;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  /** The models that requests may have texts of beside those that are built in; none when absent. */
+  readonly models?: TextModels | undefined;
 }
 
 /** Executes the requests of the clients of this node. */
 export class Coordinator {
-  readonly #writes: Writes;
+  /** What publishes records. */
+  readonly writes: Writes;
+  readonly #strictMode: StrictMode;
 
   constructor(private readonly parts: CoordinatorParts) {
     const { node, logs, acknowledgements } = parts;
-    this.#writes = new Writes({
+    this.#strictMode = new StrictMode(parts.reads);
+    const tried = new Rehearsal(parts.reads, this.#strictMode);
+    this.writes = new Writes({
       ...{ node, logs, acknowledgements },
-      recall: (collection, write, deadline) => this.#recall(collection, write, deadline),
+      check: (entry, request, body, context) => this.#checkWrite(entry, request, body, context),
+      join: (entry, request, body, answers) =>
+        joinWrite(this.#sharded(request, body), layoutOf(entry), answers),
+      recall: (collection, write, deadline) => recalled(parts.reads, collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
-      rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
+      rehearse: (collection, write, deadline) => tried.rehearse(collection, write, deadline),
     });
   }
 
@@ -144,12 +164,34 @@ export class Coordinator {
     deadline: Deadline,
   ): Promise<Answer> {
     if (request.operation === 'update_collection') {
-      await this.parts.collections.changeReplication(entry, body, deadline);
+      await this.parts.collections.change(entry, body, deadline);
     }
     const context = { limits: limits.ofPoints, deadline };
-    const { envelope, at } = await this.#writes.execute(entry, request, body, context);
+    const { envelope, at } = await this.#withVectors(request, body, deadline, (whole) =>
+      this.writes.execute(entry, request, whole, context),
+    );
     request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
-    return Buffer.from(envelope);
+    return envelope;
+  }
+
+  /** Does something with a body that has the vectors of its texts. */
+  #withVectors<T>(
+    request: EngineRequest,
+    body: Buffer,
+    { signal }: Deadline,
+    work: (whole: Buffer) => Promise<T>,
+  ): Promise<T> {
+    return withTextVectors(body, { models: this.parts.models, request, signal }, work);
+  }
+
+  #checkWrite(
+    entry: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    context: WriteContext,
+  ): Promise<void> {
+    const asked = { ...context, request, readAfter: undefined, allowsPartial: false };
+    return this.#strictMode.check(entry, request, body, asked);
   }
 
   async #split(
@@ -157,7 +199,7 @@ export class Coordinator {
     body: Buffer,
     entry: CollectionEntry,
   ): Promise<ReadonlyMap<number, Buffer>> {
-    const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
+    const bodies = await splitWrite(this.#sharded(request, body), layoutOf(entry));
     for (const [shard, part] of bodies.entries()) {
       const refusal = part === undefined ? undefined : this.parts.refusalOf({ collection: entry.id, shard });
       if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
@@ -165,67 +207,33 @@ export class Coordinator {
     return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
   }
 
-  /** The outcomes of a record that was published before, as replicas keep them. */
-  async #recall(
-    entry: CollectionEntry,
-    { operationId, position, record }: PublishedWrite,
-    deadline: Deadline,
-  ): Promise<Outcomes> {
-    const { operation, target, isLenient, packing, limits, parts } = record;
-    const request: EngineRequest = { operation, isLenient, ...(packing !== undefined && { packing }) };
-    const readAfter = new Map([...parts.keys()].map((shard) => [shard, position] as const));
-    const context = { request, limits, deadline, readAfter, allowsPartial: false, recalled: operationId };
-    const asked = [...parts].map(async ([shard, body]) => {
-      const answer = await this.parts.reads.ask(entry, { shard, operation, target, body }, context);
-      return [shard, { answer: answer.toString() }] as const;
-    });
-    try {
-      return new Map(await Promise.all(asked));
-    } catch (error) {
-      // It is too old, or it was refused.
-      const isPassed = error instanceof EngineError && error.code === 'position_passed';
-      throw isPassed ? new EngineError('outcome_unknown') : error;
-    }
-  }
-
-  /** Has a replica of each shard try its part. */
-  async #rehearse(
-    entry: CollectionEntry,
-    { operation, target, isLenient, packing, limits, parts }: Parameters<WriteParts['rehearse']>[1],
-    deadline: Deadline,
-  ): Promise<void> {
-    if (!DRY_RUNS.has(operation)) return;
-    const request: EngineRequest = {
-      operation,
-      isLenient,
-      dryRun: true,
-      ...(packing !== undefined && { packing }),
-    };
-    const context = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
-    await Promise.all(
-      [...parts].map(([shard, body]) =>
-        this.parts.reads.ask(entry, { shard, operation, target, body }, context),
-      ),
-    );
-  }
-
-  async #read(
+  #read(
     entry: CollectionEntry,
     request: EngineRequest,
     body: Buffer,
     limits: CallerLimits,
     deadline: Deadline,
   ): Promise<Answer> {
-    const { read, step } = await ShardedRead.begin(
-      shardedRequest(request, body),
-      layoutOf(entry),
-      this.#others(entry, body, limits),
-    );
     const context = this.#contextOf(entry, request, limits, deadline);
+    const others = this.#others(entry, body, limits);
+    return this.#withVectors(request, body, deadline, (whole) =>
+      this.#readWhole(entry, whole, others, context),
+    );
+  }
+
+  async #readWhole(
+    entry: CollectionEntry,
+    body: Buffer,
+    others: Readonly<Record<string, ShardLayout>>,
+    context: ReadContext,
+  ): Promise<Answer> {
+    const { request } = context;
+    const { read, step } = await ShardedRead.begin(this.#sharded(request, body), layoutOf(entry), others);
+    await this.#strictMode.check(entry, request, body, context);
     const leftOut = new Set<number>();
     const ask = async (question: ShardAsk): Promise<Buffer | undefined> => {
       const { reads, collections } = this.parts;
-      const asked = { ...question, operation: question.operation as Operation };
+      const asked = { ...question, operation: question.operation as Operation, strictScope: PART };
       // What is looked up elsewhere is there, or the read fails.
       if (question.collection !== request.collection) {
         return reads.ask(collections.named(question.collection), asked, context);
@@ -238,6 +246,18 @@ export class Coordinator {
     while (next.asks !== undefined) next = await read.advance(await Promise.all(next.asks.map(ask)));
     if (leftOut.size > 0) request.leftOut?.([...leftOut].sort((one, other) => one - other));
     return next.envelope;
+  }
+
+  #sharded(request: EngineRequest, body: Buffer): ShardedRequest {
+    const { limits, models } = this.parts;
+    const { operation, collection = '', target, isLenient, arrivedAt } = request;
+    return {
+      ...{ operation, collection, body, form: bodyFormOf(request), givesOutTexts: models !== undefined },
+      ...(target !== undefined && { target }),
+      ...(isLenient !== undefined && { isLenient }),
+      ...(arrivedAt !== undefined && { arrivedAt }),
+      ...(limits !== undefined && { limits }),
+    };
   }
 
   /** The layouts of the other collections that the caller may read, where its request may name some. */
@@ -329,18 +349,6 @@ export class Coordinator {
       arrivedAt,
     );
   }
-}
-
-function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
-  const { operation, collection = '', target, isLenient, isArrow, isLines, packing, arrivedAt } = request;
-  const form =
-    isArrow === true ? 'arrow' : isLines === true ? 'lines' : packing?.body === true ? 'packed' : 'json';
-  return {
-    ...{ operation, collection, body, form },
-    ...(target !== undefined && { target }),
-    ...(isLenient !== undefined && { isLenient }),
-    ...(arrivedAt !== undefined && { arrivedAt }),
-  };
 }
 
 /** Positions of one header. */

@@ -1,3 +1,4 @@
+import type { StrictScope } from '../../engine/strict-scope';
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
@@ -23,6 +24,8 @@ export interface Question {
   readonly body: Buffer;
   /** How the shard takes it; as the request where absent. */
   readonly isLenient?: boolean;
+  /** Which limits of strict mode it meets; all where absent. */
+  readonly strictScope?: StrictScope;
 }
 
 /** A replica that may be asked. */
@@ -58,7 +61,7 @@ export interface ReadContext {
   readonly readAfter: ReadAfter | undefined;
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
-  /** The operation id of a write at `readAfter`, whose answer is asked for again. */
+  /** The operation id of a write at `readAfter`, whose answer is asked for again, or of one that is tried. */
   readonly recalled?: string;
 }
 
@@ -117,6 +120,15 @@ export class Reads {
     }
   }
 
+  /** A shard of which this node has a replica that can answer, else one of which another node has; else the first. */
+  nearestShard(entry: CollectionEntry): number {
+    const { id: collection, shards } = entry;
+    const own = shards.findIndex((_, shard) => this.parts.local({ collection, shard }) !== undefined);
+    if (own >= 0) return own;
+    const any = shards.findIndex((_, shard) => this.#candidates(entry, { collection, shard }).length > 0);
+    return Math.max(any, 0);
+  }
+
   /** The active replicas of live nodes; that of this node only where it has caught up. */
   #candidates(entry: CollectionEntry, shard: Shard): readonly Candidate[] {
     const { node: self, local, addressOf } = this.parts;
@@ -144,7 +156,7 @@ export class Reads {
 
   async #askHere(
     shard: Shard,
-    { operation, target, body, isLenient: own }: Question,
+    { operation, target, body, isLenient: own, strictScope }: Question,
     { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
@@ -152,7 +164,7 @@ export class Reads {
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
     if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
-    const { packing, caller, answerBytes, dryRun } = request;
+    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
       ...{
@@ -161,10 +173,13 @@ export class Reads {
         target,
         isLenient,
         packing,
+        isArrow,
+        isLines,
         caller,
         answerBytes,
         limits,
         dryRun,
+        strictScope,
       },
       ...(recalled !== undefined && { operationId: recalled, position }),
       timeoutSeconds: secondsLeft(deadline),
@@ -180,7 +195,7 @@ export class Reads {
   async #askThere(
     node: string,
     collection: string,
-    { operation, target, body, shard, isLenient: own }: Question,
+    { operation, target, body, shard, isLenient: own, strictScope }: Question,
     { request, limits, deadline, readAfter, recalled }: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
@@ -189,7 +204,7 @@ export class Reads {
     const position = positionFor(shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
-    const { packing, caller, answerBytes, dryRun } = request;
+    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const read: ReplicaRead = {
       ...{
         operation,
@@ -197,11 +212,14 @@ export class Reads {
         target,
         isLenient,
         packing,
+        isArrow,
+        isLines,
         caller,
         answerBytes,
         limits,
         position,
         dryRun,
+        strictScope,
         recalled,
       },
       ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { bodyFormOf } from '../../engine/native-call';
 import { EngineError, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import { OutcomeUnknownError, type LogService } from '../log/record-log';
-import type { ShardOutcome } from '../record/answer';
 import { encodeWrite, type WriteRecord } from '../record/write-record';
 import { subjectOf, WRITE } from '../replica/replica-reader';
 import type { Acknowledgements, Outcomes } from './acknowledgements';
+import { mayBeStrict } from './layout';
+import { answersOf } from './outcomes';
 
 /** Of all streams: a stream that was lost is not made anew yet. */
 const EPOCH = 0;
@@ -29,14 +31,39 @@ export interface WriteParts {
     body: Buffer,
     collection: CollectionEntry,
   ) => Promise<ReadonlyMap<number, Buffer>>;
+  /** Rejects with the error of a write that is beyond a limit of its collection's strict mode. */
+  readonly check: (
+    collection: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    context: WriteContext,
+  ) => Promise<void>;
   /** Rejects with the error that the parts of a write would get now, where one would. */
-  readonly rehearse: (collection: CollectionEntry, record: WriteRecord, deadline: Deadline) => Promise<void>;
+  readonly rehearse: (
+    collection: CollectionEntry,
+    write: Omit<PublishedWrite, 'position'>,
+    deadline: Deadline,
+  ) => Promise<void>;
   /** The outcomes of a record that was published before. Rejects with the error of a shard that does not keep its own. */
   readonly recall: (
     collection: CollectionEntry,
     write: PublishedWrite,
     deadline: Deadline,
   ) => Promise<Outcomes>;
+  /** The envelope of a write whose shards have answered, in the order of their numbers. @throws EngineError `internal` */
+  readonly join: (
+    collection: CollectionEntry,
+    request: EngineRequest,
+    body: Buffer,
+    answers: readonly Buffer[],
+  ) => Buffer;
+}
+
+/** Whose write it is, and when it is given up. */
+export interface WriteContext {
+  /** The filter of the caller's token. */
+  readonly limits: string | undefined;
+  readonly deadline: Deadline;
 }
 
 export interface PublishedWrite {
@@ -54,7 +81,7 @@ export interface Deadline {
 
 /** An answer, and where its record is. */
 export interface WriteAnswer {
-  readonly envelope: string;
+  readonly envelope: Buffer;
   readonly at: WrittenAt;
 }
 
@@ -70,29 +97,36 @@ export class Writes {
     collection: CollectionEntry,
     request: EngineRequest,
     body: Buffer,
-    { limits, deadline }: { readonly limits: string | undefined; readonly deadline: Deadline },
+    context: WriteContext,
   ): Promise<WriteAnswer> {
+    const { limits, deadline } = context;
     const bodies = await this.parts.split(request, body, collection);
+    await this.parts.check(collection, request, body, context);
+    const form = bodyFormOf(request);
     const operationId = request.operationId ?? randomUUID();
     const record: WriteRecord = {
       operation: request.operation,
       ...(request.target !== undefined && { target: request.target }),
       isLenient: request.isLenient ?? false,
-      ...(request.packing !== undefined && { packing: { body: request.packing.body, answer: false } }),
+      ...(form !== 'json' && { form }),
       ...(limits !== undefined && { limits }),
       coordinator: this.parts.node,
       parts: bodies,
     };
-    // One shard applies its part or refuses it. Several are asked first, so that one of them does not refuse alone.
-    if (bodies.size > 1) await this.parts.rehearse(collection, record, deadline);
-    const { outcomes, position } = await this.#publish(collection, operationId, record, deadline);
+    // One shard applies its part or refuses it. Several are asked first, so that one of them does not refuse alone. What comes
+    // from the stream meets no strict mode.
+    if (bodies.size > 1 || mayBeStrict(collection)) {
+      await this.parts.rehearse(collection, { operationId, record }, deadline);
+    }
+    const { outcomes, position } = await this.publish(collection, operationId, record, deadline);
     return {
-      envelope: answerOf(outcomes),
+      envelope: this.parts.join(collection, request, body, answersOf(outcomes)),
       at: { group: collection.group, position, shards: [...bodies.keys()] },
     };
   }
 
-  async #publish(
+  /** Publishes a record; resolves with the outcomes when enough replicas have applied it. @throws EngineError */
+  async publish(
     collection: CollectionEntry,
     operationId: string,
     record: WriteRecord,
@@ -136,30 +170,4 @@ function unconfirmed(error: unknown, operationId: string, deadline: Deadline): u
   return error instanceof OutcomeUnknownError || deadline.signal.aborted
     ? new EngineError('not_confirmed', { id: operationId })
     : error;
-}
-
-/**
- * The envelope of a write: each shard has answered with the same operation number, which is the record's. @throws EngineError
- * of the first shard that has refused.
- */
-function answerOf(outcomes: Outcomes): string {
-  let answer: string | undefined;
-  const refused: number[] = [];
-  let error: Extract<ShardOutcome, { error: unknown }>['error'] | undefined;
-  for (const [shard, outcome] of [...outcomes].sort(([one], [other]) => one - other)) {
-    if ('error' in outcome) {
-      error ??= outcome.error;
-      refused.push(shard);
-    } else {
-      answer ??= outcome.answer;
-    }
-  }
-  if (error === undefined) return answer ?? '';
-  const { code, details } = error;
-  if (answer === undefined) throw new EngineError(code, details);
-  const place = `shard ${refused.join(', ')} (the others have applied their parts)`;
-  throw new EngineError(code, {
-    ...details,
-    place: details.place === undefined ? place : `${place}: ${details.place}`,
-  });
 }

@@ -126,6 +126,8 @@ function collectionChanged(
     configuration: event.configuration ?? before.configuration,
     replicationFactor: event.replicationFactor ?? before.replicationFactor,
     writeConsistencyFactor: event.writeConsistencyFactor ?? before.writeConsistencyFactor,
+    ...(event.mayBeStrict === true && { mayBeStrict: true }),
+    ...(event.mayExpire === true && { mayExpire: true }),
   };
   if (after.writeConsistencyFactor > after.replicationFactor) {
     return 'a write cannot wait for more replicas than there are';

@@ -47,6 +47,10 @@ export type ShardMapEvent =
       readonly configuration?: string;
       readonly replicationFactor?: number;
       readonly writeConsistencyFactor?: number;
+      /** True: it may have a strict mode from now on. */
+      readonly mayBeStrict?: boolean;
+      /** True: its points may expire from now on. */
+      readonly mayExpire?: boolean;
     }
   /** With its aliases. */
   | { readonly kind: 'collection_dropped'; readonly collection: number }
@@ -116,6 +120,7 @@ function parsed(payload: Uint8Array): Record<string, unknown> | undefined {
 type Check = (value: unknown) => boolean;
 
 const text: Check = (value) => typeof value === 'string';
+const bool: Check = (value) => typeof value === 'boolean';
 const whole: Check = isCount;
 const positive: Check = (value) => whole(value) && value !== 0;
 const perhaps =
@@ -171,6 +176,8 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
     configuration: perhaps(text),
     replicationFactor: perhaps(positive),
     writeConsistencyFactor: perhaps(positive),
+    mayBeStrict: perhaps(bool),
+    mayExpire: perhaps(bool),
   },
   collection_dropped: { collection: positive },
   aliases_changed: { actions: listOf(aliasAction) },

@@ -48,6 +48,10 @@ export interface CollectionEntry {
   readonly writeConsistencyFactor: number;
   /** The log group of its writes. */
   readonly group: number;
+  /** Whether a change has given it a strict mode; that of its creation is in the configuration. */
+  readonly mayBeStrict?: boolean;
+  /** Whether a change has given it a key by which points expire; that of its creation is in the configuration. */
+  readonly mayExpire?: boolean;
   /** A position of the group's stream before its first record. */
   readonly firstPosition: number;
   /** Whether a node brought it into the cluster: no stream has what it had then, only checkpoints do. */

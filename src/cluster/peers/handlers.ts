@@ -1,3 +1,4 @@
+import type { StrictScope } from '../../engine/strict-scope';
 import type { Engine, Operation, Packing } from '../../engine/types';
 
 /** A read of one replica. */
@@ -9,12 +10,17 @@ export interface ReplicaRead {
   readonly isLenient?: boolean | undefined;
   /**
    * The operation id of a write that was applied at `position`, whose answer is asked for again: the replica is there first, and
-   * its engine applies nothing twice.
+   * its engine applies nothing twice. Of a write that is only tried it has no position.
    */
   readonly recalled?: string | undefined;
   /** Whether it is a write that is only tried. */
   readonly dryRun?: boolean | undefined;
+  /** Which limits of strict mode it meets; all of them when absent. A write that is only checked needs nothing else. */
+  readonly strictScope?: StrictScope | undefined;
   readonly packing?: Packing | undefined;
+  /** The form of the body of an upsert that is not JSON. */
+  readonly isArrow?: boolean | undefined;
+  readonly isLines?: boolean | undefined;
   /** Milliseconds for all of it: waiting for a position, and executing. */
   readonly timeoutMs: number;
   /** The position that the replica has to be at first. */

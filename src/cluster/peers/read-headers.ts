@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { readStrictScope, strictScopeText, type StrictScope } from '../../engine/strict-scope';
 import type { Operation } from '../../engine/types';
 import type { ReplicaRead } from './handlers';
 
@@ -26,6 +27,7 @@ export const READS: ReadonlySet<Operation> = new Set<Operation>([
   'matrix_pairs',
   'matrix_offsets',
   'project_points',
+  'replica_state',
 ]);
 
 /** Writes of points, which nodes only try for one another. */
@@ -60,7 +62,9 @@ const TARGET = 'kithdb-target';
 const LENIENT = 'kithdb-lenient';
 const DRY_RUN = 'kithdb-dry-run';
 const RECALLED = 'kithdb-recalled';
+const STRICT_SCOPE = 'kithdb-strict-scope';
 const PACKING = 'kithdb-packing';
+const ROWS = 'kithdb-rows';
 const TIMEOUT = 'kithdb-timeout-ms';
 const ANSWER_BYTES = 'kithdb-answer-bytes';
 const LIMITS = 'kithdb-limits';
@@ -94,7 +98,10 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
     ...(read.isLenient === true && { [LENIENT]: '1' }),
     ...(read.dryRun === true && { [DRY_RUN]: '1' }),
     ...(read.recalled !== undefined && { [RECALLED]: encodeURIComponent(read.recalled) }),
+    ...(read.strictScope !== undefined && { [STRICT_SCOPE]: strictScopeText(read.strictScope) }),
     ...(packing !== undefined && { [PACKING]: `${Number(packing.body)}${Number(packing.answer)}` }),
+    ...(read.isArrow === true && { [ROWS]: 'arrow' }),
+    ...(read.isLines === true && { [ROWS]: 'lines' }),
     ...(position !== undefined && { [POSITION]: String(position) }),
     ...(answerBytes !== undefined && { [ANSWER_BYTES]: String(answerBytes) }),
     ...(limits !== undefined && { [LIMITS]: encodeURIComponent(limits) }),
@@ -107,8 +114,12 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
   const operation = single(headers, OPERATION);
   const dryRun = flag(headers, DRY_RUN);
   const recalled = text(headers, RECALLED);
+  const strictScope = scopeOf(headers);
+  const rows = oneOf(headers, ROWS, ['arrow', 'lines']);
   const known: ReadonlySet<string> = recalled !== undefined ? WRITES : dryRun === true ? DRY_RUNS : allowed;
-  if (operation === undefined || !known.has(operation)) throw bad(OPERATION);
+  const isChecked =
+    strictScope?.kind === 'check' && recalled === undefined && WRITES.has(operation as Operation);
+  if (operation === undefined || !(known.has(operation) || isChecked)) throw bad(OPERATION);
   const timeoutMs = required(number(headers, TIMEOUT), TIMEOUT);
   if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw bad(TIMEOUT);
   return {
@@ -118,7 +129,10 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
     isLenient: flag(headers, LENIENT),
     dryRun,
     recalled,
+    strictScope,
     packing: packingOf(headers),
+    isArrow: rows === 'arrow' ? true : undefined,
+    isLines: rows === 'lines' ? true : undefined,
     timeoutMs,
     position: number(headers, POSITION),
     mapVersion: required(number(headers, MAP_VERSION), MAP_VERSION),
@@ -131,6 +145,11 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
 /** True where the header is there; undefined where it is not. */
 function flag(headers: IncomingHttpHeaders, name: string): true | undefined {
   return oneOf(headers, name, ['1']) === undefined ? undefined : true;
+}
+
+function scopeOf(headers: IncomingHttpHeaders): StrictScope | undefined {
+  const sent = single(headers, STRICT_SCOPE);
+  return sent === undefined ? undefined : required(readStrictScope(sent), STRICT_SCOPE);
 }
 
 function packingOf(headers: IncomingHttpHeaders): ReplicaRead['packing'] {

@@ -4,7 +4,8 @@
  *
  * Bytes: the length of the header (4, little-endian), the header as JSON, then the bodies in the order of its `parts`.
  */
-import type { Operation, Packing } from '../../engine/types';
+import type { BodyForm } from '../../engine/native-call';
+import type { EngineRequest, Operation } from '../../engine/types';
 
 /** Later formats are refused: a node must not pass over what it does not understand. */
 const FORMAT = 1;
@@ -18,14 +19,23 @@ export interface WriteRecord {
   readonly target?: string;
   /** Passes over what is harmless (C12). */
   readonly isLenient: boolean;
-  /** Whether the body has vectors as 32-bit floats beside the JSON. */
-  readonly packing?: Packing;
+  /** The form of the bodies; JSON where absent. */
+  readonly form?: BodyForm;
   /** The filter of the caller's token (C15), as JSON: the points that it may change. */
   readonly limits?: string;
   /** The node that waits for the answers. */
   readonly coordinator: string;
   /** The body of each shard; empty for an operation without one. */
   readonly parts: ReadonlyMap<number, Buffer>;
+}
+
+/** What of a request says which form its body has. */
+export function formIn({ form }: WriteRecord): Pick<EngineRequest, 'packing' | 'isArrow' | 'isLines'> {
+  return {
+    ...(form === 'packed' && { packing: { body: true, answer: false } }),
+    ...(form === 'arrow' && { isArrow: true }),
+    ...(form === 'lines' && { isLines: true }),
+  };
 }
 
 interface Header extends Omit<WriteRecord, 'parts'> {

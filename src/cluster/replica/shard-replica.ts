@@ -2,7 +2,7 @@ import { executeJson, type Executor } from '../../engine/json-call';
 import { bytesOf, EngineError, type Engine, type EngineErrorCode } from '../../engine/types';
 import { pause } from '../pause';
 import type { ShardOutcome } from '../record/answer';
-import type { WriteRecord } from '../record/write-record';
+import { formIn, type WriteRecord } from '../record/write-record';
 
 /**
  * Refusals that follow from the record and the state before it: every replica gives the same one, so it is the answer. All
@@ -145,10 +145,10 @@ export class ShardReplica {
     { position, operationId, record }: PositionedWrite,
     body: Buffer,
   ): Promise<ShardOutcome | undefined> {
-    const { operation, target, isLenient, packing, limits } = record;
+    const { operation, target, isLenient, limits } = record;
     try {
       const answer = await this.engine.execute({
-        ...{ operation, collection: this.name, target, isLenient, packing, limits },
+        ...{ operation, collection: this.name, target, isLenient, limits, ...formIn(record) },
         ...{ position, operationId, timeoutSeconds: MAX_SECONDS },
         ...(body.length > 0 && { body: bodyOf(this.engine, body) }),
       });

@@ -122,21 +122,53 @@ pub fn link_snapshot(body: &(impl RequestBody + ?Sized)) -> Result<String> {
     })
 }
 
-/// Whether a digest is asked for with the state of a replica. The body may be absent.
+/// What is asked of a replica beside its position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaQuestion {
+    /// The digest of its points.
+    pub digest: bool,
+    /// What its vectors and its payloads take.
+    pub size: bool,
+    /// Whether points have come to their end, and by when.
+    pub expired: bool,
+}
+
+/// What is asked of a replica: `{digest?, size?, expired?}`. The body may be absent.
 ///
 /// # Errors
 /// `BadRequest` that names the place.
-pub fn replica_state(body: &(impl RequestBody + ?Sized)) -> Result<bool> {
+pub fn replica_state(body: &(impl RequestBody + ?Sized)) -> Result<ReplicaQuestion> {
     body::parse(body, |reader| {
-        let mut digest = false;
+        let mut asked = ReplicaQuestion::default();
         reader.object(|r, key| {
             match key {
-                "digest" => digest = r.optional(Reader::bool)?.unwrap_or_default(),
+                "digest" => asked.digest = r.optional(Reader::bool)?.unwrap_or_default(),
+                "size" => asked.size = r.optional(Reader::bool)?.unwrap_or_default(),
+                "expired" => asked.expired = r.optional(Reader::bool)?.unwrap_or_default(),
                 _ => r.unknown_in_body()?,
             }
             Ok(())
         })?;
-        Ok(digest)
+        Ok(asked)
+    })
+}
+
+/// The time, in microseconds since 1970, by which points of a replica that are removed have come to their end: `{until}`.
+///
+/// # Errors
+/// `BadRequest` or `MissingField` that names the place.
+pub fn remove_expired(body: &(impl RequestBody + ?Sized)) -> Result<i64> {
+    body::parse(body, |reader| {
+        let mut until = None;
+        reader.object(|r, key| {
+            match key {
+                "until" => until = r.optional(Reader::u64)?,
+                _ => r.unknown_in_body()?,
+            }
+            Ok(())
+        })?;
+        let until = until.ok_or_else(|| reader.missing("until"))?;
+        Ok(i64::try_from(until).unwrap_or(i64::MAX))
     })
 }
 

@@ -1,7 +1,7 @@
 //! The operations that an engine executes, by their stable names.
 
 /// One operation. The names are shared with `src/engine/types.ts`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the operation of that name in the contract")]
 pub enum Operation {
     ListCollections,
@@ -71,10 +71,12 @@ pub enum Operation {
     AdoptFolders,
     /// Which operations a replica has, and a digest of its points. Called by a node of a cluster, not by an endpoint.
     ReplicaState,
+    /// Removes points of a replica whose time has come by a time. A record of a cluster, not called by an endpoint.
+    RemoveExpired,
 }
 
 /// Every operation with its name on the boundary and its name in messages about deadlines.
-const NAMES: [(Operation, &str, &str); 60] = [
+const NAMES: [(Operation, &str, &str); 61] = [
     (Operation::ListCollections, "list_collections", "List collections"),
     (Operation::CollectionInfo, "collection_info", "Collection info"),
     (Operation::CreateCollection, "create_collection", "Create collection"),
@@ -135,6 +137,7 @@ const NAMES: [(Operation, &str, &str); 60] = [
     (Operation::LinkSnapshot, "link_snapshot", "Snapshot"),
     (Operation::AdoptFolders, "adopt_folders", "Recovery"),
     (Operation::ReplicaState, "replica_state", "State of a replica"),
+    (Operation::RemoveExpired, "remove_expired", "Removal of expired points"),
 ];
 
 impl Operation {
@@ -197,6 +200,7 @@ impl Operation {
                 | AbortReembedding
                 | FillVectors
                 | AdoptFolders
+                | RemoveExpired
         )
     }
 
@@ -224,7 +228,12 @@ impl Operation {
         self.updates_points()
             || matches!(
                 self,
-                CreateFieldIndex | DeleteFieldIndex | UpdateCollection | CreateVectorName | DeleteVectorName
+                CreateFieldIndex
+                    | DeleteFieldIndex
+                    | UpdateCollection
+                    | CreateVectorName
+                    | DeleteVectorName
+                    | RemoveExpired
             )
     }
 

@@ -165,14 +165,37 @@ pub fn write_count(out: &mut Vec<u8>, count: u64) {
     object.end();
 }
 
-/// Appends the state of a replica: its last operation, the position of that, how many points it has, and their digest.
-pub fn write_replica_state(out: &mut Vec<u8>, last: OpNumber, points: u64, digest: Option<u128>) {
+/// The state of a replica.
+pub struct ReplicaState {
+    /// Its last operation.
+    pub last: OpNumber,
+    /// Its live points.
+    pub points: u64,
+    /// The digest of them, where it is asked for.
+    pub digest: Option<u128>,
+    /// Bytes of their vectors and of their payloads, where they are asked for.
+    pub size: Option<(u64, u64)>,
+    /// A time by which points have come to their end, in microseconds since 1970, where it is asked for and the time of any has
+    /// come.
+    pub expired_until: Option<u64>,
+}
+
+/// Appends the state of a replica.
+pub fn write_replica_state(out: &mut Vec<u8>, state: &ReplicaState) {
+    let ReplicaState { last, points, digest, size, expired_until } = state;
     let mut object = ObjectWriter::start(out);
-    for (key, number) in [("operation", last.get()), ("position", last.position()), ("points", points)] {
+    for (key, number) in [("operation", last.get()), ("position", last.position()), ("points", *points)] {
         write_u64(object.key(key), number);
     }
     if let Some(digest) = digest {
         write_string(object.key("digest"), &format!("{digest:032x}"));
+    }
+    if let Some((vector_bytes, payload_bytes)) = size {
+        write_u64(object.key("vector_bytes"), *vector_bytes);
+        write_u64(object.key("payload_bytes"), *payload_bytes);
+    }
+    if let Some(until) = expired_until {
+        write_u64(object.key("expired_until"), *until);
     }
     object.end();
 }

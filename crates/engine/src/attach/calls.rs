@@ -4,7 +4,9 @@ use super::frame::CallFrame;
 use super::outgoing::SharedBytes;
 use crate::api::Strictness;
 use crate::deadline::{Cancellation, Deadline};
-use crate::engine::{Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Packing, Reply, Request};
+use crate::engine::{
+    Body, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Packing, Reply, Request, StrictScope,
+};
 use crate::error::Error;
 use crate::recent_operations::CallIdentity;
 use crate::types::{Lsn, OperationId};
@@ -106,6 +108,7 @@ impl Call {
             identity: self.id.map(|id| CallIdentity { id, first_sent: self.first_sent }),
             position: None,
             dry_run: false,
+            strict_scope: StrictScope::default(),
             answer_budget: self.answer_budget,
             profile: None,
             cancellation: self.cancellation.clone(),

@@ -8,7 +8,7 @@ use super::frame::{self, CallFrame, MAX_HELLO_BYTES, PROTOCOL_VERSION, Peer, Pur
 use super::outgoing::Outgoing;
 use crate::allocator::try_copy;
 use crate::deadline::Cancellation;
-use crate::engine::{Engine, Request};
+use crate::engine::{Engine, Request, StrictScope};
 use crate::error::Error;
 use crate::recent_operations::CallIdentity;
 use crate::supervision::{Stop, Supervisor, Task};
@@ -330,6 +330,7 @@ impl Connection {
             identity,
             position: None,
             dry_run: false,
+            strict_scope: StrictScope::default(),
             answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
             profile: None,
             cancellation,

@@ -126,6 +126,17 @@ pub fn previous_of(op: OpNumber, changes: &[Change]) -> OpNumber {
     }
 }
 
+/// An operation that is missing between the last one of a state and the record of operation `op`, which comes behind `previous`.
+/// `None` where that record does not fit to the state although nothing is missing: the state has more than `previous`.
+pub fn missing_before(last: OpNumber, previous: OpNumber, op: OpNumber) -> Option<OpNumber> {
+    if previous.next() == op {
+        Some(last.next())
+    } else {
+        // The numbers in between may be of no operation.
+        (previous > last).then_some(previous)
+    }
+}
+
 impl Change {
     /// Points that it names.
     pub fn touched(&self) -> usize {
@@ -210,6 +221,19 @@ mod tests {
     use crate::types::IdKind;
     use crate::vectors::{MultiVector, SparseVector};
     use proptest::prelude::*;
+
+    #[test]
+    fn what_is_missing_before_a_record_is_named_by_what_that_says() {
+        let missing = |last: u64, previous: u64, op: u64| {
+            missing_before(OpNumber::new(last), OpNumber::new(previous), OpNumber::new(op)).map(OpNumber::get)
+        };
+        // A record of the next number: everything in between is an operation.
+        assert_eq!(missing(3, 8, 9), Some(4));
+        // One that leaves numbers out: only the one before it is known to be one.
+        assert_eq!(missing(3, 8, 20), Some(8));
+        // The state has more than the record comes behind.
+        assert_eq!(missing(9, 8, 20), None);
+    }
 
     fn every_kind() -> Vec<FieldVector> {
         let sparse = SparseVector { indices: vec![0, 9, u32::MAX], values: vec![0.5, -1.0, 0.0] };

@@ -237,15 +237,11 @@ impl Opening {
 
 /// What is missing between the last operation of a state, and the record of operation `op`, which comes behind `previous`.
 fn missing(last: OpNumber, previous: OpNumber, op: OpNumber) -> String {
-    if previous.next() == op {
-        format!("operation {} is missing from the log", last.next())
-    } else if previous > last {
-        // The numbers in between may be of no operation.
-        format!("operation {previous} is missing from the log")
-    } else {
-        format!(
+    match change::missing_before(last, previous, op) {
+        Some(missing) => format!("operation {missing} is missing from the log"),
+        None => format!(
             "the record of operation {op} in the log comes behind operation {previous}, and operation {last} is there"
-        )
+        ),
     }
 }
 

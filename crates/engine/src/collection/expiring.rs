@@ -76,6 +76,13 @@ impl Collection {
         self.shared.time_for_writes(&self.view.load().state)
     }
 
+    /// A time by which about [`REMOVED_AT_ONCE`] points have come to their end, more only where several do at the same time: in
+    /// microseconds since 1970. `None` where the time of none has come.
+    pub fn expired_until(&self) -> Option<i64> {
+        let view = self.view();
+        view.state.expiry.as_ref()?.until(self.shared.clock.now(), REMOVED_AT_ONCE)
+    }
+
     /// Removes some points whose time has come, in one operation. Returns whether it removed any: there may be more.
     pub fn remove_expired(self: &Arc<Self>) -> bool {
         let view = self.view();
@@ -92,7 +99,7 @@ impl Collection {
         self.shared.storage.yield_point("removing expired points");
         let (send, receive) = sync_channel(1);
         let request = WriteRequest {
-            write: Write::RemoveExpired,
+            write: Write::RemoveExpired { until: None },
             identity: None,
             deadline: Deadline::new(Instant::now(), REMOVAL_TIMEOUT, "Removal of expired points"),
             bytes: REMOVAL_BYTES,

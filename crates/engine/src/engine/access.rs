@@ -169,6 +169,7 @@ fn reach_of(operation: Operation) -> Reach {
         | LinkSnapshot
         | AdoptFolders
         | ReplicaState
+        | RemoveExpired
         | ListReembeddings
         | NextTexts
         | FillVectors => Reach::Server,

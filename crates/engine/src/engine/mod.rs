@@ -55,6 +55,7 @@ pub use report::{BackgroundPanic, Report, Reported};
 pub use residency::{put_to_sleep, sleep_idle, wake_expiring};
 pub use scrub::{ScrubFinding, ScrubOptions, ScrubReport};
 pub use status::{CollectionFigures, DiskBytes, InstructionSets, Status, instruction_sets};
+pub use strict::{CollectionSize, StrictScope};
 pub use tuning::Tuning;
 
 use crate::api::Strictness;
@@ -135,6 +136,8 @@ pub struct Request {
     pub position: Option<u64>,
     /// Whether a write of points is only tried: it is answered as it would be, and changes nothing.
     pub dry_run: bool,
+    /// Which limits of the strict mode of its collection it meets (C4.3).
+    pub strict_scope: StrictScope,
     /// How strictly it is taken (C12).
     pub strictness: Strictness,
     /// Whether it may fail with [`Error::VectorsWanted`], for its caller to send it again with the vectors in it.
@@ -169,6 +172,7 @@ impl Request {
             identity: None,
             position: None,
             dry_run: false,
+            strict_scope: StrictScope::default(),
             strictness: Strictness::Strict,
             gives_out_texts: false,
             access: None,

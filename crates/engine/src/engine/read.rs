@@ -4,12 +4,12 @@ use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
 use super::point_writer::{PointOutput, PointWriter, write_hits};
 use super::profile::{Part, Profile, timed};
-use super::strict::Strict;
+use super::strict::{Strict, StrictScope};
 use super::{Core, Operation, Request, info, search};
 use crate::allocator::reserve_or_unwind;
 use crate::api::{self, BodyWithWarnings, RequestBody as _, response, summaries};
 use crate::catalog::Use;
-use crate::collection::View;
+use crate::collection::{Collection, State, View};
 use crate::config::fields::ObjectWriter;
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -162,6 +162,29 @@ impl Read<'_> {
         parsing
     }
 
+    /// Whether the request that `check` finds within the strict mode of its collection is to be answered: one that was only to be
+    /// checked is answered here.
+    ///
+    /// # Errors
+    /// Those of the check.
+    fn is_wanted(
+        &mut self,
+        collection: &Collection,
+        state: &State,
+        check: impl FnOnce(&Strict<'_>) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        if let Some(strict) = Strict::of(collection, state, self.request)?
+            && !matches!(self.request.strict_scope, StrictScope::Part { .. })
+        {
+            check(&strict)?;
+        }
+        let is_check = self.request.strict_scope.is_check();
+        if is_check {
+            response::write_bool(self.out, true);
+        }
+        Ok(!is_check)
+    }
+
     /// The filter of the request and that of its caller.
     pub(super) fn within(&self, filter: Option<Filter>) -> Option<Filter> {
         access::reached(self.request.access.as_ref(), filter)
@@ -230,8 +253,10 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
-            strict.check_retrieve(parsed.ids.len())?;
+        if !self
+            .is_wanted(held.collection()?, &view.state, |strict| strict.check_retrieve(parsed.ids.len()))?
+        {
+            return Ok(());
         }
         let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
@@ -247,8 +272,10 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
-            strict.check_retrieve(parsed.ids.len())?;
+        if !self
+            .is_wanted(held.collection()?, &view.state, |strict| strict.check_retrieve(parsed.ids.len()))?
+        {
+            return Ok(());
         }
         let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
@@ -277,8 +304,10 @@ impl Read<'_> {
         self.check_lookups(std::slice::from_ref(&parsed))?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_queries(std::slice::from_ref(&parsed), false)?;
+        if !self.is_wanted(held.collection()?, &snapshot.view.state, |strict| {
+            strict.check_queries(std::slice::from_ref(&parsed), false)
+        })? {
+            return Ok(());
         }
         self.limit(&mut parsed);
         if parsed.node.explain.is_some() {
@@ -310,8 +339,10 @@ impl Read<'_> {
         self.check_lookups(&parsed)?;
         let held = self.enter()?;
         let snapshot = Arc::new(held.collection()?.snapshot());
-        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_queries(&parsed, true)?;
+        if !self.is_wanted(held.collection()?, &snapshot.view.state, |strict| {
+            strict.check_queries(&parsed, true)
+        })? {
+            return Ok(());
         }
         parsed.iter_mut().for_each(|one| self.limit(one));
         if parsed.iter().any(|one| one.node.explain.is_some()) {
@@ -338,9 +369,11 @@ impl Read<'_> {
         let held = self.enter()?;
         let view = held.collection()?.current_view();
         check_names(&view, &parsed.with.vector)?;
-        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
+        if !self.is_wanted(held.collection()?, &view.state, |strict| {
             strict.check_order("order_by", parsed.order_by.as_ref())?;
-            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())
+        })? {
+            return Ok(());
         }
         if !PlantedFault::ScrollOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);
@@ -360,8 +393,10 @@ impl Read<'_> {
         let mut parsed = api::count(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let view = held.collection()?.current_view();
-        if let Some(strict) = Strict::of(held.collection()?, &view.state, self.request)? {
-            strict.check_read(None, parsed.filter.as_ref())?;
+        if !self.is_wanted(held.collection()?, &view.state, |strict| {
+            strict.check_read(None, parsed.filter.as_ref())
+        })? {
+            return Ok(());
         }
         if !PlantedFault::CountOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);
@@ -389,10 +424,12 @@ impl Read<'_> {
             true => held.collection()?.read_snapshot(),
             false => held.collection()?.snapshot(),
         });
-        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
+        if !self.is_wanted(held.collection()?, &snapshot.view.state, |strict| {
             strict.check_groups("group_by", &parsed.by)?;
             strict.check_grouped_limit(parsed.query.node.limit, parsed.size)?;
-            strict.check_queries(std::slice::from_ref(&parsed.query), false)?;
+            strict.check_queries(std::slice::from_ref(&parsed.query), false)
+        })? {
+            return Ok(());
         }
         if !PlantedFault::GroupsOutsideToken.is_on() {
             self.limit(&mut parsed.query);
@@ -446,9 +483,11 @@ impl Read<'_> {
         let collection = held.collection()?;
         let is_late = PlantedFault::ExpiredCounted.is_on();
         let view = if is_late { collection.view() } else { collection.current_view() };
-        if let Some(strict) = Strict::of(collection, &view.state, self.request)? {
+        if !self.is_wanted(collection, &view.state, |strict| {
             strict.check_groups("key", &parsed.key)?;
-            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())?;
+            strict.check_read(Some(parsed.limit), parsed.filter.as_ref())
+        })? {
+            return Ok(());
         }
         if !PlantedFault::FacetOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);
@@ -462,8 +501,10 @@ impl Read<'_> {
         let mut parsed = api::matrix(self.body, &self.core.limits)?;
         let held = self.enter()?;
         let snapshot = held.collection()?.snapshot();
-        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_read(Some(parsed.limit.saturating_mul(parsed.sample)), parsed.filter.as_ref())?;
+        if !self.is_wanted(held.collection()?, &snapshot.view.state, |strict| {
+            strict.check_read(Some(parsed.limit.saturating_mul(parsed.sample)), parsed.filter.as_ref())
+        })? {
+            return Ok(());
         }
         if !PlantedFault::MatrixOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);
@@ -486,8 +527,10 @@ impl Read<'_> {
         let collection = held.collection()?;
         let is_late = PlantedFault::ProjectionHasExpired.is_on();
         let snapshot = if is_late { collection.read_snapshot() } else { collection.snapshot() };
-        if let Some(strict) = Strict::of(held.collection()?, &snapshot.view.state, self.request)? {
-            strict.check_read(Some(parsed.sample), parsed.filter.as_ref())?;
+        if !self.is_wanted(held.collection()?, &snapshot.view.state, |strict| {
+            strict.check_read(Some(parsed.sample), parsed.filter.as_ref())
+        })? {
+            return Ok(());
         }
         if !PlantedFault::ProjectionOutsideToken.is_on() {
             parsed.filter = self.within(parsed.filter);

@@ -3,7 +3,7 @@
 
 use super::read::Read;
 use super::{Core, Operation, Request};
-use crate::api::{self, response};
+use crate::api::{self, response, response::ReplicaState};
 use crate::collection::Numbering;
 use crate::error::Error;
 use crate::query;
@@ -44,18 +44,34 @@ pub(super) fn check(core: &Core, request: &Request) -> Result<(), Error> {
     if core.catalog.shared().is_replica && request.operation == Operation::ReembedVectors {
         return Err(Error::bad("re-embedding is not available in a cluster"));
     }
+    if request.operation == Operation::RemoveExpired && request.position.is_none() {
+        return Err(Error::bad("position: the removal of expired points of a replica has one"));
+    }
     request.numbering().map(drop)
 }
 
+/// Microseconds since 1970. Earlier times are that one: all such points are removed at once.
+fn since_1970(time: i64) -> u64 {
+    u64::try_from(time).unwrap_or_default()
+}
+
 impl Read<'_> {
-    /// Answers which operations a replica has, and, where it is asked for, the digest of its points. Points whose time has
-    /// come are there as long as no write has removed them.
+    /// Answers which operations a replica has, and what else is asked for. Points whose time has come are there as long as no
+    /// write has removed them.
     pub(super) fn replica_state(&mut self) -> Result<(), Error> {
-        let with_digest = api::replica_state(self.body)?;
+        let asked = api::replica_state(self.body)?;
         let held = self.enter()?;
-        let view = held.collection()?.view();
-        let digest = with_digest.then(|| query::digest_points(&view, self.deadline)).transpose()?;
-        response::write_replica_state(self.out, view.op, view.points_count() as u64, digest);
+        let collection = held.collection()?;
+        let view = collection.view();
+        let digest = asked.digest.then(|| query::digest_points(&view, self.deadline)).transpose()?;
+        let state = ReplicaState {
+            last: view.op,
+            points: view.points_count() as u64,
+            digest,
+            size: asked.size.then(|| (view.live_vector_bytes(), view.state.payload_bytes)),
+            expired_until: asked.expired.then(|| collection.expired_until()).flatten().map(since_1970),
+        };
+        response::write_replica_state(self.out, &state);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::access::Right;
 use super::reembedding::reembedding_write;
 use super::source_sync;
-use super::strict::Strict;
+use super::strict::{Strict, StrictScope};
 use super::{BodyForm, Core, LONGEST_REQUEST, Operation, Reply, Request};
 use crate::allocator::catch;
 use crate::api::{
@@ -18,6 +18,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::json::{IdRules, JsonBody, Watch};
+use crate::limits::Limits;
 use crate::memory::Held;
 use crate::name::check_collection_name;
 use crate::scheduling::yield_to_reads;
@@ -30,6 +31,9 @@ const WORKING_FACTOR: u64 = 2;
 /// Writes that hold less are parsed however little memory is left, so that they get the error that they would get
 /// otherwise.
 const UNCHECKED_BYTES: u64 = 512 << 10;
+
+/// More than any setting of a limit on requests.
+const BEYOND_SETTINGS: usize = usize::MAX / 2;
 
 /// Whether a write of that kind may make data grow, as far as can be told before it is parsed.
 fn may_grow(operation: Operation) -> bool {
@@ -45,6 +49,7 @@ fn may_grow(operation: Operation) -> bool {
             | Operation::DeleteVectorName
             | Operation::CommitReembedding
             | Operation::AbortReembedding
+            | Operation::RemoveExpired
     )
 }
 
@@ -138,7 +143,8 @@ fn read(
         if request.packing.body == BodyForm::Arrow && request.operation == Operation::UpsertPoints {
             let stream = (*request.body).as_ref();
             let mut charge = |bytes: u64| working.grow(WORKING_FACTOR * bytes);
-            let update = api::upsert_arrow(stream, ids, &core.limits, Watch(&watch), &mut charge)?;
+            let limits = limits_of(core, request);
+            let update = api::upsert_arrow(stream, ids, &limits, Watch(&watch), &mut charge)?;
             return Ok((points(request, update), Vec::new()));
         }
         let ids = IdRules { kind: ids, ..IdRules::default() };
@@ -202,7 +208,7 @@ fn prepare(
     body: &JsonBody<'_>,
     deadline: &Deadline,
 ) -> Result<Prepared, Error> {
-    let limits = &core.limits;
+    let limits = &limits_of(core, request);
     let points = |update: Update| points(request, update);
     Ok(match request.operation {
         Operation::CreateCollection => {
@@ -243,8 +249,22 @@ fn prepare(
             let field = request.target.as_deref().unwrap_or_default();
             Prepared::Collection(Write::DropIndex(api::path_field(field)?), Shape::Update)
         }
+        Operation::RemoveExpired => {
+            let until = Some(api::remove_expired(sent)?);
+            Prepared::Collection(Write::RemoveExpired { until }, Shape::Update)
+        }
         _ => Prepared::Collection(field_write(core, request, sent, deadline)?, Shape::Update),
     })
+}
+
+/// The limits that a body is read with. One from a replicated stream, or that a coordinator has tried, was read by that with those
+/// of its server, and replicas must not differ in what they refuse.
+fn limits_of(core: &Core, request: &Request) -> Limits {
+    if request.position.is_none() && request.strict_scope == StrictScope::Request {
+        return core.limits;
+    }
+    let most = BEYOND_SETTINGS;
+    Limits { max_points_per_request: most, max_filter_conditions: most, ..core.limits }
 }
 
 /// A write of the vector fields of a collection.
@@ -347,6 +367,10 @@ pub(super) fn submit(
         Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
+    if request.strict_scope.is_check() {
+        reply(Ok(bool_envelope(true, &form.warnings, request.start)));
+        return Ok(());
+    }
     let identity = request.identity_of_write();
     let status = if request.wait { UpdateStatus::Completed } else { UpdateStatus::Acknowledged };
     let start = request.start;

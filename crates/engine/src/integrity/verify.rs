@@ -3,6 +3,7 @@
 use super::advice::part_name;
 use super::check::folders;
 use crate::catalog::{self, CatalogFault, OpenError, Source, StartPreview};
+use crate::change::missing_before;
 use crate::collection::{self, Cause, Inspection, directory, inspect};
 use crate::storage::{ReadOnly, Storage};
 use crate::types::{Lsn, OpNumber};
@@ -162,10 +163,14 @@ fn lost_checkpoints(storage: &dyn Storage, inspections: &BTreeMap<u64, Inspectio
             && let Some((previous, next)) = collection::operations_of(body)
         {
             if next > *op && previous != *op {
-                // Where the record leaves numbers out, the next one may be of no operation.
-                let first = if previous.next() == next { op.next() } else { previous };
-                lost.entry(collection).or_insert_with(|| {
-                    format!("the checkpoint with operation {first} is missing, which the log no longer has")
+                let state = *op;
+                lost.entry(collection).or_insert_with(|| match missing_before(state, previous, next) {
+                    Some(missing) => {
+                        format!("the checkpoint with operation {missing} is missing, which the log no longer has")
+                    }
+                    None => format!(
+                        "the record of operation {next} in the log comes behind operation {previous}, and operation {state} is there"
+                    ),
                 });
             }
             *op = next.max(*op);

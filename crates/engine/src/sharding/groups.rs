@@ -82,6 +82,38 @@ struct Group {
     hits: Vec<Found>,
 }
 
+impl Group {
+    /// Keeps its best hits: the first `size` different points in an order.
+    fn keep_best(&mut self, order: Order, size: usize) {
+        self.hits.sort_by(|a, b| order.compare(a, b));
+        let mut kept: Vec<PointId> = Vec::new();
+        self.hits.retain(|hit| {
+            let is_new = kept.len() < size && !kept.contains(&hit.id);
+            if is_new {
+                kept.push(hit.id.clone());
+            }
+            is_new
+        });
+    }
+}
+
+/// Different groups, in the order in which they were found.
+#[derive(Default)]
+struct Gathered {
+    groups: Vec<Group>,
+    places: HashMap<GroupId<'static>, usize>,
+}
+
+impl Gathered {
+    fn add(&mut self, id: GroupId<'static>, hits: impl IntoIterator<Item = Found>) {
+        let place = *self.places.entry(id.clone()).or_insert_with(|| {
+            self.groups.push(Group { id, hits: Vec::new() });
+            self.groups.len() - 1
+        });
+        self.groups[place].hits.extend(hits);
+    }
+}
+
 /// Answers a grouped request.
 pub(super) async fn answer(context: &Context, out: &mut Vec<u8>, mut grouped: Grouped) -> Result<(), Error> {
     examples::fetch(context, &mut grouped.root.tree).await?;
@@ -119,17 +151,12 @@ async fn of_shards(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, E
     }
     let answers = context.ask_each(grouped.operation, body.text().into_bytes()).await;
     let order = tree.order(context);
-    let mut groups: Vec<Group> = Vec::new();
-    let (mut places, mut listed) = (HashMap::new(), Vec::new());
+    let (mut gathered, mut listed) = (Gathered::default(), Vec::new());
     for (shard, answer) in answers {
         let of_shard = groups_of_answer(context, &answer)?;
         let known: Vec<GroupId<'static>> = of_shard.iter().map(|group| group.id.clone()).collect();
         for group in of_shard {
-            let place = *places.entry(group.id.clone()).or_insert_with(|| {
-                groups.push(Group { id: group.id.clone(), hits: Vec::new() });
-                groups.len() - 1
-            });
-            groups[place].hits.extend(group.hits);
+            gathered.add(group.id, group.hits);
         }
         listed.push((shard, known));
     }
@@ -140,7 +167,7 @@ async fn of_shards(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, E
         });
         lists.flat_map(|(_, known)| known).position(|id| *id == group.id)
     };
-    let mut best = best(groups, order, grouped, rank);
+    let mut best = best(gathered.groups, order, grouped, rank);
     let full: Vec<&(u32, Vec<GroupId<'static>>)> =
         listed.iter().filter(|(_, known)| known.len() >= grouped.limit).collect();
     fill(context, grouped, &within, &full, &mut best).await?;
@@ -155,25 +182,12 @@ fn best(
     rank: impl Fn(&Group) -> Option<usize>,
 ) -> Vec<Group> {
     for group in &mut groups {
-        group.hits.sort_by(|a, b| order.compare(a, b));
-        keep(&mut group.hits, grouped.size);
+        group.keep_best(order, grouped.size);
     }
     groups.retain(|group| !group.hits.is_empty());
     groups.sort_by(|a, b| order.compare(&a.hits[0], &b.hits[0]).then_with(|| rank(a).cmp(&rank(b))));
     groups.truncate(grouped.limit);
     groups
-}
-
-/// Keeps the first `size` different points.
-fn keep(hits: &mut Vec<Found>, size: usize) {
-    let mut kept: Vec<PointId> = Vec::new();
-    hits.retain(|hit| {
-        let is_new = kept.len() < size && !kept.contains(&hit.id);
-        if is_new {
-            kept.push(hit.id.clone());
-        }
-        is_new
-    });
 }
 
 /// Adds the hits of the best groups from the shards that have other groups before them.
@@ -213,8 +227,7 @@ async fn fill(
     }
     let order = tree.order(context);
     for group in groups {
-        group.hits.sort_by(|a, b| order.compare(a, b));
-        keep(&mut group.hits, grouped.size);
+        group.keep_best(order, grouped.size);
     }
     Ok(())
 }
@@ -260,19 +273,14 @@ async fn of_hits(context: &Context, grouped: &Grouped) -> Result<Vec<Group>, Err
     let found = find(context, tree, Within::default(), grouped.window, Members::default()).await?;
     let mut shown = Members::default();
     shown.set("with_payload", "true");
-    let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<GroupId<'static>, usize> = HashMap::new();
+    let mut gathered = Gathered::default();
     for hit in show(context, found.hits, &shown).await? {
         for id in keys(&hit, &grouped.by) {
-            let place = *places.entry(id.clone()).or_insert_with(|| {
-                groups.push(Group { id, hits: Vec::new() });
-                groups.len() - 1
-            });
-            groups[place].hits.push(select(hit.clone(), with));
+            gathered.add(id, [select(hit.clone(), with)]);
         }
     }
     // They come in the order of the query.
-    let mut best = best(groups, Order::Found, grouped, |_| None);
+    let mut best = best(gathered.groups, Order::Found, grouped, |_| None);
     if with.vector != VectorSelector::None {
         let mut shown = tree.members.matching(|key| SHOWN.contains(&key));
         shown.remove("with_payload");

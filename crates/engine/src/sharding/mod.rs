@@ -18,6 +18,7 @@ mod groups;
 mod hits;
 mod matrix;
 mod members;
+mod outcome;
 mod pages;
 mod placement;
 mod questions;
@@ -29,6 +30,7 @@ mod similarity;
 mod split;
 mod values;
 
+pub use outcome::join_write;
 pub use placement::shard_of;
 pub use questions::{Ask, ShardedRead, Step};
 pub use request::{Layout, ShardedRequest};

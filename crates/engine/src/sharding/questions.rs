@@ -60,8 +60,8 @@ pub struct ShardedRead {
 
 impl ShardedRead {
     /// Begins a read. `other` says the layouts of other collections, which examples and groups may be looked up in; `None` for
-    /// one that does not exist. The `time` of the answer counts from `start`. With one shard the request is asked as it is,
-    /// and its answer is the answer.
+    /// one that does not exist. The `time` of the answer counts from `start`. With one shard the request is read, and asked as
+    /// it is unless it names collections: its answer is the answer.
     ///
     /// # Errors
     /// Those of the parser of the operation, [`Error::VectorsWanted`] included; `NeedsJson` where vectors are packed; `BadRequest`
@@ -73,7 +73,14 @@ impl ShardedRead {
         start: Instant,
     ) -> Result<(ShardedRead, Step), Error> {
         let desk = Desk::default();
-        if layout.shards <= 1 {
+        // The other forms have no texts, and what is wrong with them the one shard says.
+        let parsed = match layout.shards <= 1 && !request.is_text() {
+            true => None,
+            false => Some(Parsed::of(request, layout, other, desk.clone())?),
+        };
+        // A shard knows collections by other names.
+        let parsed = parsed.filter(|parsed| layout.shards > 1 || parsed.names_collections());
+        let Some(parsed) = parsed else {
             let ask = Ask {
                 shard: 0,
                 collection: None,
@@ -84,8 +91,7 @@ impl ShardedRead {
             };
             let read = ShardedRead { desk, work: None, sent: vec![Vec::new()] };
             return Ok((read, Step::Ask(vec![ask])));
-        }
-        let parsed = Parsed::of(request, layout, other, desk.clone())?;
+        };
         let work = read::answer(parsed, start);
         let mut read = ShardedRead { desk, work: Some(Box::pin(work)), sent: Vec::new() };
         let step = read.run()?;
@@ -147,15 +153,23 @@ fn batch_of(operation: Operation) -> Option<Operation> {
     }
 }
 
+/// The questions that are asked in one request.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Searches of the collection, in this batch of a shard.
+    Batch(Operation, u32),
+    /// The question with this place.
+    Alone(usize),
+}
+
 /// Makes one request of the searches of a kind that go to one shard. With each question the places of the answers that it gives.
 fn together(asks: Vec<(usize, Ask)>) -> (Vec<Ask>, Vec<Vec<usize>>) {
-    let mut kinds: HashMap<(u32, usize), Vec<(usize, Ask)>> = HashMap::new();
+    let mut kinds: HashMap<Kind, Vec<(usize, Ask)>> = HashMap::new();
     let mut order = Vec::new();
     for (place, ask) in asks {
-        // What is no search is asked by itself: its place is a kind of its own.
         let kind = match batch_of(ask.operation) {
-            Some(_) => (ask.shard, ask.operation.place()),
-            None => (u32::MAX, place + Operation::names().count()),
+            Some(batch) => Kind::Batch(batch, ask.shard),
+            None => Kind::Alone(place),
         };
         let of_kind = kinds.entry(kind).or_default();
         if of_kind.is_empty() {
@@ -188,7 +202,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Takes the result of an envelope.
-    fn of(envelope: Vec<u8>) -> Result<Answer, Error> {
+    pub fn of(envelope: Vec<u8>) -> Result<Answer, Error> {
         let envelope: Arc<str> = String::from_utf8(envelope).map_err(|_| broken())?.into();
         let mut result = None;
         let mut reader = Reader::new(envelope.as_bytes())?;
@@ -223,7 +237,7 @@ impl Answer {
     }
 
     /// The elements of a result that is an array.
-    fn elements(&self) -> Result<Vec<Answer>, Error> {
+    pub fn elements(&self) -> Result<Vec<Answer>, Error> {
         let mut found = Vec::new();
         Reader::new(self.text().as_bytes())?.array(|r, _| {
             let start = r.position();

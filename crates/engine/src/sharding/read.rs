@@ -125,6 +125,11 @@ impl Parsed {
         };
         Ok(Parsed { context, warnings: body.into_warnings(), what })
     }
+
+    /// Whether it looks examples or groups up in a collection that it names.
+    pub fn names_collections(&self) -> bool {
+        !self.what.named_collections().is_empty()
+    }
 }
 
 impl What {

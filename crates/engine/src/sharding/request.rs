@@ -52,6 +52,11 @@ pub struct ShardedRequest<'a> {
 }
 
 impl ShardedRequest<'_> {
+    /// Whether its body is text: the forms that can be split.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.form, BodyForm::Json | BodyForm::Lines)
+    }
+
     /// Refuses a form of body that is not split.
     pub(super) fn check_form(&self) -> Result<(), Error> {
         match self.form {

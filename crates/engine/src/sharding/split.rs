@@ -15,11 +15,14 @@ type Result<T> = std::result::Result<T, Error>;
 /// What each shard has of something; nothing where it has no part.
 type Parts<T> = Vec<Option<T>>;
 
+/// What a shard gets in the place of an operation of a batch that it has no part in.
+const NO_PART: &[u8] = br#"{"delete":{"points":[]}}"#;
+
 /// The body of a write for each shard; `None` where a shard has no part in it.
 ///
 /// Points, and what is said of ids, go to the shards of the ids. What selects by a filter, and what concerns the collection as
 /// a whole, goes to all shards. A body that names no point goes to the first one, so that it has an answer. Every value keeps
-/// its text. With one shard the body passes unchanged; otherwise it is read as the engine reads it.
+/// its text. The body is read as the engine reads it; with one shard it passes unchanged then.
 ///
 /// # Errors
 /// Those of the parser of the operation, [`Error::VectorsWanted`] included; `NeedsJson` where vectors are packed; `BadRequest`
@@ -27,6 +30,10 @@ type Parts<T> = Vec<Option<T>>;
 pub fn split_write(request: &ShardedRequest<'_>, layout: &Layout) -> Result<Parts<Vec<u8>>> {
     let shards = layout.shards.max(1) as usize;
     if shards == 1 {
+        // The other forms have no texts, and what is wrong with them the one shard says.
+        if request.is_text() && names_points(request.operation) {
+            check(request, layout)?;
+        }
         return Ok(vec![Some(request.body.to_vec())]);
     }
     if concerns_all(request.operation) {
@@ -61,7 +68,13 @@ fn concerns_all(operation: Operation) -> bool {
             | Flush
             | Optimize
             | RebuildIndex
+            | RemoveExpired
     )
+}
+
+/// Whether a write changes points.
+fn names_points(operation: Operation) -> bool {
+    operation == Operation::BatchUpdate || What::of(operation).is_some()
 }
 
 /// Reads the body as the engine does.
@@ -87,7 +100,7 @@ fn check(request: &ShardedRequest<'_>, layout: &Layout) -> Result<()> {
 
 /// What an update names its points by.
 #[derive(Clone, Copy)]
-enum What {
+pub(super) enum What {
     /// Whole points, in a list or in columns.
     Points,
     /// Vectors of points, in a list.
@@ -97,7 +110,7 @@ enum What {
 }
 
 impl What {
-    fn of(operation: Operation) -> Option<What> {
+    pub fn of(operation: Operation) -> Option<What> {
         use Operation::*;
         match operation {
             UpsertPoints => Some(What::Points),
@@ -110,7 +123,7 @@ impl What {
     }
 
     /// What an operation of a batch does, by its name there.
-    fn named(name: &str) -> What {
+    pub fn named(name: &str) -> What {
         match name {
             "upsert" => What::Points,
             "update_vectors" => What::Vectors,
@@ -152,25 +165,25 @@ impl Split<'_> {
         Ok(lines.into_iter().map(|lines| (!lines.is_empty()).then_some(lines)).collect())
     }
 
-    /// `{operations: […]}`: a shard gets those that concern it, in their order.
+    /// `{operations: […]}`: a shard gets all operations if it has a part in any, so that what it answers to one is in its place,
+    /// and the place of an error is that of the request.
     fn batch(&self, members: &Members<'_>) -> Result<Parts<Vec<u8>>> {
         let mut of_shards: Vec<Vec<Vec<u8>>> = self.none();
+        let mut has_part = vec![false; self.shards];
         for operation in elements(members.get("operations").unwrap_or("[]"))? {
             let operation = Members::parse(operation.as_bytes())?;
-            let Some((name, body)) = operation.iter().filter(|(_, body)| *body != "null").last() else {
-                continue;
-            };
+            let Some((name, body)) = operation_of(&operation) else { continue };
             let parts = self.object(What::named(name), &Members::parse(body.as_bytes())?)?;
-            for (shard, part) in of_shards.iter_mut().zip(parts) {
-                shard.extend(part.map(|part| {
-                    let mut wrapped = Vec::with_capacity(part.len() + name.len() + 5);
-                    let mut object = ObjectWriter::start(&mut wrapped);
-                    object.key(name).extend_from_slice(&part);
-                    object.end();
-                    wrapped
-                }));
+            for (shard, part) in parts.into_iter().enumerate() {
+                has_part[shard] |= part.is_some();
+                of_shards[shard].push(part.map_or_else(|| NO_PART.to_vec(), |part| wrapped(name, &part)));
             }
         }
+        of_shards
+            .iter_mut()
+            .zip(has_part)
+            .filter(|(_, has_part)| !has_part)
+            .for_each(|(none, _)| none.clear());
         let with = |out: &mut Vec<u8>, operations: &Vec<Vec<u8>>| {
             write_list(out, operations, |out, operation| out.extend_from_slice(operation));
         };
@@ -279,8 +292,22 @@ impl Split<'_> {
     }
 }
 
+/// The name of an operation of a batch, and its body.
+pub(super) fn operation_of<'o>(operation: &'o Members<'_>) -> Option<(&'o str, &'o str)> {
+    operation.iter().filter(|(_, body)| *body != "null").last()
+}
+
+/// `{name: body}`
+fn wrapped(name: &str, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + name.len() + 5);
+    let mut object = ObjectWriter::start(&mut out);
+    object.key(name).extend_from_slice(body);
+    object.end();
+    out
+}
+
 /// Reads an object with an id: the id, and the object's text, of a reader over `text`.
-fn element<'t>(reader: &mut Reader<'t>, text: &'t str) -> Result<(PointId, &'t str)> {
+pub(super) fn element<'t>(reader: &mut Reader<'t>, text: &'t str) -> Result<(PointId, &'t str)> {
     let (start, mut id) = (reader.position(), None);
     reader.object(|r, key| {
         match key {

@@ -68,6 +68,13 @@ impl Expiry {
         due
     }
 
+    /// The time of the last of the first `most` points whose time has come by `now`; `None` where that of none has.
+    pub fn until(&self, now: i64, most: usize) -> Option<i64> {
+        let first = self.pending.iter().map(|(time, _)| *time).take_while(|time| *time <= now);
+        // The times of those that are due already are not kept.
+        if self.due.is_empty() { first.take(most).last() } else { Some(now) }
+    }
+
     /// When the next point comes to its end after `now`.
     pub fn next_after(&self, now: i64) -> i64 {
         self.pending
@@ -145,6 +152,8 @@ mod tests {
             expiry.due(seconds * MICROS).iter().map(PointOffset::get).collect::<Vec<_>>()
         };
         assert_eq!((due(&expiry, -1), due(&expiry, 1)), (vec![], vec![0, 1]));
+        let until = |seconds: i64, most| expiry.until(seconds * MICROS, most).map(|time| time / MICROS);
+        assert_eq!((until(-1, 9), until(9, 2), until(9, 9), until(2, 9)), (None, Some(1), Some(4), Some(2)));
         expiry.advance(2 * MICROS);
         assert_eq!((due(&expiry, 2), due(&expiry, 3)), (vec![0, 1, 2], vec![0, 1, 2, 3]));
         assert_eq!(expiry.next_after(2 * MICROS), 3 * MICROS);

@@ -129,7 +129,7 @@ fn points_write(random: &mut Random) -> Sent {
 
 /// Any write that may be in a stream.
 fn write(random: &mut Random) -> Sent {
-    match random.below(20) {
+    match random.below(21) {
         0 => Sent::new("create_field_index", json!({"field_name": "n", "field_schema": "integer"})),
         1 => Sent::new("delete_field_index", Value::Null).of("n"),
         2 => Sent::new("update_collection", json!({"hnsw_config": {"ef_construct": 16 + random.below(8)}})),
@@ -138,6 +138,7 @@ fn write(random: &mut Random) -> Sent {
             Sent::new("create_vector_name", field).of("x")
         }
         4 => Sent::new("delete_vector_name", Value::Null).of("x"),
+        5 => Sent::new("remove_expired", json!({"until": random.below(2000) * 1_000_000})),
         _ => points_write(random),
     }
 }

@@ -2,8 +2,11 @@
 
 use super::{COLLECTION, Sent, compared, engine, plain, points, replica, state, upsert};
 use crate::common::{SHORT_FILES, TestEngine};
+use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::integrity::{LogEnd, Severity, check, repair, verify_files};
+use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -190,8 +193,7 @@ fn a_replica_hides_what_is_due_from_reads_and_not_from_writes() {
     let mut engine = replica(1);
     engine.now = Some(100);
     engine.restart();
-    let config = json!({"vectors": {"size": 2, "distance": "Dot"}, "expire_at_key": "until"});
-    engine.ok("create_collection", COLLECTION, config);
+    engine.ok("create_collection", COLLECTION, with_end());
     let body = json!({"points": [{"id": 1, "vector": [1, 1], "payload": {"until": 50}}, {"id": 2, "vector": [1, 1]}]});
     Sent::new("upsert_points", body).at(1).ok(&engine);
     let count = |engine: &TestEngine| engine.ok("count", COLLECTION, json!({}))["count"].clone();
@@ -215,6 +217,60 @@ fn a_replica_hides_what_is_due_from_reads_and_not_from_writes() {
 }
 
 #[test]
+fn points_that_have_come_to_their_end_are_removed_by_a_record() {
+    let mut engine = replica(1);
+    engine.now = Some(100);
+    engine.restart();
+    engine.ok("create_collection", COLLECTION, with_end());
+    let ending = |id: u64, until: Value| json!({"id": id, "vector": [1, 1], "payload": {"until": until}});
+    let points: Vec<Value> = (1..=1_200).map(|id| ending(id, json!(50 + id % 2))).collect();
+    Sent::new("upsert_points", json!({"points": points})).at(1).ok(&engine);
+    let never = [json!(101), json!(7.0), json!([1]), json!("1970"), json!("1970-01-01T00:01:41Z")];
+    let others: Vec<Value> = never.into_iter().zip(2_000..).map(|(until, id)| ending(id, until)).collect();
+    Sent::new("upsert_points", json!({"points": others})).at(2).ok(&engine);
+    let asked = |engine: &TestEngine| engine.ok("replica_state", COLLECTION, json!({"expired": true}));
+    // A thousand at most, but for those of one time.
+    assert_eq!(asked(&engine)["expired_until"], json!(51_000_000));
+    assert!(state(&engine).get("expired_until").is_none());
+    let remove = |until: u64| Sent::new("remove_expired", json!({"until": until}));
+    assert_eq!(remove(50_000_000).refused(&engine), "bad_request");
+    remove(50_000_000).at(3).ok(&engine);
+    assert_eq!(
+        (&state(&engine)["points"], &asked(&engine)["expired_until"]),
+        (&json!(605), &json!(51_000_000))
+    );
+    // One that has got a later end in the meantime stays.
+    Sent::new("set_payload", json!({"payload": {"until": 5000}, "points": [1]})).at(4).ok(&engine);
+    remove(51_000_000).at(5).ok(&engine);
+    assert_eq!(state(&engine)["points"], json!(6));
+    assert!(asked(&engine).get("expired_until").is_none());
+    // Its own clock says nothing.
+    remove(102_000_000).at(6).ok(&engine);
+    assert_eq!(state(&engine)["points"], json!(4));
+    engine.restart();
+    assert_eq!(state(&engine)["points"], json!(4));
+}
+
+fn with_end() -> Value {
+    json!({"vectors": {"size": 2, "distance": "Dot"}, "expire_at_key": "until"})
+}
+
+#[test]
+fn a_replica_says_what_its_vectors_and_payloads_take() {
+    let engine = new_replica();
+    let size = |engine: &TestEngine| {
+        let state = engine.ok("replica_state", COLLECTION, json!({"size": true}));
+        (state["vector_bytes"].as_u64().unwrap(), state["payload_bytes"].as_u64().unwrap())
+    };
+    assert_eq!(size(&engine), (0, 0));
+    upsert(&[1, 2, 3]).at(1).ok(&engine);
+    let (vectors, payloads) = size(&engine);
+    assert_eq!(vectors, 3 * 8);
+    Sent::new("set_payload", json!({"payload": {"text": "a long one"}, "points": [1]})).at(2).ok(&engine);
+    assert!(size(&engine).0 == vectors && size(&engine).1 > payloads);
+}
+
+#[test]
 fn a_replica_begins_no_reembedding() {
     let engine = new_replica();
     let (code, details) = engine.refused("reembed_vectors", COLLECTION, json!({}));
@@ -225,7 +281,7 @@ fn a_replica_begins_no_reembedding() {
 }
 
 #[test]
-fn neither_a_position_nor_a_dry_run_counts_towards_the_rates_of_strict_mode() {
+fn what_comes_from_a_stream_meets_no_limit_of_strict_mode_and_a_dry_run_no_rate() {
     let engine = new_replica();
     let strict =
         json!({"strict_mode_config": {"enabled": true, "write_rate_limit": 3, "upsert_max_batchsize": 2}});
@@ -234,11 +290,28 @@ fn neither_a_position_nor_a_dry_run_counts_towards_the_rates_of_strict_mode() {
         upsert(&[1, 2]).at(position).ok(&engine);
         upsert(&[1, 2]).tried().ok(&engine);
     }
+    upsert(&[1, 2, 3]).at(20).ok(&engine);
     // The other limits hold.
-    assert_eq!(upsert(&[1, 2, 3]).at(20).refused(&engine), "bad_request");
     assert_eq!(upsert(&[1, 2, 3]).tried().refused(&engine), "bad_request");
     upsert(&[1, 2]).ok(&engine);
     assert_eq!(upsert(&[1, 2]).refused(&engine), "rate_limited");
+}
+
+#[test]
+fn a_write_from_a_stream_may_be_longer_than_the_limits_of_its_node() {
+    let limits = Limits { max_points_per_request: 2, max_filter_conditions: 1, ..Limits::default() };
+    let options = Options { mode: Mode::Inline { seed: 1 }, is_replica: true, limits, ..Options::default() };
+    let disk = SimDisk::new();
+    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, opened, options);
+    engine.ok("create_collection", COLLECTION, plain());
+    assert_eq!(upsert(&[1, 2, 3]).refused(&engine), "bad_request");
+    upsert(&[1, 2, 3]).at(1).ok(&engine);
+    let condition = json!({"key": "a", "match": {"value": 1}});
+    let by_filter = Sent::new("delete_points", json!({"filter": {"must_not": [condition, condition]}}));
+    assert_eq!(by_filter.refused(&engine), "filter_parse");
+    by_filter.at(2).ok(&engine);
+    assert_eq!(state(&engine)["points"], json!(0));
 }
 
 #[test]

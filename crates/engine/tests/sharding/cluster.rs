@@ -1,13 +1,16 @@
 //! Collections in one engine that are the shards of one, beside that one.
 
 use crate::common::{Random, TestEngine, request};
-use kithdb_engine::api::{BodyForm, Operation, Strictness};
-use kithdb_engine::engine::Request;
+use kithdb_engine::api::{BodyForm, Operation, Packing, Strictness};
+use kithdb_engine::engine::{CollectionSize, Request, StrictScope};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
-use kithdb_engine::sharding::{Ask, Layout, ShardedRead, ShardedRequest, Step, shard_of, split_write};
+use kithdb_engine::sharding::{
+    Ask, Layout, ShardedRead, ShardedRequest, Step, join_write, shard_of, split_write,
+};
 use kithdb_engine::types::{IdKind, Metric, PointId};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -19,6 +22,8 @@ pub struct Cluster {
     /// A shard that does not answer reads.
     pub silent: Option<u32>,
     pub limits: Limits,
+    /// That of the last write.
+    position: Cell<u64>,
 }
 
 pub const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, Metric::Manhattan];
@@ -52,6 +57,7 @@ impl Cluster {
             strictness: Strictness::Strict,
             silent: None,
             limits: Limits::default(),
+            position: Cell::new(0),
         };
         for collection in ["c", "other"] {
             cluster.engine.ok("create_collection", collection, config.clone());
@@ -75,7 +81,7 @@ impl Cluster {
         }
     }
 
-    fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
+    pub fn call(&self, request: Request) -> Result<Vec<u8>, Error> {
         let answer = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&answer);
         self.engine.engine().execute(request, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
@@ -83,27 +89,57 @@ impl Cluster {
         result.expect("answered before it returns")
     }
 
-    /// Writes to the one collection and to the shards.
+    /// Writes to the one collection and to the shards, and compares the answers.
     pub fn write(&self, operation: &str, collection: &str, body: &Value) -> Result<Value, Error> {
-        let answer = self.engine.call(operation, collection, body.clone());
-        let bytes = body.to_string().into_bytes();
-        let parts = split_write(&self.request(operation, collection, &bytes), &self.layout);
-        match (&answer, parts) {
-            (Ok(_), parts) => {
-                for (shard, part) in
-                    parts.expect("what one collection takes is split").into_iter().enumerate()
-                {
-                    if let Some(part) = part {
-                        let name = format!("{collection}{shard}");
-                        self.engine.call_bytes(operation, &name, part).expect("a part of a good write");
-                    }
-                }
+        self.write_bytes(operation, collection, BodyForm::Json, body.to_string().as_bytes())
+    }
+
+    /// The same with a body of a form. Shards write where all of them would.
+    pub fn write_bytes(
+        &self,
+        operation: &str,
+        collection: &str,
+        form: BodyForm,
+        body: &[u8],
+    ) -> Result<Value, Error> {
+        let position = self.position.get() + 1;
+        self.position.set(position);
+        let write = |name: String, body: &[u8]| Request {
+            packing: Packing { body: form, answer: false },
+            ..Request::new(Operation::parse(operation).expect("a known operation"), name, body.to_vec())
+        };
+        let at = |request| Request { position: Some(position), ..request };
+        let alone = self.call(at(write(collection.to_string(), body)));
+        let sharded = ShardedRequest { form, ..self.request(operation, collection, body) };
+        let parts = match split_write(&sharded, &self.layout) {
+            Ok(parts) => parts,
+            Err(error) => {
+                assert_eq!(alone.expect_err("one collection refuses it too").code(), error.code());
+                return Err(error);
             }
-            (Err(error), Err(other)) => assert_eq!(error.code(), other.code()),
-            // What is wrong depends on the points or the configuration.
-            (Err(_), Ok(_)) => {}
+        };
+        let parts = || {
+            let named = parts.iter().enumerate().map(|(shard, part)| (format!("{collection}{shard}"), part));
+            named.filter_map(|(name, part)| Some(write(name, part.as_ref()?)))
+        };
+        let tried = parts().filter(|part| part.operation.updates_points());
+        let tried = tried.map(|part| self.call(Request { dry_run: true, ..part }));
+        let refusals: Vec<Error> = tried.filter_map(Result::err).collect();
+        match alone {
+            Ok(envelope) => {
+                assert!(refusals.is_empty(), "{operation}: {refusals:?}");
+                let answers = parts().map(|part| self.call(at(part)).expect("it would be written")).collect();
+                let joined = join_write(&sharded, &self.layout, answers, Instant::now());
+                let joined = shown(&joined.expect("answers of one write"));
+                assert_eq!(joined, shown(&envelope), "{operation} {}", String::from_utf8_lossy(body));
+                Ok(joined)
+            }
+            Err(error) => {
+                let is_same = |refusal: &Error| refusal.code() == error.code();
+                assert!(refusals.iter().any(is_same), "{operation}: {error:?}, {refusals:?}");
+                Err(error)
+            }
         }
-        answer
     }
 
     /// What the one collection answers to a read.
@@ -116,7 +152,18 @@ impl Cluster {
         self.call(request).map(|envelope| shown(&envelope))
     }
 
-    /// What the shards answer together.
+    /// Whether a shard finds a read within the strict mode of the collection.
+    pub fn check(&self, operation: &str, target: Option<&str>, body: &Value) -> Result<(), Error> {
+        let request = Request {
+            target: target.map(str::to_string),
+            strictness: self.strictness,
+            strict_scope: StrictScope::Check { timeout: None },
+            ..request(operation, "c0", body)
+        };
+        self.call(request).map(|envelope| assert_eq!(shown(&envelope), json!(true)))
+    }
+
+    /// What the shards answer together to a read that was checked.
     pub fn together(&self, operation: &str, target: Option<&str>, body: &Value) -> Result<Value, Error> {
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = ShardedRequest { target, ..self.request(operation, "c", &bytes) };
@@ -143,6 +190,7 @@ impl Cluster {
         let request = Request {
             target: ask.target,
             strictness: ask.strictness,
+            strict_scope: StrictScope::Part { elsewhere: CollectionSize::default() },
             ..Request::new(ask.operation, collection, ask.body)
         };
         self.call(request).map(Some)
@@ -176,27 +224,12 @@ pub fn point_id(id: &Value, kind: IdKind) -> PointId {
     }
 }
 
-/// The result of an envelope, without the versions: operations of shards have numbers of their own here.
+/// The result of an envelope. Operations of shards have the numbers of those of the one collection.
 fn shown(envelope: &[u8]) -> Value {
     let mut envelope: Value = serde_json::from_slice(envelope).expect("envelopes are JSON");
     assert_eq!(envelope["status"], json!("ok"));
     assert!(envelope["time"].is_number());
-    let mut result = envelope["result"].take();
-    without_versions(&mut result);
-    result
-}
-
-fn without_versions(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            if members.contains_key("score") && members.contains_key("id") {
-                assert!(members.remove("version").is_some_and(|version| version.is_number()));
-            }
-            members.values_mut().for_each(without_versions);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(without_versions),
-        _ => {}
-    }
+    envelope["result"].take()
 }
 
 /// Points with few different components, so that scores are often equal.

@@ -4,6 +4,8 @@
 mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
+mod outcomes;
 mod placement;
 mod reads;
+mod strict;
 mod writes;

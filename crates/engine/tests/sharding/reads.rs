@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const POINTS: u64 = 120;
 
 /// Points in the collection, and others in `other`.
-fn filled(random: &mut Random, shards: u32, metric: Metric, kind: IdKind) -> Cluster {
+pub fn filled(random: &mut Random, shards: u32, metric: Metric, kind: IdKind) -> Cluster {
     let cluster = Cluster::new(shards, metric, kind);
     for (collection, count) in [("c", POINTS), ("other", 30)] {
         let points: Vec<Value> = (0..count).map(|number| point(random, id(number, kind))).collect();
@@ -28,13 +28,13 @@ fn filled(random: &mut Random, shards: u32, metric: Metric, kind: IdKind) -> Clu
 }
 
 /// What each test of a kind of read has: its numbers, and points.
-struct Case {
-    random: Random,
+pub struct Case {
+    pub random: Random,
     kind: IdKind,
 }
 
 impl Case {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.random.below(bound)
     }
 
@@ -45,7 +45,7 @@ impl Case {
         id(number, self.kind)
     }
 
-    fn filter(&mut self) -> Value {
+    pub fn filter(&mut self) -> Value {
         let random = &mut self.random;
         let condition = match random.below(7) {
             0 => json!({"key": "city", "match": {"value": city(random)}}),
@@ -172,7 +172,7 @@ impl Case {
         }
     }
 
-    fn query(&mut self) -> Value {
+    pub fn query(&mut self) -> Value {
         let levels = self.below(3);
         let mut body = self.node(levels);
         if self.random.chance(30) {
@@ -185,7 +185,7 @@ impl Case {
         body
     }
 
-    fn search(&mut self) -> Value {
+    pub fn search(&mut self) -> Value {
         let field = ["a", "b", "s"][self.below(3) as usize];
         let mut body = json!({
             "vector": {"name": field, "vector": self.vector(field)}, "limit": 1 + self.below(30), "params": {"exact": true},
@@ -202,7 +202,7 @@ impl Case {
 }
 
 /// Runs `read` for each number of shards, metric and kind of ids.
-fn each_case(times: u64, mut read: impl FnMut(&Cluster, &mut Case)) {
+pub fn each_case(times: u64, mut read: impl FnMut(&Cluster, &mut Case)) {
     let times = times * setting("KITHDB_SHARDING_FACTOR").unwrap_or(1);
     for (at, metric) in METRICS.into_iter().enumerate() {
         let kind = if at % 2 == 0 { IdKind::Default } else { IdKind::String };

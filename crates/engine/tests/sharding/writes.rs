@@ -120,9 +120,14 @@ fn a_batch_is_split_operation_by_operation() {
     };
     let parts: Vec<Vec<String>> =
         split(&cluster, "batch_update", &body.to_string()).iter().map(names).collect();
-    assert_eq!(parts[0], ["upsert", "delete"]);
+    // Where a shard has no part it deletes no points.
+    assert_eq!(parts[0], ["upsert", "delete", "delete"]);
     assert_eq!(parts[1], ["upsert", "set_payload", "delete"]);
-    assert_eq!(parts[2], ["delete"]);
+    assert_eq!(parts[2], ["delete", "delete", "delete"]);
+    let alone =
+        json!({"operations": [{"delete": {"points": [first]}}, {"clear_payload": {"points": [first]}}]});
+    let parts = split(&cluster, "batch_update", &alone.to_string());
+    assert_eq!(parts, [Some(alone), None, None]);
 }
 
 #[test]

@@ -38,8 +38,10 @@ pub(super) fn accept(
 ) -> Result<Applied, Error> {
     deadline.check()?;
     let op = head.number(numbering, shared.is_replica)?;
-    if let Some(expiry) = &mut head.state.expiry {
-        expiry.advance(shared.clock.now());
+    if let Some(now) = shared.time_for_writes(&head.state)
+        && let Some(expiry) = &mut head.state.expiry
+    {
+        expiry.advance(now);
     }
     let savepoint = head.savepoint();
     let mut skipped = Vec::new();
@@ -147,7 +149,7 @@ fn apply(
             let changes = apply_one(head, op, Change::SetConfig(config.to_json().into()))?;
             if PlantedFault::PatchNotLogged.is_on() { Vec::new() } else { changes }
         }
-        Write::RemoveExpired => remove_expired(head, op, shared)?,
+        Write::RemoveExpired { until } => remove_expired(head, op, shared, until)?,
         Write::MoveRows(Place { fields, field, chunk }) => {
             if head.state.config.fields_changed() == fields {
                 head.move_rows(op, field, chunk);
@@ -193,10 +195,19 @@ fn apply_reembedding(head: &mut Head, op: OpNumber, write: Write) -> Result<Vec<
     }
 }
 
-/// Removes some points whose time has come, which is a deletion like others.
-fn remove_expired(head: &mut Head, op: OpNumber, shared: &Shared) -> Result<Vec<Change>, Error> {
+/// Removes points whose time has come, which is a deletion like others.
+fn remove_expired(
+    head: &mut Head,
+    op: OpNumber,
+    shared: &Shared,
+    until: Option<i64>,
+) -> Result<Vec<Change>, Error> {
     let Some(expiry) = &head.state.expiry else { return Ok(Vec::new()) };
-    let due = due_points(expiry, shared.clock.now());
+    let due = match until {
+        // A bound on their number would depend on where a replica has them.
+        Some(until) => expiry.due(until).iter().collect(),
+        None => due_points(expiry, shared.clock.now()),
+    };
     let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id.clone()).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if ids.is_empty() {

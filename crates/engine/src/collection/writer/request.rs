@@ -58,8 +58,12 @@ pub enum Write {
     DropIndex(JsonPath),
     /// C4.4
     Patch(Box<CollectionPatch>),
-    /// Removes some points whose time has come (C17).
-    RemoveExpired,
+    /// Removes points whose time has come (C17): all that have come to it by a time, in microseconds since 1970, or some by the
+    /// clock of this process.
+    RemoveExpired {
+        /// The time.
+        until: Option<i64>,
+    },
     /// Moves some live rows of a chunk that is mostly dead: an operation that changes nothing for clients.
     MoveRows(Place),
     /// C4.8
@@ -134,7 +138,7 @@ impl Write {
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
             | Write::Patch(_)
-            | Write::RemoveExpired
+            | Write::RemoveExpired { .. }
             | Write::AddField { .. }
             | Write::RemoveField { .. }
             | Write::BeginReembedding { .. }
@@ -169,7 +173,7 @@ impl Write {
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
             | Write::Patch(_)
-            | Write::RemoveExpired
+            | Write::RemoveExpired { .. }
             | Write::MoveRows(_)
             | Write::RemoveField { .. }
             | Write::EndReembedding { .. } => 0,
@@ -189,7 +193,7 @@ impl Write {
             | Write::FillVectors(_) => true,
             Write::DropIndex(_)
             | Write::Patch(_)
-            | Write::RemoveExpired
+            | Write::RemoveExpired { .. }
             | Write::MoveRows(_)
             | Write::RemoveField { .. }
             | Write::EndReembedding { .. } => false,

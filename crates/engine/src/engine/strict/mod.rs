@@ -2,7 +2,10 @@
 
 mod rates;
 mod reads;
+mod scope;
 mod writes;
+
+pub use scope::{CollectionSize, StrictScope};
 
 use super::Request;
 use crate::collection::{Collection, State};
@@ -16,14 +19,14 @@ pub struct Strict<'a> {
     mode: StrictMode,
     collection: &'a Collection,
     state: &'a State,
-    /// The request is a write from a replicated stream: what it may cost, and the room for it, was decided before it got there.
-    is_replicated: bool,
+    scope: StrictScope,
     /// The request is only tried.
     is_dry_run: bool,
 }
 
 impl<'a> Strict<'a> {
-    /// The strict mode of a collection; `None` where it is not enabled.
+    /// The strict mode of a collection; `None` where it is not enabled, and for a write from a replicated stream, which was
+    /// checked before it got there: replicas must not differ in what they refuse.
     ///
     /// # Errors
     /// `BadRequest` for a timeout that is too long.
@@ -32,11 +35,16 @@ impl<'a> Strict<'a> {
         state: &'a State,
         request: &Request,
     ) -> Result<Option<Strict<'a>>, Error> {
-        let Some(mode) = state.config.strict_mode() else { return Ok(None) };
-        let is_replicated = request.position.is_some();
-        let seconds = request.timeout.filter(|_| !is_replicated).map(|timeout| timeout.as_secs());
+        let mode = state.config.strict_mode().filter(|_| request.position.is_none());
+        let Some(mode) = mode else { return Ok(None) };
+        let seconds = match request.strict_scope {
+            StrictScope::Request => request.timeout.map(|timeout| timeout.as_secs()),
+            StrictScope::Check { timeout } => timeout,
+            StrictScope::Part { .. } => None,
+        };
         at_most("timeout", seconds, "max_timeout", mode.max_timeout)?;
-        Ok(Some(Strict { mode, collection, state, is_replicated, is_dry_run: request.dry_run }))
+        let (scope, is_dry_run) = (request.strict_scope, request.dry_run);
+        Ok(Some(Strict { mode, collection, state, scope, is_dry_run }))
     }
 
     /// The kind of the field index over a path, if there is one.

@@ -1,7 +1,7 @@
 //! Limits of writes.
 
 use super::rates::take;
-use super::{Strict, at_most};
+use super::{Strict, StrictScope, at_most};
 use crate::collection::update::{NamedVectors, Selection, SourceSync, SyncContent, Update};
 use crate::collection::{View, Write};
 use crate::error::Error;
@@ -17,27 +17,28 @@ const TOKENS_OF_FILTERED_UPDATE: u64 = 5;
 const EMPTY_OBJECT: usize = 2;
 
 impl Strict<'_> {
-    /// Checks a write. A dry run uses up no rate. For a write from a stream its coordinator has counted it.
+    /// Checks a write. A dry run uses up no rate.
     ///
     /// # Errors
     /// `BadRequest` that names the limit; `RateLimited`.
     pub fn check_write(&self, view: &View, write: &Write) -> Result<(), Error> {
+        let is_part = matches!(self.scope, StrictScope::Part { .. });
         match write {
             Write::Points { updates, .. } => {
-                updates.iter().try_for_each(|update| self.check_update(update))?;
-                self.check_points(view, updates)?;
-                if self.is_replicated {
-                    // Sizes depend on what a replica has in its files, and replicas must not differ in what they refuse.
-                    return Ok(());
+                if !is_part {
+                    updates.iter().try_for_each(|update| self.check_update(update))?;
                 }
-                self.check_sizes(view, updates)?;
-                if self.is_dry_run {
+                if !self.scope.is_check() {
+                    self.check_points(view, updates)?;
+                    self.check_sizes(view, updates)?;
+                }
+                if is_part || self.is_dry_run {
                     return Ok(());
                 }
                 let tokens = updates.iter().map(tokens_of_update).sum();
                 take(&self.collection.rates().updates, self.mode.write_rate_limit, tokens, "write_rate_limit")
             }
-            Write::CreateIndex { path, .. } => {
+            Write::CreateIndex { path, .. } if !is_part => {
                 let others = self.state.indexes.iter().filter(|index| index.path() != path).count() as u64;
                 let most = self.mode.max_payload_index_count;
                 at_most("field indexes", Some(others + 1), "max_payload_index_count", most)
@@ -97,7 +98,7 @@ impl Strict<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let count = (view.points_count() + new.len()) as u64;
+        let count = self.scope.elsewhere().points.saturating_add((view.points_count() + new.len()) as u64);
         at_most("points of the collection", Some(count), "max_points_count", Some(most))
     }
 
@@ -155,7 +156,11 @@ impl Strict<'_> {
         ];
         for (brings, what, most) in limits {
             let Some(most) = most.filter(|_| brings) else { continue };
-            let size = if what == "vector" { view.live_vector_bytes() } else { self.state.payload_bytes };
+            let elsewhere = self.scope.elsewhere();
+            let size = match what {
+                "vector" => view.live_vector_bytes().saturating_add(elsewhere.vector_bytes),
+                _ => self.state.payload_bytes.saturating_add(elsewhere.payload_bytes),
+            };
             if size >= most {
                 return Err(Error::bad(format!(
                     "Max {what} storage size limit of {most} bytes reached: the collection has {size} (max_collection_{what}_size_bytes of its strict mode)"
