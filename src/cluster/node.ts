@@ -8,7 +8,6 @@ import { Coordinator } from './coordinator/coordinator';
 import { Operator } from './coordinator/operator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import { Checkpoints } from './checkpoints/checkpoints';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
@@ -36,10 +35,10 @@ import { Progress } from './replica/progress';
 import { bodyOf } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
-import { cutStreams } from './streams/cutting';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
 import { StreamRepair } from './streams/repair';
+import { keepCheckpoints, watchStreams } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
 import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
@@ -80,7 +79,6 @@ const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
-const WATCH_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -88,10 +86,8 @@ const POLL_MS = 5;
 interface Running {
   readonly self: string;
   readonly connection: NatsConnection;
-  readonly servers: LogServers;
   readonly logs: LogService;
   readonly map: ShardMap;
-  readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
   readonly divergence: Divergence;
@@ -189,12 +185,14 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'self' | 'connection' | 'servers' | 'map' | 'known' | 'ends'> & {
+    given: Pick<Running, 'self' | 'connection' | 'map' | 'ends'> & {
+      readonly servers: LogServers;
+      readonly known: KnownMap;
       readonly engine: Engine;
     },
   ): Promise<Running> {
     const { self, connection, servers, map, known, engine, ends } = given;
-    const { settings, source } = this.parts;
+    const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
     const acknowledgements = new Acknowledgements();
@@ -207,34 +205,19 @@ export class ClusterNode {
       }),
     );
     const progress = await Progress.open(settings.dataDir);
-    const gate: ConstructorParameters<typeof CurrentLogs>[2] = {
-      admit: (group) => watch.admit(group),
-      notePublished: (group, sequence) => {
-        watch.notePublished(group, sequence);
-      },
-    };
-    const logs = new CurrentLogs(servers, map, gate);
+    const logs = new CurrentLogs(servers, map, () => watch);
     const replicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
-      events: {
-        answered: (coordinator, answer) => {
-          channel.send(answersTo(coordinator), encodeAnswer(answer));
-        },
-        digested: (digest) => {
-          divergence.tell(digest);
-        },
-      },
+      events: eventsOf(channel, () => divergence),
       failed: (name, error) => {
-        this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
       },
     });
     ends.push(() => replicas.stop());
-    const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log: this.parts.log });
-    const repair = new StreamRepair({
-      ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
-      hasStore: this.parts.store !== undefined,
-    });
-    const divergence = new Divergence({ node: self, channel, map, members, replicas, log: this.parts.log });
+    const common = { node: self, engine, map, members, replicas, channel, log };
+    const watch: StreamWatch = new StreamWatch({ ...common, logs: servers, known });
+    const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
+    const divergence: Divergence = new Divergence(common);
     ends.push(divergence.start());
     const listener = await this.#listen({ engine, map, replicas, divergence });
     ends.push(() => listener.close());
@@ -244,7 +227,7 @@ export class ClusterNode {
     });
     const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, servers, known, connection, coordinator, watch, repair, ends };
+    const running: Running = { ...parts, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
@@ -259,44 +242,19 @@ export class ClusterNode {
       ends,
     );
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
-    this.#watchStreams(running);
-    this.#keepCheckpoints(running, engine, channel);
+    const repeating = {
+      ends,
+      every: (ms: number, what: string, work: () => Promise<void>) => {
+        this.#every(ms, what, work, ends);
+      },
+    };
+    watchStreams(connection, { watch, repair }, repeating);
+    if (store !== undefined) {
+      const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
+      const { dataDir } = settings;
+      keepCheckpoints({ ...common, dataDir, store, logs, settings: checkpoints }, repeating);
+    }
     return running;
-  }
-
-  /** Looks after the streams, and repairs what was lost. */
-  #watchStreams({ connection, watch, repair, ends }: Running): void {
-    void (async () => {
-      for await (const { type } of connection.status()) {
-        if (type === 'disconnect' || type === 'reconnect') watch.notePause();
-      }
-    })();
-    ends.push(repair.start());
-    const stop = new AbortController();
-    this.#every(WATCH_MS, 'streams', () => watch.look(), ends);
-    this.#every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
-  }
-
-  /** Saves checkpoints and cuts streams, where the cluster has a store. */
-  #keepCheckpoints(running: Running, engine: Engine, channel: Channel): void {
-    const { store, log, settings: ofNode } = this.parts;
-    if (store === undefined) return;
-    const { self, logs, map, members, replicas, ends } = running;
-    const { dataDir } = ofNode;
-    const settings = { ...DEFAULT_CHECKPOINTS, ...ofNode.checkpoints };
-    const parts = { node: self, store, logs, map, members, log };
-    const checkpoints = new Checkpoints({ ...parts, engine, dataDir, replicas, channel, settings });
-    const stop = new AbortController();
-    ends.push(checkpoints.start());
-    this.#every(settings.lookMs, 'checkpoints', () => checkpoints.round(stop.signal), ends);
-    const cutting = { ...parts, minAgeMs: settings.minAgeMs };
-    this.#every(settings.everyMs, 'cutting streams', () => cutStreams(cutting, stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
   }
 
   /** Answers other nodes. */
@@ -484,6 +442,21 @@ async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> 
       `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
     );
   }
+}
+
+/** What the replicas of a node tell others. */
+function eventsOf(
+  channel: Channel,
+  divergence: () => Divergence,
+): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
+  return {
+    answered: (coordinator, answer) => {
+      channel.send(answersTo(coordinator), encodeAnswer(answer));
+    },
+    digested: (digest) => {
+      divergence().tell(digest);
+    },
+  };
 }
 
 async function endAll(ends: Running['ends']): Promise<void> {
