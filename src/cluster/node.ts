@@ -1,6 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
 import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
+import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
@@ -17,7 +18,13 @@ import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
 import { nodesOf } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
-import { hasIdentity, IdentityError, identityIn } from './membership/identity';
+import {
+  IdentityError,
+  identityIn,
+  makeIdentity,
+  noteBrought,
+  type NodeIdentity,
+} from './membership/identity';
 import { Members } from './membership/members';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
@@ -38,9 +45,8 @@ import { CurrentLogs } from './streams/current-logs';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
 import { StreamRepair } from './streams/repair';
-import { keepCheckpoints, watchStreams } from './streams/upkeep';
+import { keepCheckpoints, watchStreams, type Repeating } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
-import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
 import { shardOfName } from './shards';
 
@@ -157,9 +163,9 @@ export class ClusterNode {
     const { settings, log } = this.parts;
     const ends: Running['ends'] = [];
     try {
-      await refuseSingleNode(engine, settings.dataDir);
-      const { node: self } = await identityIn(settings.dataDir, settings.cluster);
-      const connection = await connectToNats(settings.nats, `kithdb ${self}`, CONNECT_MS);
+      const identified = await identityIn(settings.dataDir, settings.cluster);
+      const content = identified === undefined ? await contentOf(engine) : identified.brings;
+      const connection = await connectToNats(settings.nats, `kithdb ${settings.cluster}`, CONNECT_MS);
       ends.push(() => connection.close());
       const servers = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
@@ -173,11 +179,16 @@ export class ClusterNode {
       });
       ends.push(() => map.stop());
       await map.start(AbortSignal.timeout(PREPARE_MS));
+      map.ended().catch((error: unknown) => {
+        log.fatal({ err: error }, 'the shard map cannot be read any more');
+      });
+      if (identified === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
       await openGroupStreams(servers, map, PREPARE_MS);
       await known.note({ created, lastSequence: map.state.version });
       const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
       this.#every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
-      this.#running = await this.#join({ self, connection, servers, map, known, engine, ends });
+      const identity = identified ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
+      this.#running = await this.#join({ identity, connection, servers, map, known, engine, ends });
     } catch (error) {
       await endAll(ends);
       throw error;
@@ -185,13 +196,15 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'self' | 'connection' | 'map' | 'ends'> & {
+    given: Pick<Running, 'connection' | 'map' | 'ends'> & {
+      readonly identity: NodeIdentity;
       readonly servers: LogServers;
       readonly known: KnownMap;
       readonly engine: Engine;
     },
   ): Promise<Running> {
-    const { self, connection, servers, map, known, engine, ends } = given;
+    const { identity, connection, servers, map, known, engine, ends } = given;
+    const { node: self } = identity;
     const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
@@ -230,31 +243,31 @@ export class ClusterNode {
     const running: Running = { ...parts, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
+    await this.#bring(identity, { node: self, engine, logs, map });
     replicas.start();
-    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
-    this.#every(
-      COMPARE_MS,
-      'divergence',
-      () => {
-        divergence.compareHeartbeats();
-        return Promise.resolve();
-      },
-      ends,
-    );
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
-    const repeating = {
-      ends,
-      every: (ms: number, what: string, work: () => Promise<void>) => {
-        this.#every(ms, what, work, ends);
-      },
-    };
-    watchStreams(connection, { watch, repair }, repeating);
-    if (store !== undefined) {
-      const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
-      const { dataDir } = settings;
-      keepCheckpoints({ ...common, dataDir, store, logs, settings: checkpoints }, repeating);
-    }
+    this.#begin(running, { engine, channel });
     return running;
+  }
+
+  /** Begins the work that is done again and again. */
+  #begin(running: Running, parts: { readonly engine: Engine; readonly channel: Channel }): void {
+    const { settings, store, log } = this.parts;
+    const { self: node, connection, logs, map, members, replicas, divergence, ends } = running;
+    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    const compare = (): Promise<void> => {
+      divergence.compareHeartbeats();
+      return Promise.resolve();
+    };
+    this.#every(COMPARE_MS, 'divergence', compare, ends);
+    const every: Repeating['every'] = (ms, what, work) => {
+      this.#every(ms, what, work, ends);
+    };
+    watchStreams(connection, running, { every, ends });
+    if (store === undefined) return;
+    const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
+    const keeping = { node, logs, map, members, replicas, store, log, dataDir: settings.dataDir };
+    keepCheckpoints({ ...parts, ...keeping, settings: checkpoints }, { every, ends });
   }
 
   /** Answers other nodes. */
@@ -369,6 +382,18 @@ export class ClusterNode {
     await map.waitFor(decision.version, AbortSignal.timeout(JOIN_MS));
   }
 
+  /** Makes replicas of what the node had before it joined, where some of that is not in the cluster yet. */
+  async #bring(identity: NodeIdentity, parts: Omit<AdoptionParts, 'dataDir'>): Promise<void> {
+    const { dataDir } = this.parts.settings;
+    if (identity.brings === undefined) return;
+    await adopt({ ...parts, dataDir }, identity.brings);
+    await noteBrought(dataDir, identity);
+    this.parts.log.info(
+      { collections: identity.brings.collections },
+      'this node brought its collections along',
+    );
+  }
+
   #addressWith(port: number): string {
     const { listen, advertise } = this.parts.settings;
     const { host, port: at } = advertise ?? { host: listen.host, port };
@@ -435,11 +460,11 @@ export class ClusterNode {
   }
 }
 
-/** Everything in the engine of a node comes from the cluster: what was there before would be lost. @throws IdentityError */
-async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> {
-  if (!(await hasIdentity(dataDir)) && (await collectionNames(engine)).length > 0) {
+/** Only the first node may bring collections along: those of another one could have the same names. @throws IdentityError */
+function refuseSecond({ state }: ShardMap, dataDir: string): void {
+  if (state.nodes.size > 0) {
     throw new IdentityError(
-      `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
+      `${dataDir} has collections, and the cluster has nodes already: only the first node brings its collections along`,
     );
   }
 }

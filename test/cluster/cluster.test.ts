@@ -1,4 +1,7 @@
-import { rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openNativeEngine } from '../../src/engine';
+import { executeJson } from '../../src/engine/json-call';
 import { EngineError } from '../../src/engine/types';
 import { describeUnless } from '../missing';
 import { until } from '../until';
@@ -128,5 +131,144 @@ describeUnless(isNoNats)('three nodes', () => {
     await eventually(() => third().ask('count', 'birds', { exact: true }), { count: 101 });
     expect(await third().ask('delete_collection', 'later')).toBe(true);
     await eventually(() => first().ask('list_collections'), { collections: [{ name: 'birds' }] });
+  });
+});
+
+interface ShardReport {
+  readonly shard_id: number;
+  readonly peer_id: number;
+  readonly state: string;
+}
+
+interface Report {
+  readonly peer_id: number;
+  readonly local_shards: readonly Omit<ShardReport, 'peer_id'>[];
+  readonly remote_shards: readonly ShardReport[];
+}
+
+describeUnless(isNoNats)('an operator', () => {
+  it('drops a replica, which is made anew, and removes a node, which is emptied', async () => {
+    const cluster = await TestCluster.start(3, 1);
+    const [first, second, third] = cluster.nodes as [TestNode, TestNode, TestNode];
+    const reportOf = async (node: TestNode) => (await node.ask('collection_cluster_info', 'birds')) as Report;
+    /** Whether both replicas of each of the three shards are active, on nodes that are wanted. */
+    const isWhole = async (isWanted: (peer: number) => boolean): Promise<boolean> => {
+      const { peer_id: own, local_shards: local, remote_shards: remote } = await reportOf(first);
+      const replicas = [...local.map((shard) => ({ ...shard, peer_id: own })), ...remote];
+      return (
+        replicas.length === 6 &&
+        replicas.every(({ state, peer_id: peer }) => state === 'Active' && isWanted(peer))
+      );
+    };
+    try {
+      await first.ask('create_collection', 'birds', CONFIG);
+      await first.ask('upsert_points', 'birds', points(0, 100));
+      for (const node of cluster.nodes)
+        await eventually(() => node.ask('count', 'birds', { exact: true }), { count: 100 });
+      const { peer_id: peer, local_shards: shards } = await reportOf(third);
+      const { shard_id: shard = 0 } = shards[0] ?? {};
+      const { cluster: control } = first.engine;
+      await control.dropReplica('birds', shard, peer);
+      await until(() => isWhole(() => true));
+      await expect(control.dropReplica('birds', 9, peer)).rejects.toThrow('has no shard 9');
+      await expect(control.dropReplica('none', 0, peer)).rejects.toMatchObject({
+        code: 'collection_not_found',
+      });
+      await expect(control.removePeer(7)).rejects.toThrow('there is no peer 7');
+
+      await second.engine.cluster.removePeer(peer);
+      await second.engine.cluster.removePeer(peer);
+      await until(() => isWhole((on) => on !== peer));
+      await until(async () => (await reportOf(third)).local_shards.length === 0);
+      for (const node of cluster.nodes)
+        await eventually(() => node.ask('count', 'birds', { exact: true }), { count: 100 });
+    } finally {
+      await cluster.end();
+    }
+  });
+});
+
+describeUnless(isNoNats)('the first node of a cluster', () => {
+  const VECTORS = { vectors: { size: 2, distance: 'Dot' } };
+  let cluster: TestCluster;
+  beforeEach(async () => {
+    cluster = await TestCluster.start(0, 1);
+  });
+  afterEach(() => cluster.end());
+
+  /** A data directory of a single node, with what was done in it. */
+  async function single(work: (ask: TestNode['ask']) => Promise<void>): Promise<string> {
+    const dataDir = mkdtempSync(join(cluster.folder, 'single-'));
+    const engine = openNativeEngine({ dataDir, searchThreads: 1 });
+    await engine.open();
+    await work((operation, collection, json) => executeJson(engine, { operation, collection }, json));
+    await engine.close();
+    return dataDir;
+  }
+
+  it('brings its collections along, with their points, graphs and aliases', async () => {
+    const dataDir = await single(async (ask) => {
+      await ask('create_collection', 'birds', VECTORS);
+      await ask('create_collection', 'urls', { ...VECTORS, ids: 'string' });
+      await ask('upsert_points', 'birds', points(0, 100));
+      await ask('upsert_points', 'urls', { points: [{ id: 'a/b', vector: [1, 2] }] });
+      await ask('create_field_index', 'birds', { field_name: 'n', field_schema: 'integer' });
+      const create_alias = { alias_name: 'animals', collection_name: 'birds' };
+      await ask('change_aliases', undefined, { actions: [{ create_alias }] });
+    });
+    const node = await cluster.add(dataDir);
+    await eventually(() => node.ask('count', 'animals', { exact: true }), { count: 100 });
+    expect(await node.ask('list_collections')).toEqual({
+      collections: [{ name: 'birds' }, { name: 'urls' }],
+    });
+    await node.ask('upsert_points', 'animals', points(100, 1));
+    await node.ask('upsert_points', 'urls', { points: [{ id: 'c', vector: [1, 2] }] });
+    const check = async (): Promise<void> => {
+      await eventually(() => node.ask('count', 'birds', { exact: true }), { count: 101 });
+      await eventually(() => node.ask('count', 'urls', { exact: true }), { count: 2 });
+      expect(await node.ask('collection_info', 'birds')).toMatchObject({
+        payload_schema: { n: { data_type: 'integer' } },
+        config: { params: { shard_number: 1, replication_factor: 1 } },
+      });
+    };
+    await check();
+    await node.stop();
+    await node.start();
+    await check();
+  });
+
+  it('brings nothing twice where it ended while it did', async () => {
+    const dataDir = await single(async (ask) => {
+      for (const name of ['one', 'two']) {
+        await ask('create_collection', name, VECTORS);
+        await ask('upsert_points', name, points(0, 10));
+      }
+    });
+    const node = await cluster.add(dataDir);
+    await eventually(() => node.ask('count', 'two', { exact: true }), { count: 10 });
+    await node.stop();
+    // As if the node had ended before it noted that.
+    const path = join(dataDir, 'cluster.json');
+    const identity = JSON.parse(readFileSync(path, 'utf8')) as object;
+    const brings = { collections: ['one', 'two'], aliases: [] };
+    writeFileSync(path, JSON.stringify({ ...identity, brings }));
+    await node.start();
+    for (const name of ['one', 'two'])
+      await eventually(() => node.ask('count', name, { exact: true }), { count: 10 });
+  });
+
+  it('is the only one that may', async () => {
+    await cluster.add();
+    const dataDir = await single(async (ask) => {
+      await ask('create_collection', 'birds', VECTORS);
+    });
+    await expect(cluster.add(dataDir)).rejects.toThrow('only the first node brings its collections along');
+    expect(existsSync(join(dataDir, 'cluster.json'))).toBe(false);
+    const engine = openNativeEngine({ dataDir, searchThreads: 1 });
+    await engine.open();
+    expect(await executeJson(engine, { operation: 'list_collections' })).toEqual({
+      collections: [{ name: 'birds' }],
+    });
+    await engine.close();
   });
 });

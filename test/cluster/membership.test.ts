@@ -8,7 +8,7 @@ import {
   type HeartbeatChannel,
   type OwnReport,
 } from '../../src/cluster/membership/heartbeats';
-import { identityIn } from '../../src/cluster/membership/identity';
+import { identityIn, makeIdentity, noteBrought } from '../../src/cluster/membership/identity';
 import { Members } from '../../src/cluster/membership/members';
 
 describe('the identity of a node', () => {
@@ -23,7 +23,8 @@ describe('the identity of a node', () => {
   });
 
   test('is made once', async () => {
-    const first = await identityIn(dataDir, 'one');
+    expect(await identityIn(dataDir, 'one')).toBeUndefined();
+    const first = await makeIdentity(dataDir, 'one');
     expect(first).toEqual({ node: expect.stringMatching(/^[0-9a-f-]{36}$/), cluster: 'one' });
     const text = readFileSync(join(dataDir, 'cluster.json'), 'utf8');
     expect(await identityIn(dataDir, 'one')).toEqual(first);
@@ -33,19 +34,31 @@ describe('the identity of a node', () => {
 
   test('is made where a start ended before it was complete', async () => {
     writeFileSync(join(dataDir, 'cluster.json.tmp'), '{"for');
-    await identityIn(dataDir, 'one');
+    await makeIdentity(dataDir, 'one');
     expect(readdirSync(dataDir)).toEqual(['cluster.json']);
   });
 
   test('is of one cluster', async () => {
-    await identityIn(dataDir, 'one');
+    await makeIdentity(dataDir, 'one');
     await expect(identityIn(dataDir, 'two')).rejects.toThrow('is of the cluster one, not of two');
+  });
+
+  test('keeps what the node brings until that is in the cluster', async () => {
+    const brings = { collections: ['birds'], aliases: [{ alias: 'animals', collection: 'birds' }] };
+    const made = await makeIdentity(dataDir, 'one', brings);
+    expect(await identityIn(dataDir, 'one')).toEqual({ ...made, brings });
+    await noteBrought(dataDir, made);
+    expect(await identityIn(dataDir, 'one')).toEqual({ node: made.node, cluster: 'one' });
   });
 
   test.each([
     ['', 'it is not JSON'],
     ['null', 'it does not name a node and its cluster'],
     ['{"format":1,"node":"me","cluster":"one"}', 'it does not name a node and its cluster'],
+    [
+      '{"format":1,"node":"01234567-89ab-4def-8123-456789abcdef","cluster":"one","brings":[]}',
+      'what it brings is no list of collections',
+    ],
     ['{"format":2}', 'a later release of KithDB'],
   ])('is not made anew where its file is %j', async (text, reason) => {
     writeFileSync(join(dataDir, 'cluster.json'), text);

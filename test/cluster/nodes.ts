@@ -50,7 +50,15 @@ export class TestNode {
       log,
       (options) => (this.#own = openNativeEngine(options)),
     );
-    await engine.open();
+    try {
+      await engine.open().catch(async (error: unknown) => {
+      await engine.close();
+      throw error;
+    });
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
     this.#engine = engine;
   }
 
@@ -106,10 +114,11 @@ export class TestCluster {
     return cluster;
   }
 
-  async add(): Promise<TestNode> {
-    const node = new TestNode(join(this.folder, `node-${this.nodes.length}`), this);
-    this.nodes.push(node);
+  /** Starts one more node, over a directory that may be there. */
+  async add(dataDir = join(this.folder, `node-${this.nodes.length}`)): Promise<TestNode> {
+    const node = new TestNode(dataDir, this);
     await node.start();
+    this.nodes.push(node);
     return node;
   }
 

@@ -141,6 +141,7 @@ const newCollection = objectOf({
   writeConsistencyFactor: positive,
   group: whole,
   firstPosition: whole,
+  isAdopted: perhaps((value) => typeof value === 'boolean'),
   placement: listOf(listOf(text)),
 });
 

@@ -50,6 +50,8 @@ export interface CollectionEntry {
   readonly group: number;
   /** A position of the group's stream before its first record. */
   readonly firstPosition: number;
+  /** Whether a node brought it into the cluster: no stream has what it had then, only checkpoints do. */
+  readonly isAdopted?: boolean;
   readonly shards: readonly ShardEntry[];
 }
 

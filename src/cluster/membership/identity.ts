@@ -3,11 +3,20 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceSynced } from '../../files/synced';
+import { isObject } from '../json';
 
 export interface NodeIdentity {
   /** A UUID that the node made at its first start. */
   readonly node: string;
   readonly cluster: string;
+  /** What it brings into the cluster, until all of it is there. */
+  readonly brings?: BroughtContent;
+}
+
+/** The collections of a single node that becomes the first one of a cluster, by name, and their aliases. */
+export interface BroughtContent {
+  readonly collections: readonly string[];
+  readonly aliases: readonly { readonly alias: string; readonly collection: string }[];
 }
 
 const FILE = 'cluster.json';
@@ -22,18 +31,14 @@ export class IdentityError extends Error {
 }
 
 /**
- * The identity in a data directory, which gets one where it has none. Only the process that holds the lock of the directory
- * may call this.
+ * The identity in a data directory; undefined where it has none. Only the process that holds the lock of the directory may
+ * call this.
  * @throws IdentityError for a directory of another cluster, or a file that is not of this release
  */
-export async function identityIn(dataDir: string, cluster: string): Promise<NodeIdentity> {
+export async function identityIn(dataDir: string, cluster: string): Promise<NodeIdentity | undefined> {
   const path = join(dataDir, FILE);
   const text = await readIfThere(path);
-  if (text === undefined) {
-    const identity = { node: randomUUID(), cluster };
-    await replaceSynced(path, `${JSON.stringify({ format: FORMAT, ...identity })}\n`);
-    return identity;
-  }
+  if (text === undefined) return undefined;
   const identity = parse(path, text);
   if (identity.cluster !== cluster) {
     throw new IdentityError(
@@ -43,9 +48,24 @@ export async function identityIn(dataDir: string, cluster: string): Promise<Node
   return identity;
 }
 
-/** Whether a data directory is of a node already. */
-export async function hasIdentity(dataDir: string): Promise<boolean> {
-  return (await readIfThere(join(dataDir, FILE))) !== undefined;
+/** Gives a data directory that has none an identity, durably. */
+export async function makeIdentity(
+  dataDir: string,
+  cluster: string,
+  brings?: BroughtContent,
+): Promise<NodeIdentity> {
+  const identity = { node: randomUUID(), cluster, ...(brings !== undefined && { brings }) };
+  await write(dataDir, identity);
+  return identity;
+}
+
+/** Notes that all that the node brings is in the cluster. */
+export async function noteBrought(dataDir: string, { node, cluster }: NodeIdentity): Promise<void> {
+  await write(dataDir, { node, cluster });
+}
+
+function write(dataDir: string, identity: NodeIdentity): Promise<void> {
+  return replaceSynced(join(dataDir, FILE), `${JSON.stringify({ format: FORMAT, ...identity })}\n`);
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {
@@ -64,7 +84,7 @@ function parse(path: string, text: string): NodeIdentity {
   } catch (error) {
     throw new IdentityError(`${path} is damaged: it is not JSON`, { cause: error });
   }
-  const { format, node, cluster } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const { format, node, cluster, brings } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof format === 'number' && format > FORMAT) {
     throw new IdentityError(
       `${path} has format ${format}, which a later release of KithDB wrote: upgrade this node`,
@@ -74,5 +94,21 @@ function parse(path: string, text: string): NodeIdentity {
   if (format !== FORMAT || !isUuid || typeof cluster !== 'string') {
     throw new IdentityError(`${path} is damaged: it does not name a node and its cluster`);
   }
-  return { node, cluster };
+  if (brings === undefined) return { node, cluster };
+  if (!isContent(brings))
+    throw new IdentityError(`${path} is damaged: what it brings is no list of collections`);
+  return { node, cluster, brings };
+}
+
+function isContent(value: unknown): value is BroughtContent {
+  if (!isObject(value)) return false;
+  const { collections, aliases } = value;
+  const isAlias = (one: unknown): boolean =>
+    isObject(one) && typeof one['alias'] === 'string' && typeof one['collection'] === 'string';
+  return (
+    Array.isArray(collections) &&
+    collections.every((name) => typeof name === 'string') &&
+    Array.isArray(aliases) &&
+    aliases.every(isAlias)
+  );
 }

@@ -53,7 +53,7 @@ export function saveCheckpoint(
   { engine, dataDir, store, shard, collection }: ReplicaPlace,
   { node, digestAt, facts, signal }: SavingOptions,
 ): Promise<CheckpointManifest> {
-  return workFoldersOf(dataDir).use(async (work) => {
+  return replicaFolders(dataDir).use(async (work) => {
     const folder = await work.below('files');
     await linkFiles(engine, collection, folder);
     const path = join(work.path, 'files');
@@ -98,10 +98,11 @@ export async function restoreReplica(
 
 /** Removes what processes that ended have left of checkpoints in a data directory: for a start. */
 export function removeUnfinishedCheckpoints(dataDir: string): Promise<void> {
-  return workFoldersOf(dataDir).removeUnfinished();
+  return replicaFolders(dataDir).removeUnfinished();
 }
 
-function workFoldersOf(dataDir: string): WorkFolders {
+/** The folders for work on files of replicas below a data directory. */
+export function replicaFolders(dataDir: string): WorkFolders {
   return new WorkFolders(dataDir, join(dataDir, REPLICAS));
 }
 
@@ -110,7 +111,7 @@ function restoreFrom(
   manifest: CheckpointManifest,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  return workFoldersOf(dataDir).use(async (work) => {
+  return replicaFolders(dataDir).use(async (work) => {
     await refuseBeyondRoom(dataDir, manifest);
     const folder = await work.below('fetched');
     await store.fetch(manifest, join(work.path, 'fetched', 'files'), signal);

@@ -65,6 +65,8 @@ export class LocalReplicas {
   readonly #stop = new AbortController();
   #settling: Promise<void> = Promise.resolve();
   #unsubscribe: (() => void) | undefined;
+  /** Why the replicas are not those that the map gives this node. */
+  #problem: string | undefined;
   /** Whether what an earlier process left was looked for. */
   #hasLooked = false;
 
@@ -181,6 +183,7 @@ export class LocalReplicas {
   /** What keeps replicas from going on, by name. */
   failures(): ReadonlyMap<string, string> {
     const failures = new Map<string, string>();
+    if (this.#problem !== undefined) failures.set('all', this.#problem);
     for (const [name, { failure, replica }] of this.#locals) {
       const why = failure ?? replica?.stalled;
       if (why !== undefined) failures.set(name, why);
@@ -188,11 +191,24 @@ export class LocalReplicas {
     return failures;
   }
 
-  /** One change after the other: a replica that is dropped and given again is not in two states. */
+  /**
+   * One change after the other: a replica that is dropped and given again is not in two states. What fails is done again a
+   * second later.
+   */
   #settleLater(before?: () => Promise<void>): void {
     this.#settling = this.#settling.then(async () => {
-      await before?.();
-      if (!this.#stop.signal.aborted) await this.#settle(this.parts.map.state);
+      if (this.#stop.signal.aborted) return;
+      try {
+        await before?.();
+        await this.#settle(this.parts.map.state);
+        this.#problem = undefined;
+      } catch (error) {
+        this.#problem = error instanceof Error ? error.message : String(error);
+        this.parts.failed('all', error);
+        void pause(RETRY_MS, this.#stop.signal).then(() => {
+          this.#settleLater(before);
+        });
+      }
     });
   }
 
@@ -297,11 +313,12 @@ export class LocalReplicas {
     const { node, engine, logs, progress, events, map } = this.parts;
     const { collection, stream } = mappedShard(map.state, local.shard);
     const log = logs.group(collection.group);
+    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     local.reading = new AbortController();
     const reading = AbortSignal.any([signal, local.reading.signal]);
     // It may have been lost before there was something to abort.
     if (this.#isStreamLost(local.shard)) return;
-    const lastOperation = await lastOperationOf(log, local.shard, replica, reading);
+    const lastOperation = await lastOperationOf(log, { shard: local.shard, replica, firstPosition }, reading);
     const { lastSequence } = await log.state();
     const behind = (messages: number): void => {
       local.behind = messages;
@@ -312,7 +329,7 @@ export class LocalReplicas {
       if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
     };
     const parts = { node, engine, log, progress, events: { ...events, behind } };
-    progress.note(replica.name, Math.max(collection.firstPosition, stream.firstPosition));
+    progress.note(replica.name, firstPosition);
     await new ReplicaReader(local.shard, replica, parts).run(reading, lastOperation);
   }
 

@@ -87,7 +87,8 @@ export class ReplicaOpening {
     const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     // All of its records were in this stream, and still are.
     const lacked = progress.lackedBy(name);
-    const isNew = !exists && lacked === undefined && entry.origin === undefined;
+    const isNew =
+      !exists && lacked === undefined && entry.origin === undefined && collection.isAdopted !== true;
     const isWhole = isNew && firstSequence <= firstPosition + 1;
     if (!isWhole || lastSequence - firstPosition > MANY_RECORDS) {
       const reach = { epoch: stream.epoch, readTo: firstSequence - 1 };

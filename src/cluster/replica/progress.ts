@@ -12,6 +12,7 @@ const FILE = 'cluster-progress.json';
  */
 export class Progress {
   #written = '';
+  #saving: Promise<void> = Promise.resolve();
 
   private constructor(
     private readonly path: string,
@@ -54,8 +55,16 @@ export class Progress {
     this.lacked.delete(replica);
   }
 
-  /** Writes what has changed since the last time. */
-  async save(): Promise<void> {
+  /** Writes what has changed since the last time. Calls run one after the other: there is one unfinished file. */
+  save(): Promise<void> {
+    this.#saving = this.#saving.then(
+      () => this.#write(),
+      () => this.#write(),
+    );
+    return this.#saving;
+  }
+
+  async #write(): Promise<void> {
     const [positions, lacked] = [this.positions, this.lacked].map((map) => Object.fromEntries(map));
     const text = JSON.stringify({ format: 1, positions, lacked });
     if (text === this.#written) return;
