@@ -52,9 +52,9 @@ export class TestNode {
     );
     try {
       await engine.open().catch(async (error: unknown) => {
-      await engine.close();
-      throw error;
-    });
+        await engine.close();
+        throw error;
+      });
     } catch (error) {
       await engine.close();
       throw error;
