@@ -36,7 +36,7 @@ RUN node scripts/package/image-manifest.mjs \
  && cp /usr/local/bin/node target/release/kithdb-health /image/usr/local/bin/ \
  && cp /usr/local/LICENSE /image/app/LICENSE.node \
  && ln -s /app/bin/kithdb.js /image/usr/local/bin/kithdb \
- && install -d -m 700 -o 1000 -g 1000 /image/data /image/backups
+ && install -d -m 700 -o 1000 -g 1000 /image/data /image/backups /image/certificates /image/checkpoints
 
 # Node's own image has npm, yarn and headers too. Its binary needs nothing but the C and C++ libraries, which are here.
 FROM debian:12.15-slim
@@ -66,7 +66,8 @@ ENV NODE_ENV=production \
     KITHDB_AUTH_ENABLED=true \
     KITHDB_GENERATE_ADMIN_PASSWORD=true
 VOLUME /data
-EXPOSE 6363
+# 6364 is for other nodes of a cluster.
+EXPOSE 6363 6364
 STOPSIGNAL SIGTERM
 # Asks through the socket in the data directory, so it needs neither the port nor TLS, and starts no Node.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --start-interval=1s --retries=3 \

@@ -103,7 +103,7 @@ function roundsOf(name, commit) {
 async function timedSlice(name, first, most = Infinity) {
   const { slice, full, isNumbered, run } = suites[name];
   const startedAt = performance.now();
-  const { code, log, count, slowestMs } = await run(first, Math.min(slice ?? full, most));
+  const { code, log, count, slowestMs, faults } = await run(first, Math.min(slice ?? full, most));
   if (code === 127) throw new BuildError(`${name}: a program that it needs was not found, see ${log}`);
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const from = isNumbered ? `from ${first} on, ` : '';
@@ -115,6 +115,7 @@ async function timedSlice(name, first, most = Infinity) {
       ...(isNumbered ? { first } : {}),
       ...{ count, seconds },
       ...(slowestMs === undefined ? {} : { slowestMs }),
+      ...(faults === undefined ? {} : { faults }),
       ...(code === 0 ? {} : { failed: true }),
     },
     failure: code === 0 ? undefined : `${name} failed (exit code ${code}).\n${tail(log)}`,

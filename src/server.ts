@@ -7,6 +7,7 @@ import { drain } from './http/drain';
 import { Lifecycle } from './http/lifecycle';
 import { authority, StartError } from './http/listen';
 import { openLog, type ProcessLog } from './http/log';
+import { whyOfCluster } from './operations/cluster-node';
 import { whyUnusable } from './operations/data-dir';
 import { LastBackup } from './operations/last-backup';
 import { reportStart } from './operations/start-report';
@@ -17,6 +18,7 @@ import { ANSWER_MS, GRACE_MS } from './process/stop-times';
 import { SnapshotService } from './snapshots/service';
 import { SnapshotStore } from './snapshots/store';
 import { openAuditLog } from './startup/audit';
+import { openCluster } from './startup/cluster';
 import { makeEngine, nativeEngine, openEngine, type EngineFactory } from './startup/engine';
 import { serve } from './startup/http';
 import { makeLoops, type LoopParts } from './startup/loops';
@@ -78,6 +80,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
   const audit = openAuditLog(config, cleanUp);
+  const cluster = await openCluster(config, log, cleanUp);
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
@@ -87,7 +90,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     parts: options.loops,
   });
   const start: Start = {
-    ...{ config, log, lifecycle, cleanUp, snapshots, tracing, audit, loops },
+    ...{ config, log, lifecycle, cleanUp, cluster, snapshots, tracing, audit, loops },
     lastBackup: new LastBackup(config.dataDir),
     state: loops === undefined ? localProcessState(config) : sharedProcessState(config, loops),
   };
@@ -97,7 +100,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const url = `${config.tls === undefined ? 'http' : 'https'}://${authority(config.host, port)}`;
   log.info({ url }, 'listening');
 
-  const engine = makeEngine(start, options.openEngine ?? nativeEngine);
+  const engine = makeEngine(start, options.openEngine ?? cluster?.openEngine ?? nativeEngine);
   const opened = openEngine(start, auth, engine);
   const ready = opened.then(async (isServed) => {
     if (isServed) {
@@ -128,8 +131,10 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 }
 
 /** @throws StartError when the data directory is none for a server. */
-async function refuseUnusable({ dataDir }: Config): Promise<void> {
-  const unusable = await whyUnusable(dataDir);
+async function refuseUnusable({ dataDir, cluster }: Config): Promise<void> {
+  const ofCluster = cluster === undefined ? whyOfCluster(dataDir) : undefined;
+  const unusable =
+    ofCluster === undefined ? await whyUnusable(dataDir) : `${ofCluster}: start it with --cluster`;
   if (unusable !== undefined) {
     throw new StartError(unusable);
   }

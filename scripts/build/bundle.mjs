@@ -2,7 +2,7 @@
  * The server's own modules and most of its packages joined into few files: a start opens and compiles a few large ones in
  * place of one for each module.
  */
-import { join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { root } from './tree.mjs';
 
 /**
@@ -12,10 +12,18 @@ import { root } from './tree.mjs';
 export const UNBUNDLED = ['@node-rs/argon2', '@opentelemetry/api', 'sqlite3', 'yaml'];
 
 /** Folders of `src` that are packages of their own, which kithdb loads where they are there. */
-const LOADED = /^\.\.\/(?:local-models|mcp)\/index\.js$/;
+const LOADED = /^\.\.\/(?:cluster|local-models|mcp)\/index\.js$/;
 
 /** What `bin/kithdb.js` and `package.json` name. */
-const ENTRIES = { main: join('src', 'main.ts'), index: join('src', 'index.ts') };
+const ENTRIES = {
+  main: join('src', 'main.ts'),
+  index: join('src', 'index.ts'),
+  'cluster-host': join('src', 'cluster-host.ts'),
+};
+
+/** The sources of the package `@kithdb/cluster`, and how it names what it shares with the kithdb that loads it. */
+const CLUSTER = join(root, 'src', 'cluster');
+const CLUSTER_HOST = 'kithdb/cluster-host';
 
 /** What the thread of a further event loop runs: one file, so that it loads nothing that only the main one needs. */
 const EVENT_LOOP = { 'event-loop': join('src', 'event-loops', 'event-loop.ts') };
@@ -26,7 +34,22 @@ export async function bundle(folder) {
   await write(folder, EVENT_LOOP, { codeSplitting: false });
 }
 
-async function write(folder, input, output) {
+/** Writes the sources of `@kithdb/cluster` into a folder, as one file. */
+export async function bundleCluster(folder) {
+  await write(
+    folder,
+    { index: join(CLUSTER, 'index.ts') },
+    { codeSplitting: false },
+    { external: [/^node:/, /^@nats-io\//, /^@aws-sdk\//], resolveId: sharedModule },
+  );
+}
+
+async function write(
+  folder,
+  input,
+  output,
+  { external = [/^node:/, ...UNBUNDLED], resolveId = loadedPackage } = {},
+) {
   // Not at the top: in a fresh clone the packages are installed after this module is loaded.
   const { rolldown } = await import('rolldown');
   const bundled = await rolldown({
@@ -34,8 +57,8 @@ async function write(folder, input, output) {
     input,
     platform: 'node',
     tsconfig: join(root, 'tsconfig.build.json'),
-    external: [/^node:/, ...UNBUNDLED],
-    plugins: [{ name: 'loaded-packages', resolveId: loadedPackage }],
+    external,
+    plugins: [{ name: 'other-packages', resolveId }],
   });
   await bundled.write({
     ...output,
@@ -54,4 +77,11 @@ async function write(folder, input, output) {
 /** They are required when they are needed, from their folder of `dist/`. */
 function loadedPackage(id) {
   return LOADED.test(id) ? { id: id.replace('../', './'), external: true } : undefined;
+}
+
+/** What the sources of the cluster import of the others is a module of kithdb's: its classes and the engine are there once. */
+function sharedModule(id, importer) {
+  if (importer === undefined || !id.startsWith('.')) return undefined;
+  const isOutside = relative(CLUSTER, resolve(dirname(importer), id)).startsWith('..');
+  return isOutside ? { id: CLUSTER_HOST, external: true } : undefined;
 }

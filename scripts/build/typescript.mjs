@@ -2,7 +2,7 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPTIONAL_PACKAGES } from '../package/manifest.mjs';
-import { bundle } from './bundle.mjs';
+import { bundle, bundleCluster } from './bundle.mjs';
 import { announce, mustRun } from './process.mjs';
 import { fingerprint, isCurrent, remember, root } from './tree.mjs';
 
@@ -42,9 +42,11 @@ export async function compileTypeScript() {
       ...['--project', 'tsconfig.build.json', '--outDir', compiled],
     ]);
     await bundle(next);
+    await bundleCluster(join(next, 'cluster'));
   });
-  for (const { folder } of OPTIONAL_PACKAGES)
-    cpSync(join(compiled, folder), join(next, folder), { recursive: true });
+  for (const { folder, isBundled } of OPTIONAL_PACKAGES) {
+    if (!isBundled) cpSync(join(compiled, folder), join(next, folder), { recursive: true });
+  }
   // The types of what `index.d.ts` exports are in the files of their modules.
   cpSync(compiled, next, { recursive: true, filter: (path) => !path.endsWith('.js') });
   rmSync(dist, { recursive: true, force: true });

@@ -4,15 +4,16 @@ import { goTool, goTools } from '../build/go-tool.mjs';
 import { BuildError, mustRun } from '../build/process.mjs';
 import { root } from '../build/tree.mjs';
 
-const SERVER = 'github.com/nats-io/nats-server/v2@v2.15.2';
+/** The program of the log servers, as Go names it. */
+export const LOG_SERVER = 'github.com/nats-io/nats-server/v2@v2.15.2';
 const TESTS = ['test/cluster'];
 
 /** @returns {Promise<string>} what ran */
 export async function checkCluster() {
-  const { missing } = await goTool('nats-server', SERVER);
+  const { missing } = await goTool('nats-server', LOG_SERVER);
   if (missing !== undefined) throw new BuildError(missing);
   const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
   const KITHDB_NATS_SERVER = join(goTools, 'nats-server');
   await mustRun('long-cluster-tests', process.execPath, [jest, ...TESTS], { env: { KITHDB_NATS_SERVER } });
-  return `${TESTS.join(', ')} with ${SERVER}`;
+  return `${TESTS.join(', ')} with ${LOG_SERVER}`;
 }

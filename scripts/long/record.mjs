@@ -7,7 +7,11 @@ import { root } from '../build/tree.mjs';
 const RECORD = join(root, 'docs', 'soak.json');
 
 /**
- * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, slowestMs?: number, failed?: boolean}} Entry
+ * @typedef {Record<string, {faults: number, met: number, acknowledged: number, unknown: number, lost: number, doubled: number, others: number, writePauseMs: number, readPauseMs: number}>} FaultCounts
+ * by kind of fault: how many there were, how many met work under way, writes that were acknowledged and whose outcome stayed
+ * unknown, what the checker found, and the longest times without an acknowledged write and without a read that was answered
+ *
+ * @typedef {{suite: string, commit: string, first?: number, count: number, seconds?: number, slowestMs?: number, faults?: FaultCounts, failed?: boolean}} Entry
  * `count` cases of one commit, from number `first` on where they are numbered; seconds passed, on a machine that may
  * have done other things
  */
@@ -39,11 +43,30 @@ export function keep(entry) {
   if (before) {
     before.count += entry.count;
     before.seconds = (before.seconds ?? 0) + entry.seconds;
+    if (entry.faults !== undefined) before.faults = joinedFaults(before.faults ?? {}, entry.faults);
     if (entry.slowestMs !== undefined) before.slowestMs = Math.max(before.slowestMs ?? 0, entry.slowestMs);
   } else {
     record.push(entry);
   }
   writeFileSync(RECORD, `[\n${record.map((line) => `  ${JSON.stringify(line)}`).join(',\n')}\n]\n`);
+}
+
+/** The counts of two runs: sums, and the longer of the pauses. */
+export function addFaults(one, other) {
+  const sum = Object.fromEntries(Object.entries(one).map(([name, value]) => [name, value + other[name]]));
+  return {
+    ...sum,
+    writePauseMs: Math.max(one.writePauseMs, other.writePauseMs),
+    readPauseMs: Math.max(one.readPauseMs, other.readPauseMs),
+  };
+}
+
+function joinedFaults(before, added) {
+  const joined = { ...before };
+  for (const [kind, counts] of Object.entries(added)) {
+    joined[kind] = kind in joined ? addFaults(joined[kind], counts) : counts;
+  }
+  return joined;
 }
 
 /** The first number of a suite that no run has had. */

@@ -8,6 +8,7 @@ import { runSchemathesis } from '../schemathesis.mjs';
 import { checkDeployment } from './deployment.mjs';
 import { checkChromaMigration } from './chroma.mjs';
 import { checkCluster } from './cluster.mjs';
+import { CLUSTER_FAULTS, runClusterFaults } from './cluster-faults.mjs';
 import { checkDashboard } from './dashboard/suite.mjs';
 import { FAULTS, runFaults } from './faults/suite.mjs';
 import { checkImage } from './image/suite.mjs';
@@ -24,8 +25,8 @@ const FUZZ_SECONDS = 300;
  * @property {number} full cases of a whole run
  * @property {number} [slice] cases that run at a time, for a minute or two; a suite without runs in full only
  * @property {boolean} isNumbered whether the number of the first case decides what the cases are
- * @property {(first: number, count: number) => Promise<{code: number, log: string, count: number, slowestMs?: number}>} run
- *   `slowestMs`: the slowest call, where that is what the suite is about too
+ * @property {(first: number, count: number) => Promise<{code: number, log: string, count: number, slowestMs?: number, faults?: import('./record.mjs').FaultCounts}>} run
+ *   `slowestMs`: the slowest call, where that is what the suite is about too; `faults`: what happened, where the cases are faults
  */
 
 /** A Rust test whose cases are numbered: the variables say how many to run, and which is the first. */
@@ -266,6 +267,7 @@ const standard = {
   deployment: { full: 1, isNumbered: false, run: check('deployment', checkDeployment) },
   // A program of Go is built: in full only.
   cluster: { full: 1, isNumbered: false, run: check('cluster', checkCluster) },
+  'cluster-faults': { full: CLUSTER_FAULTS, slice: 2, isNumbered: true, run: runClusterFaults },
   // The engine is built for the image: in full only.
   image: { full: 1, isNumbered: false, run: check('image', checkImage) },
   chroma: { full: 1, slice: 1, isNumbered: false, run: check('chroma', checkChromaMigration) },

@@ -41,7 +41,7 @@ function kept(tree) {
 }
 
 /**
- * That of the image, where sqlite3 stands compiled and nobody installs further packages.
+ * That of the image, where sqlite3 stands compiled, nobody installs further packages, and the libraries of a cluster are there.
  *
  * @param {Record<string, any>} tree package.json of the source tree
  * @returns {Record<string, any>}
@@ -50,17 +50,22 @@ export function imageManifest(tree) {
   const isInstalled = ([name]) => UNBUNDLED.includes(name);
   return {
     ...kept(tree),
-    dependencies: Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
+    dependencies: {
+      ...Object.fromEntries(Object.entries(tree.dependencies).filter(isInstalled)),
+      ...OPTIONAL_PACKAGES.find(({ isBundled }) => isBundled).dependencies(tree.devDependencies),
+    },
   };
 }
 
 /**
- * A package of its own, whose sources are a folder of the tree that nothing of kithdb has a part of: kithdb loads it.
+ * A package of its own, whose sources are a folder of the tree: kithdb loads it.
  *
  * @typedef {object} OptionalPackage
  * @property {string} name
  * @property {string} folder below `src` and `dist`
  * @property {string} description
+ * @property {boolean} [isBundled] whether it is one file, which has modules of kithdb from the installation that loads it;
+ *   the others have none
  * @property {string[]} keywords
  * @property {string} readme what it is for
  * @property {(development: Record<string, string>) => Record<string, string>} dependencies from those of the tree
@@ -68,6 +73,16 @@ export function imageManifest(tree) {
 
 /** @type {OptionalPackage[]} */
 export const OPTIONAL_PACKAGES = [
+  {
+    name: '@kithdb/cluster',
+    folder: 'cluster',
+    isBundled: true,
+    description: 'kithdb on several machines, over NATS JetStream',
+    keywords: ['cluster', 'replication', 'kithdb', 'vector-database'],
+    readme:
+      'kithdb on several machines, over NATS JetStream. kithdb of the same version loads it where its setting `cluster` names log servers. Install it beside kithdb.',
+    dependencies: (tree) => of(tree, ['@aws-sdk/client-s3', '@nats-io/jetstream', '@nats-io/transport-node']),
+  },
   {
     name: '@kithdb/mcp',
     folder: 'mcp',
@@ -101,7 +116,7 @@ function of(tree, names) {
  * @param {Record<string, any>} tree package.json of the source tree
  * @returns {Record<string, any>}
  */
-export function optionalManifest({ name, description, keywords, dependencies }, tree) {
+export function optionalManifest({ name, description, keywords, dependencies, isBundled }, tree) {
   const { version, license, repository, engines } = tree;
   return {
     name,
@@ -110,9 +125,15 @@ export function optionalManifest({ name, description, keywords, dependencies }, 
     keywords,
     type: 'commonjs',
     main: './dist/index.js',
-    types: './dist/index.d.ts',
+    // What is bundled has no types of its own: kithdb alone loads it.
+    ...(!isBundled && { types: './dist/index.d.ts' }),
     files: ['dist', 'LICENSE', 'README.md'],
     engines,
     dependencies: dependencies(tree.devDependencies),
+    // Not installed with it, because a registry might have another one: it is there.
+    ...(isBundled && {
+      peerDependencies: { kithdb: version },
+      peerDependenciesMeta: { kithdb: { optional: true } },
+    }),
   };
 }

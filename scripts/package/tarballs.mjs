@@ -81,7 +81,11 @@ function stageOptional(stage, optional) {
   const folder = join(stage, optional.folder);
   mkdirSync(folder);
   const tree = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  cpSync(join(root, 'dist', optional.folder), join(folder, 'dist'), { recursive: true });
+  cpSync(join(root, 'dist', optional.folder), join(folder, 'dist'), {
+    recursive: true,
+    // The types of what is bundled need those of modules of kithdb.
+    filter: (path) => !optional.isBundled || !path.endsWith('.d.ts'),
+  });
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   writeJson(join(folder, 'package.json'), optionalManifest(optional, tree));
   writeFileSync(join(folder, 'README.md'), `# ${optional.name}\n\n${optional.readme}\n`);

@@ -37,7 +37,8 @@ export async function checkPackedInstall() {
     requireExports(installed, kithdb);
     requireOptional(installed, optional);
     await requireServing(installed);
-    await requireMcp(installed, optional[0].file);
+    await requireMcp(installed, named(optional, '@kithdb/mcp').file);
+    await requireCluster(installed, named(optional, '@kithdb/cluster').file);
     const packed = kithdb.bytes + engines[0].bytes;
     return `${(packed / 1e6).toFixed(1)} MB packed, ${(bytes / 1e6).toFixed(1)} MB installed`;
   } finally {
@@ -71,6 +72,10 @@ async function requireEnginePackage(kithdb, engine, platform, folder) {
     throw new BuildError(`What the engine needs was not read: ${JSON.stringify(needs)}`);
 }
 
+function named(packages, wanted) {
+  return packages.find(({ name }) => name === wanted);
+}
+
 /** What is a package of its own is not in kithdb, which says how to get it. */
 function requireOptional(installed, optional) {
   for (const { name, contents } of optional) {
@@ -78,13 +83,14 @@ function requireOptional(installed, optional) {
     if (!contents.includes('dist/index.js') || !contents.every(isExpected))
       throw new BuildError(`The package ${name} has ${contents.join(', ')}.`);
   }
-  const [mcp, models] = [
+  const [mcp, models, cluster] = [
     run(installed, ['mcp', '--data-dir', installed]),
     run(installed, [
       ...['--port', '0', '--data-dir', join(installed, 'none')],
       // No store of authentication comes with the package.
       ...['--token-store', 'memory', '--models', MODEL_IN_A_FOLDER],
     ]),
+    run(installed, clusterFlags(installed)),
   ];
   if (mcp.status !== 1 || !/npm install \.\/kithdb-mcp-\d[\w.-]*\.tgz/.test(mcp.stderr))
     throw new BuildError(`kithdb mcp without its package ended with ${mcp.status}: ${mcp.stderr}`);
@@ -93,6 +99,46 @@ function requireOptional(installed, optional) {
     !/npm install --ignore-scripts \.\/kithdb-models-\d[\w.-]*\.tgz/.test(models.stderr)
   )
     throw new BuildError(`A model without its package ended with ${models.status}: ${models.stderr}`);
+  if (cluster.status !== 1 || !/npm install \.\/kithdb-cluster-\d[\w.-]*\.tgz/.test(cluster.stderr))
+    throw new BuildError(`A cluster without its package ended with ${cluster.status}: ${cluster.stderr}`);
+}
+
+/** A node whose certificate is none: it ends by itself. */
+function clusterFlags(installed) {
+  const pem = join(installed, 'none.pem');
+  writeFileSync(pem, '-----BEGIN CERTIFICATE-----\n');
+  return [
+    ...['--port', '0', '--data-dir', join(installed, 'none'), '--token-store', 'memory'],
+    ...['--cluster', 'nats://127.0.0.1:1'],
+    ...['cert', 'key', 'ca'].flatMap((kind) => [`--cluster-tls-${kind}`, pem]),
+  ];
+}
+
+/**
+ * Installed beside kithdb, the package of a cluster is found, with its libraries, and shares its modules with the kithdb that
+ * has loaded it.
+ */
+async function requireCluster(installed, tarball) {
+  const [command, leading] = npm();
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  await mustRun('packed-cluster', command, [...leading, 'install', ...quiet, tarball], {
+    cwd: installed,
+    env: bareEnvironment(mkdtempSync(join(installed, 'home-'))),
+    bare: true,
+  });
+  const program = `
+    const { EngineError, openClusterEngine } = require('@kithdb/cluster');
+    const host = require('kithdb/cluster-host');
+    console.log(typeof openClusterEngine, EngineError === host.EngineError, Object.values(host).includes(undefined));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], {
+    cwd: installed,
+    encoding: 'utf8',
+  });
+  if (stdout.trim() !== 'function true false')
+    throw new BuildError(`The package of a cluster said: ${stdout}${stderr}`);
+  const node = run(installed, clusterFlags(installed));
+  if (node.status !== 1 || !/for other nodes cannot be used/.test(node.stderr))
+    throw new BuildError(`A node of a cluster ended with ${node.status}: ${node.stderr}`);
 }
 
 const MODEL_IN_A_FOLDER = JSON.stringify([{ name: 'local', path: root }]);

@@ -4,6 +4,7 @@ import { adminRepair } from './admin-repair';
 import { backup } from './backup';
 import { BENCH_FLAGS, bench } from './bench';
 import { ENDPOINT_FLAG } from './bucket';
+import { clusterCertificates } from './certificates';
 import { CLONE_FLAGS, cloneCollection } from './clone';
 import { listCollections } from './collections';
 import { check } from './check';
@@ -130,6 +131,23 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'dataDir', 'tokenStore'],
     usesSettings: true,
     run: adminRepair,
+  },
+  {
+    name: 'cluster certificates',
+    about:
+      'Makes certificates for the nodes of a cluster (--cluster-name): an authority, ca.pem and ca.key, and node-1.pem and node-1.key and so on, which it signs for 825 days. What is there stays. The key of the authority belongs to no node: keep it elsewhere.',
+    flags: [
+      {
+        name: 'to',
+        placeholder: 'FOLDER',
+        about: 'Where the files go; an authority that is there signs for further nodes.',
+      },
+      { name: 'nodes', placeholder: 'N', about: 'For how many nodes; 3 unless given.' },
+      JSON_FLAG,
+    ],
+    settings: ['config', 'clusterName'],
+    usesSettings: true,
+    run: clusterCertificates,
   },
   ...TOKEN_VERBS,
   {

@@ -694,16 +694,25 @@ export interface components {
         [key: string]: unknown;
       } | null;
       strict_mode_config?: components['schemas']['StrictModeConfig'];
-      /** @description Stored and shown, without effect on one node. */
+      /**
+       * @description How many parts the points are spread over by their ids, for the life of the collection; 1 unless given. On one node
+       *     it is stored and shown, without effect.
+       */
       shard_number?: number | null;
       /**
        * @description Only `auto`.
        * @enum {unknown}
        */
       sharding_method?: 'auto' | null;
-      /** @description Stored and shown, without effect on one node. */
+      /**
+       * @description How many nodes of a cluster have each shard; the number of nodes, 3 at most, unless given. On one node it is stored
+       *     and shown, without effect.
+       */
       replication_factor?: number | null;
-      /** @description Stored and shown, without effect on one node. */
+      /**
+       * @description How many replicas of each shard have a write durably before it is acknowledged; a majority unless given. On one node
+       *     it is stored and shown, without effect.
+       */
       write_consistency_factor?: number | null;
     };
     /** @description The payload field that says when a point comes to its end; a date-time, or integer seconds since 1970. From then on no read finds the point. In a change `null` removes the key. */
@@ -2799,35 +2808,44 @@ export interface components {
        */
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
-      /** @description One node. */
+      /** @description The shards. Members that Qdrant has not are of a cluster only. */
       result: {
-        /**
-         * @description Of the only node.
-         * @constant
-         */
-        peer_id: 0;
-        /**
-         * @description A collection is one shard.
-         * @constant
-         */
-        shard_count: 1;
-        /** @description The shard. */
+        /** @description Of this node; 0 of a server by itself. */
+        peer_id: number;
+        /** @description Shards of the collection. */
+        shard_count: number;
+        /** @description The replicas of this node. */
         local_shards: {
-          /**
-           * @description Of the only shard.
-           * @constant
-           */
-          shard_id: 0;
+          /** @description Its number. */
+          shard_id: number;
           /** @description Points. */
           points_count: number;
           /**
-           * @description It answers.
-           * @constant
+           * @description Whether it answers, is being filled, or is out of use.
+           * @enum {unknown}
            */
-          state: 'Active';
+          state: 'Active' | 'Partial' | 'Dead';
+          /** @description Of the last record that changed it. */
+          position?: number;
+          /** @description Messages of its stream that it has not applied. */
+          behind?: number;
         }[];
-        /** @description None. */
-        remote_shards: unknown[];
+        /** @description Those of other nodes. */
+        remote_shards: {
+          /** @description Its number. */
+          shard_id: number;
+          /** @description Of the node. */
+          peer_id: number;
+          /**
+           * @description The same.
+           * @enum {unknown}
+           */
+          state: 'Active' | 'Partial' | 'Dead';
+          /** @description The same, where the node is live. */
+          position?: number;
+          /** @description The same. */
+          behind?: number;
+        }[];
         /** @description None. */
         shard_transfers: unknown[];
       };
@@ -2876,13 +2894,85 @@ export interface components {
        */
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
-      /** @description No cluster. */
-      result: {
+      /** @description The cluster, as this node knows it. */
+      result:
+        | {
+            /**
+             * @description A server is one node.
+             * @constant
+             */
+            status: 'disabled';
+          }
+        | {
+            /**
+             * @description This server is a node.
+             * @constant
+             */
+            status: 'enabled';
+            /** @description Of this node. */
+            peer_id: number;
+            peers: components['schemas']['ClusterPeers'];
+            /** @description What corresponds to Qdrant's; there is no Raft. */
+            raft_info: {
+              /**
+               * @description Always 0.
+               * @constant
+               */
+              term: 0;
+              /** @description Sequence of the last event of the shard map. */
+              commit: number;
+              /**
+               * @description Always 0.
+               * @constant
+               */
+              pending_operations: 0;
+              /** @description Of the node that proposes what failures demand; null while this node is cut off. */
+              leader: number | null;
+              /**
+               * @description Whether it is this node.
+               * @enum {unknown}
+               */
+              role: 'Leader' | 'Follower';
+              /**
+               * @description Always true.
+               * @constant
+               */
+              is_voter: true;
+            };
+            /** @description For clients that look for it. */
+            consensus_thread_status: {
+              /**
+               * @description Always.
+               * @constant
+               */
+              consensus_thread_status: 'working';
+              /**
+               * Format: date-time
+               * @description Now.
+               */
+              last_update: string;
+            };
+            /** @description None. */
+            message_send_failures: {
+              [key: string]: unknown;
+            };
+          };
+    };
+    /** @description The nodes by their peer ids, this one included. */
+    ClusterPeers: {
+      [key: string]: {
+        /** @description Where it listens for other nodes: host and port. */
+        uri: string;
         /**
-         * @description A server is one node.
-         * @constant
+         * Format: uuid
+         * @description Its own id.
          */
-        status: 'disabled';
+        node: string;
+        /**
+         * @description By its heartbeats: silent after three seconds without one, lost after thirty.
+         * @enum {unknown}
+         */
+        state: 'live' | 'silent' | 'lost';
       };
     };
     /** @description The envelope of the telemetry of a cluster. */
@@ -2894,28 +2984,19 @@ export interface components {
        */
       status: 'ok';
       warnings?: components['schemas']['Warnings'];
-      /** @description No cluster. */
+      /** @description The cluster. */
       result: {
-        /** @description None is spread. */
+        /** @description Not said. */
         collections: {
           [key: string]: unknown;
         };
-        /** @description No peers. */
+        /** @description Its nodes. */
         cluster: {
-          /**
-           * @description A server is one node.
-           * @constant
-           */
-          enabled: false;
-          /**
-           * @description None.
-           * @constant
-           */
-          number_of_peers: 0;
-          /** @description None. */
-          peers: {
-            [key: string]: unknown;
-          };
+          /** @description Whether this server is a node of one. */
+          enabled: boolean;
+          /** @description Nodes, this one included. */
+          number_of_peers: number;
+          peers: components['schemas']['ClusterPeers'];
         };
       };
     };

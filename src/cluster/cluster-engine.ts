@@ -3,6 +3,7 @@ import {
   type Answer,
   type BackgroundPanics,
   type ClusterControl,
+  type ClusterReport,
   type Engine,
   type EngineRequest,
   type EngineStatus,
@@ -14,6 +15,7 @@ import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
 import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
 import type { ClusterNode } from './node';
+import type { PeerTls } from './peers/security';
 
 /** Seconds that a request has which says nothing of time. */
 const DEFAULT_SECONDS = 60;
@@ -98,6 +100,15 @@ export class ClusterEngine implements Engine {
     return [...this.own.healthIssues(), ...this.node.healthIssues()];
   }
 
+  clusterReport(): ClusterReport | undefined {
+    return this.node.report();
+  }
+
+  /** New connections between nodes have this certificate. @throws Error that says why it cannot be used */
+  useCertificate(tls: PeerTls): void {
+    this.node.useCertificate(tls);
+  }
+
   panics(): BackgroundPanics {
     return this.own.panics();
   }
@@ -110,8 +121,11 @@ export class ClusterEngine implements Engine {
     return this.own.noteAuthGeneration(generation);
   }
 
+  /** What a node has is a part of the cluster, and of no use without its place in the streams. */
   stage(): Promise<void> {
-    return this.own.stage();
+    const message =
+      'this server is a node of a cluster, whose data are on its other nodes and in its checkpoint store';
+    return Promise.reject(new EngineError('bad_request', { message }));
   }
 
   unstage(): Promise<void> {

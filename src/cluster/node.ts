@@ -1,6 +1,13 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
+import {
+  EngineError,
+  type ClusterControl,
+  type ClusterReport,
+  type Engine,
+  type HealthIssue,
+  type Operation,
+} from '../engine/types';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
@@ -26,6 +33,7 @@ import {
   type NodeIdentity,
 } from './membership/identity';
 import { Members } from './membership/members';
+import { alsoAfterChanges, knownBy } from './membership/news';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
 import { PeerRefusal } from './peers/errors';
@@ -33,13 +41,13 @@ import type { PeerHandlers, ReplicaRead } from './peers/handlers';
 import { Hedging } from './peers/hedging';
 import { listenForPeers, type PeerListener } from './peers/listener';
 import { READS } from './peers/read-headers';
-import type { PeerSecurity } from './peers/security';
+import type { PeerSecurity, PeerTls } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas } from './replica/local-replicas';
 import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
-import { bodyOf } from './replica/shard-replica';
+import { bodyOf, isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
 import { KnownMap } from './streams/known-map';
@@ -47,6 +55,7 @@ import { openGroupStreams, openMapStream } from './streams/opening';
 import { StreamRepair } from './streams/repair';
 import { keepCheckpoints, watchStreams, type Repeating } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
+import { tryAgain } from './joining';
 import { pause } from './pause';
 import { shardOfName } from './shards';
 
@@ -100,6 +109,8 @@ interface Running {
   readonly coordinator: Coordinator;
   readonly watch: StreamWatch;
   readonly repair: StreamRepair;
+  readonly listener: PeerListener;
+  readonly peers: PeerClient;
   readonly ends: (() => void | Promise<void>)[];
 }
 
@@ -108,9 +119,15 @@ export class ClusterNode {
   #running: Running | undefined;
   #underWay = 0;
   #isStopping = false;
+  #security: PeerSecurity;
+  /** Ends a start that is under way. */
+  readonly #leaving = new AbortController();
+  #starting: Promise<void> = Promise.resolve();
   readonly #problems = new Map<string, string>();
 
-  constructor(private readonly parts: ClusterNodeParts) {}
+  constructor(private readonly parts: ClusterNodeParts) {
+    this.#security = parts.settings.security;
+  }
 
   get coordinator(): Coordinator | undefined {
     return this.#isStopping ? undefined : this.#running?.coordinator;
@@ -132,10 +149,19 @@ export class ClusterNode {
     return this.#running?.map.state.collections.size;
   }
 
-  /** What `GET /cluster` says; undefined before the node has joined. */
-  report(): object | undefined {
+  /** What this node knows of the cluster; undefined before it has joined. */
+  report(): ClusterReport | undefined {
     const running = this.#running;
-    return running && clusterReport(running.map.state, running.self, running.members);
+    if (running === undefined) return undefined;
+    const { map, self, members, replicas } = running;
+    return clusterReport(map.state, self, members, [...replicas.reports().values()]);
+  }
+
+  /** New connections between this node and others have this certificate. @throws Error that says why it cannot be used */
+  useCertificate(tls: PeerTls): void {
+    this.#running?.listener.useCertificate(tls);
+    this.#running?.peers.useCertificate(tls);
+    this.#security = tls;
   }
 
   healthIssues(): readonly HealthIssue[] {
@@ -158,15 +184,29 @@ export class ClusterNode {
     return [...failures, ...others, ...ofStreams];
   }
 
-  /** Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. */
-  async start(engine: Engine): Promise<void> {
+  /**
+   * Joins the cluster with an engine that is open; resolves when the node knows the shard map and can answer. While the log
+   * servers cannot be reached it tries again.
+   */
+  start(engine: Engine): Promise<void> {
+    this.#starting = tryAgain(() => this.#startOnce(engine), this.#leaving.signal, this.parts.log);
+    return this.#starting;
+  }
+
+  async #startOnce(engine: Engine): Promise<void> {
     const { settings, log } = this.parts;
+    const { signal } = this.#leaving;
     const ends: Running['ends'] = [];
+    const giveUp = (): void => {
+      void endAll(ends.slice(0, 1));
+    };
+    signal.addEventListener('abort', giveUp);
     try {
       const identified = await identityIn(settings.dataDir, settings.cluster);
       const content = identified === undefined ? await contentOf(engine) : identified.brings;
       const connection = await connectToNats(settings.nats, `kithdb ${settings.cluster}`, CONNECT_MS);
       ends.push(() => connection.close());
+      signal.throwIfAborted();
       const servers = await NatsLogService.of(connection, {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
       });
@@ -192,6 +232,8 @@ export class ClusterNode {
     } catch (error) {
       await endAll(ends);
       throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
@@ -219,11 +261,12 @@ export class ClusterNode {
     );
     const progress = await Progress.open(settings.dataDir);
     const logs = new CurrentLogs(servers, map, () => watch);
-    const replicas = new LocalReplicas({
+    const replicas: LocalReplicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
       events: eventsOf(channel, () => divergence),
       failed: (name, error) => {
         log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        if (isDamage(error)) divergence.noteDamaged(name);
       },
     });
     ends.push(() => replicas.stop());
@@ -234,13 +277,15 @@ export class ClusterNode {
     ends.push(divergence.start());
     const listener = await this.#listen({ engine, map, replicas, divergence });
     ends.push(() => listener.close());
-    const peers = new PeerClient(settings.security);
+    const peers = new PeerClient(this.#security);
     ends.push(() => {
       peers.close();
     });
     const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, connection, coordinator, watch, repair, ends };
+    const running: Running = {
+      ...{ ...parts, connection, coordinator, watch, repair, listener, peers, ends },
+    };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     await this.#bring(identity, { node: self, engine, logs, map });
@@ -292,7 +337,7 @@ export class ClusterNode {
       },
     };
     const operations: ReadonlySet<Operation> = new Set([...READS, 'flush', 'optimize', 'rebuild_index']);
-    return listenForPeers({ ...settings.listen, security: settings.security, handlers, log, operations });
+    return listenForPeers({ ...settings.listen, security: this.#security, handlers, log, operations });
   }
 
   /** Whether a read of another node may run: this node has the replica, and it is where the read needs it. */
@@ -321,9 +366,8 @@ export class ClusterNode {
     divergence,
     peers,
     acknowledgements,
-  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence'> & {
+  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence' | 'peers'> & {
     readonly engine: Engine;
-    readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
   }): Coordinator {
     const liveNodes = (): readonly string[] =>
@@ -341,6 +385,7 @@ export class ClusterNode {
     });
     const collections = new Collections({
       ...{ map, logs, liveNodes },
+      known: (version, signal) => knownBy(liveNodes, members, version, signal),
       check: async (name, configuration) => {
         // The engine of a node has replicas alone: a collection that is none of them is there for this moment.
         const collection = shardOfName(name) === undefined ? name : `x${name}`;
@@ -360,14 +405,19 @@ export class ClusterNode {
   #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
     const heartbeats = new NatsHeartbeats(connection, this.parts.settings.cluster);
     ends.push(
-      startHeartbeats(heartbeats, members, () => ({
-        node: self,
-        address: this.#addressWith(port),
-        mapVersion: map.state.version,
-        underWay: this.#underWay,
-        replicas: replicas.reports(),
-        catchingUp: replicas.catchingUp(),
-      })),
+      startHeartbeats(
+        heartbeats,
+        members,
+        () => ({
+          node: self,
+          address: this.#addressWith(port),
+          mapVersion: map.state.version,
+          underWay: this.#underWay,
+          replicas: replicas.reports(),
+          catchingUp: replicas.catchingUp(),
+        }),
+        alsoAfterChanges(map),
+      ),
     );
   }
 
@@ -446,14 +496,16 @@ export class ClusterNode {
     }
   }
 
-  /** Refuses what comes. */
+  /** Refuses what comes, and ends a start that is under way. */
   giveUpRequests(): void {
     this.#isStopping = true;
+    this.#leaving.abort(new EngineError('shutting_down'));
   }
 
   /** Leaves: what was begun last ends first. The map keeps the node, which comes back with its replicas. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.giveUpRequests();
+    await this.#starting.catch(() => undefined);
     const running = this.#running;
     this.#running = undefined;
     if (running !== undefined) await endAll(running.ends);

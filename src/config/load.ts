@@ -4,7 +4,9 @@ import type { EngineLimits } from '../engine/types';
 import type { DialectName } from '../http/dialect';
 import type { McpMode } from '../mcp-host/mode';
 import type { TextModel } from '../models/model';
+import { readCluster, type ClusterConfig } from './cluster';
 import { readModels } from './models';
+import { readPem } from './pem';
 import { settingsInForce, type SettingInForce } from './in-force';
 import { BadValue } from './setting';
 import { describe, SETTING_KEYS, SETTINGS, type SettingKey, type SettingValues } from './settings';
@@ -67,6 +69,10 @@ export interface Config {
   readonly jwtTtlSeconds: number;
   /** Undefined takes the first that loads, memory excepted. */
   readonly tokenStore: SettingValues['tokenStore'];
+  /** The name of the cluster that a node would be of. */
+  readonly clusterName: string;
+  /** Undefined for a server by itself. */
+  readonly cluster: ClusterConfig | undefined;
   /** Names of file systems that are allowed for new data directories. */
   readonly allowFilesystem: readonly string[];
   /** 0 for no scrub. */
@@ -136,12 +142,13 @@ export function loadConfig({ commandLine, env, terminal, only }: ConfigSources):
     );
   }
   const tls = isUsed('tlsCert') ? readTls(values, problems) : undefined;
+  const cluster = isUsed('cluster') ? readCluster(values, new Set(origins.keys()), problems) : undefined;
   const models = isUsed('models') ? readModels(values.models, problems) : [];
   if (problems.length > 0) {
     throw new ConfigError(problems);
   }
   const settings = settingsInForce(values, origins);
-  return assemble(values, { tls, models, terminal, adminPasswordProblem: unread[0], settings });
+  return assemble(values, { tls, cluster, models, terminal, adminPasswordProblem: unread[0], settings });
 }
 
 /** What reading the settings finds besides their values. */
@@ -239,22 +246,10 @@ function readTls({ tlsCert, tlsKey }: SettingValues, problems: string[]): Config
   };
 }
 
-function readPem(setting: string, path: string, problems: string[]): string {
-  try {
-    const text = readFileSync(path, 'utf8');
-    if (!text.includes('-----BEGIN ')) {
-      problems.push(`${setting} must name a PEM file; ${path} holds none`);
-    }
-    return text;
-  } catch (error) {
-    problems.push(`${setting}: ${path} cannot be read (${reason(error)})`);
-    return '';
-  }
-}
-
 /** What a configuration holds beside the values of its settings. */
 interface Surroundings {
   readonly tls: Config['tls'] | undefined;
+  readonly cluster: ClusterConfig | undefined;
   readonly models: readonly TextModel[];
   readonly terminal: boolean;
   readonly adminPasswordProblem: string | undefined;
@@ -263,7 +258,7 @@ interface Surroundings {
 
 function assemble(
   values: SettingValues,
-  { tls, models, terminal, adminPasswordProblem, settings }: Surroundings,
+  { tls, cluster, models, terminal, adminPasswordProblem, settings }: Surroundings,
 ): Config {
   return Object.freeze({
     host: values.host,
@@ -295,6 +290,8 @@ function assemble(
     jwtSecret: values.jwtSecret,
     jwtTtlSeconds: values.jwtTtlSeconds,
     tokenStore: values.tokenStore,
+    clusterName: values.clusterName,
+    cluster,
     allowFilesystem: Object.freeze(values.allowFilesystem),
     scrubMbPerSecond: values.scrubMbPerSecond,
     scrubIntervalHours: values.scrubIntervalHours,

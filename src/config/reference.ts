@@ -1,7 +1,7 @@
 import { describe, environmentName, fileKey, flagName, SETTING_KEYS, type SettingKey } from './settings';
 import type { SettingGroup } from './setting';
 
-const GROUPS: readonly SettingGroup[] = ['Server', 'Authentication', 'Data', 'Logging', 'Limits'];
+const GROUPS: readonly SettingGroup[] = ['Server', 'Authentication', 'Cluster', 'Data', 'Logging', 'Limits'];
 const WIDTH = 100;
 const INDENT = '      ';
 

@@ -31,7 +31,7 @@ export interface Setting<T> {
 }
 
 /** The headings of help and documentation. */
-export type SettingGroup = 'Server' | 'Authentication' | 'Data' | 'Logging' | 'Limits';
+export type SettingGroup = 'Server' | 'Authentication' | 'Cluster' | 'Data' | 'Logging' | 'Limits';
 
 /** A value before it is parsed. */
 export type RawValue = string | number | boolean | readonly string[];

@@ -1,3 +1,4 @@
+import { CLUSTER_SETTINGS } from './cluster-settings';
 import { MAX_LOOPS } from '../event-loops/limits';
 import { MCP_MODES, type McpMode } from '../mcp-host/mode';
 import { DIALECT_NAMES, type DialectName } from '../http/dialect';
@@ -165,7 +166,7 @@ export const SETTINGS = {
       'on Linux a quarter of the cores from four on, at least 2, and one for each GiB of memory at most; else 1',
     placeholder: 'N',
     about:
-      'How many event loops accept and answer requests, each on a thread of its own. On Windows it is always one.',
+      'How many event loops accept and answer requests, each on a thread of its own. On Windows, and in a cluster, it is always one.',
   }),
   memoryLimit: setting<number | undefined>({
     group: 'Server',
@@ -318,6 +319,7 @@ export const SETTINGS = {
     about:
       'What keeps the admin, the access tokens and the authentication setting: sqlite3 or node-sqlite (the same file format), or memory, which forgets everything at exit.',
   }),
+  ...CLUSTER_SETTINGS,
   allowFilesystem: setting<readonly string[]>({
     group: 'Data',
     parse: parseFileSystems,

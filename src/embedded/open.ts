@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { totalmem } from 'node:os';
 import type { EngineOptions } from '../engine/types';
 import { openNativeEngine } from '../engine';
+import { refuseNode } from '../operations/cluster-node';
 import { BadModel } from '../models/bad-model';
 import { ConfiguredModels } from '../models/configured-models';
 import { checkModels, type TextModel } from '../models/model';
@@ -40,6 +41,7 @@ const TIMEOUT_MS = 60_000;
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
   refuseContradiction(options);
+  if (options.readOnly !== true) refuseNode(folder, 'ask a node of it by its URL, or open it with readOnly');
   const models = await openModels(options.models);
   try {
     const engine = openNativeEngine(engineOptions(folder, options, models));

@@ -103,6 +103,8 @@ export interface EngineRequest {
   readonly written?: ((position: string) => void) | undefined;
   /** In a cluster: whether shards that cannot be reached may be left out of a read. */
   readonly allowsPartial?: boolean | undefined;
+  /** In a cluster: takes the shards that were left out of a read, before the answer. */
+  readonly leftOut?: ((shards: readonly number[]) => void) | undefined;
   /** Whose cursors it may use (C22): the same text is the same caller. */
   readonly caller?: string | undefined;
   /** Passes over what is harmless, with warnings in the envelope (C12). */
@@ -176,6 +178,7 @@ export type EngineErrorCode =
   | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
   | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied; none of another change
   | 'unavailable' // details.message: a part of a cluster that this needs cannot do it now; nothing was done
+  | 'shard_unavailable' // details.message: of a cluster, no replica of a shard can be asked
   | 'storage_full'
   | 'memory_limit'
   | 'shutting_down'
@@ -288,6 +291,38 @@ export interface BackgroundPanics {
     readonly collection?: string;
     readonly what: string;
   }[];
+}
+
+/** What a node knows of its cluster (`GET /cluster`). */
+export interface ClusterReport {
+  /** The number of this node in Qdrant's reports. */
+  readonly peerId: number;
+  /** The nodes of the shard map, this one included. */
+  readonly peers: readonly ClusterPeer[];
+  /** The sequence of the last event of the shard map. */
+  readonly mapVersion: number;
+  /** Who proposes what failures demand; undefined while this node does not hear itself. */
+  readonly proposer: number | undefined;
+  readonly replicas: readonly LocalReplica[];
+}
+
+/** A node. */
+export interface ClusterPeer {
+  readonly peerId: number;
+  /** Its own id. */
+  readonly node: string;
+  /** Where it listens for other nodes, with the port. */
+  readonly address: string;
+  /** `silent`: not live, and not yet lost. */
+  readonly state: 'live' | 'silent' | 'lost';
+}
+
+/** A replica of this node. */
+export interface LocalReplica {
+  /** The position of the last record that changed it. */
+  readonly position: number;
+  /** Messages of its stream that it has not applied. */
+  readonly behind: number;
 }
 
 /** What the scrub of an open engine has done since the engine was opened, and the damage that opening found. */
@@ -579,6 +614,8 @@ export interface Engine {
   /** At most 1,000. */
   healthIssues(): readonly HealthIssue[];
   panics(): BackgroundPanics;
+  /** Of a node of a cluster: what it knows of it; undefined before it has joined. */
+  clusterReport?(): ClusterReport | undefined;
   /**
    * The generation of the store of authentication that the catalog has noted (C3.8); 0 where none was.
    * @throws EngineError while it is not open in this process.

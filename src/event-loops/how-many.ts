@@ -19,13 +19,19 @@ export interface Machine {
 
 /** How many event loops a server has: as its settings say, else as many as suit the machine (docs/event-loops.md). */
 export function loopsOf(
-  { eventLoops, memoryLimit }: Pick<Config, 'eventLoops' | 'memoryLimit'>,
+  {
+    eventLoops,
+    memoryLimit,
+    cluster,
+  }: Pick<Config, 'eventLoops' | 'memoryLimit'> & Partial<Pick<Config, 'cluster'>>,
   machine: Machine = {
     platform: process.platform,
     cores: processors(),
     memoryBytes: systemMemory(),
   },
 ): number {
+  // The engine of a node is an object of one event loop.
+  if (cluster !== undefined) return 1;
   if (eventLoops !== undefined) return eventLoops;
   const { platform, cores, memoryBytes } = machine;
   // Elsewhere the system does not spread connections over sockets.

@@ -67,24 +67,51 @@ export function keepCertificate(
   if (tls === undefined || !isSecure(server)) {
     return undefined;
   }
-  const kept = new KeptCertificate(server, tls, log, others);
+  const { certFile, keyFile } = tls;
+  return watchPems(
+    {
+      files: { certFile, keyFile },
+      used: [tls.cert, tls.key],
+      use: async ([cert = '', key = '']) => {
+        server.setSecureContext(secureOptions({ cert, key }));
+        await others?.useCertificate({ cert, key });
+      },
+    },
+    log,
+    lookMs,
+  );
+}
+
+/** Files of a certificate, its key and what else belongs to it, which are used together. */
+export interface PemFiles {
+  /** Their paths, by the names that the log gives them; the certificate is first. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Their texts that are in use, in the same order. */
+  readonly used: readonly string[];
+  /** Takes other texts. Throws, or rejects, with why they cannot be used. */
+  readonly use: (texts: readonly string[]) => void | Promise<void>;
+}
+
+/** Looks at files again and again, and has them used as they are. */
+export function watchPems(pems: PemFiles, log: Logger, lookMs = LOOK_MS): Certificate {
+  const watched = new WatchedPems(pems, log);
   const timer = setInterval(() => {
-    void kept.look();
+    void watched.look();
   }, lookMs).unref();
   return {
-    readAgain: () => kept.readAgain(),
+    readAgain: () => watched.readAgain(),
     close: () => {
       clearInterval(timer);
-      return kept.settled();
+      return watched.settled();
     },
   };
 }
 
-/** What was read of the two files: the pair, or why there is none. */
-type Found = TlsMaterial | { readonly problem: string };
+/** What was read of the files: their texts, or why there are none. */
+type Found = readonly string[] | { readonly problem: string };
 
-class KeptCertificate {
-  /** The pair in use. */
+class WatchedPems {
+  /** The texts in use. */
   #used: string;
   /** What the last look found that cannot be used, and whether that is in the log. */
   #refused: { readonly found: string; readonly reason: string; isLogged: boolean } | undefined;
@@ -92,15 +119,13 @@ class KeptCertificate {
   #last: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly server: SecureServer,
-    private readonly tls: TlsFiles,
+    private readonly pems: PemFiles,
     private readonly log: Logger,
-    private readonly others: KeepingOptions['others'],
   ) {
-    this.#used = textOf(tls);
+    this.#used = textOf(pems.used);
   }
 
-  /** Takes a pair that has changed. One that does not fit is reported by the second look: both files change in turn. */
+  /** Takes files that have changed. Those that do not fit are reported by the second look: they change in turn. */
   look(): Promise<void> {
     return this.#serially(async () => {
       const found = await this.#read();
@@ -143,19 +168,20 @@ class KeptCertificate {
 
   async #read(): Promise<Found> {
     try {
-      return { cert: await pemOf(this.tls.certFile), key: await pemOf(this.tls.keyFile) };
+      const texts: string[] = [];
+      for (const path of Object.values(this.pems.files)) texts.push(await pemOf(path));
+      return texts;
     } catch (error) {
       return { problem: (error as Error).message };
     }
   }
 
   async #take(found: Found, text: string): Promise<void> {
-    const reason = this.#use(found);
+    const reason = await this.#use(found);
     if (reason === undefined) {
       this.#used = text;
       this.#refused = undefined;
-      await this.others?.useCertificate(found as TlsMaterial);
-      const { validTo, fingerprint256 } = new X509Certificate((found as TlsMaterial).cert);
+      const { validTo, fingerprint256 } = new X509Certificate((found as readonly string[])[0] ?? '');
       this.log.info({ validTo, fingerprint256 }, 'the certificate was replaced: new connections get it');
     } else {
       this.#refused = { found: text, reason, isLogged: false };
@@ -163,12 +189,12 @@ class KeptCertificate {
   }
 
   /** Why what was found cannot be used; undefined where it is in use now. */
-  #use(found: Found): string | undefined {
+  async #use(found: Found): Promise<string | undefined> {
     if ('problem' in found) {
       return found.problem;
     }
     try {
-      this.server.setSecureContext(secureOptions(found));
+      await this.pems.use(found);
       return undefined;
     } catch (error) {
       return (error as Error).message;
@@ -180,9 +206,8 @@ class KeptCertificate {
       return;
     }
     this.#refused.isLogged = true;
-    const { certFile, keyFile } = this.tls;
     this.log.error(
-      { certFile, keyFile, reason: this.#refused.reason },
+      { ...this.pems.files, reason: this.#refused.reason },
       'certificate and key cannot be used: the ones from before stay in use',
     );
   }
@@ -190,7 +215,7 @@ class KeptCertificate {
 
 /** What tells one finding from another. */
 function textOf(found: Found): string {
-  return 'problem' in found ? found.problem : `${found.cert}\0${found.key}`;
+  return 'problem' in found ? found.problem : found.join('\0');
 }
 
 async function pemOf(path: string): Promise<string> {

@@ -1,9 +1,10 @@
 import type { Exchange } from './exchange';
 
 /** Headers that a page of another origin may send. */
-const ALLOWED_HEADERS = 'authorization, api-key, content-type, idempotency-key, user-agent, x-request-id';
+const ALLOWED_HEADERS =
+  'authorization, api-key, content-type, idempotency-key, kithdb-position, user-agent, x-request-id';
 /** Headers of an answer that such a page may read. */
-const EXPOSED_HEADERS = 'x-request-id, retry-after';
+const EXPOSED_HEADERS = 'kithdb-missing-shards, kithdb-position, x-request-id, retry-after';
 const PREFLIGHT_SECONDS = '600';
 
 /**

@@ -112,7 +112,7 @@ export class EngineCalls {
           exchange.whenOver(() => {
             unread.release();
           });
-          exchange.send(route.success ?? 200, answer, undefined, () => {
+          exchange.send(route.success ?? 200, answer, exchange.answerHeaders, () => {
             unread.progressed();
           });
         });
@@ -168,12 +168,13 @@ function failureOf(
 }
 
 function engineRequest(
-  { exchange, route, body, reservation }: Work,
-  { wait, timeout, operationId }: Parameters,
+  { exchange, route, engine, body, reservation }: Work,
+  { wait, timeout, operationId, allow_partial: allowsPartial }: Parameters,
   room: AnswerAllowance | undefined,
   { isLenient }: Dialect,
 ): EngineRequest {
   const rows = route.takesRows === true ? exchange.request.headers['content-type'] : undefined;
+  const isCluster = engine.clusterReport !== undefined;
   // Every request has the same properties, also those that are undefined: V8 reads them faster then.
   return {
     operation: route.operation,
@@ -189,6 +190,18 @@ function engineRequest(
     isLines: rows === undefined ? undefined : isJsonLines(rows),
     limits: exchange.limits,
     caller: exchange.credential,
+    readAfter: isCluster ? positionOf(exchange) : undefined,
+    written: isCluster
+      ? (position) => {
+          exchange.answerHeaders = { 'KithDB-Position': position };
+        }
+      : undefined,
+    allowsPartial,
+    leftOut: isCluster
+      ? (shards) => {
+          exchange.answerHeaders = { 'KithDB-Missing-Shards': shards.join(', ') };
+        }
+      : undefined,
     body,
     hold: (bytes) => reservation.grow?.(bytes) === undefined,
     profiled: (profile) => {
@@ -199,4 +212,10 @@ function engineRequest(
       exchange.whenOver(callback);
     },
   };
+}
+
+/** The positions that a read must not be behind. Node joins several headers of that name with commas. */
+function positionOf({ request }: Exchange): string | undefined {
+  const sent = request.headers['kithdb-position'];
+  return Array.isArray(sent) ? sent.join(', ') : sent;
 }

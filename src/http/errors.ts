@@ -93,6 +93,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `${failed}: ${message}`,
     retryAfterSeconds: 1,
   }),
+  shard_unavailable: ({ message = 'a shard' }, failed) => ({
+    status: 503,
+    message: `${failed}: ${message}`,
+    retryAfterSeconds: 1,
+  }),
   storage_full: (_details, failed) => storageFull(failed),
   memory_limit: (_details, failed) => full(`${failed}: memory limit`),
   shutting_down: () => shuttingDown(),

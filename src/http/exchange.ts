@@ -61,6 +61,8 @@ export class Exchange implements RouteContext, Refusable {
   limits: string | undefined;
   /** Headers that every answer of this exchange carries besides its own (CORS). */
   extraHeaders: Readonly<Record<string, string>> | undefined;
+  /** Headers of a success, besides those: what a cluster says of it. */
+  answerHeaders: Readonly<Record<string, string>> | undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   expectsContinue = false;
   /** Its body may arrive for longer than others: who reads it sees to it. */

@@ -17,6 +17,10 @@ export class Lifecycle {
     return this.#phase;
   }
 
+  get isStopping(): boolean {
+    return this.#phase === 'stopping';
+  }
+
   /** Whether data endpoints are served. */
   get readiness(): Readiness {
     return this.#phase === 'ready' && this.#isClosed() ? 'closed' : this.#phase;

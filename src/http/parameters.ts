@@ -8,6 +8,8 @@ export type ParameterKind = 'write' | 'read' | 'collection';
 export interface Parameters {
   readonly wait?: boolean;
   readonly timeout?: number;
+  /** Whether shards of a cluster that cannot be reached may be left out of the answer. */
+  readonly allow_partial?: boolean;
   /** C25 */
   readonly operationId?: string;
 }

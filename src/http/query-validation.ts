@@ -18,10 +18,21 @@ const TIMEOUT: Schema['timeout'] = {
   toInt: true,
 };
 
+const SWITCH = (name: string) => ({
+  optional: true,
+  isString: once(name),
+  isIn: {
+    options: [['true', 'false']],
+    errorMessage: `Query parameter '${name}' must be true or false`,
+  },
+  toBoolean: { options: true },
+});
+
 const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
   collection: { timeout: TIMEOUT },
   read: {
     timeout: TIMEOUT,
+    allow_partial: SWITCH('allow_partial'),
     consistency: {
       optional: true,
       isString: once('consistency'),
@@ -33,15 +44,7 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
   },
   write: {
     timeout: TIMEOUT,
-    wait: {
-      optional: true,
-      isString: once('wait'),
-      isIn: {
-        options: [['true', 'false']],
-        errorMessage: "Query parameter 'wait' must be true or false",
-      },
-      toBoolean: { options: true },
-    },
+    wait: SWITCH('wait'),
     ordering: {
       optional: true,
       isString: once('ordering'),

@@ -4,6 +4,7 @@ import type { Engine } from '../engine/types';
 import type { Lifecycle, Phase } from '../http/lifecycle';
 import type { RequestCounts } from '../http/request-counts';
 import type { Report } from '../http/route-table';
+import { clusterFamilies } from './cluster-metrics';
 import { collectionFamilies } from './collection-metrics';
 import {
   backupFamily,
@@ -70,11 +71,13 @@ function reportMaker(sources: MetricSources): () => Promise<Report> {
 }
 
 function familiesOf(engine: Engine, lastBackup: number | undefined): readonly Family[] {
+  const cluster = engine.clusterReport?.();
   return [
     ...engineFamilies(engine.status()),
     ...healthIssueFamilies(engine.healthIssues()),
     ...panicFamilies(engine.panics()),
     ...scrubFamilies(engine.scrub()),
+    ...(cluster === undefined ? [] : clusterFamilies(cluster)),
     backupFamily(lastBackup),
   ];
 }

@@ -8,6 +8,7 @@ import { productVersion } from '../system/version';
 import { FILES, readManifest, writeManifest, type BackupFile, type BackupManifest } from './backup-manifest';
 import { stageLive, type Staged } from './control-client';
 import { copyVerified, digestOf, isSame } from './copying';
+import { refuseNode } from './cluster-node';
 import { requireDataDir } from './data-dir';
 import {
   AUTH_FILES,
@@ -139,6 +140,7 @@ async function copyInto(
 function checkSource(dataDir: string): void {
   try {
     requireDataDir(dataDir);
+    refuseNode(dataDir, 'the data of a cluster are on all of its nodes and in its checkpoint store');
   } catch (error) {
     throw new BackupError(`${dataDir} cannot be backed up: ${reasonOf(error)}`);
   }

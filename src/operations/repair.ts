@@ -1,4 +1,5 @@
 import { repairEngineFiles, type EngineRepairReport } from '../engine/offline';
+import { refuseNode } from './cluster-node';
 import { requireDataDir } from './data-dir';
 
 /** What a repair did, or would do; the JSON of `kithdb repair --json`. */
@@ -13,6 +14,7 @@ export interface RepairReport extends EngineRepairReport {
  */
 export async function repairDataDir(dataDir: string, dryRun: boolean): Promise<RepairReport> {
   requireDataDir(dataDir);
+  refuseNode(dataDir, 'stop the node, empty the folder and start it again, and its replicas are made anew');
   const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const report = await repairEngineFiles(dataDir, stamp, dryRun);
   return { ...report, done: !dryRun && !report.sound };

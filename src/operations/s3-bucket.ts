@@ -16,6 +16,8 @@ export interface S3Access {
   /** The URL of an S3 server that is not Amazon's. */
   readonly endpoint?: string;
   readonly region?: string;
+  /** Loads the package with the client, where it is not beside kithdb. */
+  readonly load?: () => Promise<unknown>;
 }
 
 /** The package with the client; users who need it install it. */
@@ -109,8 +111,8 @@ export class S3Bucket {
   ) {}
 
   /** @throws BackupError that says how to install the package, where it is missing. */
-  static async open(bucket: string, { endpoint, region }: S3Access): Promise<S3Bucket> {
-    const sdk = await loadSdk();
+  static async open(bucket: string, { endpoint, region, load }: S3Access): Promise<S3Bucket> {
+    const sdk = await loadSdk(load);
     const client = new sdk.S3Client({
       ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
       ...(region !== undefined && { region }),
@@ -352,12 +354,16 @@ function refused(bucket: string, key: string, error: unknown): BackupError {
   });
 }
 
-async function loadSdk(): Promise<Sdk> {
-  // Not a literal: the package is none of this one's.
-  const name: string = PACKAGE;
+async function loadSdk(load = loadBeside): Promise<Sdk> {
   try {
-    return (await import(name)) as Sdk;
+    return (await load()) as Sdk;
   } catch (error) {
     throw new BackupError(ADVICE, { cause: error });
   }
+}
+
+function loadBeside(): Promise<unknown> {
+  // Not a literal: the package is none of this one's.
+  const name: string = PACKAGE;
+  return import(name);
 }

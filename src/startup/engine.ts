@@ -83,8 +83,14 @@ export function openEngine(
     const store = await auth.ready;
     const engine = await making;
     if (lifecycle.phase !== 'stopping') {
-      const warning = await engine.open();
-      if (warning !== undefined) log.warn(warning);
+      try {
+        const warning = await engine.open();
+        if (warning !== undefined) log.warn(warning);
+      } catch (error) {
+        // A node that was joining its cluster has given that up.
+        if (start.cluster !== undefined && lifecycle.isStopping) return false;
+        throw error;
+      }
       // Nothing of it is ever relied on, and what cannot be removed only takes room.
       await snapshots.removeUnfinished().catch((error: unknown) => {
         log.warn({ err: error }, 'unfinished snapshots cannot be removed');
@@ -97,9 +103,12 @@ export function openEngine(
     if (!lifecycle.becomeReady(engine)) {
       return false;
     }
-    const reembedder = new Reembedder(engine);
-    reembedder.start();
-    reports.add('re-embedding', () => reembedder.close());
+    // A cluster re-embeds nothing.
+    if (start.cluster === undefined) {
+      const reembedder = new Reembedder(engine);
+      reembedder.start();
+      reports.add('re-embedding', () => reembedder.close());
+    }
     reports.add('scrub report', reportScrub(engine, log));
     reports.add('health report', reportHealthIssues(engine, log));
     await openControlSocket(start, engine, store, reports);
@@ -110,5 +119,11 @@ export function openEngine(
     await opened.catch(() => undefined);
     await reports.run();
   });
+  if (start.cluster !== undefined) {
+    cleanUp.add('joining the cluster', async () => {
+      // Before it is waited for.
+      if (lifecycle.engine === undefined) (await making.catch(() => undefined))?.giveUpRequests();
+    });
+  }
   return opened;
 }

@@ -5,6 +5,7 @@ import type { Lifecycle } from '../http/lifecycle';
 import type { Tracing } from '../http/request-trace';
 import type { LastBackup } from '../operations/last-backup';
 import type { CleanUp } from '../process/clean-up';
+import type { Cluster } from './cluster';
 import type { ProcessState } from '../process/state';
 import type { SnapshotService } from '../snapshots/service';
 
@@ -16,6 +17,8 @@ export interface Start {
   readonly state: ProcessState;
   /** The event loops beside this one; undefined where there are none. */
   readonly loops: EventLoops | undefined;
+  /** What a node of a cluster has in place of other parts; undefined for a server by itself. */
+  readonly cluster: Cluster | undefined;
   readonly snapshots: SnapshotService;
   readonly lastBackup: LastBackup;
   /** Undefined where no SDK of OpenTelemetry was registered. */

@@ -4,7 +4,7 @@ import { packageFolder } from './package-folder';
 import { ownManifest, type Manifest } from './version';
 
 /** The packages that are installed beside kithdb by who needs them. */
-export type OptionalPackage = '@kithdb/mcp' | '@kithdb/models';
+export type OptionalPackage = '@kithdb/cluster' | '@kithdb/mcp' | '@kithdb/models';
 
 /** A source tree may be newer than what is published. */
 const IS_SOURCE_TREE = existsSync(join(packageFolder(), 'Cargo.toml'));

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { SettingInForce } from '../config';
+import { clusterStatus, clusterTelemetry } from './cluster-status';
 import type { Lifecycle } from '../http/lifecycle';
 import type { ReportRoute } from '../http/route-table';
 
-/** What a cluster of one node answers, and telemetry (C4.7): answered in every state of the engine. */
+/** What a cluster, or a server by itself, answers, and telemetry (C4.7): answered in every state of the engine. */
 export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly ReportRoute[] {
   const id = randomUUID();
   const startup = new Date(Date.now() - performance.now()).toISOString();
@@ -14,15 +15,12 @@ export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): reado
       id,
       app: { name: 'kithdb', version: kithdbVersion, startup },
       collections: { number_of_collections: engine?.status().collections ?? 0 },
-      cluster: { enabled: false },
+      cluster: { enabled: engine?.clusterReport !== undefined },
     };
   };
   return [
-    report('/cluster', () => ({ status: 'disabled' })),
-    report('/cluster/telemetry', () => ({
-      collections: {},
-      cluster: { enabled: false, number_of_peers: 0, peers: {} },
-    })),
+    report('/cluster', () => clusterStatus(lifecycle.engine?.clusterReport?.())),
+    report('/cluster/telemetry', () => clusterTelemetry(lifecycle.engine?.clusterReport?.())),
     report('/telemetry', telemetry),
   ];
 }

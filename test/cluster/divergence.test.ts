@@ -126,7 +126,7 @@ describe('a node', () => {
     const remade: number[] = [];
     const replicas = {
       following: () => [{ shard: SHARD, replica: { name: REPLICA, ...replica } }],
-      remake: (_shard: Shard, position: number) => remade.push(position) === 1,
+      remake: (_shard: Shard, position: number) => void remade.push(position),
     } as unknown as LocalReplicas;
     const members = new Members(node, () => now);
     const log = pino({ level: 'silent' });
@@ -158,8 +158,9 @@ describe('a node', () => {
       [three, '2'],
     ] as const)
       node.divergence.tell({ replica: REPLICA, position: 10_000, points: 3, digest });
+    await until(() => one.remade.length > 0);
     expect([one.remade, two.remade, three.remade]).toEqual([[10_000], [], []]);
-    await until(() => stateOf('a') === 'inactive');
+    expect(stateOf('a')).toBe('inactive');
     expect(two.divergence.refusalOf(SHARD)).toBeUndefined();
   });
 
@@ -168,16 +169,32 @@ describe('a node', () => {
     const lacking = nodeWith('b', {});
     coordinator.divergence.compare({ replica: REPLICA, node: 'a', position: 9, previous: 8 });
     coordinator.divergence.compare({ replica: REPLICA, node: 'b', position: 9, previous: 3 });
+    await until(() => lacking.remade.length > 0);
     expect(lacking.remade).toEqual([8]);
     expect(coordinator.remade).toEqual([]);
-    await until(() => stateOf('b') === 'inactive');
+    expect(stateOf('b')).toBe('inactive');
   });
 
-  it('makes its replica anew that has read beyond the last record of another one', () => {
+  it('makes its replica anew that has read beyond the last record of another one', async () => {
     const node = nodeWith('a', { position: 9, changed: 3 });
     hear(node, 'b', { position: 7, changed: 7 });
     node.divergence.compareHeartbeats();
+    await until(() => node.remade.length > 0);
     expect(node.remade).toEqual([7]);
+  });
+
+  it('keeps the last replica that answers, of two that are wrong', async () => {
+    for (const node of ['c', 'b'])
+      await map.propose(() => ({ kind: 'replica_dropped', ...SHARD, node }), { timeoutMs: 5000 });
+    const node = nodeWith('a', {});
+    node.divergence.noteDamaged(REPLICA);
+    const other = nodeWith('a', {});
+    await map.propose(() => ({ kind: 'replica_added', ...SHARD, node: 'b' }), { timeoutMs: 5000 });
+    await map.propose(() => ({ kind: 'replica_activated', ...SHARD, node: 'b' }), { timeoutMs: 5000 });
+    other.divergence.noteDamaged(REPLICA);
+    await until(() => other.remade.length > 0);
+    expect(node.remade).toEqual([]);
+    expect(stateOf('a')).toBe('inactive');
   });
 
   it('leaves a replica alone that has not read as far yet, or has more', () => {

@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import type { Missing } from '../missing';
 import { until } from '../until';
 
-const BINARY = process.env['KITHDB_NATS_SERVER'] ?? '.build/bin/nats-server';
+/** The program of the log servers. */
+export const NATS_SERVER = process.env['KITHDB_NATS_SERVER'] ?? '.build/bin/nats-server';
 
 /** Why no server can be started. */
-export const isNoNats: Missing = existsSync(BINARY)
+export const isNoNats: Missing = existsSync(NATS_SERVER)
   ? undefined
   : 'npm run test:long -- cluster builds a nats-server';
 
@@ -30,7 +31,7 @@ class NatsServer {
   ) {}
 
   start(): void {
-    this.#process = spawn(BINARY, ['-c', this.configuration], { stdio: 'ignore' });
+    this.#process = spawn(NATS_SERVER, ['-c', this.configuration], { stdio: 'ignore' });
   }
 
   async untilListening(): Promise<void> {

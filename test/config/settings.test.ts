@@ -127,7 +127,7 @@ describe('C11.2 sources', () => {
     '%s has an environment variable, a key of the file, and a flag unless it is a secret',
     (key) => {
       const value = exampleOf(key);
-      const others = { tlsCert: ['--tls-key', pem()], tlsKey: ['--tls-cert', pem()] }[key as string] ?? [];
+      const others = othersOf(key);
       const byVariable = loaded(others, { [environmentName(key)]: value });
       const byFile = loaded([
         ...others,
@@ -136,12 +136,12 @@ describe('C11.2 sources', () => {
       ]);
       expect(byFile).toEqual(byVariable);
       const changed = key === 'tlsCert' || key === 'tlsKey' ? byVariable.tls : byVariable;
-      expect(changed).not.toEqual(loaded());
+      expect(changed).not.toEqual(/^(?:cluster.|nats)/.test(key) ? loaded(CLUSTER) : loaded());
       if (lineOf(key).secret === true) {
         expect(readFlags([`--${flagName(key)}`, value]).unknownFlags).toEqual([`--${flagName(key)}`]);
         const secretFile = file('secret', value);
-        expect(loaded([`--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
-        expect(loaded([], { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
+        expect(loaded([...others, `--${flagName(key)}-file`, secretFile])).toEqual(byVariable);
+        expect(loaded(others, { [`${environmentName(key)}_FILE`]: secretFile })).toEqual(byVariable);
       } else {
         expect(loaded([...others, `--${flagName(key)}=${value}`])).toEqual(byVariable);
       }
@@ -518,6 +518,28 @@ function pem(): string {
   return file('some.pem', '-----BEGIN CERTIFICATE-----\n');
 }
 
+const CLUSTER = ['--cluster', 'nats://log:4222'];
+
+/** What a setting cannot be without, as flags. */
+function othersOf(key: (typeof SETTING_KEYS)[number]): readonly string[] {
+  const flag = (name: string): readonly string[] => [`--${name}`, pem()];
+  const password = ['--nats-password-file', file('password', 'hidden')];
+  const bucket = ['--cluster-store', 's3://bucket'];
+  const others: Partial<Record<typeof key, readonly string[]>> = {
+    tlsCert: flag('tls-key'),
+    tlsKey: flag('tls-cert'),
+    clusterTlsCert: [...flag('cluster-tls-key'), ...flag('cluster-tls-ca')],
+    clusterTlsKey: [...flag('cluster-tls-cert'), ...flag('cluster-tls-ca')],
+    clusterTlsCa: [...flag('cluster-tls-cert'), ...flag('cluster-tls-key')],
+    ...{ clusterStoreEndpoint: bucket, clusterStoreRegion: bucket },
+    natsUser: password,
+    natsPassword: ['--nats-user', 'kithdb'],
+    natsTlsCert: flag('nats-tls-key'),
+    natsTlsKey: flag('nats-tls-cert'),
+  };
+  return [...(/^(?:cluster.|nats)/.test(key) ? CLUSTER : []), ...(others[key] ?? [])];
+}
+
 /** A value for a setting that is not its default. */
 function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
   const { placeholder, isSwitch } = lineOf(key);
@@ -533,6 +555,12 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     models: '[{ name: small, url: http://127.0.0.1:11434/v1, model: e }]',
     tlsCert: pem(),
     tlsKey: pem(),
+    cluster: 'nats://127.0.0.1:4222',
+    clusterLogCopies: '1',
+    clusterListen: '127.0.0.1:7000',
+    clusterAdvertise: 'localhost:7000',
+    clusterStoreEndpoint: 'http://127.0.0.1:9000',
+    natsCredentials: file('log.creds', '-----BEGIN NATS USER JWT-----\n-----BEGIN USER NKEY SEED-----\n'),
     tokenStore: 'memory',
     calibrationPercent: '5',
     accessToken: 'a token of 24 characters',
@@ -545,5 +573,6 @@ function exampleOf(key: (typeof SETTING_KEYS)[number]): string {
     residencyBudget: '1048576',
     searchThreads: '77',
   };
+  if (placeholder === 'FILE' && /^(?:cluster|nats)Tls/.test(key)) return pem();
   return examples[key] ?? (placeholder === 'N' || placeholder === 'SECONDS' ? '17' : 'some-text');
 }

@@ -2,21 +2,5 @@
 
 // The real server, whose engine does in the background with a few kilobytes what it usually does with many megabytes:
 // checkpoints, graphs, vacuums and cut logs happen within the fraction of a second that a server of these tests lives.
-// With CRASH_POINT=NAME:COUNT it is killed when it reaches that point for the COUNT-th time; the names are in
-// crates/engine/src/storage/crash_points.rs. With PANIC_IN=TASK:TIMES the next so many runs of a background task panic.
-// The fault NotHurried is planted here, those of the engine in the addon: see docs/faults.md.
-const { readdirSync } = require('node:fs');
-const Module = require('node:module');
-const { join, sep } = require('node:path');
-
-const native = join(__dirname, '..', '..', 'native');
-const [file] = readdirSync(join(native, 'testing')).filter((name) => name.endsWith('.node'));
-const addon = require(join(native, 'testing', file));
-const { CRASH_POINT: crashPoint, PANIC_IN: panicIn } = process.env;
-const eager = process.env.PLANTED_FAULT !== 'NotHurried';
-addon.setTestSwitches({ eager, ...(crashPoint && { crashPoint }), ...(panicIn && { panicIn }) });
-// The server asks for the addon that is shipped.
-const load = Module._load;
-Module._load = (name, ...rest) =>
-  name.startsWith(native + sep) && name.endsWith('.node') ? addon : load(name, ...rest);
+require('./hurried-engine.cjs');
 require('../../dist/main.js').main(process.argv.slice(2));

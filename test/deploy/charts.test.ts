@@ -98,6 +98,71 @@ describe('the Helm chart', () => {
   });
 });
 
+describe('the Helm chart of a cluster', () => {
+  const withHelm = itUnless(whyNo('helm', 'version'));
+  const NODES = [
+    IMAGE,
+    'cluster.enabled=true',
+    'cluster.servers=nats://nats:4222',
+    'cluster.tlsSecretName=kithdb-nodes',
+  ];
+  const EVERYTHING = [
+    ...NODES,
+    'cluster.store=s3://bucket/prefix',
+    'cluster.storeEndpoint=http://minio:9000',
+    'cluster.awsSecretName=aws',
+    'cluster.natsCredentialsSecretName=nats',
+    'cluster.natsTlsSecretName=nats-tls',
+    'networkPolicy.enabled=true',
+    'networkPolicy.from[0].podSelector.matchLabels.app=web',
+  ];
+
+  withHelm('is accepted by helm lint, also with values-cluster.yaml', () => {
+    for (const settings of [NODES, EVERYTHING]) {
+      expect(helm(['lint', '--strict'], settings)).toMatchObject({ code: 0 });
+    }
+    const values = ['--values', join(CHART, 'values-cluster.yaml')];
+    expect(helm(['template', 'demo', ...values], [IMAGE])).toMatchObject({ code: 0, err: '' });
+  });
+
+  withHelm('has nodes whose settings fit together', () => {
+    const made = objects(...EVERYTHING);
+    const { spec } = made.get('StatefulSet demo-kithdb');
+    expect(spec).toMatchObject({ replicas: 3, podManagementPolicy: 'Parallel' });
+    const [container] = spec.template.spec.containers;
+    const names = container.env.map(({ name }: { name: string }) => name);
+    const others = ['POD_NAME', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
+    expect(names.filter((name: string) => !environmentNames().has(name)).sort()).toEqual(others.sort());
+    expect(container.env).toContainEqual({
+      name: 'KITHDB_CLUSTER_ADVERTISE',
+      value: '$(POD_NAME).demo-kithdb-headless.default.svc:6364',
+    });
+    const mounted = container.volumeMounts.map(({ name }: { name: string }) => name).sort();
+    const declared = spec.template.spec.volumes.map(({ name }: { name: string }) => name);
+    expect([...declared, 'data'].sort()).toEqual(mounted);
+    expect(made.get('PodDisruptionBudget demo-kithdb').spec.maxUnavailable).toBe(1);
+    const headless = made.get('Service demo-kithdb-headless').spec;
+    expect(headless.publishNotReadyAddresses).toBe(true);
+    expect(headless.ports.map(({ name }: { name: string }) => name)).toEqual(['http', 'nodes']);
+    const policy = made.get('NetworkPolicy demo-kithdb').spec;
+    expect(policy.policyTypes).toEqual(['Ingress']);
+    expect(policy.ingress).toHaveLength(2);
+  });
+
+  withHelm('refuses what is missing or for one server alone', () => {
+    for (const [settings, problem] of [
+      [[IMAGE, 'cluster.enabled=true', 'cluster.tlsSecretName=x'], /cluster.servers is needed/],
+      [[IMAGE, 'cluster.enabled=true', 'cluster.servers=nats://nats:4222'], /tlsSecretName is needed/],
+      [[...NODES, 'backup.enabled=true'], /backup.enabled is for one server/],
+    ] as const) {
+      expect(helm(['template', 'demo'], settings)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(problem),
+      });
+    }
+  });
+});
+
 const units = readdirSync(join(DEPLOY, 'systemd')).map((name) => join(DEPLOY, 'systemd', name));
 
 itUnless(whyNo('systemd-analyze', '--version'))('the systemd units are accepted by systemd-analyze', () => {

@@ -1,7 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { loadConfig, readFlags } from '../../src/config';
 import { environmentNames } from '../../src/config/sources';
+import { isNoNats, NATS_SERVER } from '../cluster/nats-server';
+import { itUnless } from '../missing';
 import { copied, readDockerfile } from './dockerfile';
 
 const ROOT = join(__dirname, '..', '..');
@@ -112,5 +117,69 @@ describe('compose.yaml', () => {
       KITHDB_ACCESS_TOKEN_FILE: '/run/secrets/access_token',
     });
     expect(uncommented.secrets.access_token.file).toBe('./access-token.txt');
+  });
+});
+
+interface Service {
+  readonly image: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly command?: readonly string[];
+}
+
+describe('compose.cluster.yaml', () => {
+  const file = parse(text('compose.cluster.yaml'), { merge: true }) as {
+    readonly services: Readonly<Record<string, Service>>;
+    readonly volumes: object;
+    readonly configs: { readonly log: { readonly content: string } };
+  };
+  const nodes = Object.entries(file.services).filter(([name]) => name.startsWith('kithdb-'));
+
+  it('has three nodes with settings that fit together, and three log servers', () => {
+    expect(Object.keys(file.services).filter((name) => name.startsWith('log-'))).toHaveLength(3);
+    expect(nodes).toHaveLength(3);
+    const folder = mkdtempSync(join(tmpdir(), 'kithdb-compose-'));
+    for (const [at, [name, { environment = {}, ports = [] }]] of nodes.entries()) {
+      // As the container has them, but for the files.
+      const env = Object.entries(environment).map(([key, value]) => {
+        if (!value.startsWith('/certificates/') && !value.startsWith('/run/secrets/')) return [key, value];
+        const path = join(folder, value.replaceAll('/', '_'));
+        writeFileSync(path, value.startsWith('/run') ? 'x'.repeat(32) : '-----BEGIN X-----\n');
+        return [key, path];
+      });
+      const { cluster } = loadConfig({
+        commandLine: readFlags([]),
+        env: Object.fromEntries(env) as Record<string, string>,
+        terminal: false,
+      });
+      expect(cluster).toMatchObject({
+        advertise: { host: name, port: 6364 },
+        store: '/checkpoints',
+        log: { servers: ['log-1:4222', 'log-2:4222', 'log-3:4222'] },
+      });
+      expect(cluster?.tls?.certFile).toMatch(new RegExp(`node-${at + 1}\\.pem$`));
+      expect(ports[0]).toMatch(/^127\.0\.0\.1:/);
+    }
+    rmSync(folder, { recursive: true });
+  });
+
+  it('declares each volume, and the image has a folder of its user for those of ours', () => {
+    const mounts = Object.values(file.services).flatMap(({ volumes = [] }) => volumes);
+    expect(Object.keys(file.volumes).sort()).toEqual(
+      [...new Set(mounts.map((mount) => mount.split(':')[0] ?? ''))].sort(),
+    );
+    const made = of('RUN').find((instruction) => instruction.text.includes('install -d'))?.text;
+    for (const folder of ['data', 'checkpoints', 'certificates']) expect(made).toContain(`/image/${folder}`);
+    expect(file.services['certificates']?.command?.slice(0, 2).join(' ')).toBe('cluster certificates');
+  });
+
+  itUnless(isNoNats)('has a configuration that a log server accepts', () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'kithdb-nats-conf-')), 'log.conf');
+    const { content } = file.configs.log;
+    expect(content).toContain('sync_interval: always');
+    writeFileSync(path, content);
+    const { status, stderr } = spawnSync(NATS_SERVER, ['--config', path, '-t'], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, expect.stringContaining('valid')]);
   });
 });

@@ -1,3 +1,4 @@
+import { loadConfig, readFlags } from '../../src/config';
 import { loopsOf, type Machine } from '../../src/event-loops/how-many';
 
 const GIB = 1024 ** 3;
@@ -6,6 +7,15 @@ const DEFAULT = { eventLoops: undefined, memoryLimit: undefined };
 function machine(cores: number, gib: number, platform: NodeJS.Platform = 'linux'): Machine {
   return { cores, memoryBytes: gib * GIB, platform };
 }
+
+it('a node of a cluster has one event loop, whatever its machine has', () => {
+  const cluster = loadConfig({
+    commandLine: readFlags(['--cluster', 'nats://log:4222']),
+    env: {},
+    terminal: false,
+  });
+  expect(loopsOf(cluster, machine(64, 512))).toBe(1);
+});
 
 describe('C11.6 the number of event loops', () => {
   it.each([

@@ -5,6 +5,9 @@ const RELEASE = { ...PACKED, optionalDependencies: { '@kithdb/engine-linux-x64-g
 
 test('an optional package is installed from where kithdb came from, with its version', () => {
   expect(wayToInstall('@kithdb/mcp', RELEASE, false)).toMatch(/^npm install @kithdb\/mcp@1\.2\.3 beside/);
+  expect(wayToInstall('@kithdb/cluster', RELEASE, false)).toMatch(
+    /^npm install @kithdb\/cluster@1\.2\.3 beside/,
+  );
   expect(wayToInstall('@kithdb/models', RELEASE, false)).toMatch(
     /^npm install --ignore-scripts @kithdb\/models@1\.2\.3 beside/,
   );

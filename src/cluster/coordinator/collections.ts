@@ -15,6 +15,8 @@ export interface CollectionsParts {
   readonly logs: LogService;
   /** The nodes that are live, by id. */
   readonly liveNodes: () => readonly string[];
+  /** Resolves when the live nodes have a version of the map, or after a while. */
+  readonly known: (version: number, signal: AbortSignal) => Promise<void>;
   /** Rejects with the error that the engine has for a new collection of that name and configuration. */
   readonly check: (name: string, configuration: Buffer) => Promise<void>;
 }
@@ -120,6 +122,8 @@ export class Collections {
     const decision = await this.parts.map.propose(make, { timeoutMs, signal });
     if ('refused' in decision) throw new EngineError('bad_request', { message: decision.refused });
     await this.parts.map.waitFor(decision.version, signal);
+    // A client may go to another node next.
+    await this.parts.known(decision.version, signal);
   }
 }
 

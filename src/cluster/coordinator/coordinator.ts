@@ -7,7 +7,13 @@ import {
   type Operation,
 } from '../../engine/types';
 import { resultIn } from '../../engine/json-call';
-import { ShardedRead, splitWrite, type ShardedRequest, type ShardLayout } from '../../engine/sharding';
+import {
+  ShardedRead,
+  splitWrite,
+  type ShardAsk,
+  type ShardedRequest,
+  type ShardLayout,
+} from '../../engine/sharding';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
 import { DRY_RUNS, WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
@@ -167,7 +173,7 @@ export class Coordinator {
   ): Promise<Outcomes> {
     const { operation, target, isLenient, packing, limits, parts } = record;
     const request: EngineRequest = { operation, isLenient, ...(packing !== undefined && { packing }) };
-    const readAfter = { position, shards: new Set(parts.keys()) };
+    const readAfter = new Map([...parts.keys()].map((shard) => [shard, position] as const));
     const context = { request, limits, deadline, readAfter, allowsPartial: false, recalled: operationId };
     const asked = [...parts].map(async ([shard, body]) => {
       const answer = await this.parts.reads.ask(entry, { shard, operation, target, body }, context);
@@ -216,18 +222,21 @@ export class Coordinator {
       this.#others(entry, body, limits),
     );
     const context = this.#contextOf(entry, request, limits, deadline);
+    const leftOut = new Set<number>();
+    const ask = async (question: ShardAsk): Promise<Buffer | undefined> => {
+      const { reads, collections } = this.parts;
+      const asked = { ...question, operation: question.operation as Operation };
+      // What is looked up elsewhere is there, or the read fails.
+      if (question.collection !== request.collection) {
+        return reads.ask(collections.named(question.collection), asked, context);
+      }
+      const answer = await reads.perhaps(entry, asked, context);
+      if (answer === undefined) leftOut.add(question.shard);
+      return answer;
+    };
     let next = step;
-    while (next.asks !== undefined) {
-      const answers = await Promise.all(
-        next.asks.map((ask) => {
-          const asked =
-            ask.collection === request.collection ? entry : this.parts.collections.named(ask.collection);
-          const question = { ...ask, operation: ask.operation as Operation };
-          return this.parts.reads.perhaps(asked, question, context);
-        }),
-      );
-      next = await read.advance(answers);
-    }
+    while (next.asks !== undefined) next = await read.advance(await Promise.all(next.asks.map(ask)));
+    if (leftOut.size > 0) request.leftOut?.([...leftOut].sort((one, other) => one - other));
     return next.envelope;
   }
 
@@ -334,16 +343,26 @@ function shardedRequest(request: EngineRequest, body: Buffer): ShardedRequest {
   };
 }
 
-/** The write of a consistency token, where it is of the group of the collection. @throws EngineError */
-function readAfterOf(token: string | undefined, group: number): ReadAfter | undefined {
-  if (token === undefined) return undefined;
-  const [, of, position, shards = ''] = /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token) ?? [];
-  if (of === undefined) {
-    throw new EngineError('bad_request', {
-      message: 'KithDB-Position must be as the answer to a write has it',
-    });
+/** Positions of one header. */
+const MAX_POSITIONS = 64;
+
+/** The writes of a consistency token, or of several, as far as they are of the group of the collection. @throws EngineError */
+function readAfterOf(text: string | undefined, group: number): ReadAfter | undefined {
+  if (text === undefined) return undefined;
+  const tokens = text.split(',', MAX_POSITIONS + 1);
+  const after = new Map<number, number>();
+  for (const token of tokens) {
+    const [, of, position, shards = ''] =
+      /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token.trim()) ?? [];
+    if (of === undefined || tokens.length > MAX_POSITIONS) {
+      throw new EngineError('bad_request', {
+        message: `KithDB-Position must be as the answer to a write has it, or up to ${MAX_POSITIONS} of them with commas`,
+      });
+    }
+    if (Number(of) !== group) continue;
+    for (const shard of shards.split('.').map(Number)) {
+      after.set(shard, Math.max(after.get(shard) ?? 0, Number(position)));
+    }
   }
-  return Number(of) === group
-    ? { position: Number(position), shards: new Set(shards.split('.').map(Number)) }
-    : undefined;
+  return after;
 }

@@ -11,6 +11,8 @@ import type { Deadline } from './writes';
 
 /** How long a question waits for a replica that can be asked. */
 const MAX_WAIT_MS = 5_000;
+/** The same, of a read that may leave shards out. */
+const MAX_PARTIAL_WAIT_MS = 250;
 const PAUSE_MS = 25;
 
 /** What one shard is asked. */
@@ -43,11 +45,8 @@ export interface ReadParts {
   readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** A write that a read must see: replicas of the shards that it changed have to be at its position. */
-export interface ReadAfter {
-  readonly position: number;
-  readonly shards: ReadonlySet<number>;
-}
+/** The writes that a read must see: for a shard that they changed the position at which its replica has to be. */
+export type ReadAfter = ReadonlyMap<number, number>;
 
 /** What the questions of one read have in common. */
 export interface ReadContext {
@@ -70,11 +69,12 @@ export class Reads {
   /**
    * Asks one replica of a shard. Where none can answer at the moment, because it is being made or nodes have just gone, it waits
    * a few seconds for one.
-   * @throws EngineError `not_ready` when none could be asked.
+   * @throws EngineError `shard_unavailable` when none could be asked.
    */
   async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
     const { at, signal } = context.deadline;
-    const until = Math.min(at, performance.now() + MAX_WAIT_MS);
+    const waitMs = context.allowsPartial ? MAX_PARTIAL_WAIT_MS : MAX_WAIT_MS;
+    const until = Math.min(at, performance.now() + waitMs);
     for (;;) {
       try {
         return await this.#askOne(entry, question, context);
@@ -111,7 +111,7 @@ export class Reads {
     try {
       return await this.ask(entry, question, context);
     } catch (error) {
-      const isAbsent = error instanceof EngineError && error.code === 'not_ready';
+      const isAbsent = error instanceof EngineError && error.code === 'shard_unavailable';
       if (isAbsent && context.allowsPartial) return undefined;
       throw error;
     }
@@ -211,11 +211,11 @@ export class Reads {
 }
 
 function noReplica(shard: number): EngineError {
-  return new EngineError('not_ready', { message: `no replica of shard ${shard} can be reached` });
+  return new EngineError('shard_unavailable', { message: `no replica of shard ${shard} can be reached` });
 }
 
 function positionFor(shard: number, after: ReadAfter | undefined): number | undefined {
-  return after?.shards.has(shard) === true ? after.position : undefined;
+  return after?.get(shard);
 }
 
 function secondsLeft({ at }: Deadline): number {

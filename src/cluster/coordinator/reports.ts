@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ClusterReport, LocalReplica } from '../../engine/types';
 import type { CollectionEntry, ReplicaState, ShardMapState } from '../map/state';
 import { nodesOf } from '../map/state';
 import type { Members } from '../membership/members';
@@ -15,17 +16,26 @@ export function peerId(node: string): number {
   return Number(createHash('sha256').update(node).digest().readBigUInt64BE() >> 11n);
 }
 
-/** What `GET /cluster` says. */
-export function clusterReport(state: ShardMapState, self: string, members: Members): object {
-  const peers = nodesOf(state).map(({ id, address }) => [
-    String(peerId(id)),
-    { uri: address, node: id, state: members.stateOf(id) },
-  ]);
+/** What a node knows of its cluster. */
+export function clusterReport(
+  state: ShardMapState,
+  self: string,
+  members: Members,
+  replicas: readonly LocalReplica[],
+): ClusterReport {
+  const nodes = nodesOf(state);
+  const proposer = members.proposer(nodes.map(({ id }) => id));
   return {
-    status: 'enabled',
-    peer_id: peerId(self),
-    peers: Object.fromEntries(peers) as object,
-    map_version: state.version,
+    peerId: peerId(self),
+    peers: nodes.map(({ id, address }) => ({
+      peerId: peerId(id),
+      node: id,
+      address,
+      state: members.stateOf(id),
+    })),
+    mapVersion: state.version,
+    proposer: proposer === undefined ? undefined : peerId(proposer),
+    replicas,
   };
 }
 

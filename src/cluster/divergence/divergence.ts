@@ -1,14 +1,17 @@
 import type { Logger } from 'pino';
 import { DIGESTS, LACKING, type Channel } from '../channel';
 import type { ShardMap } from '../map/shard-map';
+import { replicaOn } from '../map/state';
 import type { Members } from '../membership/members';
 import type { LocalReplicas } from '../replica/local-replicas';
+import { pause } from '../pause';
 import type { PositionedDigest } from '../replica/replica-reader';
 import { nameOf, shardOfName, type Shard } from '../shards';
 import { decodeDigest, Digests, encodeDigest, type NodeDigest } from './digests';
 import { decodeLacking, encodeLacking, Predecessors, type Lacking, type Predecessor } from './predecessors';
 
 const PROPOSE_MS = 5_000;
+const RETRY_MS = 1_000;
 
 /** What looking for divergence needs. */
 export interface DivergenceParts {
@@ -31,6 +34,9 @@ export class Divergence {
   readonly #predecessors = new Predecessors();
   /** The replicas of shards whose states differ without a majority: at which position, and on which nodes they are. */
   readonly #disputed = new Map<string, { readonly position: number; readonly nodes: readonly string[] }>();
+  /** The replicas that are about to be made anew. */
+  readonly #replacing = new Set<string>();
+  readonly #stop = new AbortController();
   readonly #ends: (() => void)[] = [];
 
   constructor(private readonly parts: DivergenceParts) {
@@ -51,6 +57,7 @@ export class Divergence {
       }),
     );
     return () => {
+      this.#stop.abort();
       for (const end of this.#ends.splice(0)) end();
     };
   }
@@ -121,28 +128,66 @@ export class Divergence {
     if (majority === 'none') this.#disputed.set(replica, { position, nodes });
     else if (majority === 'found' && before !== undefined && before.position < position)
       this.#disputed.delete(replica);
-    if (outvoted.includes(this.parts.node)) this.#remake(shard, position, 'its state is not that of most');
+    if (outvoted.includes(this.parts.node)) this.#replace(shard, 'its state is not that of most', position);
   }
 
   #takeLacking({ replica, node, position }: Lacking): void {
     const shard = shardOfName(replica);
     if (shard === undefined || node !== this.parts.node) return;
-    this.#remake(shard, position, 'it was not given a record that others have');
+    this.#replace(shard, 'it was not given a record that others have', position);
   }
 
-  /** Has a replica of this node made anew from what another one has saved at a position or later. */
-  #remake(shard: Shard, position: number, why: string): void {
-    const { map, replicas, log, node } = this.parts;
+  /** Has a replica made anew whose files are damaged. */
+  noteDamaged(replica: string): void {
+    const shard = shardOfName(replica);
+    if (shard !== undefined) this.#replace(shard, 'its files are damaged');
+  }
+
+  /**
+   * Has a replica of this node made anew, and where it is wrong at a position, of what another one has saved from there on. It is
+   * inactive in the map before: so it is not the last active one of its shard, and of two that are wrong one stays.
+   */
+  #replace(shard: Shard, why: string, position?: number): void {
+    const { replicas, log } = this.parts;
     const replica = nameOf(shard);
-    if (!replicas.remake(shard, position)) return;
-    log.error({ replica, position, why }, 'a replica diverged: it is made anew');
-    this.#digests.forget(replica);
-    map
-      .propose(() => ({ kind: 'replica_deactivated', ...shard, node }), { timeoutMs: PROPOSE_MS })
-      .catch((error: unknown) => {
-        // It answers no reads either way: this node does not count it as current.
-        log.warn({ replica, err: error }, 'the shard map does not say yet that a replica is made anew');
-      });
+    if (this.#replacing.has(replica)) return;
+    this.#replacing.add(replica);
+    const replace = async (): Promise<void> => {
+      if (await this.#deactivate(shard)) {
+        log.error({ replica, position, why }, 'a replica is made anew');
+        this.#digests.forget(replica);
+        replicas.remake(shard, position);
+      } else {
+        log.error(
+          { replica, position, why },
+          'a replica is wrong, and it is the last one of its shard that answers',
+        );
+      }
+    };
+    void replace().finally(() => this.#replacing.delete(replica));
+  }
+
+  /** Whether a replica of this node is inactive in the map, or gone; it is proposed until the log servers have answered. */
+  async #deactivate(shard: Shard): Promise<boolean> {
+    const { map, node, log } = this.parts;
+    const event = { kind: 'replica_deactivated', ...shard, node } as const;
+    const isActive = (): boolean => {
+      const entry = map.state.collections.get(shard.collection)?.shards[shard.shard];
+      return entry !== undefined && replicaOn(entry, node)?.state === 'active';
+    };
+    while (isActive() && !this.#stop.signal.aborted) {
+      try {
+        const decision = await map.propose(() => event, { timeoutMs: PROPOSE_MS, signal: this.#stop.signal });
+        if ('refused' in decision) return !isActive();
+      } catch (error) {
+        log.warn(
+          { replica: nameOf(shard), err: error },
+          'the shard map does not say yet that a replica is wrong',
+        );
+        await pause(RETRY_MS, this.#stop.signal);
+      }
+    }
+    return !isActive();
   }
 
   /** The nodes that have replicas of a shard, in the order of their ids; undefined where there is no such shard. */

@@ -1,4 +1,9 @@
-import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
 import { FRAME_BYTES, LogConfigurationError, LogUnavailableError } from './record-log';
 
 /** How a node reaches the log servers. */
@@ -8,12 +13,17 @@ export interface NatsSettings {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
   readonly token?: string | undefined;
+  /** The text of a credentials file: a JWT and its key. */
+  readonly credentials?: string | undefined;
   readonly tls?: TlsFiles | undefined;
 }
 
-/** Paths of PEM files. Certificate and key are for servers that verify their clients. */
+/**
+ * Paths of PEM files: the authority of the servers' certificates, those of the system when absent; certificate and key for
+ * servers that verify their clients.
+ */
 export interface TlsFiles {
-  readonly authority: string;
+  readonly authority?: string | undefined;
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
 }
@@ -48,7 +58,7 @@ export async function connectToNats(
 }
 
 function optionsOf(settings: NatsSettings, name: string, timeoutMs: number): NodeConnectionOptions {
-  const { servers, user, password, token, tls } = settings;
+  const { servers, user, password, token, credentials, tls } = settings;
   return {
     servers: [...servers],
     name,
@@ -62,9 +72,10 @@ function optionsOf(settings: NatsSettings, name: string, timeoutMs: number): Nod
     ...(user !== undefined && { user }),
     ...(password !== undefined && { pass: password }),
     ...(token !== undefined && { token }),
+    ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
     ...(tls !== undefined && {
       tls: {
-        caFile: tls.authority,
+        ...(tls.authority !== undefined && { caFile: tls.authority }),
         ...(tls.certificate !== undefined && { certFile: tls.certificate }),
         ...(tls.key !== undefined && { keyFile: tls.key }),
       },

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceSynced } from '../../files/synced';
 import { isObject } from '../json';
+import { NODE_FILE as FILE } from '../../operations/cluster-node';
 
 export interface NodeIdentity {
   /** A UUID that the node made at its first start. */
@@ -19,7 +20,6 @@ export interface BroughtContent {
   readonly aliases: readonly { readonly alias: string; readonly collection: string }[];
 }
 
-const FILE = 'cluster.json';
 const FORMAT = 1;
 
 /** The data directory cannot belong to a node of the cluster. */

@@ -101,20 +101,19 @@ export class LocalReplicas {
   }
 
   /**
-   * Has a replica made anew of a checkpoint of another node, at a position or later: up to there it is wrong, and the stream
-   * may lack what it lacks. False where that is under way, or there is no such replica.
+   * Has a replica made anew. Where it is wrong at a position, that takes a checkpoint of another node from there on: the stream
+   * may lack what it lacks.
    */
-  remake(shard: Shard, position: number): boolean {
+  remake(shard: Shard, position?: number): void {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
-    if (local?.replica === undefined || local.isWrong === true) return false;
+    if (local === undefined || local.isWrong === true) return;
     local.isCurrent = false;
     local.isWrong = true;
-    this.parts.progress.noteLacked(name, position);
+    if (position !== undefined) this.parts.progress.noteLacked(name, position);
     this.#settleLater(async () => {
       if (this.#locals.get(name) === local) await this.#drop(name, local);
     });
-    return true;
   }
 
   /** The replicas that follow their streams. */

@@ -88,7 +88,8 @@ export class ShardReplica {
 
   /**
    * Applies its part of a record, durably; `undefined` where the record has no part for it, and where it had been passed.
-   * Rejects only when `signal` is aborted, and then the record may have been applied.
+   * Rejects when `signal` is aborted, and then the record may have been applied, and with the fault of a replica that is
+   * damaged.
    */
   async apply(write: PositionedWrite, signal: AbortSignal): Promise<ShardOutcome | undefined> {
     const body = write.record.parts.get(this.shard);
@@ -132,6 +133,7 @@ export class ShardReplica {
         return outcome;
       } catch (error) {
         this.#stalled = error instanceof Error ? error.message : String(error);
+        if (isDamage(error)) throw error;
       }
       await pause(pauseMs, signal);
       pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
@@ -159,6 +161,11 @@ export class ShardReplica {
       throw error;
     }
   }
+}
+
+/** Whether files of a replica are damaged, so that it is not going to answer. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof EngineError && error.code === 'collection_fault';
 }
 
 /** The position of a replica that the engine has, and how many points; with `digest` the sum over all of them. */

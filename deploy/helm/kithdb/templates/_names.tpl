@@ -46,3 +46,51 @@ fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
+
+{{- define "kithdb.clusterEnvironment" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+- name: KITHDB_CLUSTER
+  value: {{ required "cluster.servers is needed: the URLs of the log servers" .Values.cluster.servers | quote }}
+- name: KITHDB_CLUSTER_NAME
+  value: {{ .Values.cluster.name | quote }}
+- name: KITHDB_CLUSTER_LISTEN
+  value: "0.0.0.0:6364"
+- name: KITHDB_CLUSTER_ADVERTISE
+  value: "$(POD_NAME).{{ include "kithdb.name" . }}-headless.{{ .Release.Namespace }}.svc:6364"
+- name: KITHDB_CLUSTER_TLS_CERT
+  value: /run/secrets/nodes/tls.crt
+- name: KITHDB_CLUSTER_TLS_KEY
+  value: /run/secrets/nodes/tls.key
+- name: KITHDB_CLUSTER_TLS_CA
+  value: /run/secrets/nodes/ca.crt
+{{- with .Values.cluster.store }}
+- name: KITHDB_CLUSTER_STORE
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.cluster.storeEndpoint }}
+- name: KITHDB_CLUSTER_STORE_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.cluster.storeRegion }}
+- name: KITHDB_CLUSTER_STORE_REGION
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.cluster.awsSecretName }}
+- name: AWS_ACCESS_KEY_ID
+  valueFrom:
+    secretKeyRef: {name: {{ . | quote }}, key: access-key-id}
+- name: AWS_SECRET_ACCESS_KEY
+  valueFrom:
+    secretKeyRef: {name: {{ . | quote }}, key: secret-access-key}
+{{- end }}
+{{- if .Values.cluster.natsCredentialsSecretName }}
+- name: KITHDB_NATS_CREDENTIALS
+  value: /run/secrets/nats/{{ .Values.cluster.natsCredentialsKey }}
+{{- end }}
+{{- if .Values.cluster.natsTlsSecretName }}
+- name: KITHDB_NATS_TLS_CA
+  value: /run/secrets/nats-tls/ca.crt
+{{- end }}
+{{- end }}

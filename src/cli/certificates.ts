@@ -1,0 +1,35 @@
+import type { Config } from '../config';
+import { CommandError, EXIT, type Console } from './console';
+import { optionalFlag, requiredFlag } from './flags';
+import type { GivenFlags } from './verbs';
+
+const NODES = 3;
+const MAX_NODES = 1000;
+
+/** `kithdb cluster certificates`: an authority, and a certificate for each node. */
+export async function clusterCertificates(
+  { clusterName }: Config,
+  console: Console,
+  flags: GivenFlags,
+): Promise<undefined> {
+  const folder = requiredFlag(flags, 'to', 'FOLDER');
+  const given = optionalFlag(flags, 'nodes');
+  const nodes = given === undefined ? NODES : /^\d{1,4}$/.test(given) ? Number(given) : NaN;
+  if (!(nodes >= 1 && nodes <= MAX_NODES)) {
+    throw new CommandError(
+      `--nodes must be a whole number from 1 to ${MAX_NODES}, not ${JSON.stringify(given)}`,
+      EXIT.usage,
+    );
+  }
+  const { makeClusterFiles } = await import('../certificates/cluster-files.js');
+  const files = await makeClusterFiles(folder, clusterName, nodes);
+  if (flags.has('json')) {
+    console.stdout.write(`${JSON.stringify(files)}\n`);
+    return;
+  }
+  const lines = [
+    ...files.made.map((path) => `Made ${path}`),
+    ...files.kept.map((path) => `Kept ${path}, which was there`),
+  ];
+  console.stdout.write(`${lines.join('\n')}\n`);
+}

@@ -1,0 +1,29 @@
+/**
+ * What the package `@kithdb/cluster` shares with the kithdb that loads it: `kithdb/cluster-host`. Errors are recognised by their
+ * classes and the engine is one native library, so there must be one copy of these modules in a process. It is no interface
+ * for others, and changes with each release.
+ */
+export { isLoopbackAddress, isLoopbackHost, unmapped } from './auth/loopback';
+export { executeJson, resultIn } from './engine/json-call';
+export { ShardedRead, splitWrite } from './engine/sharding';
+export { bytesOf, EngineError } from './engine/types';
+export { explained } from './files/explained';
+export { makeFolder, syncFolder } from './files/folder';
+export { replaceSynced, writeSynced } from './files/synced';
+export { GatheredBody } from './http/body';
+export { secureOptions } from './http/certificate';
+export { announcedLength } from './http/content';
+export { authority, listen, StartError } from './http/listen';
+export { NODE_FILE } from './operations/cluster-node';
+export { copyVerified, digestOf, isSame } from './operations/copying';
+export { BackupError } from './operations/failure';
+export { parseS3, S3Bucket } from './operations/s3-bucket';
+export { filesIn, isCheckpointFileName } from './snapshots/archive';
+export {
+  adoptFolders,
+  collectionExists,
+  collectionNames,
+  isGone,
+  linkFiles,
+} from './snapshots/files-of-collections';
+export { WorkFolders } from './snapshots/work-folders';
