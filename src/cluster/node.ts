@@ -18,7 +18,6 @@ import { Coordinator } from './coordinator/coordinator';
 import { Operator } from './coordinator/operator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import { Checkpoints } from './checkpoints/checkpoints';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
 import { Expiry } from './expiry';
@@ -54,10 +53,10 @@ import { Progress } from './replica/progress';
 import { bodyOf, isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
-import { cutStreams } from './streams/cutting';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
 import { StreamRepair } from './streams/repair';
+import { keepCheckpoints, watchStreams, type Repeating } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
 import { tryAgain } from './joining';
 import { pause } from './pause';
@@ -102,7 +101,6 @@ const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
 const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
-const WATCH_MS = 1_000;
 /** Between two looks for points whose time has come. */
 const EXPIRY_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
@@ -112,10 +110,8 @@ const POLL_MS = 5;
 interface Running {
   readonly self: string;
   readonly connection: NatsConnection;
-  readonly servers: LogServers;
   readonly logs: LogService;
   readonly map: ShardMap;
-  readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
   readonly divergence: Divergence;
@@ -232,6 +228,9 @@ export class ClusterNode {
       });
       ends.push(() => map.stop());
       await map.start(AbortSignal.timeout(PREPARE_MS));
+      map.ended().catch((error: unknown) => {
+        log.fatal({ err: error }, 'the shard map cannot be read any more');
+      });
       if (identified === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
       await openGroupStreams(servers, map, PREPARE_MS);
       await known.note({ created, lastSequence: map.state.version });
@@ -248,14 +247,16 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'connection' | 'servers' | 'map' | 'known' | 'ends'> & {
+    given: Pick<Running, 'connection' | 'map' | 'ends'> & {
       readonly identity: NodeIdentity;
+      readonly servers: LogServers;
+      readonly known: KnownMap;
       readonly engine: Engine;
     },
   ): Promise<Running> {
     const { identity, connection, servers, map, known, engine, ends } = given;
     const { node: self } = identity;
-    const { settings, source } = this.parts;
+    const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
     const acknowledgements = new Acknowledgements();
@@ -268,35 +269,20 @@ export class ClusterNode {
       }),
     );
     const progress = await Progress.open(settings.dataDir);
-    const gate: ConstructorParameters<typeof CurrentLogs>[2] = {
-      admit: (group) => watch.admit(group),
-      notePublished: (group, sequence) => {
-        watch.notePublished(group, sequence);
-      },
-    };
-    const logs = new CurrentLogs(servers, map, gate);
+    const logs = new CurrentLogs(servers, map, () => watch);
     const replicas: LocalReplicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
-      events: {
-        answered: (coordinator, answer) => {
-          channel.send(answersTo(coordinator), encodeAnswer(answer));
-        },
-        digested: (digest) => {
-          divergence.tell(digest);
-        },
-      },
+      events: eventsOf(channel, () => divergence),
       failed: (name, error) => {
-        this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
         if (isDamage(error)) divergence.noteDamaged(name);
       },
     });
     ends.push(() => replicas.stop());
-    const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log: this.parts.log });
-    const repair = new StreamRepair({
-      ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
-      hasStore: this.parts.store !== undefined,
-    });
-    const divergence = new Divergence({ node: self, channel, map, members, replicas, log: this.parts.log });
+    const common = { node: self, engine, map, members, replicas, channel, log };
+    const watch: StreamWatch = new StreamWatch({ ...common, logs: servers, known });
+    const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
+    const divergence: Divergence = new Divergence(common);
     ends.push(divergence.start());
     const listener = await this.#listen({ engine, map, replicas, divergence });
     ends.push(() => listener.close());
@@ -307,62 +293,36 @@ export class ClusterNode {
     const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
     const running: Running = {
-      ...{ ...parts, servers, known, connection, coordinator, watch, repair, listener, peers, ends },
+      ...{ ...parts, connection, coordinator, watch, repair, listener, peers, ends },
     };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     await this.#bring(identity, { node: self, engine, logs, map });
     replicas.start();
-    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
-    this.#every(
-      COMPARE_MS,
-      'divergence',
-      () => {
-        divergence.compareHeartbeats();
-        return Promise.resolve();
-      },
-      ends,
-    );
     this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
-    this.#watchStreams(running);
-    this.#keepCheckpoints(running, engine, channel);
+    this.#begin(running, { engine, channel });
     this.#expire(running, engine);
     return running;
   }
 
-  /** Looks after the streams, and repairs what was lost. */
-  #watchStreams({ connection, watch, repair, ends }: Running): void {
-    void (async () => {
-      for await (const { type } of connection.status()) {
-        if (type === 'disconnect' || type === 'reconnect') watch.notePause();
-      }
-    })();
-    ends.push(repair.start());
-    const stop = new AbortController();
-    this.#every(WATCH_MS, 'streams', () => watch.look(), ends);
-    this.#every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
-  }
-
-  /** Saves checkpoints and cuts streams, where the cluster has a store. */
-  #keepCheckpoints(running: Running, engine: Engine, channel: Channel): void {
-    const { store, log, settings: ofNode } = this.parts;
+  /** Begins the work that is done again and again. */
+  #begin(running: Running, parts: { readonly engine: Engine; readonly channel: Channel }): void {
+    const { settings, store, log } = this.parts;
+    const { self: node, connection, logs, map, members, replicas, divergence, ends } = running;
+    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    const compare = (): Promise<void> => {
+      divergence.compareHeartbeats();
+      return Promise.resolve();
+    };
+    this.#every(COMPARE_MS, 'divergence', compare, ends);
+    const every: Repeating['every'] = (ms, what, work) => {
+      this.#every(ms, what, work, ends);
+    };
+    watchStreams(connection, running, { every, ends });
     if (store === undefined) return;
-    const { self, logs, map, members, replicas, ends } = running;
-    const { dataDir } = ofNode;
-    const settings = { ...DEFAULT_CHECKPOINTS, ...ofNode.checkpoints };
-    const parts = { node: self, store, logs, map, members, log };
-    const checkpoints = new Checkpoints({ ...parts, engine, dataDir, replicas, channel, settings });
-    const stop = new AbortController();
-    ends.push(checkpoints.start());
-    this.#every(settings.lookMs, 'checkpoints', () => checkpoints.round(stop.signal), ends);
-    const cutting = { ...parts, minAgeMs: settings.minAgeMs };
-    this.#every(settings.everyMs, 'cutting streams', () => cutStreams(cutting, stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
+    const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
+    const keeping = { node, logs, map, members, replicas, store, log, dataDir: settings.dataDir };
+    keepCheckpoints({ ...parts, ...keeping, settings: checkpoints }, { every, ends });
   }
 
   /** Answers other nodes. */
@@ -586,6 +546,21 @@ function refuseSecond({ state }: ShardMap, dataDir: string): void {
       `${dataDir} has collections, and the cluster has nodes already: only the first node brings its collections along`,
     );
   }
+}
+
+/** What the replicas of a node tell others. */
+function eventsOf(
+  channel: Channel,
+  divergence: () => Divergence,
+): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
+  return {
+    answered: (coordinator, answer) => {
+      channel.send(answersTo(coordinator), encodeAnswer(answer));
+    },
+    digested: (digest) => {
+      divergence().tell(digest);
+    },
+  };
 }
 
 async function endAll(ends: Running['ends']): Promise<void> {

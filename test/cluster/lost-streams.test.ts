@@ -4,6 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectToNats } from '../../src/cluster/log/nats-connection';
+import { NatsLogService } from '../../src/cluster/log/nats-log';
 import { describeUnless } from '../missing';
 import { until } from '../until';
 import { isNoNats } from './nats-server';
@@ -155,6 +156,17 @@ describeUnless(isNoNats)('a stream that was cut', () => {
     await third.start();
     await until(() => isFoundBy(third), 50);
     expect(await firstSequence()).toBeGreaterThan(before + 1);
+  });
+
+  it('has nodes that answer nothing once the shard map is of a later release', async () => {
+    const service = await NatsLogService.of(connection, { cluster: 'test', groups: 2, replicas: 1 });
+    const payload = Buffer.from(JSON.stringify({ format: 2, kind: 'node_joined' }));
+    const event = { operation: 'later', epoch: 0, kind: 'map', payload };
+    await service.map.publish('events', event, { timeoutMs: 10_000 });
+    for (const node of cluster.nodes) {
+      await until(() => issuesOf(node).includes('a later release of KithDB wrote: upgrade this node'), 50);
+      await expect(node.ask('count', 'birds')).rejects.toMatchObject({ code: 'unavailable' });
+    }
   });
 });
 

@@ -52,7 +52,10 @@ export class TestNode {
       (options) => (this.#own = openNativeEngine(options)),
     );
     try {
-      await engine.open();
+      await engine.open().catch(async (error: unknown) => {
+        await engine.close();
+        throw error;
+      });
     } catch (error) {
       await engine.close();
       throw error;

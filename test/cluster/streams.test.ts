@@ -45,7 +45,7 @@ async function node(servers: MemoryLogService) {
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
   const replicas = { readTo: () => positions, changedStreams: () => changed };
   const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log });
-  const logs = new CurrentLogs(servers, map, watch);
+  const logs = new CurrentLogs(servers, map, () => watch);
   const propose = async (event: ShardMapEvent): Promise<void> => {
     const decision = await map.propose(() => event, LIMITS);
     if ('refused' in decision) throw new Error(decision.refused);

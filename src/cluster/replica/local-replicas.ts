@@ -312,11 +312,12 @@ export class LocalReplicas {
     const { node, engine, logs, progress, events, map } = this.parts;
     const { collection, stream } = mappedShard(map.state, local.shard);
     const log = logs.group(collection.group);
+    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     local.reading = new AbortController();
     const reading = AbortSignal.any([signal, local.reading.signal]);
     // It may have been lost before there was something to abort.
     if (this.#isStreamLost(local.shard)) return;
-    const lastOperation = await lastOperationOf(log, local.shard, replica, reading);
+    const lastOperation = await lastOperationOf(log, { shard: local.shard, replica, firstPosition }, reading);
     const { lastSequence } = await log.state();
     const behind = (messages: number): void => {
       local.behind = messages;
@@ -327,7 +328,7 @@ export class LocalReplicas {
       if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
     };
     const parts = { node, engine, log, progress, events: { ...events, behind } };
-    progress.note(replica.name, Math.max(collection.firstPosition, stream.firstPosition));
+    progress.note(replica.name, firstPosition);
     await new ReplicaReader(local.shard, replica, parts).run(reading, lastOperation);
   }
 

@@ -5,20 +5,26 @@ import type { Shard } from '../shards';
 import { subjectsOf } from './replica-reader';
 import type { ShardReplica } from './shard-replica';
 
+/** A replica, and where the records of its shard begin in the stream. */
+export interface ReplicaPlace {
+  readonly shard: Shard;
+  readonly replica: ShardReplica;
+  readonly firstPosition: number;
+}
+
 /**
- * The operation of the last record that changed a replica, which the stream has at its position; undefined where nothing
- * changed it, or the stream does not reach back so far.
+ * The operation of the last record that changed a replica, which the stream has at its position; undefined where it is not of
+ * this stream, whose records of the shard follow `firstPosition`, and where the stream does not reach back so far.
  * @throws LogChangedError where the stream has another record there, or ends before it; LogUnavailableError
  */
 export async function lastOperationOf(
   log: RecordLog,
-  shard: Shard,
-  replica: ShardReplica,
+  { shard, replica, firstPosition }: ReplicaPlace,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { firstSequence, lastSequence } = await log.state();
   const position = replica.changed;
-  if (position < firstSequence) return undefined;
+  if (position <= firstPosition || position < firstSequence) return undefined;
   if (position > lastSequence) {
     throw new LogChangedError(
       log.name,

@@ -6,6 +6,7 @@ import type { Proposal, ShardMap } from '../map/shard-map';
 import { nodesOf, type ShardMapState, type StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
 import type { LocalReplicas } from '../replica/local-replicas';
+import { mappedShard } from '../replica/opening';
 import { lastOperationOf } from '../replica/place';
 import { readState, ShardReplica } from '../replica/shard-replica';
 import { shardOfName } from '../shards';
@@ -107,15 +108,17 @@ export class StreamRepair {
     { name }: ShardReplica,
     signal: AbortSignal,
   ): Promise<Pick<FrozenReplica, 'replica' | 'position' | 'digest' | 'isInStream'>> {
-    const { engine } = this.parts;
+    const { engine, map } = this.parts;
     const shard = shardOfName(name);
     if (shard === undefined) throw new Error(`${name} is no name of a replica`);
     // As the engine has it: the record that was being applied when the stream was lost may be in it.
     const replica = await ShardReplica.open(engine, name, shard.shard);
     const { position, digest = '' } = await readState(engine, name, true);
+    const { collection, stream } = mappedShard(map.state, shard);
+    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     let isInStream = true;
     try {
-      await lastOperationOf(log, shard, replica, signal);
+      await lastOperationOf(log, { shard, replica, firstPosition }, signal);
     } catch (error) {
       if (!(error instanceof LogChangedError || error instanceof StreamMissingError)) throw error;
       isInStream = false;
