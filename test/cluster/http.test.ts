@@ -1,4 +1,3 @@
-import { QdrantClient } from '@qdrant/js-client-rest';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -193,6 +192,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
   });
 
   it("serve Qdrant's own client and ours", async () => {
+    const { QdrantClient } = await import('@qdrant/js-client-rest');
     const client = new QdrantClient({ url: servers[1]!.url, checkCompatibility: false });
     await client.createCollection('owls', { vectors: { size: 2, distance: 'Cosine' }, shard_number: 2 });
     await client.upsert('owls', { wait: true, points: [{ id: 7, vector: [1, 0], payload: { n: 1 } }] });
