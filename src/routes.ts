@@ -21,6 +21,8 @@ export interface RouteSources {
   readonly requests: RequestCounts;
   readonly kithdbVersion: string;
   readonly metrics?: Pick<MetricSources, 'keptMs' | 'lastBackup'>;
+  /** Whether this server is a node of a cluster. */
+  readonly isClustered?: boolean;
   /** The specification's when absent. */
   readonly dialect?: Dialect;
   /** The routes of the console, which the description of the interface leaves out, and `/mcp`. */
@@ -40,6 +42,7 @@ export function allRoutes({
   requests,
   kithdbVersion,
   metrics = {},
+  isClustered = false,
   dialect = DIALECTS.specification,
   pages = [],
   snapshots,
@@ -53,7 +56,7 @@ export function allRoutes({
     descriptionRoute(),
     ...pages,
     metricsRoute({ lifecycle, requests, kithdbVersion, ...metrics }),
-    ...reportRoutes(lifecycle, kithdbVersion),
+    ...reportRoutes(lifecycle, kithdbVersion, isClustered),
     settingsRoute(settings),
     ...authRoutes,
     ...commonRoutes,

@@ -4,6 +4,8 @@ import { pause } from './pause';
 
 /** Between two tries. */
 const RETRY_MS = 1_000;
+/** Every so many tries are in the log, beside the first. */
+const LOGGED = 30;
 
 /**
  * Joins a cluster; while its log servers are being started, or have no leader yet, again and again.
@@ -14,14 +16,15 @@ export async function tryAgain(
   signal: AbortSignal,
   log: Pick<Logger, 'warn'>,
 ): Promise<void> {
-  for (;;) {
+  for (let tries = 0; ; tries += 1) {
     try {
       await join();
       return;
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporary(error)) throw error;
-      log.warn({ err: error }, 'the cluster cannot be joined yet: trying again');
+      const reason = error instanceof Error ? error.message : String(error);
+      if (tries % LOGGED === 0) log.warn({ reason }, 'the cluster cannot be joined yet: trying again');
     }
     await pause(RETRY_MS, signal);
     signal.throwIfAborted();

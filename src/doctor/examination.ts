@@ -3,7 +3,7 @@ import type { Config } from '../config';
 import { checkDisk } from './disk';
 import type { Finding } from './finding';
 import { checkEngine, checkHugePages, checkLimits, checkMemory, checkNode, checkProcessors } from './machine';
-import { checkCertificate, checkPort, checkStore } from './service';
+import { checkCertificate, checkCluster, checkPort, checkStore } from './service';
 
 /** Goes through everything that a server of these settings needs of its machine. It changes nothing but a file of its own. */
 export async function examine(config: Config): Promise<readonly Finding[]> {
@@ -18,6 +18,7 @@ export async function examine(config: Config): Promise<readonly Finding[]> {
     await checkStore(config),
     await checkPort(config),
     ...checkCertificate(config),
+    ...(await checkCluster(config)),
   ];
 }
 

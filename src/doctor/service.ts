@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { X509Certificate } from 'node:crypto';
+import { isLoopbackHost } from '../auth/loopback';
 import { openConnection } from '../auth/store/connection';
 import type { Config } from '../config';
 import { reasonOf } from '../files/explained';
@@ -54,12 +55,22 @@ const DAY_MS = 86_400_000;
 /** A certificate that is valid for less is not renewed by itself. */
 const RENEWED_DAYS = 14;
 
-/** The certificate of the settings; nothing where there is none. */
-export function checkCertificate({ tls }: Pick<Config, 'tls'>, now = Date.now()): readonly Finding[] {
-  if (tls === undefined) {
-    return [];
-  }
-  const check = 'certificate';
+/** The certificates of the settings; nothing where there are none. */
+export function checkCertificate(
+  { tls, cluster }: Pick<Config, 'tls'> & Partial<Pick<Config, 'cluster'>>,
+  now = Date.now(),
+): readonly Finding[] {
+  return [
+    ...(tls === undefined ? [] : validity('certificate', tls, now)),
+    ...(cluster?.tls === undefined ? [] : validity('cluster-certificate', cluster.tls, now)),
+  ];
+}
+
+function validity(
+  check: string,
+  tls: { readonly cert: string; readonly certFile: string },
+  now: number,
+): readonly Finding[] {
   let until: Date;
   try {
     until = new Date(new X509Certificate(tls.cert).validTo);
@@ -74,6 +85,29 @@ export function checkCertificate({ tls }: Pick<Config, 'tls'>, now = Date.now())
   return [
     days < RENEWED_DAYS
       ? { check, state: 'advice', what, advice: 'renew it; the server reads it again by itself' }
+      : { check, state: 'ok', what },
+  ];
+}
+
+/** What a node of a cluster needs beside a server by itself; nothing for the latter. */
+export async function checkCluster({ cluster }: Pick<Config, 'cluster'>): Promise<readonly Finding[]> {
+  if (cluster === undefined) return [];
+  const check = 'cluster';
+  try {
+    const { loadCluster } = await import('../startup/cluster.js');
+    await loadCluster();
+  } catch (error) {
+    return [{ check, state: 'problem', what: reasonOf(error) }];
+  }
+  const { user, credentials, tls, servers } = cluster.log;
+  const isOpen = user === undefined && credentials === undefined && tls?.certificate === undefined;
+  const isRemote = servers.some(
+    (server) => !isLoopbackHost(server.replace(/:\d+$/, '').replace(/[[\]]/g, '')),
+  );
+  const what = `a node of ${cluster.name}, whose log servers are ${servers.join(', ')}`;
+  return [
+    isOpen && isRemote
+      ? { check, state: 'advice', what, advice: 'give the log servers a user, or let nobody else reach them' }
       : { check, state: 'ok', what },
   ];
 }

@@ -140,7 +140,10 @@ async function copyInto(
 function checkSource(dataDir: string): void {
   try {
     requireDataDir(dataDir);
-    refuseNode(dataDir, 'the data of a cluster are on all of its nodes and in its checkpoint store');
+    refuseNode(
+      dataDir,
+      'a copy of one node is no state of the cluster, whose data are on all nodes and in its checkpoint store',
+    );
   } catch (error) {
     throw new BackupError(`${dataDir} cannot be backed up: ${reasonOf(error)}`);
   }

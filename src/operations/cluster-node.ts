@@ -5,7 +5,10 @@ import { join } from 'node:path';
 /** The file of a data directory that says who the node is: `src/cluster/membership/identity.ts` writes it. */
 export const NODE_FILE = 'cluster.json';
 
-/** Why a server by itself, or a program, may not change what a node of a cluster has; undefined where it has nothing. */
+/**
+ * Says that a data directory is that of a node of a cluster, which nobody else may change: it would differ from the other
+ * nodes. Undefined for another directory.
+ */
 export function whyOfCluster(dataDir: string): string | undefined {
   let text: string;
   try {
@@ -15,7 +18,7 @@ export function whyOfCluster(dataDir: string): string | undefined {
     throw error;
   }
   const [, name] = /"cluster":"([a-z0-9-]+)"/.exec(text) ?? [];
-  return `${dataDir} belongs to a node of ${name === undefined ? 'a cluster' : `the cluster ${name}`}, and what others changed in it would differ from the other nodes`;
+  return `${dataDir} belongs to a node of ${name === undefined ? 'a cluster' : `the cluster ${name}`}`;
 }
 
 /** @throws Error where a data directory is that of a node: `advice` says what to do in place of it. */

@@ -14,7 +14,10 @@ export interface RepairReport extends EngineRepairReport {
  */
 export async function repairDataDir(dataDir: string, dryRun: boolean): Promise<RepairReport> {
   requireDataDir(dataDir);
-  refuseNode(dataDir, 'stop the node, empty the folder and start it again, and its replicas are made anew');
+  refuseNode(
+    dataDir,
+    'a repair would make it differ from the other nodes. Stop the node, empty the folder and start it again: its replicas are made anew',
+  );
   const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
   const report = await repairEngineFiles(dataDir, stamp, dryRun);
   return { ...report, done: !dryRun && !report.sound };

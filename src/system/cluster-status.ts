@@ -1,5 +1,14 @@
 import type { ClusterReport } from '../engine/types';
 
+/** What a node says that has not joined yet. */
+export const NOT_JOINED: ClusterReport = {
+  peerId: 0,
+  peers: [],
+  mapVersion: 0,
+  proposer: undefined,
+  replicas: [],
+};
+
 /**
  * What `GET /cluster` says, in Qdrant's shape. There is no Raft here: in its place stands what corresponds to it, the shard map.
  * `commit` is the sequence of its last event, `leader` the node that proposes what failures demand. A peer has more members

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { SettingInForce } from '../config';
-import { clusterStatus, clusterTelemetry } from './cluster-status';
+import type { ClusterReport } from '../engine/types';
+import { clusterStatus, clusterTelemetry, NOT_JOINED } from './cluster-status';
 import type { Lifecycle } from '../http/lifecycle';
 import type { ReportRoute } from '../http/route-table';
 
 /** What a cluster, or a server by itself, answers, and telemetry (C4.7): answered in every state of the engine. */
-export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): readonly ReportRoute[] {
+export function reportRoutes(
+  lifecycle: Lifecycle,
+  kithdbVersion: string,
+  isClustered = false,
+): readonly ReportRoute[] {
   const id = randomUUID();
   const startup = new Date(Date.now() - performance.now()).toISOString();
+  const cluster = (): ClusterReport | undefined =>
+    lifecycle.engine?.clusterReport?.() ?? (isClustered ? NOT_JOINED : undefined);
   const telemetry = async () => {
     const { engine } = lifecycle;
     await engine?.refresh();
@@ -15,12 +22,12 @@ export function reportRoutes(lifecycle: Lifecycle, kithdbVersion: string): reado
       id,
       app: { name: 'kithdb', version: kithdbVersion, startup },
       collections: { number_of_collections: engine?.status().collections ?? 0 },
-      cluster: { enabled: engine?.clusterReport !== undefined },
+      cluster: { enabled: cluster() !== undefined },
     };
   };
   return [
-    report('/cluster', () => clusterStatus(lifecycle.engine?.clusterReport?.())),
-    report('/cluster/telemetry', () => clusterTelemetry(lifecycle.engine?.clusterReport?.())),
+    report('/cluster', () => clusterStatus(cluster())),
+    report('/cluster/telemetry', () => clusterTelemetry(cluster())),
     report('/telemetry', telemetry),
   ];
 }
