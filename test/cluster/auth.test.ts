@@ -58,6 +58,7 @@ describe('what one node changes', () => {
     expect(await b.read(jwt)).toBe(200);
     const second = await b.token(jwt, 'two');
     expect([first.id, second.id]).toEqual([1, 2]);
+    expect(await a.read(second.token)).toBe(200);
     expect((await a.ask('GET', '/auth/access_tokens', undefined, jwt)).body).toMatchObject([
       { id: 1, name: 'one' },
       { id: 2, name: 'two' },
@@ -149,6 +150,11 @@ describe('a node that was away', () => {
     await a.ask('DELETE', `/auth/access_token/${revoked.id}`, undefined, jwt);
     await b.start();
     expect([await b.read(revoked.token), await b.read(kept.token)]).toEqual([401, 200]);
+  });
+
+  it('does not start with several event loops', async () => {
+    const node = nodes.node(logs.authStream);
+    await expect(node.start({}, '--event-loops', '2')).rejects.toThrow(/has one event loop/);
   });
 
   it('does not start without the log', async () => {
@@ -243,7 +249,8 @@ describe('a log that cannot be reached', () => {
       },
     });
     toA.mend();
-    expect((await a.token(jwt)).id).toBe(1);
+    const { id, token } = await a.token(jwt);
+    expect([id, await b.read(token)]).toEqual([1, 200]);
     expect((await b.ask('GET', '/auth/access_tokens', undefined, jwt)).body).toHaveLength(1);
   });
 
