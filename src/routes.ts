@@ -6,6 +6,7 @@ import type { RequestCounts } from './http/request-counts';
 import type { AuthRoute, HandledRoute, PlainRoute, Route } from './http/route-table';
 import type { MetricSources } from './metrics/exposition';
 import { metricsRoute } from './metrics/route';
+import { clusterRoutes } from './system/cluster-routes';
 import { descriptionRoute } from './system/description';
 import { snapshotRoutes } from './snapshots/routes';
 import type { SnapshotService } from './snapshots/service';
@@ -56,6 +57,7 @@ export function allRoutes({
     settingsRoute(settings),
     ...authRoutes,
     ...commonRoutes,
+    ...clusterRoutes,
     ...groups,
     ...unimplementedRoutes(groups),
   ];

@@ -45,3 +45,5 @@ export const DIGESTS = 'digests';
 export const CHECKPOINTS = 'checkpoints';
 /** Where nodes tell what their replicas have of a stream that was lost. */
 export const FROZEN = 'frozen';
+/** Where it goes that a replica was not given a record. */
+export const LACKING = 'lacking';

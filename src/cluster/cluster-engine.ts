@@ -2,6 +2,7 @@ import {
   EngineError,
   type Answer,
   type BackgroundPanics,
+  type ClusterControl,
   type Engine,
   type EngineRequest,
   type EngineStatus,
@@ -11,10 +12,20 @@ import {
 } from '../engine/types';
 import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
+import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
 import type { ClusterNode } from './node';
 
 /** Seconds that a request has which says nothing of time. */
 const DEFAULT_SECONDS = 60;
+
+/** An error of the log servers as one that a client gets; others as they are. */
+function inWordsOfEngine(error: unknown): unknown {
+  if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
+    return new EngineError('unavailable', { message: error.message });
+  // Of a change of the shard map: a write has its operation id.
+  if (error instanceof OutcomeUnknownError) return new EngineError('not_confirmed');
+  return error;
+}
 
 /**
  * The engine of a node in a cluster, as its server uses it: what concerns data goes through the coordinator, which asks this
@@ -49,6 +60,8 @@ export class ClusterEngine implements Engine {
     try {
       const coordinator = this.#coordinator;
       return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
+    } catch (error) {
+      throw inWordsOfEngine(error);
     } finally {
       clearTimeout(timer);
     }
@@ -59,6 +72,12 @@ export class ClusterEngine implements Engine {
     if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
     if (coordinator === undefined) throw new EngineError('not_ready');
     return coordinator;
+  }
+
+  get cluster(): ClusterControl {
+    const { operator } = this.node;
+    if (operator === undefined) throw new EngineError('not_ready');
+    return operator;
   }
 
   refresh(maxAgeMs?: number): Promise<void> {

@@ -1,15 +1,15 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Logger } from 'pino';
-import type { Engine, HealthIssue, Operation } from '../engine/types';
-import { answersTo, DIGESTS, NatsChannel, type Channel } from './channel';
+import type { ClusterControl, Engine, HealthIssue, Operation } from '../engine/types';
+import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { Collections } from './coordinator/collections';
 import { Coordinator } from './coordinator/coordinator';
+import { Operator } from './coordinator/operator';
 import { clusterReport } from './coordinator/reports';
 import { Reads } from './coordinator/reads';
-import { Checkpoints } from './checkpoints/checkpoints';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
-import { decodeDigest, Digests, encodeDigest } from './digests';
+import { Divergence } from './divergence/divergence';
 import { connectToNats, type NatsSettings } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
 import type { LogServers, LogService } from './log/record-log';
@@ -35,10 +35,10 @@ import { Progress } from './replica/progress';
 import { bodyOf, isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
-import { cutStreams } from './streams/cutting';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
 import { StreamRepair } from './streams/repair';
+import { keepCheckpoints, watchStreams } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
 import { collectionNames } from '../snapshots/files-of-collections';
 import { pause } from './pause';
@@ -77,8 +77,8 @@ const PREPARE_MS = 30_000;
 const JOIN_MS = 30_000;
 const RECONCILE_MS = 1_000;
 const PROPOSE_MS = 5_000;
+const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
-const WATCH_MS = 1_000;
 /** Between two looks at the position of a replica that a read waits for. */
 const POLL_MS = 5;
 
@@ -86,12 +86,11 @@ const POLL_MS = 5;
 interface Running {
   readonly self: string;
   readonly connection: NatsConnection;
-  readonly servers: LogServers;
   readonly logs: LogService;
   readonly map: ShardMap;
-  readonly known: KnownMap;
   readonly members: Members;
   readonly replicas: LocalReplicas;
+  readonly divergence: Divergence;
   readonly coordinator: Coordinator;
   readonly watch: StreamWatch;
   readonly repair: StreamRepair;
@@ -117,6 +116,11 @@ export class ClusterNode {
     return failure instanceof LaterVersionError ? failure.message : undefined;
   }
 
+  /** What an operator does to the cluster by this node. */
+  get operator(): ClusterControl | undefined {
+    return this.coordinator?.operator;
+  }
+
   /** How many collections the cluster has. */
   get collections(): number | undefined {
     return this.#running?.map.state.collections.size;
@@ -129,7 +133,9 @@ export class ClusterNode {
   }
 
   healthIssues(): readonly HealthIssue[] {
-    const failures = [...(this.#running?.replicas.failures() ?? [])].map(([name, what]) => ({
+    const { replicas, divergence } = this.#running ?? {};
+    const ofReplicas = [...(replicas?.failures() ?? []), ...(divergence?.problems() ?? [])];
+    const failures = ofReplicas.map(([name, what]) => ({
       kind: 'collection' as const,
       collection: name,
       what,
@@ -179,109 +185,89 @@ export class ClusterNode {
   }
 
   async #join(
-    given: Pick<Running, 'self' | 'connection' | 'servers' | 'map' | 'known' | 'ends'> & {
+    given: Pick<Running, 'self' | 'connection' | 'map' | 'ends'> & {
+      readonly servers: LogServers;
+      readonly known: KnownMap;
       readonly engine: Engine;
     },
   ): Promise<Running> {
     const { self, connection, servers, map, known, engine, ends } = given;
-    const { settings, source } = this.parts;
+    const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
     const members = new Members(self, () => performance.now());
     const acknowledgements = new Acknowledgements();
     ends.push(
       channel.receive(answersTo(self), (bytes) => {
         const answer = decodeAnswer(Buffer.from(bytes));
-        if (answer !== undefined) acknowledgements.take(answer);
+        if (answer === undefined) return;
+        acknowledgements.take(answer);
+        divergence.compare(answer);
       }),
     );
     const progress = await Progress.open(settings.dataDir);
-    const gate: ConstructorParameters<typeof CurrentLogs>[2] = {
-      admit: (group) => watch.admit(group),
-      notePublished: (group, sequence) => {
-        watch.notePublished(group, sequence);
-      },
-    };
-    const logs = new CurrentLogs(servers, map, gate);
+    const logs = new CurrentLogs(servers, map, () => watch);
     const replicas: LocalReplicas = new LocalReplicas({
       ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
-      events: this.#eventsOf(self, channel),
+      events: eventsOf(channel, () => divergence),
       failed: (name, error) => {
-        this.parts.log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
+        log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
         const shard = shardOfName(name);
         if (shard !== undefined && isDamage(error)) this.#replace(shard, { self, map, replicas });
       },
     });
     ends.push(() => replicas.stop());
-    const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log: this.parts.log });
-    const repair = new StreamRepair({
-      ...{ node: self, engine, logs: servers, map, members, replicas, channel, log: this.parts.log },
-      hasStore: this.parts.store !== undefined,
-    });
-    const digests = new Digests(self);
-    const listener = await this.#listen({ engine, map, replicas, digests });
+    const common = { node: self, engine, map, members, replicas, channel, log };
+    const watch: StreamWatch = new StreamWatch({ ...common, logs: servers, known });
+    const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
+    const divergence: Divergence = new Divergence(common);
+    ends.push(divergence.start());
+    const listener = await this.#listen({ engine, map, replicas, divergence });
     ends.push(() => listener.close());
     const peers = new PeerClient(settings.security);
     ends.push(() => {
       peers.close();
     });
-    const parts = { self, logs, map, members, replicas };
+    const parts = { self, logs, map, members, replicas, divergence };
     const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = { ...parts, servers, known, connection, coordinator, watch, repair, ends };
+    const running: Running = { ...parts, connection, coordinator, watch, repair, ends };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     replicas.start();
-    this.#compareDigests(running, digests, channel);
-    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
-    this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
-    this.#watchStreams(running);
-    this.#keepCheckpoints(running, engine, channel);
+    this.#repeat(running, progress, { ...common, logs });
     return running;
   }
 
-  /** Looks after the streams, and repairs what was lost. */
-  #watchStreams({ connection, watch, repair, ends }: Running): void {
-    void (async () => {
-      for await (const { type } of connection.status()) {
-        if (type === 'disconnect' || type === 'reconnect') watch.notePause();
-      }
-    })();
-    ends.push(repair.start());
-    const stop = new AbortController();
-    this.#every(WATCH_MS, 'streams', () => watch.look(), ends);
-    this.#every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
-  }
-
-  /** Saves checkpoints and cuts streams, where the cluster has a store. */
-  #keepCheckpoints(running: Running, engine: Engine, channel: Channel): void {
-    const { store, log, settings: ofNode } = this.parts;
-    if (store === undefined) return;
-    const { self, logs, map, members, replicas, ends } = running;
-    const { dataDir } = ofNode;
-    const settings = { ...DEFAULT_CHECKPOINTS, ...ofNode.checkpoints };
-    const parts = { node: self, store, logs, map, members, log };
-    const checkpoints = new Checkpoints({ ...parts, engine, dataDir, replicas, channel, settings });
-    const stop = new AbortController();
-    ends.push(checkpoints.start());
-    this.#every(settings.lookMs, 'checkpoints', () => checkpoints.round(stop.signal), ends);
-    const cutting = { ...parts, minAgeMs: settings.minAgeMs };
-    this.#every(settings.everyMs, 'cutting streams', () => cutStreams(cutting, stop.signal), ends);
-    ends.push(() => {
-      stop.abort();
-    });
-  }
-
-  #eventsOf(self: string, channel: Channel): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
-    return {
-      answered: (coordinator, answer) => {
-        channel.send(answersTo(coordinator), encodeAnswer(answer));
+  /** Does what a node does again and again. */
+  #repeat(
+    running: Running,
+    progress: Progress,
+    common: Omit<Parameters<typeof keepCheckpoints>[0], 'dataDir' | 'store' | 'settings'>,
+  ): void {
+    const { settings, store } = this.parts;
+    const { connection, divergence, watch, repair, ends } = running;
+    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    this.#every(
+      COMPARE_MS,
+      'divergence',
+      () => {
+        divergence.compareHeartbeats();
+        return Promise.resolve();
       },
-      digested: (digest) => {
-        channel.send(DIGESTS, encodeDigest({ ...digest, node: self }));
+      ends,
+    );
+    this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    const repeating = {
+      ends,
+      every: (ms: number, what: string, work: () => Promise<void>) => {
+        this.#every(ms, what, work, ends);
       },
     };
+    watchStreams(connection, { watch, repair }, repeating);
+    if (store !== undefined) {
+      const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
+      const { dataDir } = settings;
+      keepCheckpoints({ ...common, dataDir, store, settings: checkpoints }, repeating);
+    }
   }
 
   /** Answers other nodes. */
@@ -289,10 +275,10 @@ export class ClusterNode {
     engine,
     map,
     replicas,
-    digests,
+    divergence,
   }: Pick<Running, 'map' | 'replicas'> & {
     readonly engine: Engine;
-    readonly digests: Digests;
+    readonly divergence: Divergence;
   }): Promise<PeerListener> {
     const { settings, log } = this.parts;
     const handlers: PeerHandlers = {
@@ -301,7 +287,7 @@ export class ClusterNode {
       positions: () =>
         Promise.resolve(replicas.all().map(({ name, position }) => ({ collection: name, position }))),
       digest: ({ collection, position }) => {
-        const own = digests.own(collection, position);
+        const own = divergence.own(collection, position);
         return own === undefined ? Promise.reject(new PeerRefusal('behind')) : Promise.resolve(own);
       },
     };
@@ -332,9 +318,10 @@ export class ClusterNode {
     map,
     members,
     replicas,
+    divergence,
     peers,
     acknowledgements,
-  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas'> & {
+  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence'> & {
     readonly engine: Engine;
     readonly peers: PeerClient;
     readonly acknowledgements: Acknowledgements;
@@ -355,15 +342,18 @@ export class ClusterNode {
     const collections = new Collections({
       ...{ map, logs, liveNodes },
       check: async (name, configuration) => {
-        // The engine of a node has replicas alone: a collection of another name is there for this moment.
+        // The engine of a node has replicas alone: a collection that is none of them is there for this moment.
+        const collection = shardOfName(name) === undefined ? name : `x${name}`;
         const body = bodyOf(engine, configuration);
-        await engine.execute({ operation: 'create_collection', collection: name, body });
-        await engine.execute({ operation: 'delete_collection', collection: name });
+        await engine.execute({ operation: 'create_collection', collection, body });
+        await engine.execute({ operation: 'delete_collection', collection });
       },
     });
     return new Coordinator({
       ...{ node: self, engine, logs, collections, reads, members, acknowledgements },
+      operator: new Operator(map, collections),
       map: () => map.state,
+      refusalOf: (shard) => divergence.refusalOf(shard),
     });
   }
 
@@ -398,27 +388,7 @@ export class ClusterNode {
     return host.includes(':') ? `[${host}]:${at}` : `${host}:${at}`;
   }
 
-  /** A replica whose state is not that of most is made anew. */
-  #compareDigests({ self, map, replicas, ends }: Running, digests: Digests, channel: Channel): void {
-    ends.push(
-      channel.receive(DIGESTS, (bytes) => {
-        const digest = decodeDigest(bytes);
-        const shard = digest && shardOfName(digest.replica);
-        const entry = shard && map.state.collections.get(shard.collection)?.shards[shard.shard];
-        if (digest === undefined || shard === undefined || entry === undefined) return;
-        if (replicaOn(entry, self) === undefined || !digests.isOutvoted(digest, entry.replicas.length))
-          return;
-        this.parts.log.error(
-          { replica: digest.replica, position: digest.position },
-          'a replica diverged: it is made anew',
-        );
-        digests.forget(digest.replica);
-        this.#replace(shard, { self, map, replicas });
-      }),
-    );
-  }
-
-  /** Has a replica of this node made anew, unless it is the last active one of its shard: another one has what it had. */
+  /** Has a damaged replica of this node made anew, unless it is the last active one of its shard: another one has what it had. */
   #replace(shard: Shard, { self, map, replicas }: Pick<Running, 'self' | 'map' | 'replicas'>): void {
     const place = { ...shard, node: self };
     const isActive = (): boolean => {
@@ -431,7 +401,7 @@ export class ClusterNode {
         const decision = await map.propose(() => event, { timeoutMs: PROPOSE_MS });
         if ('refused' in decision && isActive()) throw new Error(decision.refused);
       }
-      replicas.remake(shard);
+      replicas.replace(shard);
     };
     replace().catch((error: unknown) => {
       this.parts.log.error({ replica: nameOf(shard), err: error }, 'a replica cannot be made anew');
@@ -505,6 +475,21 @@ async function refuseSingleNode(engine: Engine, dataDir: string): Promise<void> 
       `${dataDir} has collections of a single node: a new node of a cluster begins empty`,
     );
   }
+}
+
+/** What the replicas of a node tell others. */
+function eventsOf(
+  channel: Channel,
+  divergence: () => Divergence,
+): ConstructorParameters<typeof LocalReplicas>[0]['events'] {
+  return {
+    answered: (coordinator, answer) => {
+      channel.send(answersTo(coordinator), encodeAnswer(answer));
+    },
+    digested: (digest) => {
+      divergence().tell(digest);
+    },
+  };
 }
 
 async function endAll(ends: Running['ends']): Promise<void> {

@@ -44,7 +44,9 @@ function sourceOf({ engine, node, dataDir, store, log }: SourceParts): ReplicaSo
       const name = nameOf(shard);
       const isUsable: Usable = (manifest) => {
         const { epoch, readTo } = reachOf(manifest);
-        return epoch === wanted.epoch && readTo >= wanted.readTo;
+        if (epoch !== wanted.epoch || readTo < wanted.readTo) return false;
+        // What a wrong replica has saved is as wrong as it was.
+        return wanted.lacked === undefined || (manifest.position >= wanted.lacked && manifest.node !== node);
       };
       const { checkpoints } = await store.list(name);
       if (!checkpoints.some(({ manifest }) => isUsable(manifest))) return undefined;

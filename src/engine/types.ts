@@ -174,7 +174,7 @@ export type EngineErrorCode =
   | 'overloaded' // details.message: a queue or a budget is full
   | 'outcome_unknown' // a repeat of a write whose operation is not kept any more; nothing was done
   | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
-  | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied
+  | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied; none of another change
   | 'unavailable' // details.message: a part of a cluster that this needs cannot do it now; nothing was done
   | 'storage_full'
   | 'memory_limit'
@@ -542,7 +542,20 @@ export interface IncomingBody {
 }
 
 /** The engine as the server uses it. */
+/** What an operator may do to a cluster. All reject with an {@link EngineError}. */
+export interface ClusterControl {
+  /**
+   * Has a node emptied, which then leaves for ever. Resolves when the cluster has noted it; its replicas move to other nodes
+   * afterwards. @param peer the number that stands for the node in reports
+   */
+  removePeer(peer: number): Promise<void>;
+  /** Removes the replica that a node has of a shard; where the shard then has too few, another one is made. */
+  dropReplica(collection: string, shard: number, peer: number): Promise<void>;
+}
+
 export interface Engine {
+  /** Of a node of a cluster; undefined for one that is alone. */
+  readonly cluster?: ClusterControl | undefined;
   /**
    * Opens the data directory and replays the log; resolves when ready, rejects when the directory is unusable. A warning
    * about its file system, where there is one (C18).

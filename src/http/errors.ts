@@ -80,9 +80,12 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   }),
   // Nobody gets this answer: for a node of a cluster it is a write that was done with before.
   position_passed: (_details, failed) => ({ status: 500, message: `${failed}: internal error` }),
-  not_confirmed: ({ id = '' }) => ({
+  not_confirmed: ({ id }) => ({
     status: 503,
-    message: `Outcome unknown: the write may or may not be applied; repeat it with the Idempotency-Key ${id}`,
+    message:
+      id === undefined
+        ? 'Outcome unknown: the change may or may not be done; look before you repeat it'
+        : `Outcome unknown: the write may or may not be applied; repeat it with the Idempotency-Key ${id}`,
     retryAfterSeconds: 1,
   }),
   unavailable: ({ message = '' }, failed) => ({

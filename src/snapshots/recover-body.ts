@@ -1,6 +1,5 @@
 import type { ServiceCall, Warning } from '../http/service-route';
-import { isJson } from '../http/content';
-import { bodyTooLarge, unsupportedBody } from '../http/errors';
+import { readJson } from '../http/service-body';
 import { malformed, SnapshotRefusal } from './failure';
 
 const MAX_BYTES = 64 * 1024;
@@ -34,14 +33,9 @@ export function checkPriority(value: unknown): void {
 export async function readRecoverBody(
   call: ServiceCall,
 ): Promise<{ readonly body: RecoverBody; readonly warnings: readonly Warning[] }> {
-  const text = await readText(call);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw malformed('Body is not valid JSON');
-  }
-  return recoverBodyOf(value);
+  const read = await readJson(call, MAX_BYTES);
+  if ('failure' in read) throw new SnapshotRefusal(read.failure);
+  return recoverBodyOf(read.value);
 }
 
 /** Reads a parsed body. @throws SnapshotRefusal */
@@ -61,19 +55,4 @@ export function recoverBodyOf(value: unknown): {
     body: { location, checksum: checksumOf(checksum) },
     warnings: unknown.map((name) => ({ message: `${name}: unknown field, ignored` })),
   };
-}
-
-async function readText({ request, wantBody }: ServiceCall): Promise<string> {
-  if (!isJson(request.headers['content-type'])) {
-    throw new SnapshotRefusal(unsupportedBody('Unsupported content type: the body must be application/json'));
-  }
-  wantBody();
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of request.iterator({ destroyOnReturn: false })) {
-    pieces.push(piece as Buffer);
-    bytes += (piece as Buffer).length;
-    if (bytes > MAX_BYTES) throw new SnapshotRefusal(bodyTooLarge(MAX_BYTES));
-  }
-  return Buffer.concat(pieces).toString();
 }

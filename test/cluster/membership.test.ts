@@ -144,7 +144,7 @@ describe('members', () => {
 
   test('have a load and replicas, as long as they are live', () => {
     const simulation = new Simulation();
-    const report = { position: 7, behind: 2 };
+    const report = { position: 7, behind: 2, changed: 6 };
     simulation.beat('a', 'first', { underWay: 5 });
     simulation.beat('b', 'first', { underWay: 3 });
     simulation.beat('c', 'first', { underWay: 3, replicas: new Map([['1/0', report]]) });
@@ -164,7 +164,7 @@ describe('heartbeats', () => {
     address: 'b:1',
     mapVersion: 4,
     underWay: 2,
-    replicas: new Map([['1/0', { position: 7, behind: 0 }]]),
+    replicas: new Map([['1/0', { position: 7, behind: 0, changed: 7 }]]),
   };
 
   test('are sent at once and again, each another one, and are heard by their sender', () => {

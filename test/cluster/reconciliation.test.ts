@@ -105,7 +105,7 @@ class Cluster implements ClusterView {
     const key = replicaKey(collection, shard);
     const position = this.positions.get(`${node} ${key}`);
     if (position === undefined || !this.isLive(node)) return undefined;
-    return { position, behind: (this.ends.get(key) ?? 0) - position };
+    return { position, behind: (this.ends.get(key) ?? 0) - position, changed: position };
   }
 
   propose(): ShardMapEvent[] {

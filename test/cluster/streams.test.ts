@@ -45,7 +45,7 @@ async function node(servers: MemoryLogService) {
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
   const replicas = { readTo: () => positions, changedStreams: () => changed };
   const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log });
-  const logs = new CurrentLogs(servers, map, watch);
+  const logs = new CurrentLogs(servers, map, () => watch);
   const propose = async (event: ShardMapEvent): Promise<void> => {
     const decision = await map.propose(() => event, LIMITS);
     if ('refused' in decision) throw new Error(decision.refused);
@@ -64,7 +64,7 @@ async function withCollection(servers: MemoryLogService) {
   const hears = (position: number): void => {
     made.members.receive({
       ...{ node: 'a', address: 'a:1', start: 's', count: position + 1, mapVersion: 1, underWay: 0 },
-      replicas: new Map([['1/0', { position, behind: 0 }]]),
+      replicas: new Map([['1/0', { position, behind: 0, changed: position }]]),
     });
   };
   return { ...made, hears };

@@ -1,6 +1,7 @@
 import {
   EngineError,
   type BackgroundPanics,
+  type ClusterControl,
   type CollectionFigures,
   type Engine,
   type EngineErrorCode,
@@ -102,6 +103,8 @@ export class FakeEngine implements Engine {
   issues: readonly HealthIssue[] = [];
   /** Collections with figures of their own. */
   collections: readonly CollectionFigures[] = [];
+  /** What the operator of a cluster may do; it is alone where there is none. */
+  cluster: ClusterControl | undefined;
 
   async open(): Promise<undefined> {
     await this.opening;

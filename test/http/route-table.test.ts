@@ -6,6 +6,7 @@ import { concretePath, send, startService, type Service } from './harness';
 
 /** Written from the contract, not from the table. */
 const LINES = [
+  'DELETE /cluster/peer/:peer_id write',
   'DELETE /collections/:collection_name write',
   'DELETE /collections/:collection_name/index/:field_name write',
   'DELETE /collections/:collection_name/snapshots/:snapshot_name any',
@@ -38,6 +39,7 @@ const LINES = [
   'PATCH /collections/:collection_name write',
   'POST /aliases any',
   'POST /collections/:collection_name/clone write',
+  'POST /collections/:collection_name/cluster write',
   'POST /collections/:collection_name/facet read',
   'POST /collections/:collection_name/operations/flush any',
   'POST /collections/:collection_name/operations/optimize any',

@@ -1,6 +1,7 @@
 import {
   EngineError,
   type Answer,
+  type ClusterControl,
   type Engine,
   type EngineRequest,
   type Operation,
@@ -11,7 +12,7 @@ import { collectionNamed, type CollectionEntry, type ShardMapState } from '../ma
 import { DRY_RUNS, WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
-import { nameOf } from '../shards';
+import { nameOf, type Shard } from '../shards';
 import { envelopeOf, unavailable } from './answers';
 import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
@@ -48,7 +49,10 @@ export interface CoordinatorParts {
   readonly reads: Reads;
   readonly acknowledgements: Acknowledgements;
   readonly members: Members;
+  readonly operator: ClusterControl;
   readonly map: () => ShardMapState;
+  /** Why a shard takes no writes; undefined where it does. */
+  readonly refusalOf: (shard: Shard) => string | undefined;
 }
 
 /** Executes the requests of the clients of this node. */
@@ -63,6 +67,10 @@ export class Coordinator {
       split: (request, body, entry) => this.#split(request, body, entry),
       rehearse: (collection, record, deadline) => this.#rehearse(collection, record, deadline),
     });
+  }
+
+  get operator(): ClusterControl {
+    return this.parts.operator;
   }
 
   /** The whole success envelope. @throws EngineError as one node's engine */
@@ -144,6 +152,10 @@ export class Coordinator {
     entry: CollectionEntry,
   ): Promise<ReadonlyMap<number, Buffer>> {
     const bodies = await splitWrite(shardedRequest(request, body), layoutOf(entry));
+    for (const [shard, part] of bodies.entries()) {
+      const refusal = part === undefined ? undefined : this.parts.refusalOf({ collection: entry.id, shard });
+      if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
+    }
     return new Map(bodies.flatMap((part, shard) => (part === undefined ? [] : [[shard, part] as const])));
   }
 

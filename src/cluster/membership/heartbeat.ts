@@ -3,8 +3,10 @@ import { isCount, isObject } from '../json';
 
 /** How far a replica is. */
 export interface ReplicaReport {
-  /** The position of the last record that changed it. */
+  /** Up to where it has read its stream. */
   readonly position: number;
+  /** The position of the last record that changed it. */
+  readonly changed: number;
   /**
    * How many messages of its stream it has not applied. A replica that is being filled is reported from the time on when it
    * reads the stream.
@@ -38,7 +40,7 @@ const FORMAT = 1;
 
 export function encodeHeartbeat({ replicas, catchingUp, ...rest }: Heartbeat): Uint8Array {
   const listed = Object.fromEntries(
-    [...replicas].map(([key, { position, behind }]) => [key, [position, behind]]),
+    [...replicas].map(([key, { position, behind, changed }]) => [key, [position, behind, changed]]),
   );
   const others = catchingUp && { catchingUp: Object.fromEntries(catchingUp) };
   return Buffer.from(JSON.stringify({ format: FORMAT, ...rest, replicas: listed, ...others }));
@@ -60,9 +62,9 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   const reports = new Map<string, ReplicaReport>();
   for (const [key, report] of Object.entries(replicas)) {
     if (!Array.isArray(report)) return undefined;
-    const [position, behind] = report as unknown[];
-    if (!isCount(position) || !isCount(behind)) return undefined;
-    reports.set(key, { position, behind });
+    const [position, behind, changed] = report as unknown[];
+    if (!isCount(position) || !isCount(behind) || !isCount(changed)) return undefined;
+    reports.set(key, { position, behind, changed });
   }
   return {
     ...{ node, address, start, count, mapVersion, underWay, replicas: reports },

@@ -11,8 +11,12 @@ export interface ReplicaAnswer {
   readonly operationId: string;
   readonly shard: number;
   readonly node: string;
+  /** The name of the replica. */
+  readonly replica: string;
   /** The position of the record. */
   readonly position: number;
+  /** The position of the record that had changed the replica last before this one; 0 where none had. */
+  readonly previous: number;
   readonly outcome: ShardOutcome;
 }
 
@@ -31,8 +35,10 @@ export function decodeAnswer(bytes: Buffer): ReplicaAnswer | undefined {
     const isAnswer =
       typeof answer.operationId === 'string' &&
       typeof answer.node === 'string' &&
+      typeof answer.replica === 'string' &&
       Number.isSafeInteger(answer.shard) &&
       Number.isSafeInteger(answer.position) &&
+      Number.isSafeInteger(answer.previous) &&
       typeof answer.outcome === 'object';
     return isAnswer ? (answer as ReplicaAnswer) : undefined;
   } catch {

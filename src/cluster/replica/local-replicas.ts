@@ -54,6 +54,8 @@ interface Local {
   behind?: number;
   /** Whether it has caught up since this process began. */
   isCurrent: boolean;
+  /** It is going to be made anew. */
+  isWrong?: boolean;
   failure?: string;
 }
 
@@ -96,15 +98,37 @@ export class LocalReplicas {
     return local?.isCurrent === true ? local.replica : undefined;
   }
 
-  /** Has a replica made anew from a checkpoint, or from the beginning of its stream. */
-  remake(shard: Shard): void {
+  /**
+   * Has a replica made anew of a checkpoint of another node, at a position or later: up to there it is wrong, and the stream
+   * may lack what it lacks. False where that is under way, or there is no such replica.
+   */
+  remake(shard: Shard, position: number): boolean {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
-    if (local === undefined) return;
+    if (local?.replica === undefined || local.isWrong === true) return false;
     local.isCurrent = false;
+    local.isWrong = true;
+    this.parts.progress.noteLacked(name, position);
     this.#settleLater(async () => {
       if (this.#locals.get(name) === local) await this.#drop(name, local);
     });
+    return true;
+  }
+
+  /** Has a replica whose files are damaged made anew: what it had is with others. */
+  replace(shard: Shard): void {
+    const name = nameOf(shard);
+    const local = this.#locals.get(name);
+    this.#settleLater(async () => {
+      if (local !== undefined && this.#locals.get(name) === local) await this.#drop(name, local);
+    });
+  }
+
+  /** The replicas that follow their streams. */
+  following(): readonly { readonly shard: Shard; readonly replica: ShardReplica }[] {
+    return [...this.#locals.values()].flatMap(({ shard, replica, isWrong }) =>
+      replica === undefined || isWrong === true ? [] : [{ shard, replica }],
+    );
   }
 
   /** The replicas that reads may be asked of. */
@@ -157,7 +181,8 @@ export class LocalReplicas {
     const reports = new Map<string, ReplicaReport>();
     for (const { shard, replica, behind, isCurrent } of this.#locals.values()) {
       if (replica === undefined || behind === undefined || !isCurrent) continue;
-      reports.set(replicaKey(shard.collection, shard.shard), { position: replica.position, behind });
+      const { position, changed } = replica;
+      reports.set(replicaKey(shard.collection, shard.shard), { position, behind, changed });
     }
     return reports;
   }
@@ -183,8 +208,12 @@ export class LocalReplicas {
   async #settle(state: ShardMapState): Promise<void> {
     const wanted = wantedOf(state, this.parts.node);
     for (const [name, local] of this.#locals) {
-      if (!wanted.has(name)) await this.#drop(name, local);
-      else if (this.#isStreamLost(local.shard)) local.reading?.abort();
+      if (wanted.has(name)) {
+        if (this.#isStreamLost(local.shard)) local.reading?.abort();
+        continue;
+      }
+      this.parts.progress.forgetLacked(name);
+      await this.#drop(name, local);
     }
     for (const name of await this.#strangers(wanted)) await this.#delete(name);
     for (const [name, shard] of wanted) {

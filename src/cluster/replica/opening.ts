@@ -11,6 +11,12 @@ import { bodyOf, readState, ShardReplica } from './shard-replica';
 /** A replica that lacks so many records is rather made of a checkpoint than of all of them. */
 const MANY_RECORDS = 1000;
 
+/** What a replica is to be made of. */
+export interface WantedCheckpoint extends CheckpointReach {
+  /** The position of a record that the replica was not given: a checkpoint of another node has to have it. */
+  readonly lacked?: number;
+}
+
 /** Fills a replica that the stream cannot fill from its beginning. */
 export interface ReplicaSource {
   /**
@@ -20,7 +26,7 @@ export interface ReplicaSource {
   restore(
     shard: Shard,
     name: string,
-    wanted: CheckpointReach,
+    wanted: WantedCheckpoint,
     signal: AbortSignal,
   ): Promise<number | undefined>;
 }
@@ -80,9 +86,12 @@ export class ReplicaOpening {
     const { firstSequence, lastSequence } = await this.parts.logs.group(collection.group).state();
     const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     // All of its records were in this stream, and still are.
-    const isWhole = !exists && entry.origin === undefined && firstSequence <= firstPosition + 1;
+    const lacked = progress.lackedBy(name);
+    const isNew = !exists && lacked === undefined && entry.origin === undefined;
+    const isWhole = isNew && firstSequence <= firstPosition + 1;
     if (!isWhole || lastSequence - firstPosition > MANY_RECORDS) {
-      const wanted = { epoch: stream.epoch, readTo: firstSequence - 1 };
+      const reach = { epoch: stream.epoch, readTo: firstSequence - 1 };
+      const wanted = lacked === undefined ? reach : { ...reach, lacked };
       const isRestored = await this.#restore(shard, name, wanted, { isNeeded: !isWhole, signal });
       if (isRestored) return ShardReplica.open(engine, name, shard.shard);
     }
@@ -94,7 +103,7 @@ export class ReplicaOpening {
   async #restore(
     shard: Shard,
     name: string,
-    wanted: CheckpointReach,
+    wanted: WantedCheckpoint,
     { isNeeded, signal }: { readonly isNeeded: boolean; readonly signal: AbortSignal },
   ): Promise<boolean> {
     const { source, progress } = this.parts;
@@ -106,10 +115,10 @@ export class ReplicaOpening {
     }
     if (readTo !== undefined) {
       progress.forget(name);
+      progress.forgetLacked(name);
       progress.note(name, readTo);
     } else if (isNeeded) {
-      const what = `up to the record ${wanted.readTo}, before which the stream of epoch ${wanted.epoch} has nothing`;
-      throw new Error(`${name}: it lacks records, and there is no checkpoint that reaches ${what}`);
+      throw new Error(whyNotMade(name, wanted));
     }
     return readTo !== undefined;
   }
@@ -132,4 +141,10 @@ export class ReplicaOpening {
     const body = bodyOf(engine, Buffer.from(configuration));
     await engine.execute({ operation: 'create_collection', collection: name, body });
   }
+}
+
+function whyNotMade(name: string, { epoch, readTo, lacked }: WantedCheckpoint): string {
+  return lacked === undefined
+    ? `${name}: the stream of epoch ${epoch} begins behind ${readTo}, and there is no checkpoint that reaches so far`
+    : `${name}: it was wrong at position ${lacked}, and no other node has saved a checkpoint from there on yet`;
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceSynced } from '../../files/synced';
+import { isCount, isObject } from '../json';
 
 const FILE = 'cluster-progress.json';
 
@@ -15,11 +16,13 @@ export class Progress {
   private constructor(
     private readonly path: string,
     private readonly positions: Map<string, number>,
+    private readonly lacked: Map<string, number>,
   ) {}
 
   static async open(dataDir: string): Promise<Progress> {
     const path = join(dataDir, FILE);
-    return new Progress(path, await read(path));
+    const { positions, lacked } = await read(path);
+    return new Progress(path, positions, lacked);
   }
 
   of(replica: string): number {
@@ -36,24 +39,49 @@ export class Progress {
     this.positions.delete(replica);
   }
 
+  /** The position of a record that the stream did not give to a replica; undefined where there is none. */
+  lackedBy(replica: string): number | undefined {
+    return this.lacked.get(replica);
+  }
+
+  /** Notes that the stream did not give a record to a replica: it has to be made of a checkpoint that has the record. */
+  noteLacked(replica: string, position: number): void {
+    this.lacked.set(replica, Math.max(position, this.lacked.get(replica) ?? 0));
+  }
+
+  /** For a replica that was made of such a checkpoint, or dropped. */
+  forgetLacked(replica: string): void {
+    this.lacked.delete(replica);
+  }
+
   /** Writes what has changed since the last time. */
   async save(): Promise<void> {
-    const text = JSON.stringify({ format: 1, positions: Object.fromEntries(this.positions) });
+    const [positions, lacked] = [this.positions, this.lacked].map((map) => Object.fromEntries(map));
+    const text = JSON.stringify({ format: 1, positions, lacked });
     if (text === this.#written) return;
     await replaceSynced(this.path, text);
     this.#written = text;
   }
 }
 
-async function read(path: string): Promise<Map<string, number>> {
+interface Saved {
+  readonly positions: Map<string, number>;
+  readonly lacked: Map<string, number>;
+}
+
+async function read(path: string): Promise<Saved> {
   try {
-    const { format, positions } = JSON.parse(await readFile(path, 'utf8')) as {
-      readonly format?: unknown;
-      readonly positions?: Readonly<Record<string, unknown>>;
-    };
-    const entries = format === 1 ? Object.entries(positions ?? {}) : [];
-    return new Map(entries.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
+    const saved = JSON.parse(await readFile(path, 'utf8')) as Readonly<Record<string, unknown>>;
+    if (saved['format'] === 1) {
+      return { positions: countsIn(saved['positions']), lacked: countsIn(saved['lacked']) };
+    }
   } catch {
-    return new Map();
+    // What it would have saved is work.
   }
+  return { positions: new Map(), lacked: new Map() };
+}
+
+function countsIn(value: unknown): Map<string, number> {
+  const entries = isObject(value) ? Object.entries(value) : [];
+  return new Map(entries.filter((entry): entry is [string, number] => isCount(entry[1])));
 }

@@ -87,13 +87,17 @@ export class ReplicaReader {
     const { sequence: position, operation: operationId, kind, payload } = record;
     if (kind !== WRITE) throw new Error(`the record at ${position} is of the unknown kind ${kind}`);
     const write = decodeWrite(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength));
+    const { name, changed: previous } = this.replica;
     const outcome = await this.replica.apply({ position, operationId, record: write }, signal);
     this.replica.passTo(position);
     this.parts.progress.note(nameOf(this.shard), position);
     if (outcome === undefined) return;
     const { shard } = this.shard;
     const { node, events } = this.parts;
-    events.answered(write.coordinator, { operationId, shard, node, position, outcome });
+    events.answered(write.coordinator, {
+      ...{ operationId, shard, node, position, outcome },
+      ...{ replica: name, previous },
+    });
     await this.#digestIfDue(position);
   }
 

@@ -21,7 +21,8 @@ export class CurrentLogs implements LogService {
   constructor(
     private readonly servers: Pick<LogServers, 'groups' | 'group'>,
     private readonly map: { readonly state: ShardMapState },
-    private readonly gate: Gate,
+    /** What says whether a stream takes records; it may be made later than this. */
+    private readonly gate: () => Gate,
   ) {}
 
   get groups(): number {
@@ -30,7 +31,7 @@ export class CurrentLogs implements LogService {
 
   group(group: number): RecordLog {
     const epoch = this.map.state.streams.get(group)?.epoch ?? 0;
-    return new GuardedLog(group, this.servers, this.servers.group(group, epoch), this.gate);
+    return new GuardedLog(group, this.servers, this.servers.group(group, epoch), this.gate());
   }
 }
 
