@@ -293,3 +293,24 @@ test.each(PLANTED)('%s is found', (_, rule, plant) => {
     expect([seed, rulesOf(history)]).toEqual([seed, expect.arrayContaining([rule])]);
   }
 });
+
+test('where a log lost its end, positions are compared within each point', () => {
+  const write = (value: string, point: number, position: number, startMs: number): Write => ({
+    ...{ operation: value, points: [point], value, startMs, endMs: startMs + 1 },
+    ...{ outcome: 'acknowledged', positions: [position] },
+  });
+  const final = [
+    { point: 1, value: 'a', position: 7 },
+    { point: 2, value: 'b', position: 7 },
+  ];
+  const apart: History = {
+    writes: [write('a', 1, 7, 0), write('b', 2, 7, 10)],
+    reads: [],
+    final,
+    replicas: [],
+  };
+  expect(check(apart, 'of each point')).toEqual([]);
+  expect(rulesOf(apart)).toEqual(['conflict']);
+  const again = { ...apart, writes: [...apart.writes, write('c', 1, 6, 20)] };
+  expect(check(again, 'of each point')).toEqual([expect.objectContaining({ rule: 'order' })]);
+});

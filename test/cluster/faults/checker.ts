@@ -28,13 +28,18 @@ interface Placed {
   readonly position: number;
 }
 
-export function check(history: History): Violation[] {
+/**
+ * @param order whether positions are those of one order of all writes, or of each point's: a log that lost its end gives the
+ *   positions of records that only some shards had read to other records, of the other shards.
+ */
+export function check(history: History, order: 'of all' | 'of each point' = 'of all'): Violation[] {
   const places = new Places(history);
   const changes = new Changes(history, places);
+  const orders = order === 'of all' ? [places.placed] : changes.ofEachPoint;
   return [
     ...places.violations,
-    ...conflicts(places.placed),
-    ...realTimeOrder(places.placed),
+    ...orders.flatMap(conflicts),
+    ...orders.flatMap(realTimeOrder),
     ...history.reads.flatMap((read) => staleness(read, changes)),
     ...history.final.flatMap((seen) => loss(seen, changes)),
     ...missingPoints(history),
@@ -104,6 +109,10 @@ class Changes {
       }
     }
     for (const list of this.#placed.values()) list.sort((one, other) => one.position - other.position);
+  }
+
+  get ofEachPoint(): Placed[][] {
+    return [...this.#placed.values()];
   }
 
   /** The last change of a point up to a position. */

@@ -40,7 +40,12 @@ export class FaultCluster {
       await cluster.#add(number, ports[2 * number]!, ports[2 * number + 1]!);
     }
     cluster.startNodes();
-    await cluster.untilReady();
+    try {
+      await cluster.untilReady();
+    } catch (error) {
+      await cluster.end();
+      throw error;
+    }
     return cluster;
   }
 

@@ -22,6 +22,8 @@ export interface FaultKind {
   readonly missing?: Missing;
   /** Whether the cluster is not used after it. */
   readonly isLast?: boolean;
+  /** Whether the log may forget what it had acknowledged. */
+  readonly losesRecords?: boolean;
   /** Before the load. */
   readonly prepare?: (cluster: FaultCluster) => Promise<void>;
   /**

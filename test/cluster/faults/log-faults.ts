@@ -35,6 +35,7 @@ export const logKills: FaultKind = {
   id: 'L2',
   name: 'all log servers are killed, and the ends of their files dropped as if they were not synced',
   count: 3,
+  losesRecords: true,
   async inject(scene, number) {
     const { logs } = scene.cluster;
     const isMet = scene.load.underWay > 0;
@@ -55,6 +56,7 @@ export const rollBacks: FaultKind = {
   id: 'L8',
   name: 'a log server, or two of three, gets the files that it had before',
   count: 2,
+  losesRecords: true,
   async inject(scene, number) {
     const { logs, folder } = scene.cluster;
     const servers = logs.servers.slice(0, 1 + (number % 2));
@@ -77,6 +79,7 @@ export const logFlips: FaultKind = {
   id: 'L9',
   name: 'bits flip in files of one log server',
   count: 7,
+  losesRecords: true,
   async inject(scene) {
     const { logs } = scene.cluster;
     const server = oneOf(logs.servers, scene.random);

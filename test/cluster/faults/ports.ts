@@ -1,19 +1,28 @@
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer } from 'node:net';
+
+/** Below the ports that systems give to connections: a process that starts again finds its port free. */
+const [LOWEST, HIGHEST] = [10_000, 32_000];
 
 /** So many ports of the loopback interface that nothing listens on. */
 export async function freePorts(count: number): Promise<number[]> {
-  const listeners = await Promise.all(Array.from({ length: count }, listening));
-  const ports = listeners.map((listener) => (listener.address() as AddressInfo).port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
 }
 
-function listening(): Promise<Server> {
-  return new Promise((resolve, reject) => {
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const listener = createServer();
-    listener.once('error', reject);
-    listener.listen(0, '127.0.0.1', () => {
-      resolve(listener);
+    listener.once('error', () => {
+      resolve(false);
+    });
+    listener.listen(port, '127.0.0.1', () => {
+      listener.close(() => {
+        resolve(true);
+      });
     });
   });
 }

@@ -43,7 +43,7 @@ export async function runFaults(
   }
   const counts = load.counts();
   kind.verify?.(scene);
-  const violations = check(await cluster.rest(load));
+  const violations = check(await cluster.rest(load), kind.losesRecords === true ? 'of each point' : 'of all');
   if (violations.length === 0) await cluster.dropCollection(collection);
   return { id, name, seed, faults: count, met, ...counts, violations };
 }
