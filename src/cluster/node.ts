@@ -7,17 +7,14 @@ import {
   type Engine,
   type EngineOptions,
   type HealthIssue,
-  type Operation,
   type TextModels,
 } from '../engine/types';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
 import { Acknowledgements } from './coordinator/acknowledgements';
-import { Collections } from './coordinator/collections';
-import { Coordinator } from './coordinator/coordinator';
-import { Operator } from './coordinator/operator';
+import { coordinatorOf } from './coordinator/assemble';
+import type { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
-import { Reads } from './coordinator/reads';
 import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
 import { Expiry } from './expiry';
@@ -36,21 +33,18 @@ import {
   type NodeIdentity,
 } from './membership/identity';
 import { Members } from './membership/members';
-import { alsoAfterChanges, knownBy } from './membership/news';
+import { alsoAfterChanges } from './membership/news';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
 import { PeerClient, type PeerAddress } from './peers/client';
-import { PeerRefusal } from './peers/errors';
-import type { PeerHandlers, ReplicaRead } from './peers/handlers';
-import { Hedging } from './peers/hedging';
-import { listenForPeers, type PeerListener } from './peers/listener';
-import { READS } from './peers/read-headers';
+import type { PeerListener } from './peers/listener';
 import type { PeerSecurity, PeerTls } from './peers/security';
 import { reconcile } from './reconciliation/reconcile';
 import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas } from './replica/local-replicas';
 import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
-import { bodyOf, isDamage } from './replica/shard-replica';
+import { serveReplicas } from './replica/serving';
+import { isDamage } from './replica/shard-replica';
 import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
 import { KnownMap } from './streams/known-map';
@@ -59,8 +53,7 @@ import { StreamRepair } from './streams/repair';
 import { keepCheckpoints, watchStreams, type Repeating } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
 import { tryAgain } from './joining';
-import { pause } from './pause';
-import { shardOfName } from './shards';
+import { RepeatedWork, type Ends } from './repeated-work';
 
 /** How a node takes part in a cluster. */
 export interface ClusterSettings {
@@ -103,8 +96,6 @@ const COMPARE_MS = 1_000;
 const SAVE_PROGRESS_MS = 2_000;
 /** Between two looks for points whose time has come. */
 const EXPIRY_MS = 1_000;
-/** Between two looks at the position of a replica that a read waits for. */
-const POLL_MS = 5;
 
 /** Everything of a node that runs. */
 interface Running {
@@ -120,7 +111,7 @@ interface Running {
   readonly repair: StreamRepair;
   readonly listener: PeerListener;
   readonly peers: PeerClient;
-  readonly ends: (() => void | Promise<void>)[];
+  readonly ends: Ends;
 }
 
 /** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
@@ -132,7 +123,7 @@ export class ClusterNode {
   /** Ends a start that is under way. */
   readonly #leaving = new AbortController();
   #starting: Promise<void> = Promise.resolve();
-  readonly #problems = new Map<string, string>();
+  readonly #repeated = new RepeatedWork();
 
   constructor(private readonly parts: ClusterNodeParts) {
     this.#security = parts.settings.security;
@@ -181,7 +172,7 @@ export class ClusterNode {
       collection: name,
       what,
     }));
-    const others = [...this.#problems].map(([about, what]) => ({
+    const others = [...this.#repeated.problems].map(([about, what]) => ({
       kind: 'background' as const,
       what: `${about}: ${what}`,
     }));
@@ -235,7 +226,7 @@ export class ClusterNode {
       await openGroupStreams(servers, map, PREPARE_MS);
       await known.note({ created, lastSequence: map.state.version });
       const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
-      this.#every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
+      this.#repeated.every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
       const identity = identified ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
       this.#running = await this.#join({ identity, connection, servers, map, known, engine, ends });
     } catch (error) {
@@ -284,22 +275,24 @@ export class ClusterNode {
     const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
     const divergence: Divergence = new Divergence(common);
     ends.push(divergence.start());
-    const listener = await this.#listen({ engine, map, replicas, divergence });
+    const served = { engine, map, replicas, divergence, log };
+    const listener = await serveReplicas(served, settings.listen, this.#security);
     ends.push(() => listener.close());
     const peers = new PeerClient(this.#security);
     ends.push(() => {
       peers.close();
     });
     const parts = { self, logs, map, members, replicas, divergence };
-    const coordinator = this.#coordinate({ ...parts, engine, peers, acknowledgements });
-    const running: Running = {
-      ...{ ...parts, connection, coordinator, watch, repair, listener, peers, ends },
-    };
+    const { limits, models } = this.parts;
+    const coordinating = { ...parts, engine, peers, acknowledgements, models };
+    const coordinator = coordinatorOf({ ...coordinating, ...(limits !== undefined && { limits }) });
+    const rest = { connection, coordinator, watch, repair, listener, peers, ends };
+    const running: Running = { ...parts, ...rest };
     this.#heartbeat(running, listener.port);
     await this.#announce(running, listener.port);
     await this.#bring(identity, { node: self, engine, logs, map });
     replicas.start();
-    this.#every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
+    this.#repeated.every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
     this.#begin(running, { engine, channel });
     this.#expire(running, engine);
     return running;
@@ -309,109 +302,20 @@ export class ClusterNode {
   #begin(running: Running, parts: { readonly engine: Engine; readonly channel: Channel }): void {
     const { settings, store, log } = this.parts;
     const { self: node, connection, logs, map, members, replicas, divergence, ends } = running;
-    this.#every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
+    this.#repeated.every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
     const compare = (): Promise<void> => {
       divergence.compareHeartbeats();
       return Promise.resolve();
     };
-    this.#every(COMPARE_MS, 'divergence', compare, ends);
+    this.#repeated.every(COMPARE_MS, 'divergence', compare, ends);
     const every: Repeating['every'] = (ms, what, work) => {
-      this.#every(ms, what, work, ends);
+      this.#repeated.every(ms, what, work, ends);
     };
     watchStreams(connection, running, { every, ends });
     if (store === undefined) return;
     const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
     const keeping = { node, logs, map, members, replicas, store, log, dataDir: settings.dataDir };
     keepCheckpoints({ ...parts, ...keeping, settings: checkpoints }, { every, ends });
-  }
-
-  /** Answers other nodes. */
-  #listen({
-    engine,
-    map,
-    replicas,
-    divergence,
-  }: Pick<Running, 'map' | 'replicas'> & {
-    readonly engine: Engine;
-    readonly divergence: Divergence;
-  }): Promise<PeerListener> {
-    const { settings, log } = this.parts;
-    const handlers: PeerHandlers = {
-      engine,
-      admit: (read, signal) => this.#admit(read, map, replicas, signal),
-      positions: () =>
-        Promise.resolve(replicas.all().map(({ name, position }) => ({ collection: name, position }))),
-      digest: ({ collection, position }) => {
-        const own = divergence.own(collection, position);
-        return own === undefined ? Promise.reject(new PeerRefusal('behind')) : Promise.resolve(own);
-      },
-    };
-    const operations: ReadonlySet<Operation> = new Set([...READS, 'flush', 'optimize', 'rebuild_index']);
-    return listenForPeers({ ...settings.listen, security: this.#security, handlers, log, operations });
-  }
-
-  /** Whether a read of another node may run: this node has the replica, and it is where the read needs it. */
-  async #admit(
-    { collection, position = 0, mapVersion }: ReplicaRead,
-    map: ShardMap,
-    replicas: LocalReplicas,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const shard = shardOfName(collection);
-    if (map.failure instanceof LaterVersionError) throw new PeerRefusal('closing');
-    if (mapVersion > map.state.version) await map.waitFor(mapVersion, signal);
-    const replica = shard && replicas.current(shard);
-    if (replica === undefined) throw new PeerRefusal('map_version', map.state.version);
-    await reached(replica, position, signal);
-    return replica.position;
-  }
-
-  #coordinate({
-    self,
-    engine,
-    logs,
-    map,
-    members,
-    replicas,
-    divergence,
-    peers,
-    acknowledgements,
-  }: Pick<Running, 'self' | 'logs' | 'map' | 'members' | 'replicas' | 'divergence' | 'peers'> & {
-    readonly engine: Engine;
-    readonly acknowledgements: Acknowledgements;
-  }): Coordinator {
-    const liveNodes = (): readonly string[] =>
-      nodesOf(map.state)
-        .map(({ id }) => id)
-        .filter((id) => members.isLive(id));
-    const addressOf = (id: string): PeerAddress | undefined =>
-      members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
-    const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
-    const reads = new Reads({
-      ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
-      local: (shard) => replicas.current(shard),
-      mapVersion: () => map.state.version,
-      reached,
-    });
-    const collections = new Collections({
-      ...{ map, logs, liveNodes },
-      known: (version, signal) => knownBy(liveNodes, members, version, signal),
-      check: async (name, configuration) => {
-        // The engine of a node has replicas alone: a collection that is none of them is there for this moment.
-        const collection = shardOfName(name) === undefined ? name : `x${name}`;
-        const body = bodyOf(engine, configuration);
-        await engine.execute({ operation: 'create_collection', collection, body });
-        await engine.execute({ operation: 'delete_collection', collection });
-      },
-    });
-    const { limits, models } = this.parts;
-    return new Coordinator({
-      ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
-      ...(limits !== undefined && { limits }),
-      operator: new Operator(map, collections),
-      map: () => map.state,
-      refusalOf: (shard) => divergence.refusalOf(shard),
-    });
   }
 
   #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
@@ -483,33 +387,9 @@ export class ClusterNode {
       isLive: (node) => members.isLive(node),
       isCurrent: (shard) => replicas.current(shard) !== undefined,
     });
-    this.#every(EXPIRY_MS, 'expiry', () => expiry.removeDue(over.signal), ends);
+    this.#repeated.every(EXPIRY_MS, 'expiry', () => expiry.removeDue(over.signal), ends);
     ends.push(() => {
       over.abort();
-    });
-  }
-
-  /** Does something again and again, never twice at a time. What fails is a health issue until it works again. */
-  #every(ms: number, what: string, work: () => Promise<void>, ends: Running['ends']): void {
-    let running: Promise<void> = Promise.resolve();
-    let isIdle = true;
-    const timer = setInterval(() => {
-      if (!isIdle) return;
-      isIdle = false;
-      running = work().then(
-        () => {
-          isIdle = true;
-          this.#problems.delete(what);
-        },
-        (error: unknown) => {
-          isIdle = true;
-          this.#problems.set(what, error instanceof Error ? error.message : String(error));
-        },
-      );
-    }, ms);
-    ends.push(async () => {
-      clearInterval(timer);
-      await running;
     });
   }
 
@@ -565,22 +445,4 @@ function eventsOf(
 
 async function endAll(ends: Running['ends']): Promise<void> {
   for (const end of ends.reverse()) await end();
-}
-
-/** Resolves when a replica is at a position. Rejects with the reason of the signal. */
-async function reached(
-  replica: { readonly position: number },
-  position: number,
-  signal: AbortSignal,
-): Promise<void> {
-  while (replica.position < position) {
-    signal.throwIfAborted();
-    await pause(POLL_MS, signal);
-  }
-}
-
-/** `host:port` as an address; undefined for something else. */
-function addressIn(text: string | undefined): PeerAddress | undefined {
-  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
-  return host === undefined ? undefined : { host, port: Number(port) };
 }

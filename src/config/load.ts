@@ -304,16 +304,21 @@ function assemble(
     maxSnapshots: values.maxSnapshots,
     maxSnapshotBytes: values.maxSnapshotBytes,
     settings: Object.freeze(settings),
-    limits: Object.freeze({
-      maxPointsPerRequest: values.maxPointsPerRequest,
-      maxFilterConditions: values.maxFilterConditions,
-      maxPrefetchDepth: values.maxPrefetchDepth,
-      maxPrefetches: values.maxPrefetches,
-      maxResultWindow: values.maxResultWindow,
-      maxNamedVectors: values.maxNamedVectors,
-      maxFieldIndexes: values.maxFieldIndexes,
-      maxCollections: values.maxCollections,
-      maxCursors: values.maxCursors,
-    }),
+    limits: limitsOf(values),
+  });
+}
+
+/** The limits of requests. */
+function limitsOf(values: SettingValues): Config['limits'] {
+  return Object.freeze({
+    maxPointsPerRequest: values.maxPointsPerRequest,
+    maxFilterConditions: values.maxFilterConditions,
+    maxPrefetchDepth: values.maxPrefetchDepth,
+    maxPrefetches: values.maxPrefetches,
+    maxResultWindow: values.maxResultWindow,
+    maxNamedVectors: values.maxNamedVectors,
+    maxFieldIndexes: values.maxFieldIndexes,
+    maxCollections: values.maxCollections,
+    maxCursors: values.maxCursors,
   });
 }

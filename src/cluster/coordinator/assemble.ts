@@ -1,0 +1,78 @@
+import type { Engine, EngineOptions, TextModels } from '../../engine/types';
+import type { Divergence } from '../divergence/divergence';
+import type { LogService } from '../log/record-log';
+import type { ShardMap } from '../map/shard-map';
+import { nodesOf } from '../map/state';
+import type { Members } from '../membership/members';
+import { knownBy } from '../membership/news';
+import type { PeerAddress, PeerClient } from '../peers/client';
+import { Hedging } from '../peers/hedging';
+import type { LocalReplicas } from '../replica/local-replicas';
+import { reached } from '../replica/reached';
+import { bodyOf } from '../replica/shard-replica';
+import { shardOfName } from '../shards';
+import type { Acknowledgements } from './acknowledgements';
+import { Collections } from './collections';
+import { Coordinator } from './coordinator';
+import { Operator } from './operator';
+import { Reads } from './reads';
+
+/** The parts of a node that its coordinator is made of. */
+export interface CoordinatedNode {
+  /** The id of the node. */
+  readonly self: string;
+  readonly engine: Engine;
+  readonly logs: LogService;
+  readonly map: ShardMap;
+  readonly members: Members;
+  readonly replicas: LocalReplicas;
+  readonly divergence: Divergence;
+  readonly peers: PeerClient;
+  readonly acknowledgements: Acknowledgements;
+  /** The limits of the server that differ from their defaults. */
+  readonly limits?: EngineOptions['limits'];
+  readonly models: TextModels | undefined;
+}
+
+/** The coordinator of a node. */
+export function coordinatorOf(node: CoordinatedNode): Coordinator {
+  const { self, engine, logs, map, members, replicas, divergence, peers, acknowledgements } = node;
+  const liveNodes = (): readonly string[] =>
+    nodesOf(map.state)
+      .map(({ id }) => id)
+      .filter((id) => members.isLive(id));
+  const addressOf = (id: string): PeerAddress | undefined =>
+    members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
+  const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
+  const reads = new Reads({
+    ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
+    local: (shard) => replicas.current(shard),
+    mapVersion: () => map.state.version,
+    reached,
+  });
+  const collections = new Collections({
+    ...{ map, logs, liveNodes },
+    known: (version, signal) => knownBy(liveNodes, members, version, signal),
+    check: async (name, configuration) => {
+      // The engine of a node has replicas alone: a collection that is none of them is there for this moment.
+      const collection = shardOfName(name) === undefined ? name : `x${name}`;
+      const body = bodyOf(engine, configuration);
+      await engine.execute({ operation: 'create_collection', collection, body });
+      await engine.execute({ operation: 'delete_collection', collection });
+    },
+  });
+  const { limits, models } = node;
+  return new Coordinator({
+    ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
+    ...(limits !== undefined && { limits }),
+    operator: new Operator(map, collections),
+    map: () => map.state,
+    refusalOf: (shard) => divergence.refusalOf(shard),
+  });
+}
+
+/** `host:port` as an address; undefined for something else. */
+function addressIn(text: string | undefined): PeerAddress | undefined {
+  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
+  return host === undefined ? undefined : { host, port: Number(port) };
+}
