@@ -50,7 +50,7 @@ async function two(bounds: Parameters<AuthNodes['node']>[1] = {}): Promise<{
 }
 
 describe('what one node changes', () => {
-  it('counts at the others: tokens, their rotation and deletion, the password, the setting', async () => {
+  it('C30.8 counts at the others: tokens, their rotation and deletion, the password, the setting', async () => {
     const { a, b, jwt } = await two();
     // A token is valid at the other node from its answer on.
     const first = await a.token(jwt);
@@ -103,7 +103,7 @@ describe('what one node changes', () => {
     }
   });
 
-  it('leaves the secret of the settings out of the log', async () => {
+  it('C30.8 leaves the secret of the settings out of the log', async () => {
     const env = { ...ENABLED, KITHDB_JWT_SECRET: 'the-secret-of-the-settings-of-all-nodes' };
     const [a, b] = [nodes.node(logs.authStream), nodes.node(logs.authStream)];
     await a.start(env);
@@ -142,7 +142,7 @@ describe('what one node changes', () => {
 });
 
 describe('a node that was away', () => {
-  it('refuses what was revoked meanwhile before it has served anything', async () => {
+  it('C30.8 refuses what was revoked meanwhile before it has served anything', async () => {
     const { a, b, jwt } = await two();
     const [revoked, kept] = [await a.token(jwt), await a.token(jwt, 'kept')];
     expect([await b.read(revoked.token), await b.read(kept.token)]).toEqual([200, 200]);
@@ -212,7 +212,7 @@ describe('a node that was away', () => {
 });
 
 describe('a log that cannot be reached', () => {
-  it('keeps nobody from reading for 15 s, and everybody after that', async () => {
+  it('C30.8 keeps nobody from reading for 15 s, and everybody after that', async () => {
     const { a, b, toB, jwt } = await two();
     const [revoked, kept] = [await a.token(jwt), await a.token(jwt, 'kept')];
     expect([await b.read(revoked.token), await b.read(kept.token)]).toEqual([200, 200]);

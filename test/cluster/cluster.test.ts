@@ -43,7 +43,7 @@ describeUnless(isNoNats)('three nodes', () => {
     () => TestNode,
   ];
 
-  it('have the same collections, points and answers, whichever is asked', async () => {
+  it('C30.2 have the same collections, points and answers, whichever is asked', async () => {
     expect(await first().ask('create_collection', 'birds', CONFIG)).toBe(true);
     for (const node of nodes)
       await eventually(() => node.ask('collection_exists', 'birds'), { exists: true });
@@ -88,7 +88,7 @@ describeUnless(isNoNats)('three nodes', () => {
     expect(await third().ask('flush', 'birds')).toBe(true);
   });
 
-  it('refuse what one node refuses, and nothing is half done', async () => {
+  it('C30.3 refuse what one node refuses, and nothing is half done', async () => {
     const bad = {
       points: [
         { id: 1, vector: [1, 2] },
@@ -108,13 +108,13 @@ describeUnless(isNoNats)('three nodes', () => {
     expect(await first().ask('count', 'birds', { exact: true })).toEqual({ count: 100 });
   });
 
-  it('apply a repeated write once, and answer it as the first', async () => {
+  it('C30.6 apply a repeated write once, and answer it as the first', async () => {
     const operationId = '11111111-2222-4333-8444-555555555555';
     const once = await first().ask('upsert_points', 'birds', points(500, 1), { operationId });
     expect(await first().ask('upsert_points', 'birds', points(500, 1), { operationId })).toEqual(once);
   });
 
-  it('go on without one of them, which catches up when it is back', async () => {
+  it('C30.1 go on without one of them, which catches up when it is back', async () => {
     await third().stop();
     await eventually(() => first().ask('count', 'birds', { exact: true }), { count: 101 });
     await first().ask('create_collection', 'later', { ...CONFIG, write_consistency_factor: 1 });
@@ -124,7 +124,7 @@ describeUnless(isNoNats)('three nodes', () => {
     await eventually(() => third().ask('count', 'birds', { exact: true }), { count: 101 });
   });
 
-  it('fill a node anew whose directory was wiped', async () => {
+  it('C30.1 fill a node anew whose directory was wiped', async () => {
     await third().stop();
     rmSync(third().dataDir, { recursive: true });
     await third().start();
@@ -147,7 +147,7 @@ interface Report {
 }
 
 describeUnless(isNoNats)('an operator', () => {
-  it('drops a replica, which is made anew, and removes a node, which is emptied', async () => {
+  it('C30.9 drops a replica, which is made anew, and removes a node, which is emptied', async () => {
     const cluster = await TestCluster.start(3, 1);
     const [first, second, third] = cluster.nodes as [TestNode, TestNode, TestNode];
     const reportOf = async (node: TestNode) => (await node.ask('collection_cluster_info', 'birds')) as Report;
@@ -206,7 +206,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
     return dataDir;
   }
 
-  it('brings its collections along, with their points, graphs and aliases', async () => {
+  it('C30.10 brings its collections along, with their points, graphs and aliases', async () => {
     const dataDir = await single(async (ask) => {
       await ask('create_collection', 'birds', VECTORS);
       await ask('create_collection', 'urls', { ...VECTORS, ids: 'string' });
@@ -237,7 +237,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
     await check();
   });
 
-  it('brings nothing twice where it ended while it did', async () => {
+  it('C30.10 brings nothing twice where it ended while it did', async () => {
     const dataDir = await single(async (ask) => {
       for (const name of ['one', 'two']) {
         await ask('create_collection', name, VECTORS);
@@ -257,7 +257,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
       await eventually(() => node.ask('count', name, { exact: true }), { count: 10 });
   });
 
-  it('is the only one that may', async () => {
+  it('C30.10 is the only one that may', async () => {
     await cluster.add();
     const dataDir = await single(async (ask) => {
       await ask('create_collection', 'birds', VECTORS);

@@ -111,7 +111,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     });
   });
 
-  it('take a collection at one, writes at the next, and read them at the third', async () => {
+  it('C30.2, C30.4 take a collection at one, writes at the next, and read them at the third', async () => {
     expect(await ask(servers[0], 'PUT', '/collections/birds', BIRDS)).toMatchObject({ result: true });
     const written = await ask(servers[1], 'PUT', '/collections/birds/points', points(0, 100));
     expect(written).toMatchObject({ status: 200, result: { status: 'completed' } });
@@ -137,7 +137,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     ).toEqual({ count: 101 });
   });
 
-  it('say where the shards are, and how far', async () => {
+  it('C30.9 say where the shards are, and how far', async () => {
     let replicas = 0;
     for (const server of servers) {
       const { result } = await ask(server, 'GET', '/collections/birds/cluster');
@@ -155,7 +155,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     expect(metrics).toMatch(/^kithdb_cluster_replica_lag_messages \d+$/m);
   });
 
-  it('refuse what one server refuses, and what a cluster does not do, with reasons', async () => {
+  it('C30.7 refuse what one server refuses, and what a cluster does not do, with reasons', async () => {
     const [server] = servers;
     expect(await ask(server, 'PUT', '/collections/birds', BIRDS)).toMatchObject({ status: 409 });
     expect(await ask(server, 'POST', '/collections/none/points/count', {})).toMatchObject({ status: 404 });
@@ -180,7 +180,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     expect((await ask(server, 'GET', '/collections/birds/snapshots')).result).toEqual([]);
   });
 
-  it('let pages of other origins send and read positions', async () => {
+  it('C30.4 let pages of other origins send and read positions', async () => {
     const origin = { Origin: 'https://app.example' };
     const { headers } = await ask(servers[0], 'PUT', '/collections/birds/points', points(0, 1), origin);
     expect(headers.get('access-control-expose-headers')).toContain('kithdb-position');
@@ -204,7 +204,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     await own.close();
   });
 
-  it('leave shards out only where a read allows it, and say which', async () => {
+  it('C30.5 leave shards out only where a read allows it, and say which', async () => {
     await ask(servers[0], 'PUT', '/collections/lone', {
       ...BIRDS,
       replication_factor: 1,

@@ -174,7 +174,7 @@ describeUnless(isNoNats)('a stream that is deleted', () => {
   beforeAll(() => begin());
   afterAll(end);
 
-  it('is replaced without the loss of a write, also for a replica that was behind', async () => {
+  it('C30.1 is replaced without the loss of a write, also for a replica that was behind', async () => {
     const [, , third] = cluster.nodes as [TestNode, TestNode, TestNode];
     await write(4);
     await untilEqual();
@@ -201,7 +201,7 @@ describeUnless(isNoNats)('a log server that gets an older copy of its files', ()
   beforeAll(() => begin());
   afterAll(end);
 
-  it('is noticed, and nothing that was acknowledged is lost', async () => {
+  it('C30.1 is noticed, and nothing that was acknowledged is lost', async () => {
     await write(4);
     await untilEqual();
     const copy = join(cluster.folder, 'copy');
@@ -226,7 +226,7 @@ describeUnless(isNoNats)('log servers that lost everything', () => {
   beforeAll(() => begin());
   afterAll(end);
 
-  it('stop the writes, and a node that starts then leaves its data as it is', async () => {
+  it('C30.1 stop the writes, and a node that starts then leaves its data as it is', async () => {
     const [, second] = cluster.nodes as [TestNode, TestNode, TestNode];
     await write(4);
     await untilEqual();

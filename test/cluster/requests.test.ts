@@ -93,7 +93,7 @@ describeUnless(isNoNats)('requests over several shards', () => {
     });
   }
 
-  it('answer an update, and each operation of a batch, as one node does', async () => {
+  it('C30.3 answer an update, and each operation of a batch, as one node does', async () => {
     await create('batches');
     const { vectors } = CONFIG;
     await alone.ask('create_collection', 'batches', { vectors });
@@ -186,7 +186,7 @@ describeUnless(isNoNats)('requests over several shards', () => {
     expect(await first.ask('count', 'batches', { filter: ids }, { readAfter })).toEqual({ count: 20 });
   });
 
-  it('keep to the strict mode of their collection as a whole, and widen questions beyond it', async () => {
+  it('C30.11 keep to the strict mode of their collection as a whole, and widen questions beyond it', async () => {
     await create('strict', { strict_mode_config: { enabled: true, max_query_limit: 10 } });
     await first.ask('upsert_points', 'strict', { points: points(0, 40) });
     const fused = {
@@ -231,7 +231,7 @@ describeUnless(isNoNats)('requests over several shards', () => {
     await expect(second.ask('count', 'strict', {})).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('hide points whose time has come, which every replica removes by the same record', async () => {
+  it('C30.11 hide points whose time has come, which every replica removes by the same record', async () => {
     await create('ending', { expire_at_key: 'until' });
     const now = Math.floor(Date.now() / 1000);
     const others = [...points(50, 5, { until: now + 9_999 }), ...points(60, 5, { until: 7.5 })];
@@ -246,7 +246,7 @@ describeUnless(isNoNats)('requests over several shards', () => {
     }
   });
 
-  it('have the vectors of their texts made once, by the node that is asked', async () => {
+  it('C30.11 have the vectors of their texts made once, by the node that is asked', async () => {
     await create('texts');
     const text = (words: string): object => ({ text: words, model: 'lengths' });
     const texts = ['a', 'bbb', 'ccccc', 'ddddddd'];

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe('the directory of a node of a cluster', () => {
-  it('is not repaired, copied as a backup, or opened by a program that may write', async () => {
+  it('C30.10 is not repaired, copied as a backup, or opened by a program that may write', async () => {
     await expect(repairDataDir(folder, true)).rejects.toThrow(/cluster birds: a repair would make it differ/);
     await expect(
       makeBackup({ dataDir: folder, to: `${folder}-backup`, tokenStore: 'memory' }),

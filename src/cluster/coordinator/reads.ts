@@ -163,7 +163,10 @@ export class Reads {
     const { engine, local, reached } = this.parts;
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
-    if (position !== undefined && replica !== undefined) await reached(replica, position, signal);
+    if (position !== undefined) {
+      if (replica === undefined) throw new PeerUnreachable(nameOf(shard), 'it has not caught up');
+      await reached(replica, position, signal);
+    }
     const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({

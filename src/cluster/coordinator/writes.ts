@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { bodyFormOf } from '../../engine/native-call';
 import { EngineError, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
-import { OutcomeUnknownError, type LogService } from '../log/record-log';
+import { MAX_PUBLISH_MS, OutcomeUnknownError, type LogService } from '../log/record-log';
 import { encodeWrite, type WriteRecord } from '../record/write-record';
 import { subjectOf, WRITE } from '../replica/replica-reader';
 import type { Acknowledgements, Outcomes } from './acknowledgements';
@@ -151,7 +151,7 @@ export class Writes {
         .publish(
           subject,
           { operation: operationId, epoch: EPOCH, kind: WRITE, payload: encodeWrite(record) },
-          { timeoutMs: Math.max(1, Math.ceil(deadline.at - performance.now())), signal: deadline.signal },
+          { timeoutMs: publishMs(deadline), signal: deadline.signal },
         );
       // The record of an earlier call: its replicas have answered that one.
       const write = { operationId, position, record };
@@ -163,6 +163,11 @@ export class Writes {
       over.abort();
     }
   }
+}
+
+/** How long the record may take into its stream: a longer deadline has the rest for the answers. */
+function publishMs({ at }: Deadline): number {
+  return Math.min(MAX_PUBLISH_MS, Math.max(1, Math.ceil(at - performance.now())));
 }
 
 /** The error of a write that was given up. */
