@@ -9,7 +9,7 @@ export class PeerExchange {
   readonly arrivedAt = performance.now();
   readonly #gone = new AbortController();
   /** Aborted when the other node does not wait for the answer any more. */
-  readonly signal = this.#gone.signal;
+  readonly signal: AbortSignal = this.#gone.signal;
 
   constructor(
     readonly request: IncomingMessage,
