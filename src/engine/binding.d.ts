@@ -180,9 +180,6 @@ export declare function fileSystemOf(folder: string, allowed: Array<string>): Na
 /** What is wrong with a filter, as JSON, that is to limit an access token: a sentence; nothing for one that is good. */
 export declare function filterProblem(json: string): string | null
 
-/** Which instructions this CPU runs the engine with. */
-export declare function kernels(): NativeKernels
-
 /**
  * The JSON `body` with vectors in it, on a thread of its own: `vectors` has, for each text in the order of the body, its `at`,
  * the number of its components, and the components (32 bits each, little-endian).
@@ -191,6 +188,9 @@ export declare function insertTextVectors(body: Buffer, vectors: Buffer): Promis
 
 /** Makes one envelope of those that shards have answered to their parts of a write. */
 export declare function joinShardedWrite(request: NativeShardedRequest, layout: NativeLayout, answers: Array<Buffer>): NativeJoined
+
+/** Which instructions this CPU runs the engine with. */
+export declare function kernels(): NativeKernels
 
 /** Listens on an address for `count` event loops. The descriptors are not inherited by other processes. */
 export declare function listen(address: string, port: number, count: number): Listening
@@ -329,14 +329,6 @@ export interface NativeIndexBacklog {
   field: number
 }
 
-/** Names of instruction sets, such as `avx512`. */
-export interface NativeKernels {
-  /** For original vectors. */
-  rows: string
-  /** For codes. */
-  codes: string
-}
-
 /** The envelope of a write, or why there is none. */
 export interface NativeJoined {
   /** The whole success envelope. */
@@ -345,6 +337,14 @@ export interface NativeJoined {
   code?: string
   /** The details of a failure as a JSON object. */
   details?: string
+}
+
+/** Names of instruction sets, such as `avx512`. */
+export interface NativeKernels {
+  /** For original vectors. */
+  rows: string
+  /** For codes. */
+  codes: string
 }
 
 /** What splitting and merging need to know of a collection. */
@@ -738,14 +738,14 @@ export interface OpenOptions {
  */
 export declare function readNotedGeneration(dataDir: string): Promise<number>
 
+/** What `readVectors` of an engine makes of the answer of an endpoint, on a thread of its own. */
+export declare function readTextVectors(answer: Buffer, count: number): Promise<Buffer>
+
 /**
  * Repairs a data directory on a thread of its own, or says what a repair would do. `stamp` names the folder for what
  * is replaced.
  */
 export declare function repairDataDir(dataDir: string, stamp: string, dryRun: boolean): Promise<NativeRepairReport>
-
-/** What `readVectors` of an engine makes of the answer of an endpoint, on a thread of its own. */
-export declare function readTextVectors(answer: Buffer, count: number): Promise<Buffer>
 
 /** Splits the body of a write. */
 export declare function splitShardedWrite(request: NativeShardedRequest, layout: NativeLayout): NativeSplit
