@@ -115,6 +115,7 @@ export const sidebar = [
       page('Arrow IPC streams', '/arrow'),
       page('Event loops', '/event-loops'),
       page('Cluster: design', '/cluster'),
+      page('Cluster: a billion vectors', '/cluster-capacity'),
       page('Order of requests', '/scheduling'),
       page('Order of writes', '/scheduling-writes'),
       page('Admission', '/admission'),
