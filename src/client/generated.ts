@@ -2799,6 +2799,16 @@ export interface components {
         indexed_vectors_count: number;
       };
     };
+    /** @description What is to be changed about the shards of a collection. */
+    CollectionClusterChange: {
+      /** @description The replica that goes. */
+      drop_replica: {
+        /** @description The shard. */
+        shard_id: number;
+        /** @description The node whose replica goes. */
+        peer_id: number;
+      };
+    };
     /** @description The envelope of how a collection is spread. */
     CollectionClusterAnswer: {
       time: components['schemas']['Seconds'];
