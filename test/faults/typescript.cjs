@@ -67,8 +67,8 @@ const TYPESCRIPT_FAULTS = {
   },
   DeletedTokenKnown: {
     what: 'A token that was deleted or replaced stays known.',
-    file: 'src/auth/service.ts',
-    find: 'this.parts.identities.clear();',
+    file: 'src/auth/token-identities.ts',
+    find: 'this.identities.clear();',
     replace: '',
   },
   ExpiredTokenTaken: {
