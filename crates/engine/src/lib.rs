@@ -19,6 +19,8 @@ pub mod change;
 #[doc(hidden)]
 pub mod checkpoint;
 #[doc(hidden)]
+pub mod clock;
+#[doc(hidden)]
 pub mod collection;
 #[doc(hidden)]
 pub mod config;

@@ -202,22 +202,18 @@ impl NativeEngine {
         let gives_out_texts = gives_out_texts == Some(true);
         let packing = packing_of(packing.unwrap_or_default());
         let completions = &self.completions;
-        let body = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed);
-        let parts = body.and_then(|body| {
+        let parts = self.body_of(id, gives_out_texts, packing.body == BodyForm::Packed).and_then(|body| {
             Ok((body, caller_of(operation_id, limits, position)?, scope_of(strict_scope.as_deref())?))
         });
         let ((body, kept), (identity, access, position), strict_scope) = match parts {
             Ok(parts) => parts,
             Err(error) => return fail(completions, id, &error),
         };
-        let Some(folder) = lock(&self.process.folder).clone() else {
-            return fail(completions, id, &Error::NotReady);
+        let (folder, operation) = match self.served(operation) {
+            Ok(served) => served,
+            Err(error) => return fail(completions, id, &error),
         };
-        let Some(operation) = Operation::at(operation as usize) else {
-            return fail(completions, id, &Error::Internal(format!("there is no operation {operation}")));
-        };
-        let now = Instant::now();
-        let start = now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now);
+        let start = begun(elapsed_ms);
         let slow = SlowSearch::of(operation, start, &self.process.slow);
         let request = Request {
             operation,
@@ -241,6 +237,14 @@ impl NativeEngine {
             cancellation: self.calls.begin(id),
         };
         self.begin(id, &folder, request, here == Some(true), (kept, slow))
+    }
+
+    /// The folder that is open, and the operation with a number.
+    fn served(&self, operation: u32) -> Result<(Arc<SharedFolder>, Operation), Error> {
+        let folder = lock(&self.process.folder).clone().ok_or(Error::NotReady)?;
+        let known = Operation::at(operation as usize);
+        let operation = known.ok_or_else(|| Error::Internal(format!("there is no operation {operation}")))?;
+        Ok((folder, operation))
     }
 
     /// Answers a request on this thread, if it may run `here` and is short, or has the engine complete it.
@@ -592,6 +596,12 @@ fn scope_of(text: Option<&str>) -> Result<StrictScope, Error> {
 fn milliseconds(ms: f64) -> Duration {
     const DAY_MS: f64 = 86_400_000.0;
     Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, DAY_MS) / 1000.0 } else { 0.0 })
+}
+
+/// When a request began that so many milliseconds of JavaScript's clock are since.
+fn begun(elapsed_ms: f64) -> Instant {
+    let now = Instant::now();
+    now.checked_sub(milliseconds(elapsed_ms)).unwrap_or(now)
 }
 
 fn on_own_thread(name: &str, work: impl FnOnce() + Send + 'static) -> napi::Result<()> {

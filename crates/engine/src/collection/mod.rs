@@ -9,7 +9,6 @@
 //! flight; the others are held for a moment and never together.
 
 mod checkpointing;
-mod clock;
 mod disk_use;
 mod expiring;
 mod health;
@@ -35,7 +34,6 @@ pub use crate::state::{
     Subject, Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
-pub use clock::Clock;
 pub use expiring::REMOVED_AT_ONCE;
 pub use held_back::HeldBack;
 pub use indexing::{BuiltReply, IndexBacklog, IndexPermit, IndexQueue};

@@ -1,7 +1,7 @@
 //! What the collections of one engine share.
 
 use super::IndexQueue;
-use super::clock::Clock;
+use crate::clock::Clock;
 use crate::durations::Durations;
 use crate::error::Error;
 use crate::limits::{Limits, Thresholds};

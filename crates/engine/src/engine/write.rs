@@ -401,6 +401,15 @@ pub(super) fn submit(
         }
     };
     let request = WriteRequest { write, identity, deadline, bytes, numbering, reply: Box::new(answer) };
+    hand_over(core, &collection, request);
+    if builds_here {
+        collection.build_indexes();
+    }
+    Ok(())
+}
+
+/// Queues a write, or has it resolved apart where that takes long.
+fn hand_over(core: &Core, collection: &Arc<Collection>, request: WriteRequest) {
     match collection.classify(request) {
         Class::Light(request) => {
             if let Some(leader) = collection.enqueue(request) {
@@ -409,10 +418,6 @@ pub(super) fn submit(
         }
         Class::Heavy(heavy) => resolve(core, heavy),
     }
-    if builds_here {
-        collection.build_indexes();
-    }
-    Ok(())
 }
 
 /// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
