@@ -4,8 +4,14 @@
  * for others, and changes with each release.
  */
 export { isLoopbackAddress, isLoopbackHost, unmapped } from './auth/loopback';
+export { AuthStartError } from './auth/open';
+export { CONTENT_SETTINGS, EMPTY_CONTENT, isGiving, isUnused, LOG_BEGIN } from './auth/store/change';
+export { ChangeNotConfirmed, parseAuthState, SECRET_SETTINGS, StoreDamaged } from './auth/store/port';
 export { executeJson, resultIn } from './engine/json-call';
-export { ShardedRead, splitWrite } from './engine/sharding';
+export { bodyFormOf } from './engine/native-call';
+export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';
+export { PART, readStrictScope, strictScopeText } from './engine/strict-scope';
+export { withTextVectors } from './engine/texts-in-body';
 export { bytesOf, EngineError } from './engine/types';
 export { explained } from './files/explained';
 export { makeFolder, syncFolder } from './files/folder';
@@ -14,6 +20,7 @@ export { GatheredBody } from './http/body';
 export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
 export { authority, listen, StartError } from './http/listen';
+export { bodyOfInfo } from './migration/qdrant-config';
 export { NODE_FILE } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';
 export { BackupError } from './operations/failure';

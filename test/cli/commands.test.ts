@@ -103,7 +103,7 @@ describe('C11.2 the command line', () => {
   it.each([
     [
       'kithdb ',
-      'serve init doctor admin token check backup restore repair import export migrate collections reembed query mcp bench health help completion version',
+      'serve init doctor admin cluster token check backup restore repair import export migrate collections reembed query mcp bench health help completion version',
     ],
     ['kithdb re', 'restore repair reembed'],
     ['kithdb admin ', 'create reset-password rotate-secret repair'],

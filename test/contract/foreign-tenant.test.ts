@@ -49,6 +49,7 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, message?: strin
   'POST /auth/access_token': [403, NEEDS_ADMIN],
   'POST /auth/access_token/:id/rotate': [403, NEEDS_ADMIN],
   'DELETE /auth/access_token/:id': [403, NEEDS_ADMIN],
+  'DELETE /cluster/peer/:peer_id': [403, NO_LIMITS],
 };
 
 /** Those that answer in the dialect `qdrant`, and are a 501 in the other. */

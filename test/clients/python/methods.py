@@ -39,10 +39,14 @@ NOT_IMPLEMENTED: dict[str, Call] = {
     "query_points_groups": lambda client: client.query_points_groups("methods", group_by="n", query=[1.0, 0.0]),
     "update_collection_aliases": lambda client: client.update_collection_aliases([]),
 }
-UNKNOWN: dict[str, Call] = {
+# A server that is alone is no node of a cluster.
+OF_CLUSTER: dict[str, Call] = {
     "cluster_collection_update": lambda client: client.cluster_collection_update(
         "methods", models.DropReplicaOperation(drop_replica=models.Replica(shard_id=0, peer_id=1))
     ),
+    "remove_peer": lambda client: client.remove_peer(1),
+}
+UNKNOWN: dict[str, Call] = {
     "create_shard_key": lambda client: client.create_shard_key("methods", "a"),
     "create_shard_snapshot": lambda client: client.create_shard_snapshot("methods", 0),
     "delete_shard_key": lambda client: client.delete_shard_key("methods", "a"),
@@ -51,7 +55,6 @@ UNKNOWN: dict[str, Call] = {
     "list_shard_snapshots": lambda client: client.list_shard_snapshots("methods", 0),
     "recover_current_peer": lambda client: client.recover_current_peer(),
     "recover_shard_snapshot": lambda client: client.recover_shard_snapshot("methods", 0, "file:///one"),
-    "remove_peer": lambda client: client.remove_peer(1),
 }
 
 
@@ -93,7 +96,7 @@ def compare_methods(comparison: Comparison, client: RecordingClient) -> None:
 
     single_node(comparison, client)
 
-    for codes, calls in (({501}, NOT_IMPLEMENTED), ({404, 405}, UNKNOWN)):
+    for codes, calls in (({501}, NOT_IMPLEMENTED), ({400}, OF_CLUSTER), ({404, 405}, UNKNOWN)):
         for name, call in calls.items():
             comparison.compared["refused methods"] = comparison.compared.get("refused methods", 0) + 1
             try:
