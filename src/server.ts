@@ -98,7 +98,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     lastBackup: new LastBackup(config.dataDir),
     state: loops === undefined ? localProcessState(config) : sharedProcessState(config, loops),
   };
-  const auth = openStore(start, options.replication ?? cluster?.replication);
+  const auth = openStore(start, options.replication);
   lifecycle.closedWhen(() => auth.current?.isClosed === true || auth.current?.isOutdated === true);
   const { server, port } = await serve(start, auth);
   const url = `${config.tls === undefined ? 'http' : 'https'}://${authority(config.host, port)}`;
@@ -153,8 +153,8 @@ function refuseLoops(config: Config): void {
 
 /** Opens the store of authentication in the background. */
 function openStore(
-  { config, log, state, cleanUp }: Start,
-  replication: AuthReplication | undefined,
+  { config, log, state, cleanUp, cluster }: Start,
+  replication = cluster?.replication,
 ): Deferred<AuthService> {
   const auth = new Deferred(openAuth(config, log, state.auth, { replication }));
   cleanUp.add('authentication', () => closeIfOpen(auth.ready, (store) => store.close(), log));
@@ -180,11 +180,12 @@ function drainAtStop({ log, lifecycle, cleanUp, loops }: Start, server: Server, 
  * What stops the server (C11.3), once: `/readyz` answers 503 and nothing new is accepted, then the clean-up runs: running
  * requests have their grace, and engine and store close in the time that is left.
  */
-function stopOnce({ lifecycle, state, log, cleanUp, loops }: Start): () => Promise<void> {
+function stopOnce({ lifecycle, state, log, cleanUp, loops, cluster }: Start): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     lifecycle.beginStop();
     loops?.beginStop();
+    cluster?.leave();
     log.info({ inProgress: state.requests.inProgress }, 'stopping');
     await cleanUp.run();
     log.info('stopped');

@@ -11,15 +11,14 @@ const LOGGED = 30;
  * Joins a cluster; while its log servers are being started, or have no leader yet, again and again.
  * @throws the reason of the signal, or what will not pass
  */
-export async function tryAgain(
-  join: () => Promise<void>,
+export async function tryAgain<T>(
+  join: () => Promise<T>,
   signal: AbortSignal,
   log: Pick<Logger, 'warn'>,
-): Promise<void> {
+): Promise<T> {
   for (let tries = 0; ; tries += 1) {
     try {
-      await join();
-      return;
+      return await join();
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporary(error)) throw error;

@@ -21,6 +21,8 @@ export interface Cluster {
   readonly openEngine: EngineFactory;
   /** Keeps authentication the same on all nodes. */
   readonly replication: AuthReplication;
+  /** Ends a start that waits for the log servers. */
+  readonly leave: () => void;
 }
 
 /**
@@ -55,7 +57,13 @@ export async function openCluster(
     }
     return engine;
   };
-  return { openEngine, replication: openAuthReplication(settings) };
+  const leaving = new AbortController();
+  const leave = (): void => {
+    leaving.abort(
+      new StartError('the server was stopped while it waited for the log servers of its cluster'),
+    );
+  };
+  return { openEngine, replication: openAuthReplication(settings, leaving.signal, log), leave };
 }
 
 function asStartError(error: unknown): never {

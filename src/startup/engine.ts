@@ -80,7 +80,11 @@ export function openEngine(
   const { lifecycle, log, cleanUp, snapshots } = start;
   const reports = new CleanUp(log);
   const open = async (): Promise<boolean> => {
-    const store = await auth.ready;
+    const store = await auth.ready.catch((error: unknown) => {
+      // A stop has ended it.
+      if (lifecycle.phase !== 'stopping') throw error;
+    });
+    if (store === undefined) return false;
     const engine = await making;
     if (lifecycle.phase !== 'stopping') {
       try {

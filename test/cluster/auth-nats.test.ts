@@ -1,5 +1,6 @@
-/** Authentication of two servers over a real log server. */
 import { openAuthReplication } from '../../src/cluster';
+import pino from 'pino';
+import type { AuthReplication } from '../../src/auth';
 import { describeUnless } from '../missing';
 import { PASSWORD } from '../operations/guarded';
 import { until } from '../until';
@@ -16,7 +17,9 @@ describeUnless(isNoNats)('two servers over a log server', () => {
     servers = await NatsServers.start(1);
     nodes = new AuthNodes();
     const settings = { cluster: 'test', groups: 1, logReplicas: 1, nats: { servers: servers.addresses } };
-    [a, b] = [nodes.node(openAuthReplication(settings)), nodes.node(openAuthReplication(settings))];
+    const replication = (): AuthReplication =>
+      openAuthReplication(settings, new AbortController().signal, pino({ level: 'silent' }));
+    [a, b] = [nodes.node(replication()), nodes.node(replication())];
     const env = { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' };
     await Promise.all([a.start(env), b.start(env)]);
     jwt = await a.login();

@@ -1,4 +1,6 @@
+import type { Logger } from 'pino';
 import type { AuthReplication } from '../../auth/replication';
+import { tryAgain } from '../joining';
 import { connectToNats, type NatsSettings } from '../log/nats-connection';
 import { NatsLogService } from '../log/nats-log';
 import { LogReplication, type AuthLog } from './replication';
@@ -16,9 +18,16 @@ export interface AuthLogSettings {
   readonly logReplicas: number;
 }
 
-/** Keeps authentication the same on all nodes of a cluster, over a connection of its own to the log servers. */
-export function openAuthReplication(settings: AuthLogSettings): AuthReplication {
-  return new LogReplication(() => connected(settings));
+/**
+ * Keeps authentication the same on all nodes of a cluster, over a connection of its own to the log servers. While those cannot be
+ * reached a start waits for them, until `leaving` is aborted.
+ */
+export function openAuthReplication(
+  settings: AuthLogSettings,
+  leaving: AbortSignal,
+  log: Pick<Logger, 'warn'>,
+): AuthReplication {
+  return new LogReplication(() => tryAgain(() => connected(settings), leaving, log));
 }
 
 async function connected({ cluster, nats, groups, logReplicas }: AuthLogSettings): Promise<AuthLog> {
