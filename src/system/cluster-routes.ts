@@ -38,12 +38,15 @@ async function removePeer({ engine, params }: ServiceCall): Promise<ServiceAnswe
 }
 
 async function changeShards(call: ServiceCall): Promise<ServiceAnswer> {
-  const control = controlOf(call.engine);
   const read = await readJson(call, MAX_BYTES);
   if ('failure' in read) return read;
   const change = changeIn(read.value);
   if (typeof change === 'string') return { failure: badRequest(change) };
-  await control.dropReplica(call.params[COLLECTION_PARAMETER] ?? '', change.shard, change.peer);
+  await controlOf(call.engine).dropReplica(
+    call.params[COLLECTION_PARAMETER] ?? '',
+    change.shard,
+    change.peer,
+  );
   return { result: true };
 }
 
