@@ -79,21 +79,21 @@ export function openEngine(
 ): Promise<boolean> {
   const { lifecycle, log, cleanUp, snapshots } = start;
   const reports = new CleanUp(log);
+  // A node that was joining its cluster has given that up where the server stops.
+  const unlessLeft = (error: unknown): undefined => {
+    if (start.cluster === undefined || !lifecycle.isStopping) throw error;
+  };
   const open = async (): Promise<boolean> => {
-    const store = await auth.ready.catch((error: unknown) => {
-      // A stop has ended it.
-      if (lifecycle.phase !== 'stopping') throw error;
-    });
+    // An engine that cannot be made is said at once, also while authentication waits for the log servers of a cluster.
+    const [store, engine] = await Promise.all([auth.ready.catch(unlessLeft), making]);
     if (store === undefined) return false;
-    const engine = await making;
     if (lifecycle.phase !== 'stopping') {
       try {
         const warning = await engine.open();
         if (warning !== undefined) log.warn(warning);
       } catch (error) {
-        // A node that was joining its cluster has given that up.
-        if (start.cluster !== undefined && lifecycle.isStopping) return false;
-        throw error;
+        unlessLeft(error);
+        return false;
       }
       // Nothing of it is ever relied on, and what cannot be removed only takes room.
       await snapshots.removeUnfinished().catch((error: unknown) => {
