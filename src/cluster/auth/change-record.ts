@@ -1,7 +1,7 @@
 /** The changes of the store of authentication as records of the log: JSON with a version of the format. */
 import { CONTENT_SETTINGS, type StoreChange, type StoreContent } from '../../auth/store/change';
 import { parseAuthState, type NewToken, type StoredAdmin, type StoredSetting } from '../../auth/store/port';
-import { isCount, isObject } from '../json';
+import { isCount, isObject, objectIn } from '../json';
 
 /** The whole content after the record at the position `after`: nothing where another one came between. */
 export interface StateRecord {
@@ -62,7 +62,7 @@ function withHex(token: { readonly digest: Buffer }): object {
  * @throws LaterAuthRecord
  */
 export function decodeRecord(payload: Uint8Array): AuthRecord | undefined {
-  const value = parsed(payload);
+  const value = objectIn(payload);
   if (value === undefined) return undefined;
   const { format, kind } = value;
   if (typeof format !== 'number' || typeof kind !== 'string') return undefined;
@@ -72,15 +72,6 @@ export function decodeRecord(payload: Uint8Array): AuthRecord | undefined {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function parsed(payload: Uint8Array): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(payload).toString());
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 const READERS: Readonly<Record<AuthRecord['kind'], (fields: Fields) => AuthRecord | undefined>> = {
   create_admin: (fields) => {

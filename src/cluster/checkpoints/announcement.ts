@@ -1,4 +1,4 @@
-import { isObject } from '../json';
+import { objectIn } from '../json';
 
 /** Asks a node to read a checkpoint back. */
 export interface Announcement {
@@ -15,13 +15,8 @@ export function encodeAnnouncement(announcement: Announcement): Buffer {
 
 /** The announcement of some bytes; undefined where they are none. */
 export function decodeAnnouncement(bytes: Uint8Array): Announcement | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return undefined;
+  const value = objectIn(bytes);
+  if (value === undefined) return undefined;
   const { shard, id, reader } = value;
   const isAnnouncement = typeof shard === 'string' && typeof id === 'string' && typeof reader === 'string';
   return isAnnouncement ? { shard, id, reader } : undefined;

@@ -156,37 +156,23 @@ export class Reads {
 
   async #askHere(
     shard: Shard,
-    { operation, target, body, isLenient: own, strictScope }: Question,
-    { request, limits, deadline, readAfter, recalled }: ReadContext,
+    question: Question,
+    context: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine, local, reached } = this.parts;
+    const { deadline, readAfter, recalled } = context;
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
     if (position !== undefined) {
       if (replica === undefined) throw new PeerUnreachable(nameOf(shard), 'it has not caught up');
       await reached(replica, position, signal);
     }
-    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
-    const isLenient = own ?? request.isLenient;
     const answer = await engine.execute({
-      ...{
-        operation,
-        collection: nameOf(shard),
-        target,
-        isLenient,
-        packing,
-        isArrow,
-        isLines,
-        caller,
-        answerBytes,
-        limits,
-        dryRun,
-        strictScope,
-      },
+      ...{ collection: nameOf(shard), ...askedOf(question, context) },
       ...(recalled !== undefined && { operationId: recalled, position }),
       timeoutSeconds: secondsLeft(deadline),
-      body: bodyOf(engine, body),
+      body: bodyOf(engine, question.body),
       whenAbandoned: (callback) => {
         if (signal.aborted) callback();
         else signal.addEventListener('abort', callback, { once: true });
@@ -198,37 +184,30 @@ export class Reads {
   async #askThere(
     node: string,
     collection: string,
-    { operation, target, body, shard, isLenient: own, strictScope }: Question,
-    { request, limits, deadline, readAfter, recalled }: ReadContext,
+    question: Question,
+    context: ReadContext,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { peers, addressOf, mapVersion } = this.parts;
-    const isLenient = own ?? request.isLenient;
-    const position = positionFor(shard, readAfter);
+    const { deadline, readAfter, recalled } = context;
+    const position = positionFor(question.shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
-    const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
     const read: ReplicaRead = {
-      ...{
-        operation,
-        collection,
-        target,
-        isLenient,
-        packing,
-        isArrow,
-        isLines,
-        caller,
-        answerBytes,
-        limits,
-        position,
-        dryRun,
-        strictScope,
-        recalled,
-      },
+      ...{ collection, ...askedOf(question, context), position, recalled },
       ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },
     };
-    return (await peers.execute(address, read, body, signal)).answer;
+    return (await peers.execute(address, read, question.body, signal)).answer;
   }
+}
+
+/** What a replica is asked, whichever node has it. */
+function askedOf({ operation, target, isLenient, strictScope }: Question, { request, limits }: ReadContext) {
+  const { packing, isArrow, isLines, caller, answerBytes, dryRun } = request;
+  return {
+    ...{ operation, target, isLenient: isLenient ?? request.isLenient, strictScope, limits },
+    ...{ packing, isArrow, isLines, caller, answerBytes, dryRun },
+  };
 }
 
 function noReplica(shard: number): EngineError {

@@ -1,4 +1,4 @@
-import { isCount, isObject } from '../json';
+import { isCount, objectIn } from '../json';
 import type { PositionedDigest } from '../replica/replica-reader';
 
 /** A digest of a replica, and whose it is. */
@@ -15,13 +15,8 @@ export function encodeDigest(digest: NodeDigest): Buffer {
 
 /** The digest of some bytes; undefined where they are none. */
 export function decodeDigest(bytes: Uint8Array): NodeDigest | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return undefined;
+  const value = objectIn(bytes);
+  if (value === undefined) return undefined;
   const { node, replica, digest, position, points } = value;
   const isDigest =
     typeof node === 'string' &&

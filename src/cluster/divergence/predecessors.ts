@@ -1,4 +1,4 @@
-import { isCount, isObject } from '../json';
+import { isCount, objectIn } from '../json';
 
 /** A replica that has read beyond a record of its shard without applying it. */
 export interface Lacking {
@@ -60,13 +60,8 @@ export function encodeLacking(lacking: Lacking): Buffer {
 
 /** What the bytes say; undefined where they are no such message. */
 export function decodeLacking(bytes: Uint8Array): Lacking | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return undefined;
+  const value = objectIn(bytes);
+  if (value === undefined) return undefined;
   const { replica, node, position } = value;
   const isLacking = typeof replica === 'string' && typeof node === 'string' && isCount(position);
   return isLacking ? { replica, node, position } : undefined;

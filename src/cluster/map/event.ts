@@ -1,5 +1,5 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
-import { isCount, isObject } from '../json';
+import { isCount, isObject, objectIn } from '../json';
 import type { CollectionEntry, ShardOrigin } from './state';
 
 /** Names a replica. */
@@ -94,7 +94,7 @@ export function encodeEvent(event: ShardMapEvent): Uint8Array {
  * @throws LaterVersionError
  */
 export function decodeEvent(payload: Uint8Array): ShardMapEvent | undefined {
-  const value = parsed(payload);
+  const value = objectIn(payload);
   if (value === undefined) return undefined;
   const { format, kind, ...rest } = value;
   if (typeof format !== 'number' || typeof kind !== 'string') return undefined;
@@ -106,15 +106,6 @@ export function decodeEvent(payload: Uint8Array): ShardMapEvent | undefined {
 
 function isKind(kind: string): kind is ShardMapEvent['kind'] {
   return Object.hasOwn(FIELDS, kind);
-}
-
-function parsed(payload: Uint8Array): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(payload).toString());
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 type Check = (value: unknown) => boolean;

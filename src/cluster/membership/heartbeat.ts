@@ -1,5 +1,5 @@
 /** What nodes tell each other twice a second. */
-import { isCount, isObject } from '../json';
+import { isCount, isObject, objectIn } from '../json';
 
 /** How far a replica is. */
 export interface ReplicaReport {
@@ -48,14 +48,8 @@ export function encodeHeartbeat({ replicas, catchingUp, ...rest }: Heartbeat): U
 
 /** Undefined for bytes that are no heartbeat. Fields that a later release added are left out. */
 export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
-  const { node, address, start, count, mapVersion, underWay, replicas, catchingUp } = (value ??
-    {}) as Readonly<Record<string, unknown>>;
+  const value = objectIn(bytes) ?? {};
+  const { node, address, start, count, mapVersion, underWay, replicas, catchingUp } = value;
   if (typeof node !== 'string' || typeof address !== 'string' || typeof start !== 'string') return undefined;
   if (!isCount(count) || !isCount(mapVersion) || !isCount(underWay)) return undefined;
   if (typeof replicas !== 'object' || replicas === null) return undefined;

@@ -1,5 +1,6 @@
 /** What a replica tells the coordinator of a record that it has applied or refused. */
 import type { EngineErrorCode, EngineErrorDetails } from '../../engine/types';
+import { objectIn } from '../json';
 
 /** The outcome of a record in one shard: the same on every replica, apart from the envelope's `time`. */
 export type ShardOutcome =
@@ -30,18 +31,14 @@ export function encodeAnswer(answer: ReplicaAnswer): Buffer {
 /** The answer of some bytes; undefined where they are none. */
 export function decodeAnswer(bytes: Buffer): ReplicaAnswer | undefined {
   if (bytes.length > MAX_BYTES) return undefined;
-  try {
-    const answer = JSON.parse(bytes.toString()) as Partial<ReplicaAnswer>;
-    const isAnswer =
-      typeof answer.operationId === 'string' &&
-      typeof answer.node === 'string' &&
-      typeof answer.replica === 'string' &&
-      Number.isSafeInteger(answer.shard) &&
-      Number.isSafeInteger(answer.position) &&
-      Number.isSafeInteger(answer.previous) &&
-      typeof answer.outcome === 'object';
-    return isAnswer ? (answer as ReplicaAnswer) : undefined;
-  } catch {
-    return undefined;
-  }
+  const answer: Partial<ReplicaAnswer> | undefined = objectIn(bytes);
+  const isAnswer =
+    typeof answer?.operationId === 'string' &&
+    typeof answer.node === 'string' &&
+    typeof answer.replica === 'string' &&
+    Number.isSafeInteger(answer.shard) &&
+    Number.isSafeInteger(answer.position) &&
+    Number.isSafeInteger(answer.previous) &&
+    typeof answer.outcome === 'object';
+  return isAnswer ? (answer as ReplicaAnswer) : undefined;
 }

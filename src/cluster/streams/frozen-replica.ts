@@ -1,4 +1,4 @@
-import { isCount, isObject } from '../json';
+import { isCount, objectIn } from '../json';
 
 /** What a replica has of a stream that was lost. */
 export interface FrozenReplica {
@@ -21,13 +21,8 @@ export function encodeFrozen(frozen: FrozenReplica): Buffer {
 
 /** The replica of some bytes; undefined where they are none. */
 export function decodeFrozen(bytes: Uint8Array): FrozenReplica | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return undefined;
+  const value = objectIn(bytes);
+  if (value === undefined) return undefined;
   const { node, replica, group, epoch, position, digest, isInStream } = value;
   const isFrozen =
     typeof node === 'string' &&
