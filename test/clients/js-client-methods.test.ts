@@ -28,7 +28,7 @@ const WITHOUT_ENDPOINT: Readonly<Record<string, [number, (client: JsClient) => P
   ],
   updateCollectionCluster: [
     400,
-    (client) => client.updateCollectionCluster('all', { create_sharding_key: { shard_key: 'a' } }),
+    (client) => client.updateCollectionCluster('all', { drop_replica: { shard_id: 0, peer_id: 1 } }),
   ],
   listShardKeys: [404, (client) => client.listShardKeys('all')],
   createShardKey: [404, (client) => client.createShardKey('all', { shard_key: 'a' })],
