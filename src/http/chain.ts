@@ -67,6 +67,9 @@ type Admissible = Pick<Work, 'exchange' | 'route' | 'engine' | 'client'>;
 
 type Verdict = Failure | undefined;
 
+/** How long a request waits for authentication to open before it is a 412. */
+const AUTHENTICATION_OPENS_MS = 1_000;
+
 /**
  * The checks of C1.6 in their order, after a route was found: origin, authentication, permission, 501 group,
  * readiness, body limits, parameters, engine. Both lanes call it, so there is one order and one wording. It runs
@@ -141,9 +144,19 @@ export class Chain {
     }
     const auth = this.services.auth.current;
     if (auth === undefined) {
-      return this.services.auth.ready.then((opened) => this.#authenticate(exchange, route, params, opened));
+      return this.#admitWhenOpened(exchange, route, params);
     }
     return this.#authenticate(exchange, route, params, auth);
+  }
+
+  /** Authentication opens within milliseconds, but at a node of a cluster that waits for its log servers (C10.1). */
+  async #admitWhenOpened(exchange: Exchange, route: Route, params: PathParams): Promise<Verdict> {
+    const { auth, lifecycle } = this.services;
+    const opened = await auth.within(AUTHENTICATION_OPENS_MS).catch((error: unknown) => {
+      if (lifecycle.phase !== 'stopping') throw error;
+    });
+    if (lifecycle.phase === 'stopping') return shuttingDown();
+    return opened === undefined ? notReady() : this.#authenticate(exchange, route, params, opened);
   }
 
   #authenticate(

@@ -14,6 +14,19 @@ export class Deferred<T> {
     this.ready.catch(() => undefined);
   }
 
+  /** The value, or undefined where it is not available within so many milliseconds; rejects when the start failed. */
+  async within(ms: number): Promise<T | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, ms, undefined);
+    });
+    try {
+      return await Promise.race([this.ready, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   /** A value that is available already. */
   static of<T>(value: T): Deferred<T> {
     const deferred = new Deferred<T>(Promise.resolve(value));

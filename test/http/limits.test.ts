@@ -127,6 +127,17 @@ describe('C10.1 authentication that opens after the server listens', () => {
     expect((await Promise.all(waiting)).map((answer) => answer.status)).toEqual([401, 200]);
     await service.close();
   });
+
+  it('answers 412 where it does not open soon, as at a node without its log servers', async () => {
+    const service = await startService({ auth: new Deferred(new Promise<FakeAuth>(() => undefined)) });
+    const paths = ['/collections', '/auth/admin/exists'];
+    const answers = await Promise.all(paths.map((path) => send(service, 'GET', path)));
+    expect(answers.map(({ status, headers }) => [status, headers['retry-after']])).toEqual([
+      [412, '1'],
+      [412, '1'],
+    ]);
+    await service.close();
+  });
 });
 
 describe('C3.8 pages of other origins', () => {
