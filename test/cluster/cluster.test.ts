@@ -108,6 +108,15 @@ describeUnless(isNoNats)('three nodes', () => {
     expect(await first().ask('count', 'birds', { exact: true })).toEqual({ count: 100 });
   });
 
+  it('C4.5 say whether there was a collection that they delete', async () => {
+    await first().ask('create_collection', 'short', CONFIG);
+    const deleted = await Promise.all(
+      [first(), second()].map((node) => node.ask('delete_collection', 'short')),
+    );
+    expect(deleted.sort()).toEqual([false, true]);
+    expect(await third().ask('delete_collection', 'short')).toBe(false);
+  });
+
   it('C30.6 apply a repeated write once, and answer it as the first', async () => {
     const operationId = '11111111-2222-4333-8444-555555555555';
     const once = await first().ask('upsert_points', 'birds', points(500, 1), { operationId });

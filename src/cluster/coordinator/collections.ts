@@ -1,7 +1,7 @@
 import { EngineError, type Answer } from '../../engine/types';
 import type { LogService } from '../log/record-log';
 import { placementOf } from '../map/placement';
-import type { Proposal, ShardMap } from '../map/shard-map';
+import type { Decision, Proposal, ShardMap } from '../map/shard-map';
 import { collectionNamed, nodesOf, type CollectionEntry, type ShardMapState } from '../map/state';
 import { aliasActionsOf } from './aliases';
 import { envelopeOf, jsonOf } from './answers';
@@ -87,12 +87,17 @@ export class Collections {
     return envelopeOf(true, startedAt);
   }
 
+  /** Whether there was one (C4.5). */
   async drop(name: string, startedAt: number, deadline: Deadline): Promise<Answer> {
     // An alias is no name of a collection that can be deleted.
     const id = this.#state.names.get(name);
-    if (id === undefined) throw new EngineError('collection_not_found', { name });
-    await this.#propose(() => ({ kind: 'collection_dropped', collection: id }), deadline);
-    return envelopeOf(true, startedAt);
+    if (id === undefined) return envelopeOf(false, startedAt);
+    const decision = await this.#decide(
+      ({ collections }) =>
+        collections.has(id) ? { kind: 'collection_dropped', collection: id } : { refused: 'it is gone' },
+      deadline,
+    );
+    return envelopeOf(!('refused' in decision), startedAt);
   }
 
   /** Changes what the map has of a collection: the numbers of replicas, and what coordinators look for. */
@@ -117,13 +122,20 @@ export class Collections {
   }
 
   /** Proposes an event, again where another one came between that concerns it. */
-  async #propose(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<void> {
+  async #propose(make: (state: ShardMapState) => Proposal, deadline: Deadline): Promise<void> {
+    const decision = await this.#decide(make, deadline);
+    if ('refused' in decision) throw new EngineError('bad_request', { message: decision.refused });
+  }
+
+  /** The same; a refusal is the result. */
+  async #decide(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<Decision> {
     const timeoutMs = Math.max(1, Math.ceil(at - performance.now()));
     const decision = await this.parts.map.propose(make, { timeoutMs, signal });
-    if ('refused' in decision) throw new EngineError('bad_request', { message: decision.refused });
+    if ('refused' in decision) return decision;
     await this.parts.map.waitFor(decision.version, signal);
     // A client may go to another node next.
     await this.parts.known(decision.version, signal);
+    return decision;
   }
 }
 
