@@ -20,6 +20,9 @@ import type { PeerTls } from './peers/security';
 /** Seconds that a request has which says nothing of time. */
 const DEFAULT_SECONDS = 60;
 
+/** One for all: every request ends with it, when its answer is written, and an error of its own costs a stack trace. */
+const CANCELLED = new EngineError('cancelled');
+
 /** An error of the log servers as one that a client gets; others as they are. */
 function inWordsOfEngine(error: unknown): unknown {
   if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
@@ -57,7 +60,7 @@ export class ClusterEngine implements Engine {
       over.abort(new EngineError('timeout', { message: 'the deadline has passed' }));
     }, at - performance.now());
     request.whenAbandoned?.(() => {
-      over.abort(new EngineError('cancelled'));
+      over.abort(CANCELLED);
     });
     try {
       const coordinator = this.#coordinator;
