@@ -14,7 +14,7 @@ const EPOCH = 0;
 
 /** Where a write is in its stream: what a later read can wait for. */
 export interface WrittenAt {
-  readonly group: number;
+  readonly collection: number;
   readonly position: number;
   /** The shards that it changed. */
   readonly shards: readonly number[];
@@ -121,7 +121,7 @@ export class Writes {
     const { outcomes, position } = await this.publish(collection, operationId, record, deadline);
     return {
       envelope: this.parts.join(collection, request, body, answersOf(outcomes)),
-      at: { group: collection.group, position, shards: [...bodies.keys()] },
+      at: { collection: collection.id, position, shards: [...bodies.keys()] },
     };
   }
 
