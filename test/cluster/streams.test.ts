@@ -125,6 +125,19 @@ describe('a stream of a log group', () => {
     },
   );
 
+  test('whose leader is behind what other servers deliver, for a moment, takes writes all the same', async () => {
+    const servers = new MemoryLogService();
+    const { watch, logs, hears } = await withCollection(servers);
+    const stream = servers.groupStreams[1]!;
+    for (const name of ['1', '2', '3']) await logs.group(1).publish('1.0', recordOf(name), LIMITS);
+    hears(3);
+    const state = await stream.state();
+    jest.spyOn(stream, 'state').mockResolvedValueOnce({ ...state, lastSequence: 2 });
+    watch.notePause();
+    await logs.group(1).publish('1.0', recordOf('4'), LIMITS);
+    expect(watch.problems()).toEqual([]);
+  });
+
   test('that seems to be behind for a moment is not given up', async () => {
     const servers = new MemoryLogService();
     const { map, watch, logs, hears } = await withCollection(servers);

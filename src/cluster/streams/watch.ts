@@ -1,9 +1,16 @@
 import type { Logger } from 'pino';
 import { EngineError } from '../../engine/types';
-import { LogUnavailableError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
+import {
+  LogUnavailableError,
+  StreamMissingError,
+  type LogServers,
+  type RecordLog,
+  type StreamState,
+} from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
 import type { ShardMapState, StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
+import { pause } from '../pause';
 import type { LocalReplicas } from '../replica/local-replicas';
 import type { KnownMap } from './known-map';
 
@@ -12,6 +19,9 @@ const LOOKS = 3;
 /** A stream that nothing is known against is looked at each so many looks. */
 const SELDOM = 3;
 const PROPOSE_MS = 5_000;
+/** How often a stream is asked that ends before what was read of it, and the pause between. */
+const ASKS = 5;
+const ASK_PAUSE_MS = 100;
 
 /** What watching the streams needs. */
 export interface WatchParts {
@@ -150,7 +160,7 @@ export class StreamWatch {
     const before = map.state.version;
     let what: string | undefined;
     try {
-      const { created, lastSequence } = await map.log.state();
+      const { created, lastSequence } = await stateReaching(map.log, before);
       what =
         lastSequence < before ? endsAt(lastSequence, before) : known.differenceTo({ created, lastSequence });
     } catch (error) {
@@ -174,7 +184,7 @@ async function findingOf(
   highest: number,
 ): Promise<{ readonly difference: string | undefined } | undefined> {
   try {
-    const now = await stream.state();
+    const now = await stateReaching(stream, highest);
     if (now.created !== created) {
       return { difference: `it was made at ${now.created}, and the one that was read at ${created}` };
     }
@@ -184,6 +194,19 @@ async function findingOf(
     if (error instanceof LogUnavailableError) return undefined;
     throw error;
   }
+}
+
+/**
+ * The state of a stream, where it reaches a sequence as soon as it does. The server that leads a stream says where it ends, and under
+ * load another server delivers a record before the leader has written it.
+ */
+async function stateReaching(stream: Pick<RecordLog, 'state'>, sequence: number): Promise<StreamState> {
+  let state = await stream.state();
+  for (let asked = 1; asked < ASKS && state.lastSequence < sequence; asked += 1) {
+    await pause(ASK_PAUSE_MS);
+    state = await stream.state();
+  }
+  return state;
 }
 
 function endsAt(last: number, highest: number): string {
