@@ -16,6 +16,7 @@ import {
 } from '../../src/cluster/log/message-stream';
 import type { StreamState } from '../../src/cluster/log/record-log';
 import { StreamLog } from '../../src/cluster/log/stream-log';
+import type { BroughtContent } from '../../src/cluster/membership/identity';
 import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 import { FakeEngine } from '../http/fake-engine';
@@ -196,10 +197,16 @@ function replicationOf(
 }
 
 /** Replication over a stream in memory. */
-export function replicationOver(stream: MessageStream, bounds: Partial<Bounds> = {}): LogReplication {
+export function replicationOver(
+  stream: MessageStream,
+  bounds: Partial<Bounds> = {},
+  { hasBegun = false, brings }: { readonly hasBegun?: boolean; readonly brings?: BroughtContent } = {},
+): LogReplication {
   const disconnect = (): Promise<void> => Promise.resolve();
-  return new LogReplication(() => Promise.resolve({ log: new StreamLog(stream), disconnect }), {
-    ...BOUNDS,
-    ...bounds,
+  const begun = (): Promise<boolean> => Promise.resolve(hasBegun);
+  return new LogReplication({
+    connect: () => Promise.resolve({ log: new StreamLog(stream), hasBegun: begun, disconnect }),
+    brings: () => Promise.resolve(brings),
+    bounds: { ...BOUNDS, ...bounds },
   });
 }

@@ -43,7 +43,7 @@ const FAILED = 'Authentication operation failed';
 
 /**
  * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500 and a log of a
- * cluster that does not answer a 503 that say so, and every other error goes to Express.
+ * cluster that does not take a change a 503 or a 507 that say so, and every other error goes to Express.
  */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {
@@ -53,9 +53,9 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
       if (error instanceof HashingBusy) {
         answerTooMany(response, error.message, 1);
       } else if (isDiskFull(error)) {
-        const { status, message, retryAfterSeconds } = engineFailure('storage_full', {}, FAILED);
-        if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
-        answerFailure(response, status, message);
+        answerFull(response);
+      } else if (error instanceof ChangeNotConfirmed && error.outcome === 'full') {
+        answerFull(response, `${FAILED}: ${error.message}`);
       } else if (error instanceof StoreDamaged) {
         const { status, message } = authenticationClosed();
         answerFailure(response, status, message);
@@ -67,4 +67,11 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
       }
     }
   };
+}
+
+/** A 507: a disk is full, or the log servers of a cluster are. */
+function answerFull(response: Response, sentence?: string): void {
+  const { status, message, retryAfterSeconds } = engineFailure('storage_full', {}, FAILED, sentence);
+  if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
+  answerFailure(response, status, message);
 }

@@ -1,3 +1,4 @@
+import { within } from '../../http/deferred';
 import type { RecordLog } from '../log/record-log';
 import { pause } from '../pause';
 import type { AuthFollower } from './follower';
@@ -18,6 +19,8 @@ export interface Bounds {
   readonly publishMs: number;
   /** Records from which on the stream is begun anew with the state. */
   readonly mostRecords: number;
+  /** How long a stream may seem to be empty: a log server that has just become its leader may not know yet. */
+  readonly settleMs: number;
 }
 
 export const BOUNDS: Bounds = {
@@ -25,6 +28,7 @@ export const BOUNDS: Bounds = {
   relyMs: 15_000,
   publishMs: 10_000,
   mostRecords: 1_000,
+  settleMs: 5_000,
 };
 
 /** Knows when this node had everything that the log had. */
@@ -99,10 +103,7 @@ export class Freshness {
     const at = bounds.now();
     this.#askedAt = at;
     const question = log.state().catch(() => undefined);
-    const over = new AbortController();
-    const late = pause(QUESTION_MS, AbortSignal.any([over.signal, this.#stop.signal]));
-    const state = await Promise.race([question, late]);
-    over.abort();
+    const state = await within(question, QUESTION_MS, this.#stop.signal);
     if (state?.created !== created || follower.failure !== undefined) return false;
     // A stream that went back has not all that there was.
     if (state.lastSequence < follower.position.sequence) return false;
