@@ -34,12 +34,12 @@ afterEach(async () => {
 async function node(servers: MemoryLogService) {
   const dataDir = mkdtempSync(join(folder, 'node-'));
   const known = await KnownMap.open(dataDir);
-  const created = await openMapStream(servers, known, 1000);
+  const { created, firstSequence } = await openMapStream(servers, known, 1000);
   const map = new ShardMap(servers.map, { ignored: () => undefined });
   ends.push(() => map.stop());
-  await map.start();
+  await map.start(undefined, firstSequence);
   await openGroupStreams(servers, map, 1000);
-  await known.note({ created, lastSequence: map.state.version });
+  await known.note(created, map.state);
   const members = new Members('a', () => 0);
   const changed = new Map<number, string>();
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
@@ -167,7 +167,8 @@ describe('the shard map', () => {
   test('that was lost, made anew or is older is not taken for the map', async () => {
     const servers = new MemoryLogService();
     const { dataDir, watch, logs } = await node(servers);
-    const again = async (): Promise<string> => openMapStream(servers, await KnownMap.open(dataDir), 1000);
+    const again = async (): Promise<string> =>
+      (await openMapStream(servers, await KnownMap.open(dataDir), 1000)).created;
     await again();
     servers.mapStream.isMissing = true;
     await expect(again()).rejects.toThrow(
