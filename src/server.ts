@@ -19,6 +19,7 @@ import { ANSWER_MS, GRACE_MS } from './process/stop-times';
 import { SnapshotService } from './snapshots/service';
 import { SnapshotStore } from './snapshots/store';
 import { openAuditLog } from './startup/audit';
+import { openAlone } from './startup/alone';
 import { openCluster } from './startup/cluster';
 import { makeEngine, nativeEngine, openEngine, type EngineFactory } from './startup/engine';
 import { serve } from './startup/http';
@@ -73,18 +74,20 @@ export interface RunningServer {
  * @throws StartError when the address or the certificate cannot be used, or the folder is none for a server.
  * @throws ExposureError when authentication is off on such an address and nobody has decided that it may be.
  */
-export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(given: Config, options: StartOptions = {}): Promise<RunningServer> {
   const startedAt = performance.now();
-  const processLog = options.log ?? openLog(config);
+  const processLog = options.log ?? openLog(given);
   const owner = (options.ownsProcess ?? true) ? new ProcessOwner(processLog) : undefined;
-  await refuseUnusable(config);
-  if (options.replication !== undefined) refuseLoops(config);
+  await refuseUnusable(given);
+  if (options.replication !== undefined) refuseLoops(given);
 
   const { log } = processLog;
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
-  const audit = openAuditLog(config, cleanUp);
-  const cluster = await openCluster(config, log, cleanUp);
+  const audit = openAuditLog(given, cleanUp);
+  const alone = given.clusterAlone ? await openAlone(given, log, cleanUp) : undefined;
+  const config = alone?.config ?? given;
+  const cluster = alone?.cluster ?? (await openCluster(config, log, cleanUp));
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
@@ -135,10 +138,12 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 }
 
 /** @throws StartError when the data directory is none for a server. */
-async function refuseUnusable({ dataDir, cluster }: Config): Promise<void> {
-  const ofCluster = cluster === undefined ? whyOfCluster(dataDir) : undefined;
+async function refuseUnusable({ dataDir, cluster, clusterAlone }: Config): Promise<void> {
+  const ofCluster = cluster === undefined && !clusterAlone ? whyOfCluster(dataDir) : undefined;
   const unusable =
-    ofCluster === undefined ? await whyUnusable(dataDir) : `${ofCluster}: start it with --cluster`;
+    ofCluster === undefined
+      ? await whyUnusable(dataDir)
+      : `${ofCluster}: start it with --cluster, or serve it read-only with --cluster-alone`;
   if (unusable !== undefined) {
     throw new StartError(unusable);
   }

@@ -14,7 +14,6 @@ import {
 import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
 import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
-import type { ClusterNode } from './node';
 import type { PeerTls } from './peers/security';
 
 /** Seconds that a request has which says nothing of time. */
@@ -22,6 +21,30 @@ const DEFAULT_SECONDS = 60;
 
 /** One for all: every request ends with it, when its answer is written, and an error of its own costs a stack trace. */
 const CANCELLED = new EngineError('cancelled');
+
+/** Executes the requests of clients. */
+export type RequestExecutor = Pick<Coordinator, 'execute'>;
+
+/** What stands between a server and the engine of its replicas: a node of a cluster, or one that is served alone. */
+export interface ServingNode {
+  /** Undefined before it can answer, and when it stops. */
+  readonly coordinator: RequestExecutor | undefined;
+  /** Why it answers nothing any more; undefined while it does. */
+  readonly refusal: string | undefined;
+  readonly operator: ClusterControl | undefined;
+  /** How many collections the cluster has. */
+  readonly collections: number | undefined;
+  report(): ClusterReport | undefined;
+  healthIssues(): readonly HealthIssue[];
+  /** Begins with an engine that is open; resolves when it can answer. */
+  start(engine: Engine): Promise<void>;
+  /** Does the work of a request, which counts as under way meanwhile. */
+  counted<T>(work: () => Promise<T>): Promise<T>;
+  /** @throws Error that says why the certificate cannot be used */
+  useCertificate?(tls: PeerTls): void;
+  giveUpRequests(): void;
+  stop(): Promise<void>;
+}
 
 /** An error of the log servers as one that a client gets; others as they are. */
 function inWordsOfEngine(error: unknown): unknown {
@@ -39,7 +62,7 @@ function inWordsOfEngine(error: unknown): unknown {
 export class ClusterEngine implements Engine {
   constructor(
     private readonly own: Engine,
-    private readonly node: ClusterNode,
+    private readonly node: ServingNode,
   ) {}
 
   async open(): Promise<string | undefined> {
@@ -72,7 +95,7 @@ export class ClusterEngine implements Engine {
     }
   }
 
-  get #coordinator(): Coordinator {
+  get #coordinator(): RequestExecutor {
     const { coordinator, refusal } = this.node;
     if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
     if (coordinator === undefined) throw new EngineError('not_ready');
@@ -109,7 +132,7 @@ export class ClusterEngine implements Engine {
 
   /** New connections between nodes have this certificate. @throws Error that says why it cannot be used */
   useCertificate(tls: PeerTls): void {
-    this.node.useCertificate(tls);
+    this.node.useCertificate?.(tls);
   }
 
   panics(): BackgroundPanics {

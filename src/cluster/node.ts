@@ -11,6 +11,7 @@ import {
 } from '../engine/types';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
+import type { ServingNode } from './cluster-engine';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { coordinatorOf } from './coordinator/assemble';
 import type { Coordinator } from './coordinator/coordinator';
@@ -115,7 +116,7 @@ interface Running {
 }
 
 /** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
-export class ClusterNode {
+export class ClusterNode implements ServingNode {
   #running: Running | undefined;
   #underWay = 0;
   #isStopping = false;
@@ -211,21 +212,23 @@ export class ClusterNode {
         ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
       });
       const known = await KnownMap.open(settings.dataDir);
-      const created = await openMapStream(servers, known, PREPARE_MS);
+      const { created, firstSequence } = await openMapStream(servers, known, PREPARE_MS);
       const map = new ShardMap(servers.map, {
         ignored: (version, why) => {
           log.warn({ version, why }, 'an event of the shard map was passed over');
         },
       });
       ends.push(() => map.stop());
-      await map.start(AbortSignal.timeout(PREPARE_MS));
+      await map.start(AbortSignal.timeout(PREPARE_MS), firstSequence);
       map.ended().catch((error: unknown) => {
         log.fatal({ err: error }, 'the shard map cannot be read any more');
       });
       if (identified === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
       await openGroupStreams(servers, map, PREPARE_MS);
-      await known.note({ created, lastSequence: map.state.version });
-      const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
+      const noteMap = (): Promise<void> => known.note(created, map.state);
+      await noteMap();
+      // What was done in the last seconds is part of what the directory is served alone with.
+      ends.push(noteMap);
       this.#repeated.every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
       const identity = identified ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
       this.#running = await this.#join({ identity, connection, servers, map, known, engine, ends });

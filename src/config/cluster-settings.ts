@@ -1,4 +1,12 @@
-import { BadValue, parseSecret, parseText, wholeNumber, type RawValue, type Setting } from './setting';
+import {
+  BadValue,
+  parseSecret,
+  parseSwitch,
+  parseText,
+  wholeNumber,
+  type RawValue,
+  type Setting,
+} from './setting';
 
 const NATS_PORT = 4222;
 const MAX_SERVERS = 32;
@@ -139,6 +147,17 @@ const password: Setting<string | undefined> = {
   secret: true,
 };
 
+const alone: Setting<boolean> = {
+  group: 'Cluster',
+  parse: parseSwitch,
+  fallback: false,
+  fallbackText: 'false',
+  placeholder: 'true|false',
+  about:
+    'Serves the data directory of a node that is stopped without its cluster, read-only: what the node had when it stopped. Nothing in the directory is changed; the other settings of the cluster are not used. The package @kithdb/cluster has to be installed.',
+  isSwitch: true,
+};
+
 /** The settings of a node of a cluster: lines of the one table. */
 export const CLUSTER_SETTINGS = {
   cluster: servers,
@@ -152,6 +171,7 @@ export const CLUSTER_SETTINGS = {
   clusterTlsCa: file(
     "The PEM file of the authority that signs the certificates of the cluster's nodes; it should sign nothing else.",
   ),
+  clusterAlone: alone,
   clusterLogGroups: groups,
   clusterLogCopies: copies,
   clusterStore: text(

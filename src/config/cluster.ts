@@ -63,18 +63,22 @@ export function readCluster(
   given: ReadonlySet<SettingKey>,
   problems: string[],
 ): ClusterConfig | undefined {
+  if ((values.cluster !== undefined || values.clusterAlone) && (values.eventLoops ?? 1) > 1) {
+    problems.push(
+      'KITHDB_EVENT_LOOPS must be 1 in a cluster: a node has one event loop, so leave the setting out',
+    );
+  }
+  // What its node was started with may stay in place.
+  if (values.clusterAlone) return undefined;
   if (values.cluster === undefined) {
-    const lone = SETTING_KEYS.filter((key) => /^(?:cluster[A-Z]|nats)/.test(key) && given.has(key));
+    const lone = SETTING_KEYS.filter(
+      (key) => key !== 'clusterAlone' && /^(?:cluster[A-Z]|nats)/.test(key) && given.has(key),
+    );
     if (lone.length > 0) {
       const names = lone.map(environmentName).join(', ');
       problems.push(`${names}: of use for a node of a cluster only, whose log servers KITHDB_CLUSTER names`);
     }
     return undefined;
-  }
-  if ((values.eventLoops ?? 1) > 1) {
-    problems.push(
-      'KITHDB_EVENT_LOOPS must be 1 in a cluster: a node has one event loop, so leave the setting out',
-    );
   }
   const { listen, advertise } = addressesOf(values, problems);
   const tls = tlsOf(values, problems);

@@ -73,6 +73,8 @@ export interface Config {
   readonly clusterName: string;
   /** Undefined for a server by itself. */
   readonly cluster: ClusterConfig | undefined;
+  /** Whether the data directory is that of a node, which is served without its cluster. */
+  readonly clusterAlone: boolean;
   /** Names of file systems that are allowed for new data directories. */
   readonly allowFilesystem: readonly string[];
   /** 0 for no scrub. */
@@ -292,6 +294,7 @@ function assemble(
     tokenStore: values.tokenStore,
     clusterName: values.clusterName,
     cluster,
+    clusterAlone: values.clusterAlone,
     allowFilesystem: Object.freeze(values.allowFilesystem),
     scrubMbPerSecond: values.scrubMbPerSecond,
     scrubIntervalHours: values.scrubIntervalHours,

@@ -14,7 +14,15 @@ import type { Logger } from 'pino';
 const PACKAGE = '@kithdb/cluster';
 
 /** What the package exports. */
-type Loaded = Pick<typeof ClusterPackage, 'openAuthReplication' | 'openClusterEngine' | 'EngineError'>;
+type Loaded = Pick<
+  typeof ClusterPackage,
+  | 'openAuthReplication'
+  | 'openClusterEngine'
+  | 'readAlone'
+  | 'openAloneEngine'
+  | 'makeMapAnew'
+  | 'EngineError'
+>;
 
 /** What a node of a cluster has in place of the parts of a server by itself. */
 export interface Cluster {

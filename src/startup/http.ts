@@ -74,7 +74,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): MadeServer {
     lifecycle,
     requests,
     kithdbVersion: productVersion(),
-    isClustered: config.cluster !== undefined,
+    isClustered: start.cluster !== undefined,
     metrics: { lastBackup: () => start.lastBackup.finishedAt },
     dialect,
     pages: [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],

@@ -19,7 +19,7 @@ const opened: NatsLogService[] = [];
 
 /** Makes all streams of a cluster. */
 async function prepare(service: NatsLogService, timeoutMs = PREPARE_MS): Promise<void> {
-  await service.makeMap(true, timeoutMs);
+  await service.makeMap({ isNew: true, firstSequence: 1 }, timeoutMs);
   for (let group = 0; group < service.groups; group += 1)
     await service.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
 }
@@ -221,7 +221,9 @@ describeUnless(isNoNats)('one server', () => {
     await service.manager.streams.delete(log.name);
     await expect(log.state()).rejects.toMatchObject({ name: 'StreamMissingError', stream: log.name });
     await service.manager.streams.delete(service.map.name);
-    await expect(service.makeMap(false, PREPARE_MS)).rejects.toMatchObject({ name: 'StreamMissingError' });
+    await expect(service.makeMap({ isNew: false, firstSequence: 1 }, PREPARE_MS)).rejects.toMatchObject({
+      name: 'StreamMissingError',
+    });
     await expect(service.map.state()).rejects.toMatchObject({ name: 'StreamMissingError' });
   });
 

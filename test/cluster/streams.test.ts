@@ -7,12 +7,15 @@ import { dueOf, type LastCheckpoint } from '../../src/cluster/checkpoints/due';
 import { DEFAULT_CHECKPOINTS } from '../../src/cluster/checkpoints/settings';
 import { reachFacts } from '../../src/cluster/replica/checkpoint-reach';
 import type { ShardMapEvent } from '../../src/cluster/map/event';
+import { savedMapOf } from '../../src/cluster/map/saved';
 import { ShardMap } from '../../src/cluster/map/shard-map';
+import { EMPTY_MAP } from '../../src/cluster/map/state';
 import { Members } from '../../src/cluster/membership/members';
 import type { CheckpointManifest, CheckpointStore } from '../../src/cluster/store/checkpoint-store';
 import { CurrentLogs } from '../../src/cluster/streams/current-logs';
 import { cutStreams } from '../../src/cluster/streams/cutting';
 import { KnownMap } from '../../src/cluster/streams/known-map';
+import { planRecovery, recoverMap } from '../../src/cluster/streams/map-recovery';
 import { openGroupStreams, openMapStream } from '../../src/cluster/streams/opening';
 import { StreamWatch } from '../../src/cluster/streams/watch';
 import { MemoryLogService } from './memory-log';
@@ -34,12 +37,12 @@ afterEach(async () => {
 async function node(servers: MemoryLogService) {
   const dataDir = mkdtempSync(join(folder, 'node-'));
   const known = await KnownMap.open(dataDir);
-  const created = await openMapStream(servers, known, 1000);
+  const { created, firstSequence } = await openMapStream(servers, known, 1000);
   const map = new ShardMap(servers.map, { ignored: () => undefined });
   ends.push(() => map.stop());
-  await map.start();
+  await map.start(undefined, firstSequence);
   await openGroupStreams(servers, map, 1000);
-  await known.note({ created, lastSequence: map.state.version });
+  await known.note(created, map.state);
   const members = new Members('a', () => 0);
   const changed = new Map<number, string>();
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
@@ -180,7 +183,8 @@ describe('the shard map', () => {
   test('that was lost, made anew or is older is not taken for the map', async () => {
     const servers = new MemoryLogService();
     const { dataDir, watch, logs } = await node(servers);
-    const again = async (): Promise<string> => openMapStream(servers, await KnownMap.open(dataDir), 1000);
+    const again = async (): Promise<string> =>
+      (await openMapStream(servers, await KnownMap.open(dataDir), 1000)).created;
     await again();
     servers.mapStream.isMissing = true;
     await expect(again()).rejects.toThrow(
@@ -198,6 +202,83 @@ describe('the shard map', () => {
   test('is not guessed where the file about it is damaged', async () => {
     writeFileSync(join(folder, 'cluster-map.json'), '{"format":1}');
     await expect(KnownMap.open(folder)).rejects.toThrow(/does not say which map/);
+  });
+});
+
+describe('a shard map that is made anew', () => {
+  const openingBy = async (servers: MemoryLogService, dataDir: string): Promise<string> =>
+    (await openMapStream(servers, await KnownMap.open(dataDir), 1000)).created;
+
+  /** Two nodes, of which the second one has read the map up to its first event alone. */
+  async function withTwo() {
+    const servers = new MemoryLogService();
+    const newer = await withCollection(servers);
+    const older = mkdtempSync(join(folder, 'node-'));
+    const { created } = servers.mapStream;
+    await (await KnownMap.open(older)).note(created, { ...EMPTY_MAP, version: 1 });
+    const known = await KnownMap.open(newer.dataDir);
+    await known.note(created, newer.map.state);
+    return { servers, newer: newer.dataDir, older, state: newer.map.state, known };
+  }
+
+  test('has what the node had saved, and is followed by nodes that have read no more', async () => {
+    const { servers, newer, older, state, known } = await withTwo();
+    servers.mapStream.isMissing = true;
+    const plan = await planRecovery(servers, known, 0);
+    expect(plan).toMatchObject({ isLeft: false, lastSequence: state.version, collections: ['x'] });
+    await recoverMap(servers, known, plan);
+    expect(await openingBy(servers, newer)).toBe(servers.mapStream.created);
+    expect(await openingBy(servers, older)).toBe(servers.mapStream.created);
+    const map = await node(servers);
+    const { version, ...content } = map.map.state;
+    expect(version).toBeGreaterThan(2 ** 20);
+    expect({ ...content, version: state.version }).toEqual(state);
+    // It takes events, and no second map.
+    await map.propose({ kind: 'aliases_changed', actions: [{ action: 'set', alias: 'y', collection: 1 }] });
+    expect(map.map.state.aliases).toEqual(new Map([['y', 1]]));
+    const again = { kind: 'map_recovered', lost: 'a', lastSequence: 1, map: savedMapOf(state) } as const;
+    await expect(map.propose(again)).rejects.toThrow('the stream has events before it');
+  });
+
+  test('is not followed by a node that has read more, or another map', async () => {
+    const { servers, newer, older } = await withTwo();
+    servers.mapStream.isMissing = true;
+    const known = await KnownMap.open(older);
+    await recoverMap(servers, known, await planRecovery(servers, known, 0));
+    await expect(openingBy(servers, newer)).rejects.toThrow(/goes on from event 1, and this node has read/);
+    const stranger = mkdtempSync(join(folder, 'node-'));
+    await (await KnownMap.open(stranger)).note('another time', { ...EMPTY_MAP, version: 1 });
+    await expect(openingBy(servers, stranger)).rejects.toThrow(/read one that was made at another time/);
+    // Nor is it made once more, of more.
+    await expect(planRecovery(servers, await KnownMap.open(newer), 0)).rejects.toThrow(
+      /made anew at .* and has events/,
+    );
+  });
+
+  test('takes the place of one that went back, or of one that is empty, as after an interruption', async () => {
+    const { servers, newer, known, state } = await withTwo();
+    servers.mapStream.goBackTo(1);
+    const plan = await planRecovery(servers, known, 0);
+    expect(plan).toMatchObject({ isLeft: true, found: expect.stringContaining('ends at event 1') });
+    // The stream is made, and nothing more is done.
+    await servers.removeMap();
+    await servers.makeMap({ isNew: true, firstSequence: 1000 });
+    await expect(openingBy(servers, newer)).rejects.toThrow(/begins at 1000 with no map; kithdb cluster/);
+    const second = await planRecovery(servers, known, 0);
+    expect(second).toMatchObject({ isLeft: true, found: expect.stringContaining('is empty') });
+    await recoverMap(servers, known, second);
+    expect(await openingBy(servers, newer)).toBe(servers.mapStream.created);
+    const { state: saved } = await KnownMap.open(newer);
+    expect({ ...saved, version: state.version }).toEqual(state);
+  });
+
+  test('is refused where the map is not lost, or not saved', async () => {
+    const { servers, known } = await withTwo();
+    await expect(planRecovery(servers, known, 0)).rejects.toThrow(/is not lost/);
+    const dataDir = mkdtempSync(join(folder, 'node-'));
+    await expect(planRecovery(servers, await KnownMap.open(dataDir), 0)).rejects.toThrow(/never read/);
+    writeFileSync(join(dataDir, 'cluster-map.json'), '{"format":1,"created":"then","lastSequence":3}');
+    await expect(planRecovery(servers, await KnownMap.open(dataDir), 0)).rejects.toThrow(/earlier release/);
   });
 });
 

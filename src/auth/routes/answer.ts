@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import { isDiskFull } from '../../files/explained';
 import { authenticationClosed, engineFailure } from '../../http/errors';
 import { HashingBusy } from '../password-hashing';
-import { ChangeNotConfirmed, StoreDamaged } from '../store/port';
+import { ChangeNotConfirmed, StoreDamaged, StoreReadOnly } from '../store/port';
 
 /** A failure under `/auth` (C1.3). */
 export function answerFailure(response: Response, status: number, message: string): void {
@@ -42,8 +42,9 @@ function secondsSince(response: Response): number {
 const FAILED = 'Authentication operation failed';
 
 /**
- * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500 and a log of a
- * cluster that does not take a change a 503 or a 507 that say so, and every other error goes to Express.
+ * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500, a log of a
+ * cluster that does not take a change a 503 or a 507, and a store that is only read a 403 that say so, and every other error goes
+ * to Express.
  */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {
@@ -62,6 +63,8 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
       } else if (error instanceof ChangeNotConfirmed) {
         response.setHeader('Retry-After', '1');
         answerFailure(response, 503, `${FAILED}: ${error.message}`);
+      } else if (error instanceof StoreReadOnly) {
+        answerFailure(response, 403, `${FAILED}: ${error.message}`);
       } else {
         next(error);
       }

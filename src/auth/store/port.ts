@@ -158,6 +158,17 @@ export class ChangeNotConfirmed extends Error {
   }
 }
 
+/** A change of a store that is only read: the directory of its node is served alone. */
+export class StoreReadOnly extends Error {
+  override readonly name = 'StoreReadOnly';
+
+  constructor() {
+    super(
+      'this server serves the directory of a node of a cluster alone, and changes nothing: ask a node of the cluster',
+    );
+  }
+}
+
 /** The store belongs to a node of a cluster, and the caller is none. */
 export class StoreOfCluster extends Error {
   override readonly name = 'StoreOfCluster';

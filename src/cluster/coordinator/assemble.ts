@@ -1,14 +1,14 @@
 import type { Engine, EngineOptions, TextModels } from '../../engine/types';
 import type { Divergence } from '../divergence/divergence';
 import type { LogService } from '../log/record-log';
-import type { ShardMap } from '../map/shard-map';
+import type { ProposableMap } from '../map/shard-map';
 import { nodesOf } from '../map/state';
 import type { Members } from '../membership/members';
 import { knownBy } from '../membership/news';
 import type { PeerAddress, PeerClient } from '../peers/client';
 import { Hedging } from '../peers/hedging';
 import type { LocalReplicas } from '../replica/local-replicas';
-import { reached } from '../replica/reached';
+import { isThere, reached } from '../replica/reached';
 import { bodyOf } from '../replica/shard-replica';
 import { shardOfName } from '../shards';
 import type { Acknowledgements } from './acknowledgements';
@@ -16,6 +16,7 @@ import { Collections } from './collections';
 import { Coordinator } from './coordinator';
 import { Operator } from './operator';
 import { Reads } from './reads';
+import type { KnownPositions } from './reports';
 
 /** The parts of a node that its coordinator is made of. */
 export interface CoordinatedNode {
@@ -23,15 +24,17 @@ export interface CoordinatedNode {
   readonly self: string;
   readonly engine: Engine;
   readonly logs: LogService;
-  readonly map: ShardMap;
-  readonly members: Members;
-  readonly replicas: LocalReplicas;
-  readonly divergence: Divergence;
-  readonly peers: PeerClient;
+  readonly map: ProposableMap;
+  readonly members: Pick<Members, 'self' | 'isLive' | 'heartbeatOf'> & KnownPositions;
+  readonly replicas: Pick<LocalReplicas, 'current'>;
+  readonly divergence: Pick<Divergence, 'refusalOf'>;
+  readonly peers: Pick<PeerClient, 'execute'>;
   readonly acknowledgements: Acknowledgements;
   /** The limits of the server that differ from their defaults. */
   readonly limits?: EngineOptions['limits'];
   readonly models: TextModels | undefined;
+  /** Whether there are no other nodes, and replicas follow no stream; false where absent. */
+  readonly isAlone?: boolean;
 }
 
 /** The coordinator of a node. */
@@ -48,7 +51,8 @@ export function coordinatorOf(node: CoordinatedNode): Coordinator {
     ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
     local: (shard) => replicas.current(shard),
     mapVersion: () => map.state.version,
-    reached,
+    isAlone: node.isAlone ?? false,
+    reached: node.isAlone === true ? isThere : reached,
   });
   const collections = new Collections({
     ...{ map, logs, liveNodes },

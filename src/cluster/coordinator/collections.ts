@@ -1,7 +1,7 @@
 import { EngineError, type Answer } from '../../engine/types';
 import type { LogService } from '../log/record-log';
 import { placementOf } from '../map/placement';
-import type { Decision, Proposal, ShardMap } from '../map/shard-map';
+import type { Decision, ProposableMap, Proposal } from '../map/shard-map';
 import { collectionNamed, nodesOf, type CollectionEntry, type ShardMapState } from '../map/state';
 import { aliasActionsOf } from './aliases';
 import { envelopeOf, jsonOf } from './answers';
@@ -12,7 +12,7 @@ import type { Deadline } from './writes';
 
 /** What operations on collections as a whole use. */
 export interface CollectionsParts {
-  readonly map: ShardMap;
+  readonly map: ProposableMap;
   readonly logs: LogService;
   /** The nodes that are live, by id. */
   readonly liveNodes: () => readonly string[];

@@ -33,7 +33,7 @@ import { CallerLimits } from './limits';
 import { recalled } from './recall';
 import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
-import { shardsReport } from './reports';
+import { shardsReport, type KnownPositions } from './reports';
 import { StrictMode } from './strict-mode';
 import type { Acknowledgements } from './acknowledgements';
 import { Writes, type Deadline, type WriteContext } from './writes';
@@ -63,7 +63,7 @@ export interface CoordinatorParts {
   readonly collections: Collections;
   readonly reads: Reads;
   readonly acknowledgements: Acknowledgements;
-  readonly members: Members;
+  readonly members: Pick<Members, 'isLive'> & KnownPositions;
   readonly operator: ClusterControl;
   readonly map: () => ShardMapState;
   /** Why a shard takes no writes; undefined where it does. */

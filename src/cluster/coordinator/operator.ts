@@ -1,6 +1,6 @@
 import { EngineError, type ClusterControl } from '../../engine/types';
 import type { ShardMapEvent } from '../map/event';
-import type { Refusal, ShardMap } from '../map/shard-map';
+import type { ProposableMap, Refusal } from '../map/shard-map';
 import { nodesOf, replicaOn, type ShardMapState } from '../map/state';
 import { bad } from './answers';
 import type { Collections } from './collections';
@@ -11,7 +11,7 @@ const PROPOSE_MS = 10_000;
 /** What operators do to a cluster, as events of the shard map. */
 export class Operator implements ClusterControl {
   constructor(
-    private readonly map: ShardMap,
+    private readonly map: ProposableMap,
     private readonly collections: Pick<Collections, 'named'>,
   ) {}
 

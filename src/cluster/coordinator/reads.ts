@@ -38,12 +38,14 @@ interface Candidate {
 export interface ReadParts {
   readonly node: string;
   readonly engine: Engine;
-  readonly peers: PeerClient;
+  readonly peers: Pick<PeerClient, 'execute'>;
   readonly hedging: Hedging;
   readonly local: (shard: Shard) => ShardReplica | undefined;
   /** Where a node listens; undefined while it is not live. */
   readonly addressOf: (node: string) => { readonly host: string; readonly port: number } | undefined;
   readonly mapVersion: () => number;
+  /** Whether no replica is going to come back. */
+  readonly isAlone: boolean;
   /** Resolves when a replica of this node is at a position. */
   readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
 }
@@ -76,7 +78,8 @@ export class Reads {
    */
   async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
     const { at, signal } = context.deadline;
-    const waitMs = context.allowsPartial ? MAX_PARTIAL_WAIT_MS : MAX_WAIT_MS;
+    const patienceMs = context.allowsPartial ? MAX_PARTIAL_WAIT_MS : MAX_WAIT_MS;
+    const waitMs = this.parts.isAlone ? 0 : patienceMs;
     const until = Math.min(at, performance.now() + waitMs);
     for (;;) {
       try {

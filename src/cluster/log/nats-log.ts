@@ -2,10 +2,18 @@
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { NatsStream, type NatsClients } from './nats-stream';
-import { ensureJetStream, ensureStream, existingStream, streamNames, type StreamNames } from './nats-streams';
+import {
+  ensureJetStream,
+  ensureStream,
+  existingStream,
+  removeStream,
+  streamNames,
+  type StreamNames,
+} from './nats-streams';
 import {
   StreamMissingError,
   type LogServers,
+  type NewMap,
   type NewStream,
   type RecordLog,
   type StreamOrigin,
@@ -56,13 +64,17 @@ export class NatsLogService implements LogServers {
     return this.settings.groups;
   }
 
-  async makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin> {
+  async makeMap({ isNew, firstSequence }: NewMap, timeoutMs: number): Promise<StreamOrigin> {
     const deadlineMs = performance.now() + timeoutMs;
     await ensureJetStream(this.manager, deadlineMs);
     const names = this.#mapNames;
     if (!isNew && !(await existingStream(this.manager, names, deadlineMs)))
       throw new StreamMissingError(names.stream);
-    return ensureStream(this.manager, names, { ...this.settings, firstSequence: 1 }, deadlineMs);
+    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadlineMs);
+  }
+
+  removeMap(): Promise<void> {
+    return removeStream(this.manager, this.#mapNames);
   }
 
   async makeAuth(timeoutMs: number): Promise<void> {

@@ -162,6 +162,16 @@ export async function existingStream(
   }
 }
 
+/** Removes a stream, which may be gone. @throws LogUnavailableError where the servers did not do it */
+export async function removeStream(manager: JetStreamManager, { stream }: StreamNames): Promise<void> {
+  try {
+    await manager.streams.delete(stream);
+  } catch (error) {
+    if (codeOf(error) === JetStreamApiCodes.StreamNotFound) return;
+    throw new LogUnavailableError(`${stream} could not be removed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
 async function infoOf(manager: JetStreamManager, stream: string): Promise<StreamInfo | undefined> {
   try {
     return await manager.streams.info(stream);

@@ -125,10 +125,12 @@ export interface LogService {
 export interface LogServers extends LogService {
   readonly cluster: string;
   /**
-   * Makes the stream of the shard map where it does not exist and `isNew` is given.
+   * Makes the stream of the shard map where it does not exist and `isNew` is given, with that first sequence.
    * @throws StreamMissingError where it does not exist otherwise; LogConfigurationError, LogUnavailableError as `makeGroup`
    */
-  makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin>;
+  makeMap(map: NewMap, timeoutMs: number): Promise<StreamOrigin>;
+  /** Removes the stream of the shard map with all that is left of it. @throws LogUnavailableError */
+  removeMap(): Promise<void>;
   /**
    * Makes a stream of a log group where it does not exist. Where another node made it before, it has the first sequence
    * that that node gave it.
@@ -150,6 +152,14 @@ export interface LogServers extends LogService {
    */
   group(group: number, epoch?: number): RecordLog;
   close(): Promise<void>;
+}
+
+/** The stream of the shard map, where it is to be made. */
+export interface NewMap {
+  /** Whether it may be made. */
+  readonly isNew: boolean;
+  /** The sequence that its first record gets. */
+  readonly firstSequence: number;
 }
 
 /** A stream of a log group that is to be made. */

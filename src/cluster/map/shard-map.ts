@@ -4,8 +4,8 @@ import { apply } from './apply';
 import { decodeEvent, encodeEvent, type ShardMapEvent } from './event';
 import { EMPTY_MAP, type ShardMapState } from './state';
 
-const SUBJECT = 'events';
-const KIND = 'map';
+export const MAP_SUBJECT = 'events';
+export const MAP_KIND = 'map';
 
 /** Why an event is not to be proposed. */
 export interface Refusal {
@@ -21,6 +21,9 @@ export interface ShardMapOptions {
   /** Is told of each event that did not fit to the state, and of messages that are none. */
   readonly ignored: (version: number, why: string) => void;
 }
+
+/** The map, as what proposes events needs it. */
+export type ProposableMap = Pick<ShardMap, 'state' | 'propose' | 'waitFor'>;
 
 interface Waiting {
   readonly version: number;
@@ -51,10 +54,13 @@ export class ShardMap {
     return this.#failure === undefined ? undefined : asError(this.#failure);
   }
 
-  /** Reads the stream from its first event on, and returns when it has what the stream had at the time of the call. */
-  async start(signal?: AbortSignal): Promise<void> {
+  /**
+   * Reads the stream from its first event on, and returns when it has what the stream had at the time of the call.
+   * @param firstSequence that the log servers gave the stream when it was made
+   */
+  async start(signal?: AbortSignal, firstSequence = 1): Promise<void> {
     if (this.#running === undefined) {
-      this.#running = this.#run();
+      this.#running = this.#run(firstSequence);
       // Who calls `ended` gets the error.
       this.#running.catch(() => undefined);
     }
@@ -75,13 +81,13 @@ export class ShardMap {
     await this.#running?.catch(() => undefined);
   }
 
-  async #run(): Promise<void> {
+  async #run(fromSequence: number): Promise<void> {
     const { signal } = this.#stop;
     try {
       const onIgnored = (sequence: number, why: string): void => {
         this.#advance({ ...this.#state, version: sequence }, why);
       };
-      await this.log.read({ fromSequence: 1, subjects: ['>'], signal, onIgnored }, (record) => {
+      await this.log.read({ fromSequence, subjects: ['>'], signal, onIgnored }, (record) => {
         this.#handle(record);
       });
       this.#fail(new Error('the shard map was stopped'));
@@ -167,9 +173,9 @@ export class ShardMap {
       const next = state.version + 1;
       const { ignored } = apply(state, event, next);
       if (ignored !== undefined) return { refused: ignored };
-      const record = { operation: randomUUID(), epoch: 0, kind: KIND, payload: encodeEvent(event) };
+      const record = { operation: randomUUID(), epoch: 0, kind: MAP_KIND, payload: encodeEvent(event) };
       const limits = { timeoutMs: Math.max(1, endMs - performance.now()), signal: either };
-      const published = await this.log.publishExpecting(SUBJECT, record, state.version, limits);
+      const published = await this.log.publishExpecting(MAP_SUBJECT, record, state.version, limits);
       const version = published === 'conflict' ? next : published.sequence;
       const isRead = await this.#hasRead(version, either);
       // It is in the map of every node, whether this one has read it or not: it was made of the state before it.

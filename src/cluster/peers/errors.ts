@@ -96,6 +96,7 @@ const CODES: Readonly<Record<EngineErrorCode, true>> = {
   position_passed: true,
   not_confirmed: true,
   unavailable: true,
+  read_only: true,
   shard_unavailable: true,
   storage_full: true,
   memory_limit: true,

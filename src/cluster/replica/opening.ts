@@ -79,7 +79,7 @@ export class ReplicaOpening {
     const { engine, progress } = this.parts;
     const { collection, entry, stream } = mappedShard(this.parts.map.state, shard);
     const exists = await collectionExists(engine, name);
-    if (exists && !lacksRecords && (await this.#isOfStream(name, entry, stream))) {
+    if (exists && !lacksRecords && (await isOfStream(engine, name, entry, stream))) {
       return ShardReplica.open(engine, name, shard.shard);
     }
     if (!exists) progress.forget(name);
@@ -124,24 +124,28 @@ export class ReplicaOpening {
     return readTo !== undefined;
   }
 
-  /**
-   * Whether a replica has the state with which its shard went over to the present stream, or has applied records of it. Others
-   * were behind when the stream before was lost, or have what was lost with it: no record of the present stream tells them.
-   */
-  async #isOfStream(name: string, { origin }: ShardEntry, { firstPosition }: StreamEntry): Promise<boolean> {
-    if (origin === undefined) return true;
-    const { engine } = this.parts;
-    const { position } = await readState(engine, name);
-    if (position > firstPosition) return true;
-    if (position !== origin.position) return false;
-    return (await readState(engine, name, true)).digest === origin.digest;
-  }
-
   async #create(name: string, { configuration }: CollectionEntry): Promise<void> {
     const { engine } = this.parts;
     const body = bodyOf(engine, Buffer.from(configuration));
     await engine.execute({ operation: 'create_collection', collection: name, body });
   }
+}
+
+/**
+ * Whether a replica has the state with which its shard went over to the present stream, or has applied records of it. Others were
+ * behind when the stream before was lost, or have what was lost with it: no record of the present stream tells them.
+ */
+export async function isOfStream(
+  engine: Engine,
+  name: string,
+  { origin }: ShardEntry,
+  { firstPosition }: StreamEntry,
+): Promise<boolean> {
+  if (origin === undefined) return true;
+  const { position } = await readState(engine, name);
+  if (position > firstPosition) return true;
+  if (position !== origin.position) return false;
+  return (await readState(engine, name, true)).digest === origin.digest;
 }
 
 function whyNotMade(name: string, { epoch, readTo, lacked }: WantedCheckpoint): string {

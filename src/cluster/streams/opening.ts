@@ -1,4 +1,12 @@
-import { LogUnavailableError, StreamMissingError, type LogServers } from '../log/record-log';
+import {
+  LogUnavailableError,
+  StreamMissingError,
+  type LogRecord,
+  type LogServers,
+  type RecordLog,
+  type StreamOrigin,
+} from '../log/record-log';
+import { decodeEvent, type RecoveredMap, type ShardMapEvent } from '../map/event';
 import type { Proposal, ShardMap } from '../map/shard-map';
 import type { ShardMapState } from '../map/state';
 import { pause } from '../pause';
@@ -7,30 +15,63 @@ import { MapLostError, type KnownMap } from './known-map';
 /** How long a stream may seem to be behind what a node has read: a server that has just become its leader may not know yet. */
 const SETTLE_MS = 5_000;
 const PAUSE_MS = 500;
+const READ_MS = 30_000;
 
 /**
- * Makes the stream of the shard map for the first node of a cluster, and compares it with what this node has seen of it. Resolves
- * with when it was created.
+ * Makes the stream of the shard map for the first node of a cluster, and compares it with what this node has seen of it. One that
+ * goes on from a lost stream is taken where this node has read no more of that.
  * @throws MapLostError, and the errors of `LogServers.makeMap`
  */
 export async function openMapStream(
   servers: LogServers,
   known: KnownMap,
   timeoutMs: number,
-): Promise<string> {
+): Promise<StreamOrigin> {
   try {
-    await servers.makeMap(known.isNew, timeoutMs);
+    const origin = await servers.makeMap({ isNew: known.isNew, firstSequence: 1 }, timeoutMs);
+    const recovered = origin.firstSequence > 1 ? await recoveryIn(servers.map) : undefined;
     const endMs = performance.now() + SETTLE_MS;
     for (;;) {
       const { created, lastSequence } = await servers.map.state();
-      const difference = known.differenceTo({ created, lastSequence });
-      if (difference === undefined) return created;
-      if (known.isOther(created) || performance.now() >= endMs) throw new MapLostError(difference);
+      const isOther = known.isOther(created);
+      const difference =
+        isOther && recovered !== undefined
+          ? known.differenceToRecovered(recovered)
+          : known.differenceTo({ created, lastSequence });
+      if (difference === undefined) return { ...origin, created };
+      if (isOther || performance.now() >= endMs) throw new MapLostError(difference);
       await pause(PAUSE_MS);
     }
   } catch (error) {
     throw error instanceof StreamMissingError ? new MapLostError(error.message) : error;
   }
+}
+
+/**
+ * What a stream goes on from that does not begin with the first event of a map.
+ * @throws MapLostError where it does not say so
+ */
+async function recoveryIn(stream: RecordLog): Promise<RecoveredMap> {
+  const { firstSequence, lastSequence } = await stream.state();
+  const event = lastSequence < firstSequence ? undefined : await firstEvent(stream, firstSequence);
+  if (event?.kind === 'map_recovered') return event;
+  throw new MapLostError(
+    `its stream begins at ${firstSequence} with no map; kithdb cluster recover-map, which was interrupted, has to run again`,
+  );
+}
+
+/** The first event of a stream; undefined where its first record is none. */
+async function firstEvent(stream: RecordLog, fromSequence: number): Promise<ShardMapEvent | undefined> {
+  const enough = new AbortController();
+  const late = AbortSignal.timeout(READ_MS);
+  let first: LogRecord | undefined;
+  const request = { fromSequence, subjects: ['>'], signal: AbortSignal.any([enough.signal, late]) };
+  await stream.read(request, (record) => {
+    first ??= record;
+    enough.abort();
+  });
+  if (first === undefined) throw new LogUnavailableError('the shard map could not be read in time');
+  return decodeEvent(first.payload);
 }
 
 /**
