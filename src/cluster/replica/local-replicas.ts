@@ -38,6 +38,7 @@ export interface LocalReplicasParts {
 /** A replica that this node has, or is making. */
 interface Local {
   readonly shard: Shard;
+  /** Aborted once it is to be deleted. Where the map still gives it to this node, it is made anew then. */
   readonly stop: AbortController;
   done: Promise<void>;
   replica?: ShardReplica | undefined;
@@ -54,8 +55,6 @@ interface Local {
   behind?: number;
   /** Whether it has caught up since this process began. */
   isCurrent: boolean;
-  /** It is going to be made anew. */
-  isWrong?: boolean;
   failure?: string;
 }
 
@@ -67,7 +66,7 @@ export class LocalReplicas {
   #unsubscribe: (() => void) | undefined;
   /** Why the replicas are not those that the map gives this node. */
   #problem: string | undefined;
-  /** Whether what an earlier process left was looked for. */
+  /** Whether what an earlier process left was deleted. */
   #hasLooked = false;
 
   readonly #opening: ReplicaOpening;
@@ -107,19 +106,17 @@ export class LocalReplicas {
   remake(shard: Shard, position?: number): void {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
-    if (local === undefined || local.isWrong === true) return;
+    if (local === undefined || local.stop.signal.aborted) return;
     local.isCurrent = false;
-    local.isWrong = true;
+    local.stop.abort();
     if (position !== undefined) this.parts.progress.noteLacked(name, position);
-    this.#settleLater(async () => {
-      if (this.#locals.get(name) === local) await this.#drop(name, local);
-    });
+    this.#settleLater();
   }
 
   /** The replicas that follow their streams. */
   following(): readonly { readonly shard: Shard; readonly replica: ShardReplica }[] {
-    return [...this.#locals.values()].flatMap(({ shard, replica, isWrong }) =>
-      replica === undefined || isWrong === true ? [] : [{ shard, replica }],
+    return [...this.#locals.values()].flatMap(({ shard, replica, stop }) =>
+      replica === undefined || stop.signal.aborted ? [] : [{ shard, replica }],
     );
   }
 
@@ -194,18 +191,17 @@ export class LocalReplicas {
    * One change after the other: a replica that is dropped and given again is not in two states. What fails is done again a
    * second later.
    */
-  #settleLater(before?: () => Promise<void>): void {
+  #settleLater(): void {
     this.#settling = this.#settling.then(async () => {
       if (this.#stop.signal.aborted) return;
       try {
-        await before?.();
         await this.#settle(this.parts.map.state);
         this.#problem = undefined;
       } catch (error) {
         this.#problem = error instanceof Error ? error.message : String(error);
         this.parts.failed('all', error);
         void pause(RETRY_MS, this.#stop.signal).then(() => {
-          this.#settleLater(before);
+          this.#settleLater();
         });
       }
     });
@@ -214,14 +210,12 @@ export class LocalReplicas {
   async #settle(state: ShardMapState): Promise<void> {
     const wanted = wantedOf(state, this.parts.node);
     for (const [name, local] of this.#locals) {
-      if (wanted.has(name)) {
-        if (this.#isStreamLost(local.shard)) local.reading?.abort();
-        continue;
-      }
-      this.parts.progress.forgetLacked(name);
-      await this.#drop(name, local);
+      const isWanted = wanted.has(name);
+      if (!isWanted || local.stop.signal.aborted) await this.#drop(name, local);
+      else if (this.#isStreamLost(local.shard)) local.reading?.abort();
+      if (!isWanted) this.parts.progress.forgetLacked(name);
     }
-    for (const name of await this.#strangers(wanted)) await this.#delete(name);
+    await this.#deleteStrangers(wanted);
     for (const [name, shard] of wanted) {
       if (!this.#locals.has(name)) this.#begin(name, shard);
     }
@@ -279,7 +273,8 @@ export class LocalReplicas {
     const { map, node } = this.parts;
     local.replica ??= await this.#opening.asItIs(local.shard, name);
     const entry = replicaOn(mappedShard(map.state, local.shard).entry, node);
-    local.isCurrent = local.replica !== undefined && entry?.state === 'active';
+    const isDropped = local.stop.signal.aborted;
+    local.isCurrent = !isDropped && local.replica !== undefined && entry?.state === 'active';
     local.isFrozen = true;
     delete local.failure;
     delete local.changes;
@@ -325,18 +320,20 @@ export class LocalReplicas {
       delete local.changes;
       // A few records are all that a small shard has: it has caught up when it has those of the beginning.
       const hasRead = messages === 0 || replica.position >= lastSequence;
-      if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
+      if (hasRead && messages < CAUGHT_UP && !local.stop.signal.aborted) local.isCurrent = true;
     };
     const parts = { node, engine, log, progress, events: { ...events, behind } };
     progress.note(replica.name, firstPosition);
     await new ReplicaReader(local.shard, replica, parts).run(reading, lastOperation);
   }
 
+  /** Where the deletion fails the replica stays as one that is to be deleted: another look tries that again. */
   async #drop(name: string, local: Local): Promise<void> {
+    local.isCurrent = false;
     local.stop.abort();
     await local.done;
-    this.#locals.delete(name);
     await this.#delete(name);
+    this.#locals.delete(name);
   }
 
   async #delete(name: string): Promise<void> {
@@ -350,13 +347,15 @@ export class LocalReplicas {
   }
 
   /**
-   * Collections of the engine that the map does not give this node, and that nothing follows: replicas that were dropped while
-   * it was down, and what the check of a new collection left when the process ended.
+   * Deletes, once after a start, the collections of the engine that the map does not give this node: replicas that were dropped
+   * while it was down, and what the check of a new collection left when the process ended.
    */
-  async #strangers(wanted: ReadonlyMap<string, Shard>): Promise<readonly string[]> {
-    if (this.#hasLooked) return [];
+  async #deleteStrangers(wanted: ReadonlyMap<string, Shard>): Promise<void> {
+    if (this.#hasLooked) return;
+    for (const name of await collectionNames(this.parts.engine)) {
+      if (!wanted.has(name)) await this.#delete(name);
+    }
     this.#hasLooked = true;
-    return (await collectionNames(this.parts.engine)).filter((name) => !wanted.has(name));
   }
 }
 

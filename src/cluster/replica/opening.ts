@@ -78,15 +78,17 @@ export class ReplicaOpening {
   async open(shard: Shard, name: string, lacksRecords: boolean, signal: AbortSignal): Promise<ShardReplica> {
     const { engine, progress } = this.parts;
     const { collection, entry, stream } = mappedShard(this.parts.map.state, shard);
+    // A replica that is wrong was perhaps not deleted before the process ended.
+    const lacked = progress.lackedBy(name);
     const exists = await collectionExists(engine, name);
-    if (exists && !lacksRecords && (await this.#isOfStream(name, entry, stream))) {
+    const isUsable = exists && lacked === undefined && !lacksRecords;
+    if (isUsable && (await this.#isOfStream(name, entry, stream))) {
       return ShardReplica.open(engine, name, shard.shard);
     }
     if (!exists) progress.forget(name);
     const { firstSequence, lastSequence } = await this.parts.logs.group(collection.group).state();
     const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     // All of its records were in this stream, and still are.
-    const lacked = progress.lackedBy(name);
     const isNew =
       !exists && lacked === undefined && entry.origin === undefined && collection.isAdopted !== true;
     const isWhole = isNew && firstSequence <= firstPosition + 1;
