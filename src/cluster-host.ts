@@ -13,7 +13,7 @@ export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';
 export { PART, readStrictScope, strictScopeText } from './engine/strict-scope';
 export { withTextVectors } from './engine/texts-in-body';
 export { bytesOf, EngineError } from './engine/types';
-export { explained } from './files/explained';
+export { explained, reasonOf } from './files/explained';
 export { makeFolder, syncFolder } from './files/folder';
 export { replaceSynced, writeSynced } from './files/synced';
 export { GatheredBody } from './http/body';
@@ -25,12 +25,13 @@ export { NODE_FILE } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';
 export { BackupError } from './operations/failure';
 export { parseS3, S3Bucket } from './operations/s3-bucket';
+export { CleanUp } from './process/clean-up';
 export { filesIn, isCheckpointFileName } from './snapshots/archive';
 export {
   adoptFolders,
   collectionExists,
   collectionNames,
-  isGone,
+  deleteCollection,
   linkFiles,
 } from './snapshots/files-of-collections';
 export { WorkFolders } from './snapshots/work-folders';

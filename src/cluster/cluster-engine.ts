@@ -11,23 +11,14 @@ import {
   type IncomingBody,
   type ScrubReport,
 } from '../engine/types';
+import { clientError } from './coordinator/answers';
 import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
-import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
 import type { ClusterNode } from './node';
 import type { PeerTls } from './peers/security';
 
 /** Seconds that a request has which says nothing of time. */
 const DEFAULT_SECONDS = 60;
-
-/** An error of the log servers as one that a client gets; others as they are. */
-function inWordsOfEngine(error: unknown): unknown {
-  if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
-    return new EngineError('unavailable', { message: error.message });
-  // Of a change of the shard map: a write has its operation id.
-  if (error instanceof OutcomeUnknownError) return new EngineError('not_confirmed');
-  return error;
-}
 
 /**
  * The engine of a node in a cluster, as its server uses it: what concerns data goes through the coordinator, which asks this
@@ -63,7 +54,7 @@ export class ClusterEngine implements Engine {
       const coordinator = this.#coordinator;
       return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
     } catch (error) {
-      throw inWordsOfEngine(error);
+      throw clientError(error);
     } finally {
       clearTimeout(timer);
     }
@@ -77,9 +68,7 @@ export class ClusterEngine implements Engine {
   }
 
   get cluster(): ClusterControl {
-    const { operator } = this.node;
-    if (operator === undefined) throw new EngineError('not_ready');
-    return operator;
+    return this.#coordinator.operator;
   }
 
   refresh(maxAgeMs?: number): Promise<void> {
@@ -138,7 +127,10 @@ export class ClusterEngine implements Engine {
   }
 
   async close(timeMs?: number): Promise<void> {
-    await this.node.stop();
-    await this.own.close(timeMs);
+    try {
+      await this.node.stop();
+    } finally {
+      await this.own.close(timeMs);
+    }
   }
 }

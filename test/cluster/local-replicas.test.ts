@@ -9,7 +9,6 @@ import { encodeWrite } from '../../src/cluster/record/write-record';
 import { LocalReplicas } from '../../src/cluster/replica/local-replicas';
 import type { WantedCheckpoint } from '../../src/cluster/replica/opening';
 import { Progress } from '../../src/cluster/replica/progress';
-import { nameOf } from '../../src/cluster/shards';
 import { openNativeEngine } from '../../src/engine';
 import { executeJson } from '../../src/engine/json-call';
 import { EngineError, type Engine, type EngineRequest } from '../../src/engine/types';
@@ -19,7 +18,6 @@ import { MemoryLogService } from './memory-log';
 
 const LIMITS = { timeoutMs: 10_000 };
 const SHARD = { collection: 1, shard: 0 };
-const REPLICA = nameOf(SHARD);
 
 let folder: string;
 let engine: Engine;

@@ -34,6 +34,8 @@ export interface Faults {
   longestDelayMs: number;
   /** Whether no server answers. */
   isDown: boolean;
+  /** Whether questions stay without an answer for ever. */
+  isSilent: boolean;
   random: () => number;
 }
 
@@ -44,6 +46,7 @@ const NO_FAULTS: Faults = {
   interruptions: 0,
   longestDelayMs: 0,
   isDown: false,
+  isSilent: false,
   random: Math.random,
 };
 
@@ -186,7 +189,8 @@ export class MemoryStream implements MessageStream {
   }
 
   async #answerable(): Promise<void> {
-    const { longestDelayMs, random, isDown } = this.faults;
+    const { longestDelayMs, random, isDown, isSilent } = this.faults;
+    if (isSilent) await new Promise(() => undefined);
     if (longestDelayMs > 0) await sleep(random() * longestDelayMs);
     if (isDown) throw new NotDelivered('no server is there');
     if (this.isMissing) throw new NoSuchStream('there is no such stream');

@@ -19,6 +19,7 @@ import { MemoryLogService } from './memory-log';
 import { recordOf } from './records';
 
 const LIMITS = { timeoutMs: 10_000 };
+const PREPARING = { timeoutMs: 1000 };
 const log = pino({ level: 'silent' });
 let folder: string;
 const ends: (() => Promise<void>)[] = [];
@@ -34,16 +35,16 @@ afterEach(async () => {
 async function node(servers: MemoryLogService) {
   const dataDir = mkdtempSync(join(folder, 'node-'));
   const known = await KnownMap.open(dataDir);
-  const created = await openMapStream(servers, known, 1000);
+  const created = await openMapStream(servers, known, PREPARING);
   const map = new ShardMap(servers.map, { ignored: () => undefined });
   ends.push(() => map.stop());
   await map.start();
-  await openGroupStreams(servers, map, 1000);
+  await openGroupStreams(servers, map, PREPARING);
   await known.note({ created, lastSequence: map.state.version });
   const members = new Members('a', () => 0);
   const changed = new Map<number, string>();
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
-  const replicas = { readTo: () => positions, changedStreams: () => changed };
+  const replicas = { positions: () => positions, changedStreams: () => changed };
   const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log });
   const logs = new CurrentLogs(servers, map, () => watch);
   const propose = async (event: ShardMapEvent): Promise<void> => {
@@ -80,9 +81,9 @@ describe('a stream of a log group', () => {
       firstPosition: 0,
     });
     servers.groupStreams[1]!.isMissing = true;
-    await openGroupStreams(servers, map, 1000);
+    await openGroupStreams(servers, map, PREPARING);
     expect(servers.groupStreams[1]!.isMissing).toBe(true);
-    for (let look = 0; look < 10; look += 1) await watch.look();
+    for (let look = 0; look < 10; look += 1) await watch.look(new AbortController().signal);
     await map.waitFor(2);
     expect(map.state.streams.get(1)?.lost).toMatch(/do not have the stream/);
     expect(map.state.streams.get(0)?.lost).toBeUndefined();
@@ -106,9 +107,9 @@ describe('a stream of a log group', () => {
       });
       await logs.group(0).publish('2.0', recordOf('other'), LIMITS);
       const { version } = map.state;
-      for (let look = 0; look < 2; look += 1) await watch.look();
+      for (let look = 0; look < 2; look += 1) await watch.look(new AbortController().signal);
       expect(map.state.streams.get(1)?.lost).toBeUndefined();
-      await watch.look();
+      await watch.look(new AbortController().signal);
       await map.waitFor(version + 1);
       expect(map.state.streams.get(1)?.lost).toMatch(
         how === 'made anew'
@@ -133,10 +134,10 @@ describe('a stream of a log group', () => {
     const stream = servers.groupStreams[1]!;
     stream.lastSequence = 0;
     watch.notePause();
-    for (let look = 0; look < 2; look += 1) await watch.look();
+    for (let look = 0; look < 2; look += 1) await watch.look(new AbortController().signal);
     expect(watch.problems().join()).toMatch(/log group 1 takes no writes: it ends at 0/);
     stream.lastSequence = 1;
-    for (let look = 0; look < 5; look += 1) await watch.look();
+    for (let look = 0; look < 5; look += 1) await watch.look(new AbortController().signal);
     expect(map.state.streams.get(1)?.lost).toBeUndefined();
     expect(watch.problems()).toEqual([]);
     await logs.group(1).publish('1.0', recordOf('2'), LIMITS);
@@ -167,7 +168,8 @@ describe('the shard map', () => {
   test('that was lost, made anew or is older is not taken for the map', async () => {
     const servers = new MemoryLogService();
     const { dataDir, watch, logs } = await node(servers);
-    const again = async (): Promise<string> => openMapStream(servers, await KnownMap.open(dataDir), 1000);
+    const again = async (): Promise<string> =>
+      openMapStream(servers, await KnownMap.open(dataDir), PREPARING);
     await again();
     servers.mapStream.isMissing = true;
     await expect(again()).rejects.toThrow(
@@ -178,7 +180,7 @@ describe('the shard map', () => {
     servers.mapStream.isMissing = false;
     servers.mapStream.created = 'later';
     await expect(again()).rejects.toThrow(/was made at later/);
-    await watch.look();
+    await watch.look(new AbortController().signal);
     expect(watch.problems().join()).toMatch(/all writes have stopped/);
   });
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { AuthReplication } from '../../auth/replication';
-import { tryAgain } from '../joining';
+import { joinWhenPossible } from '../joining';
 import { connectToNats, type NatsSettings } from '../log/nats-connection';
 import { NatsLogService } from '../log/nats-log';
 import { LogReplication, type AuthLog } from './replication';
@@ -27,14 +27,18 @@ export function openAuthReplication(
   leaving: AbortSignal,
   log: Pick<Logger, 'warn'>,
 ): AuthReplication {
-  return new LogReplication(() => tryAgain(() => connected(settings), leaving, log));
+  return new LogReplication(() => joinWhenPossible(() => connected(settings, leaving), leaving, log));
 }
 
-async function connected({ cluster, nats, groups, logReplicas }: AuthLogSettings): Promise<AuthLog> {
-  const connection = await connectToNats(nats, `kithdb authentication of ${cluster}`, CONNECT_MS);
+async function connected(
+  { cluster, nats, groups, logReplicas }: AuthLogSettings,
+  signal: AbortSignal,
+): Promise<AuthLog> {
+  const name = `kithdb authentication of ${cluster}`;
+  const connection = await connectToNats(nats, name, { timeoutMs: CONNECT_MS, signal });
   try {
     const logs = await NatsLogService.of(connection, { cluster, groups, replicas: logReplicas });
-    await logs.makeAuth(PREPARE_MS);
+    await logs.makeAuth({ timeoutMs: PREPARE_MS, signal });
     return { log: logs.auth, disconnect: () => logs.close() };
   } catch (error) {
     await connection.close();

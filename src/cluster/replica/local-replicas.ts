@@ -1,5 +1,6 @@
 import type { Engine } from '../../engine/types';
-import { collectionNames, isGone } from '../../snapshots/files-of-collections';
+import { reasonOf } from '../../files/explained';
+import { collectionNames, deleteCollection } from '../../snapshots/files-of-collections';
 import {
   LogChangedError,
   LogUnavailableError,
@@ -8,7 +9,7 @@ import {
   type LogService,
 } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
-import { replicaOn, type ShardMapState } from '../map/state';
+import { groupOf, replicaOn, type ShardMapState } from '../map/state';
 import { replicaKey, type ReplicaReport } from '../membership/heartbeat';
 import { pause } from '../pause';
 import { nameOf, type Shard } from '../shards';
@@ -46,8 +47,8 @@ interface Local {
   epoch?: number;
   /** The stream does not have the records any more that it needs next. */
   lacksRecords?: boolean;
-  /** How often in succession its stream was found to be another one than it has read. */
-  changes?: number;
+  /** Its stream was found to be another one than it has read. */
+  isStreamOther?: boolean;
   /** Ends the reading of a stream that was lost. */
   reading?: AbortController;
   /** It has stopped at the end of what it has of a stream that was lost. */
@@ -134,18 +135,18 @@ export class LocalReplicas {
     );
   }
 
-  /** The log groups whose streams replicas have found to be others than they have read, again and again: and why. */
-  changedStreams(times: number): ReadonlyMap<number, string> {
+  /** The log groups whose streams replicas have found to be others than they have read, and why. */
+  changedStreams(): ReadonlyMap<number, string> {
     const changed = new Map<number, string>();
-    for (const { shard, changes = 0, failure } of this.#locals.values()) {
+    for (const { shard, isStreamOther, failure } of this.#locals.values()) {
       const group = this.#groupOf(shard);
-      if (changes >= times && failure !== undefined && group !== undefined) changed.set(group, failure);
+      if (isStreamOther === true && failure !== undefined && group !== undefined) changed.set(group, failure);
     }
     return changed;
   }
 
   /** Up to where the replicas of each log group have read, also those that are far behind. */
-  readTo(): readonly { readonly shard: Shard; readonly position: number }[] {
+  positions(): readonly { readonly shard: Shard; readonly position: number }[] {
     return [...this.#locals.values()].flatMap(({ shard, replica }) =>
       replica === undefined ? [] : [{ shard, position: replica.position }],
     );
@@ -162,7 +163,7 @@ export class LocalReplicas {
   }
 
   #groupOf({ collection }: Shard): number | undefined {
-    return this.parts.map.state.collections.get(collection)?.group;
+    return groupOf(this.parts.map.state, collection);
   }
 
   /** How far each replica is that has caught up with its stream. */
@@ -198,7 +199,7 @@ export class LocalReplicas {
         await this.#settle(this.parts.map.state);
         this.#problem = undefined;
       } catch (error) {
-        this.#problem = error instanceof Error ? error.message : String(error);
+        this.#problem = reasonOf(error);
         this.parts.failed('all', error);
         void pause(RETRY_MS, this.#stop.signal).then(() => {
           this.#settleLater();
@@ -243,8 +244,8 @@ export class LocalReplicas {
   }
 
   #noteFailure(local: Local, name: string, error: unknown): void {
-    local.failure = error instanceof Error ? error.message : String(error);
-    if (error instanceof LogChangedError) local.changes = (local.changes ?? 0) + 1;
+    local.failure = reasonOf(error);
+    if (error instanceof LogChangedError) local.isStreamOther = true;
     // What a replica has stays readable while its stream is in question.
     if (!isOfLog(error)) local.isCurrent = false;
     // What the stream does not have any more is in a checkpoint.
@@ -277,7 +278,7 @@ export class LocalReplicas {
     local.isCurrent = !isDropped && local.replica !== undefined && entry?.state === 'active';
     local.isFrozen = true;
     delete local.failure;
-    delete local.changes;
+    delete local.isStreamOther;
     try {
       await this.#untilStreamIsBack(local.shard, signal);
     } finally {
@@ -305,19 +306,18 @@ export class LocalReplicas {
 
   async #follow(local: Local, replica: ShardReplica, signal: AbortSignal): Promise<void> {
     const { node, engine, logs, progress, events, map } = this.parts;
-    const { collection, stream } = mappedShard(map.state, local.shard);
+    const { collection, firstPosition } = mappedShard(map.state, local.shard);
     const log = logs.group(collection.group);
-    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     local.reading = new AbortController();
     const reading = AbortSignal.any([signal, local.reading.signal]);
     // It may have been lost before there was something to abort.
     if (this.#isStreamLost(local.shard)) return;
     const lastOperation = await lastOperationOf(log, { shard: local.shard, replica, firstPosition }, reading);
-    const { lastSequence } = await log.state();
+    const { lastSequence } = await log.state(reading);
     const behind = (messages: number): void => {
       local.behind = messages;
       delete local.failure;
-      delete local.changes;
+      delete local.isStreamOther;
       // A few records are all that a small shard has: it has caught up when it has those of the beginning.
       const hasRead = messages === 0 || replica.position >= lastSequence;
       if (hasRead && messages < CAUGHT_UP && !local.stop.signal.aborted) local.isCurrent = true;
@@ -339,11 +339,7 @@ export class LocalReplicas {
   async #delete(name: string): Promise<void> {
     this.parts.progress.forget(name);
     await this.parts.progress.save();
-    try {
-      await this.parts.engine.execute({ operation: 'delete_collection', collection: name });
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
+    await deleteCollection(this.parts.engine, name);
   }
 
   /**

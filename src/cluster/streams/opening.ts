@@ -2,6 +2,7 @@ import { LogUnavailableError, StreamMissingError, type LogServers } from '../log
 import type { Proposal, ShardMap } from '../map/shard-map';
 import type { ShardMapState } from '../map/state';
 import { pause } from '../pause';
+import type { WaitLimits } from '../waiting';
 import { MapLostError, type KnownMap } from './known-map';
 
 /** How long a stream may seem to be behind what a node has read: a server that has just become its leader may not know yet. */
@@ -16,17 +17,18 @@ const PAUSE_MS = 500;
 export async function openMapStream(
   servers: LogServers,
   known: KnownMap,
-  timeoutMs: number,
+  limits: WaitLimits,
 ): Promise<string> {
+  const { signal } = limits;
   try {
-    await servers.makeMap(known.isNew, timeoutMs);
+    await servers.makeMap(known.isNew, limits);
     const endMs = performance.now() + SETTLE_MS;
     for (;;) {
-      const { created, lastSequence } = await servers.map.state();
+      const { created, lastSequence } = await servers.map.state(signal);
       const difference = known.differenceTo({ created, lastSequence });
       if (difference === undefined) return created;
       if (known.isOther(created) || performance.now() >= endMs) throw new MapLostError(difference);
-      await pause(PAUSE_MS);
+      await pause(PAUSE_MS, signal);
     }
   } catch (error) {
     throw error instanceof StreamMissingError ? new MapLostError(error.message) : error;
@@ -40,22 +42,21 @@ export async function openMapStream(
  */
 export async function openGroupStreams(
   servers: LogServers,
-  map: Pick<ShardMap, 'state' | 'propose' | 'waitFor'>,
-  timeoutMs: number,
+  map: Pick<ShardMap, 'state' | 'change'>,
+  limits: WaitLimits,
 ): Promise<void> {
   const isUnknown = ({ streams }: ShardMapState, group: number): boolean => !streams.has(group);
   const groups = Array.from({ length: servers.groups }, (_, group) => group);
   const made: { group: number; created: string }[] = [];
   for (const group of groups.filter((one) => isUnknown(map.state, one))) {
-    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
+    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, limits);
     made.push({ group, created });
   }
   const event = (state: ShardMapState): Proposal => {
     const streams = made.filter(({ group }) => isUnknown(state, group));
     return streams.length === 0 ? { refused: 'they are known' } : { kind: 'streams_opened', streams };
   };
-  const decision = await map.propose(event, { timeoutMs });
-  if ('version' in decision) await map.waitFor(decision.version, AbortSignal.timeout(timeoutMs));
+  await map.change(event, limits);
   if (groups.some((group) => isUnknown(map.state, group)))
     throw new LogUnavailableError('the shard map does not have all streams of the log groups');
 }
