@@ -12,7 +12,7 @@ export interface WaitLimits {
 export function unlessAborted<T>(
   outcome: Promise<T>,
   signal: AbortSignal | undefined,
-  reason: () => unknown = () => signal?.reason,
+  reason: () => Error = () => signal?.reason as Error,
 ): Promise<T> {
   if (signal === undefined) return outcome;
   return new Promise((resolve, reject) => {

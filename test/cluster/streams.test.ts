@@ -143,6 +143,26 @@ describe('a stream of a log group', () => {
     await logs.group(1).publish('1.0', recordOf('2'), LIMITS);
   });
 
+  test('takes no records where the map has noted its loss while it was looked at', async () => {
+    const servers = new MemoryLogService();
+    const { watch, logs, propose } = await withCollection(servers);
+    const stream = servers.groupStreams[1]!;
+    watch.notePause();
+    const state = stream.state.bind(stream);
+    let looks = 0;
+    stream.state = async () => {
+      looks += 1;
+      if (looks === 1) await propose({ kind: 'stream_lost', group: 1, epoch: 0, reason: 'it is gone' });
+      return state();
+    };
+    const published = [1, 2, 3].map((name) => logs.group(1).publish('1.0', recordOf(String(name)), LIMITS));
+    for (const outcome of await Promise.allSettled(published))
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    // Those that came meanwhile have joined that look.
+    expect(looks).toBe(1);
+    expect(stream.messages).toEqual([]);
+  });
+
   test('that was replaced takes the records, under its epoch, behind all positions', async () => {
     const servers = new MemoryLogService();
     const { map, logs, propose } = await withCollection(servers);
@@ -250,6 +270,19 @@ describe('a stream is cut', () => {
     expect((await cutWith(storeOf([{ readTo: 8 }]), { reads: 3, subject: '1.all' })).first).toBe(4);
     // The records 9 and 10 are those of another collection.
     expect((await cutWith(storeOf([{ readTo: 10 }]), { reads: 8 })).first).toBe(11);
+  });
+
+  test('also where another one cannot be asked', async () => {
+    const servers = new MemoryLogService();
+    const { map, members, logs, hears } = await withCollection(servers);
+    for (let number = 1; number <= 5; number += 1)
+      await logs.group(1).publish('1.0', recordOf(String(number)), LIMITS);
+    hears(5);
+    servers.groupStreams[0]!.isMissing = true;
+    const store = storeOf([{ readTo: 3 }]);
+    const parts = { node: 'a', store, logs, map, members, minAgeMs: 0, log };
+    await expect(cutStreams(parts, new AbortController().signal)).rejects.toThrow(/do not have the stream/);
+    expect(await logs.group(1).state()).toMatchObject({ firstSequence: 4 });
   });
 
   test('not as far as records are young', async () => {
