@@ -28,12 +28,13 @@ export { NODE_FILE, whyOfCluster } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';
 export { BackupError } from './operations/failure';
 export { parseS3, S3Bucket } from './operations/s3-bucket';
+export { CleanUp } from './process/clean-up';
 export { filesIn, isCheckpointFileName } from './snapshots/archive';
 export {
   adoptFolders,
   collectionExists,
   collectionNames,
-  isGone,
+  deleteCollection,
   linkFiles,
 } from './snapshots/files-of-collections';
 export { WorkFolders } from './snapshots/work-folders';

@@ -11,9 +11,9 @@ import {
   type IncomingBody,
   type ScrubReport,
 } from '../engine/types';
+import { clientError } from './coordinator/answers';
 import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
-import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
 import type { PeerTls } from './peers/security';
 
 /** Seconds that a request has which says nothing of time. */
@@ -22,8 +22,8 @@ const DEFAULT_SECONDS = 60;
 /** One for all: every request ends with it, when its answer is written, and an error of its own costs a stack trace. */
 const CANCELLED = new EngineError('cancelled');
 
-/** Executes the requests of clients. */
-export type RequestExecutor = Pick<Coordinator, 'execute'>;
+/** Executes what clients and operators ask for. */
+export type RequestExecutor = Pick<Coordinator, 'execute' | 'operator'>;
 
 /** What stands between a server and the engine of its replicas: a node of a cluster, or one that is served alone. */
 export interface ServingNode {
@@ -31,7 +31,6 @@ export interface ServingNode {
   readonly coordinator: RequestExecutor | undefined;
   /** Why it answers nothing any more; undefined while it does. */
   readonly refusal: string | undefined;
-  readonly operator: ClusterControl | undefined;
   /** How many collections the cluster has. */
   readonly collections: number | undefined;
   report(): ClusterReport | undefined;
@@ -44,15 +43,6 @@ export interface ServingNode {
   useCertificate?(tls: PeerTls): void;
   giveUpRequests(): void;
   stop(): Promise<void>;
-}
-
-/** An error of the log servers as one that a client gets; others as they are. */
-function inWordsOfEngine(error: unknown): unknown {
-  if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
-    return new EngineError('unavailable', { message: error.message });
-  // Of a change of the shard map: a write has its operation id.
-  if (error instanceof OutcomeUnknownError) return new EngineError('not_confirmed');
-  return error;
 }
 
 /**
@@ -89,7 +79,7 @@ export class ClusterEngine implements Engine {
       const coordinator = this.#coordinator;
       return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
     } catch (error) {
-      throw inWordsOfEngine(error);
+      throw clientError(error);
     } finally {
       clearTimeout(timer);
     }
@@ -103,9 +93,7 @@ export class ClusterEngine implements Engine {
   }
 
   get cluster(): ClusterControl {
-    const { operator } = this.node;
-    if (operator === undefined) throw new EngineError('not_ready');
-    return operator;
+    return this.#coordinator.operator;
   }
 
   refresh(maxAgeMs?: number): Promise<void> {
@@ -164,7 +152,10 @@ export class ClusterEngine implements Engine {
   }
 
   async close(timeMs?: number): Promise<void> {
-    await this.node.stop();
-    await this.own.close(timeMs);
+    try {
+      await this.node.stop();
+    } finally {
+      await this.own.close(timeMs);
+    }
   }
 }

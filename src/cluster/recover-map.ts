@@ -29,7 +29,7 @@ export async function makeMapAnew(settings: RecoverySettings, isConfirmed: boole
     throw new RecoveryRefused(`${dataDir} is no directory of a node of the cluster ${cluster}`);
   }
   const known = await KnownMap.open(dataDir);
-  const connection = await connectToNats(nats, `kithdb recovery of ${cluster}`, CONNECT_MS);
+  const connection = await connectToNats(nats, `kithdb recovery of ${cluster}`, { timeoutMs: CONNECT_MS });
   try {
     const servers = await NatsLogService.of(connection, { cluster, groups, replicas });
     await refuseRunning(new NatsHeartbeats(connection, cluster));

@@ -25,7 +25,7 @@ let next: number;
 
 async function begin(checkpoints: object = CHECKPOINTS): Promise<void> {
   cluster = await TestCluster.start(3, 1, checkpoints);
-  connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', 5000);
+  connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', { timeoutMs: 5000 });
   manager = await jetstreamManager(connection, { checkAPI: false });
   [acknowledged, next] = [[], 0];
   await cluster.nodes[0]!.ask('create_collection', 'birds', CONFIG);

@@ -35,6 +35,8 @@ export interface Faults {
   longestDelayMs: number;
   /** Whether no server answers. */
   isDown: boolean;
+  /** Whether questions stay without an answer for ever. */
+  isSilent: boolean;
   random: () => number;
 }
 
@@ -45,6 +47,7 @@ const NO_FAULTS: Faults = {
   interruptions: 0,
   longestDelayMs: 0,
   isDown: false,
+  isSilent: false,
   random: Math.random,
 };
 
@@ -197,7 +200,8 @@ export class MemoryStream implements MessageStream {
   }
 
   async #answerable(): Promise<void> {
-    const { longestDelayMs, random, isDown } = this.faults;
+    const { longestDelayMs, random, isDown, isSilent } = this.faults;
+    if (isSilent) await new Promise(() => undefined);
     if (longestDelayMs > 0) await sleep(random() * longestDelayMs);
     if (isDown) throw new NotDelivered('no server is there');
     if (this.isMissing) throw new NoSuchStream('there is no such stream');

@@ -49,7 +49,9 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
   }
 
   async function deleteStream(): Promise<void> {
-    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', 5000);
+    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
+      timeoutMs: 5000,
+    });
     await (await jetstreamManager(connection, { checkAPI: false })).streams.delete(STREAM);
     await connection.close();
   }

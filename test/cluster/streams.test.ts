@@ -22,6 +22,7 @@ import { MemoryLogService } from './memory-log';
 import { recordOf } from './records';
 
 const LIMITS = { timeoutMs: 10_000 };
+const PREPARING = { timeoutMs: 1000 };
 const log = pino({ level: 'silent' });
 let folder: string;
 const ends: (() => Promise<void>)[] = [];
@@ -37,16 +38,16 @@ afterEach(async () => {
 async function node(servers: MemoryLogService) {
   const dataDir = mkdtempSync(join(folder, 'node-'));
   const known = await KnownMap.open(dataDir);
-  const { created, firstSequence } = await openMapStream(servers, known, 1000);
+  const { created, firstSequence } = await openMapStream(servers, known, PREPARING);
   const map = new ShardMap(servers.map, { ignored: () => undefined });
   ends.push(() => map.stop());
   await map.start(undefined, firstSequence);
-  await openGroupStreams(servers, map, 1000);
+  await openGroupStreams(servers, map, PREPARING);
   await known.note(created, map.state);
   const members = new Members('a', () => 0);
   const changed = new Map<number, string>();
   const positions: { shard: { collection: number; shard: number }; position: number }[] = [];
-  const replicas = { readTo: () => positions, changedStreams: () => changed };
+  const replicas = { positions: () => positions, changedStreams: () => changed };
   const watch = new StreamWatch({ logs: servers, map, known, members, replicas, log });
   const logs = new CurrentLogs(servers, map, () => watch);
   const propose = async (event: ShardMapEvent): Promise<void> => {
@@ -83,9 +84,9 @@ describe('a stream of a log group', () => {
       firstPosition: 0,
     });
     servers.groupStreams[1]!.isMissing = true;
-    await openGroupStreams(servers, map, 1000);
+    await openGroupStreams(servers, map, PREPARING);
     expect(servers.groupStreams[1]!.isMissing).toBe(true);
-    for (let look = 0; look < 10; look += 1) await watch.look();
+    for (let look = 0; look < 10; look += 1) await watch.look(new AbortController().signal);
     await map.waitFor(2);
     expect(map.state.streams.get(1)?.lost).toMatch(/do not have the stream/);
     expect(map.state.streams.get(0)?.lost).toBeUndefined();
@@ -109,9 +110,9 @@ describe('a stream of a log group', () => {
       });
       await logs.group(0).publish('2.0', recordOf('other'), LIMITS);
       const { version } = map.state;
-      for (let look = 0; look < 2; look += 1) await watch.look();
+      for (let look = 0; look < 2; look += 1) await watch.look(new AbortController().signal);
       expect(map.state.streams.get(1)?.lost).toBeUndefined();
-      await watch.look();
+      await watch.look(new AbortController().signal);
       await map.waitFor(version + 1);
       expect(map.state.streams.get(1)?.lost).toMatch(
         how === 'made anew'
@@ -149,13 +150,33 @@ describe('a stream of a log group', () => {
     const stream = servers.groupStreams[1]!;
     stream.lastSequence = 0;
     watch.notePause();
-    for (let look = 0; look < 2; look += 1) await watch.look();
+    for (let look = 0; look < 2; look += 1) await watch.look(new AbortController().signal);
     expect(watch.problems().join()).toMatch(/log group 1 takes no writes: it ends at 0/);
     stream.lastSequence = 1;
-    for (let look = 0; look < 5; look += 1) await watch.look();
+    for (let look = 0; look < 5; look += 1) await watch.look(new AbortController().signal);
     expect(map.state.streams.get(1)?.lost).toBeUndefined();
     expect(watch.problems()).toEqual([]);
     await logs.group(1).publish('1.0', recordOf('2'), LIMITS);
+  });
+
+  test('takes no records where the map has noted its loss while it was looked at', async () => {
+    const servers = new MemoryLogService();
+    const { watch, logs, propose } = await withCollection(servers);
+    const stream = servers.groupStreams[1]!;
+    watch.notePause();
+    const state = stream.state.bind(stream);
+    let looks = 0;
+    stream.state = async () => {
+      looks += 1;
+      if (looks === 1) await propose({ kind: 'stream_lost', group: 1, epoch: 0, reason: 'it is gone' });
+      return state();
+    };
+    const published = [1, 2, 3].map((name) => logs.group(1).publish('1.0', recordOf(String(name)), LIMITS));
+    for (const outcome of await Promise.allSettled(published))
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    // Those that came meanwhile have joined that look.
+    expect(looks).toBe(1);
+    expect(stream.messages).toEqual([]);
   });
 
   test('that was replaced takes the records, under its epoch, behind all positions', async () => {
@@ -184,7 +205,7 @@ describe('the shard map', () => {
     const servers = new MemoryLogService();
     const { dataDir, watch, logs } = await node(servers);
     const again = async (): Promise<string> =>
-      (await openMapStream(servers, await KnownMap.open(dataDir), 1000)).created;
+      (await openMapStream(servers, await KnownMap.open(dataDir), PREPARING)).created;
     await again();
     servers.mapStream.isMissing = true;
     await expect(again()).rejects.toThrow(
@@ -195,7 +216,7 @@ describe('the shard map', () => {
     servers.mapStream.isMissing = false;
     servers.mapStream.created = 'later';
     await expect(again()).rejects.toThrow(/was made at later/);
-    await watch.look();
+    await watch.look(new AbortController().signal);
     expect(watch.problems().join()).toMatch(/all writes have stopped/);
   });
 
@@ -207,7 +228,7 @@ describe('the shard map', () => {
 
 describe('a shard map that is made anew', () => {
   const openingBy = async (servers: MemoryLogService, dataDir: string): Promise<string> =>
-    (await openMapStream(servers, await KnownMap.open(dataDir), 1000)).created;
+    (await openMapStream(servers, await KnownMap.open(dataDir), PREPARING)).created;
 
   /** Two nodes, of which the second one has read the map up to its first event alone. */
   async function withTwo() {
@@ -342,6 +363,19 @@ describe('a stream is cut', () => {
     expect((await cutWith(storeOf([{ readTo: 8 }]), { reads: 3, subject: '1.all' })).first).toBe(4);
     // The records 9 and 10 are those of another collection.
     expect((await cutWith(storeOf([{ readTo: 10 }]), { reads: 8 })).first).toBe(11);
+  });
+
+  test('also where another one cannot be asked', async () => {
+    const servers = new MemoryLogService();
+    const { map, members, logs, hears } = await withCollection(servers);
+    for (let number = 1; number <= 5; number += 1)
+      await logs.group(1).publish('1.0', recordOf(String(number)), LIMITS);
+    hears(5);
+    servers.groupStreams[0]!.isMissing = true;
+    const store = storeOf([{ readTo: 3 }]);
+    const parts = { node: 'a', store, logs, map, members, minAgeMs: 0, log };
+    await expect(cutStreams(parts, new AbortController().signal)).rejects.toThrow(/do not have the stream/);
+    expect(await logs.group(1).state()).toMatchObject({ firstSequence: 4 });
   });
 
   test('not as far as records are young', async () => {

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import {
   EngineError,
-  type ClusterControl,
   type ClusterReport,
   type Engine,
   type EngineOptions,
@@ -62,16 +61,13 @@ export class LoneNode implements ServingNode {
     const coordinator = this.#isStopping ? undefined : this.#coordinator;
     return (
       coordinator && {
+        operator: coordinator.operator,
         execute: async (request: EngineRequest, body, deadline) => {
           if (!ANSWERED.has(request.operation)) throw this.#readOnly();
           return coordinator.execute(request, body, deadline);
         },
       }
     );
-  }
-
-  get operator(): ClusterControl | undefined {
-    return this.#isStopping ? undefined : this.#coordinator?.operator;
   }
 
   get collections(): number {
@@ -116,11 +112,11 @@ export class LoneNode implements ServingNode {
   #coordinatorOver(engine: Engine): Coordinator {
     const { state, identity, limits, models } = this.parts;
     const refuse = (): Promise<never> => Promise.reject(this.#readOnly());
-    const { node: self } = identity;
+    const { node } = identity;
     return coordinatorOf({
-      ...{ self, engine, models, isAlone: true },
+      ...{ node, engine, models, isAlone: true },
       ...(limits !== undefined && { limits }),
-      map: { state, propose: refuse, waitFor: () => Promise.resolve() },
+      map: { state, change: refuse },
       logs: {
         groups: 0,
         group: () => {
@@ -128,11 +124,11 @@ export class LoneNode implements ServingNode {
         },
       },
       members: {
-        self,
-        isLive: (node) => node === self,
+        self: node,
+        isLive: (id) => id === node,
         heartbeatOf: () => undefined,
-        reportOf: (node, collection, shard) =>
-          node === self ? this.#replicas.get(nameOf({ collection, shard })) : undefined,
+        reportOf: (id, collection, shard) =>
+          id === node ? this.#replicas.get(nameOf({ collection, shard })) : undefined,
       },
       replicas: { current: (shard) => this.#replicas.get(nameOf(shard)) },
       divergence: { refusalOf: () => undefined },

@@ -6,7 +6,7 @@ import { openNativeEngine } from '../../engine';
 import { reasonOf } from '../../files/explained';
 import { whyOfCluster } from '../../operations/cluster-node';
 import { contentOf } from '../adoption/adopt';
-import { tryAgain } from '../joining';
+import { joinWhenPossible } from '../joining';
 import { connectToNats, type NatsSettings } from '../log/nats-connection';
 import { NatsLogService } from '../log/nats-log';
 import { StreamMissingError, type RecordLog } from '../log/record-log';
@@ -37,16 +37,20 @@ export function openAuthReplication(
   log: Pick<Logger, 'warn'>,
 ): AuthReplication {
   return new LogReplication({
-    connect: () => tryAgain(() => connected(settings), leaving, log),
+    connect: () => joinWhenPossible(() => connected(settings, leaving), leaving, log),
     brings: () => broughtBy(settings.dataDir),
   });
 }
 
-async function connected({ cluster, nats, groups, logReplicas }: AuthLogSettings): Promise<AuthLog> {
-  const connection = await connectToNats(nats, `kithdb authentication of ${cluster}`, CONNECT_MS);
+async function connected(
+  { cluster, nats, groups, logReplicas }: AuthLogSettings,
+  signal: AbortSignal,
+): Promise<AuthLog> {
+  const name = `kithdb authentication of ${cluster}`;
+  const connection = await connectToNats(nats, name, { timeoutMs: CONNECT_MS, signal });
   try {
     const logs = await NatsLogService.of(connection, { cluster, groups, replicas: logReplicas });
-    await logs.makeAuth(PREPARE_MS);
+    await logs.makeAuth({ timeoutMs: PREPARE_MS, signal });
     return { log: logs.auth, hasBegun: () => hasEvents(logs.map), disconnect: () => logs.close() };
   } catch (error) {
     await connection.close();

@@ -2,7 +2,7 @@ import type { Engine, EngineOptions, TextModels } from '../../engine/types';
 import type { Divergence } from '../divergence/divergence';
 import type { LogService } from '../log/record-log';
 import type { ProposableMap } from '../map/shard-map';
-import { nodesOf } from '../map/state';
+import { nodeIds } from '../map/state';
 import type { Members } from '../membership/members';
 import { knownBy } from '../membership/news';
 import type { PeerAddress, PeerClient } from '../peers/client';
@@ -21,7 +21,7 @@ import type { KnownPositions } from './reports';
 /** The parts of a node that its coordinator is made of. */
 export interface CoordinatedNode {
   /** The id of the node. */
-  readonly self: string;
+  readonly node: string;
   readonly engine: Engine;
   readonly logs: LogService;
   readonly map: ProposableMap;
@@ -38,21 +38,19 @@ export interface CoordinatedNode {
 }
 
 /** The coordinator of a node. */
-export function coordinatorOf(node: CoordinatedNode): Coordinator {
-  const { self, engine, logs, map, members, replicas, divergence, peers, acknowledgements } = node;
-  const liveNodes = (): readonly string[] =>
-    nodesOf(map.state)
-      .map(({ id }) => id)
-      .filter((id) => members.isLive(id));
+export function coordinatorOf(parts: CoordinatedNode): Coordinator {
+  const { node, engine, logs, map, members, replicas, divergence, peers, acknowledgements } = parts;
+  const { isAlone = false } = parts;
+  const liveNodes = (): readonly string[] => nodeIds(map.state).filter((id) => members.isLive(id));
   const addressOf = (id: string): PeerAddress | undefined =>
     members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
   const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
   const reads = new Reads({
-    ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
+    ...{ node, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
     local: (shard) => replicas.current(shard),
     mapVersion: () => map.state.version,
-    isAlone: node.isAlone ?? false,
-    reached: node.isAlone === true ? isThere : reached,
+    isAlone,
+    reached: isAlone ? isThere : reached,
   });
   const collections = new Collections({
     ...{ map, logs, liveNodes },
@@ -65,9 +63,9 @@ export function coordinatorOf(node: CoordinatedNode): Coordinator {
       await engine.execute({ operation: 'delete_collection', collection });
     },
   });
-  const { limits, models } = node;
+  const { limits, models } = parts;
   return new Coordinator({
-    ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
+    ...{ node, engine, logs, collections, reads, members, acknowledgements, models },
     ...(limits !== undefined && { limits }),
     operator: new Operator(map, collections),
     map: () => map.state,

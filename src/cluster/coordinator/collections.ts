@@ -68,7 +68,7 @@ export class Collections {
     const { logs } = this.parts;
     const { group } = numbered(this.#state, logs.groups);
     // A position before the first record of the collection, whichever group it gets.
-    const { lastSequence: firstPosition } = await logs.group(group).state();
+    const { lastSequence: firstPosition } = await logs.group(group).state(deadline.signal);
     await this.#propose((state) => {
       refuseTaken(state, name);
       const number = numbered(state, logs.groups);
@@ -130,9 +130,8 @@ export class Collections {
   /** The same; a refusal is the result. */
   async #decide(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<Decision> {
     const timeoutMs = Math.max(1, Math.ceil(at - performance.now()));
-    const decision = await this.parts.map.propose(make, { timeoutMs, signal });
+    const decision = await this.parts.map.change(make, { timeoutMs, signal });
     if ('refused' in decision) return decision;
-    await this.parts.map.waitFor(decision.version, signal);
     // A client may go to another node next.
     await this.parts.known(decision.version, signal);
     return decision;

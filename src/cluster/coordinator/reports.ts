@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClusterReport, LocalReplica } from '../../engine/types';
-import type { CollectionEntry, ReplicaState, ShardMapState } from '../map/state';
-import { nodesOf } from '../map/state';
+import { nodeIds, nodesOf, type CollectionEntry, type ReplicaState, type ShardMapState } from '../map/state';
 import type { ReplicaReport } from '../membership/heartbeat';
 import type { Members } from '../membership/members';
 
@@ -34,7 +33,7 @@ export function clusterReport(
   replicas: readonly LocalReplica[],
 ): ClusterReport {
   const nodes = nodesOf(state);
-  const proposer = members.proposer(nodes.map(({ id }) => id));
+  const proposer = members.proposer(nodeIds(state));
   return {
     peerId: peerId(self),
     peers: nodes.map(({ id, address }) => ({

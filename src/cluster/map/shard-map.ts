@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { LogUnavailableError, type LogRecord, type RecordLog } from '../log/record-log';
+import { LogUnavailableError, OutcomeUnknownError, type LogRecord, type RecordLog } from '../log/record-log';
+import type { WaitLimits } from '../waiting';
 import { apply } from './apply';
 import { decodeEvent, encodeEvent, type ShardMapEvent } from './event';
 import { EMPTY_MAP, type ShardMapState } from './state';
@@ -23,7 +24,7 @@ export interface ShardMapOptions {
 }
 
 /** The map, as what proposes events needs it. */
-export type ProposableMap = Pick<ShardMap, 'state' | 'propose' | 'waitFor'>;
+export type ProposableMap = Pick<ShardMap, 'state' | 'change'>;
 
 interface Waiting {
   readonly version: number;
@@ -64,7 +65,7 @@ export class ShardMap {
       // Who calls `ended` gets the error.
       this.#running.catch(() => undefined);
     }
-    const { lastSequence } = await this.log.state();
+    const { lastSequence } = await this.log.state(signal);
     await this.waitFor(lastSequence, signal);
   }
 
@@ -161,11 +162,10 @@ export class ShardMap {
    */
   async propose(
     makeEvent: (state: ShardMapState) => Proposal,
-    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+    { timeoutMs, signal }: WaitLimits,
   ): Promise<Decision> {
     const endMs = performance.now() + timeoutMs;
-    const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
-    const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+    const either = eitherOf(timeoutMs, signal);
     for (;;) {
       const state = this.#state;
       const event = makeEvent(state);
@@ -184,6 +184,21 @@ export class ShardMap {
     }
   }
 
+  /**
+   * The same, and waits until this node has the event.
+   * @throws as `propose`: OutcomeUnknownError also where the event is in the map, and this node could not read it in time
+   */
+  async change(
+    makeEvent: (state: ShardMapState) => Proposal,
+    { timeoutMs, signal }: WaitLimits,
+  ): Promise<Decision> {
+    const either = eitherOf(timeoutMs, signal);
+    const decision = await this.propose(makeEvent, { timeoutMs, signal });
+    if ('version' in decision && !(await this.#hasRead(decision.version, either)))
+      throw new OutcomeUnknownError(`${decision.version} of the shard map`);
+    return decision;
+  }
+
   async #hasRead(version: number, signal: AbortSignal): Promise<boolean> {
     try {
       await this.waitFor(version, signal);
@@ -193,6 +208,11 @@ export class ShardMap {
       return false;
     }
   }
+}
+
+function eitherOf(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
 function asError(reason: unknown): Error {

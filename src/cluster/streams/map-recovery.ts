@@ -111,7 +111,10 @@ export async function recoverMap(
   const { seen, state } = known;
   if (seen === undefined || state === undefined) throw new RecoveryRefused(`${known.path} has no map`);
   if (isLeft) await servers.removeMap();
-  const { created } = await servers.makeMap({ isNew: true, firstSequence: lastSequence + ROOM + 1 }, MAKE_MS);
+  const { created } = await servers.makeMap(
+    { isNew: true, firstSequence: lastSequence + ROOM + 1 },
+    { timeoutMs: MAKE_MS },
+  );
   const event = { kind: 'map_recovered', lost: seen.created, lastSequence, map: savedMapOf(state) } as const;
   const record = { operation: randomUUID(), epoch: 0, kind: MAP_KIND, payload: encodeEvent(event) };
   const { sequence } = await servers.map.publish(MAP_SUBJECT, record, { timeoutMs: PUBLISH_MS });

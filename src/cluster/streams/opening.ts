@@ -10,6 +10,7 @@ import { decodeEvent, type RecoveredMap, type ShardMapEvent } from '../map/event
 import type { Proposal, ShardMap } from '../map/shard-map';
 import type { ShardMapState } from '../map/state';
 import { pause } from '../pause';
+import type { WaitLimits } from '../waiting';
 import { MapLostError, type KnownMap } from './known-map';
 
 /** How long a stream may seem to be behind what a node has read: a server that has just become its leader may not know yet. */
@@ -25,14 +26,15 @@ const READ_MS = 30_000;
 export async function openMapStream(
   servers: LogServers,
   known: KnownMap,
-  timeoutMs: number,
+  limits: WaitLimits,
 ): Promise<StreamOrigin> {
+  const { signal } = limits;
   try {
-    const origin = await servers.makeMap({ isNew: known.isNew, firstSequence: 1 }, timeoutMs);
-    const recovered = origin.firstSequence > 1 ? await recoveryIn(servers.map) : undefined;
+    const origin = await servers.makeMap({ isNew: known.isNew, firstSequence: 1 }, limits);
+    const recovered = origin.firstSequence > 1 ? await recoveryIn(servers.map, signal) : undefined;
     const endMs = performance.now() + SETTLE_MS;
     for (;;) {
-      const { created, lastSequence } = await servers.map.state();
+      const { created, lastSequence } = await servers.map.state(signal);
       const isOther = known.isOther(created);
       const difference =
         isOther && recovered !== undefined
@@ -40,7 +42,7 @@ export async function openMapStream(
           : known.differenceTo({ created, lastSequence });
       if (difference === undefined) return { ...origin, created };
       if (isOther || performance.now() >= endMs) throw new MapLostError(difference);
-      await pause(PAUSE_MS);
+      await pause(PAUSE_MS, signal);
     }
   } catch (error) {
     throw error instanceof StreamMissingError ? new MapLostError(error.message) : error;
@@ -51,9 +53,9 @@ export async function openMapStream(
  * What a stream goes on from that does not begin with the first event of a map.
  * @throws MapLostError where it does not say so
  */
-async function recoveryIn(stream: RecordLog): Promise<RecoveredMap> {
-  const { firstSequence, lastSequence } = await stream.state();
-  const event = lastSequence < firstSequence ? undefined : await firstEvent(stream, firstSequence);
+async function recoveryIn(stream: RecordLog, signal?: AbortSignal): Promise<RecoveredMap> {
+  const { firstSequence, lastSequence } = await stream.state(signal);
+  const event = lastSequence < firstSequence ? undefined : await firstEvent(stream, firstSequence, signal);
   if (event?.kind === 'map_recovered') return event;
   throw new MapLostError(
     `its stream begins at ${firstSequence} with no map; kithdb cluster recover-map, which was interrupted, has to run again`,
@@ -61,11 +63,16 @@ async function recoveryIn(stream: RecordLog): Promise<RecoveredMap> {
 }
 
 /** The first event of a stream; undefined where its first record is none. */
-async function firstEvent(stream: RecordLog, fromSequence: number): Promise<ShardMapEvent | undefined> {
+async function firstEvent(
+  stream: RecordLog,
+  fromSequence: number,
+  ended?: AbortSignal,
+): Promise<ShardMapEvent | undefined> {
   const enough = new AbortController();
   const late = AbortSignal.timeout(READ_MS);
   let first: LogRecord | undefined;
-  const request = { fromSequence, subjects: ['>'], signal: AbortSignal.any([enough.signal, late]) };
+  const signals = [enough.signal, late, ...(ended === undefined ? [] : [ended])];
+  const request = { fromSequence, subjects: ['>'], signal: AbortSignal.any(signals) };
   await stream.read(request, (record) => {
     first ??= record;
     enough.abort();
@@ -81,22 +88,21 @@ async function firstEvent(stream: RecordLog, fromSequence: number): Promise<Shar
  */
 export async function openGroupStreams(
   servers: LogServers,
-  map: Pick<ShardMap, 'state' | 'propose' | 'waitFor'>,
-  timeoutMs: number,
+  map: Pick<ShardMap, 'state' | 'change'>,
+  limits: WaitLimits,
 ): Promise<void> {
   const isUnknown = ({ streams }: ShardMapState, group: number): boolean => !streams.has(group);
   const groups = Array.from({ length: servers.groups }, (_, group) => group);
   const made: { group: number; created: string }[] = [];
   for (const group of groups.filter((one) => isUnknown(map.state, one))) {
-    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
+    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, limits);
     made.push({ group, created });
   }
   const event = (state: ShardMapState): Proposal => {
     const streams = made.filter(({ group }) => isUnknown(state, group));
     return streams.length === 0 ? { refused: 'they are known' } : { kind: 'streams_opened', streams };
   };
-  const decision = await map.propose(event, { timeoutMs });
-  if ('version' in decision) await map.waitFor(decision.version, AbortSignal.timeout(timeoutMs));
+  await map.change(event, limits);
   if (groups.some((group) => isUnknown(map.state, group)))
     throw new LogUnavailableError('the shard map does not have all streams of the log groups');
 }
