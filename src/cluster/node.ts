@@ -1,4 +1,5 @@
 import { EngineError, type ClusterReport, type Engine, type HealthIssue } from '../engine/types';
+import { reasonOf } from '../files/explained';
 import { authority } from '../http/listen';
 import { CleanUp } from '../process/clean-up';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
@@ -36,6 +37,7 @@ import { isDamage } from './replica/shard-replica';
 import { CurrentLogs } from './streams/current-logs';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
+import { MapRepair } from './streams/map-repair';
 import { StreamRepair } from './streams/repair';
 import { StreamWatch } from './streams/watch';
 import { joinWhenPossible } from './joining';
@@ -54,6 +56,8 @@ interface Joining extends Pick<RunningNode, 'connection' | 'map' | 'engine' | 'c
   readonly identity: NodeIdentity;
   readonly servers: LogServers;
   readonly known: KnownMap;
+  /** When the stream of the map was made, as the log servers write it. */
+  readonly created: string;
   readonly noteMap: () => Promise<void>;
 }
 
@@ -68,6 +72,8 @@ export class ClusterNode implements ServingNode {
   /** Ends a start that is under way. */
   readonly #leaving = new AbortController();
   #starting: Promise<void> = Promise.resolve();
+  /** Why this node could not join its cluster again. */
+  #failure: string | undefined;
 
   constructor(private readonly parts: ClusterNodeParts) {
     this.#security = parts.settings.security;
@@ -80,7 +86,7 @@ export class ClusterNode implements ServingNode {
   /** Why this node answers nothing any more; undefined while it does. */
   get refusal(): string | undefined {
     const failure = this.#running?.map.failure;
-    return failure instanceof LaterVersionError ? failure.message : undefined;
+    return failure instanceof LaterVersionError ? failure.message : this.#failure;
   }
 
   /** How many collections the cluster has. */
@@ -105,12 +111,12 @@ export class ClusterNode implements ServingNode {
 
   healthIssues(): readonly HealthIssue[] {
     if (this.#running === undefined) return [];
-    const { replicas, divergence, watch, repair, repeated } = this.#running;
+    const { replicas, divergence, watch, repair, mapRepair, repeated } = this.#running;
     const ofReplicas = [...replicas.failures(), ...divergence.problems()];
     const ofWork = [...repeated.problems].map(([about, what]) => `${about}: ${what}`);
     return [
       ...ofReplicas.map(([collection, what]) => ({ kind: 'collection' as const, collection, what })),
-      ...[...ofWork, ...watch.problems(), ...repair.problems()].map((what) => ({
+      ...[...ofWork, ...watch.problems(), ...repair.problems(), ...mapRepair.problems()].map((what) => ({
         kind: 'background' as const,
         what,
       })),
@@ -125,6 +131,30 @@ export class ClusterNode implements ServingNode {
     const { signal } = this.#leaving;
     this.#starting = joinWhenPossible(() => this.#startOnce(engine, signal), signal, this.parts.log);
     return this.#starting;
+  }
+
+  /** Ends all that this node does in the cluster, and joins it again: another stream has the shard map. */
+  #rejoin(engine: Engine): void {
+    const running = this.#running;
+    if (running === undefined || this.#isStopping) return;
+    const { log } = this.parts;
+    log.warn('this node joins its cluster again');
+    this.#running = undefined;
+    this.#starting = running.cleanUp
+      .run()
+      // What fails in that is in the log.
+      .catch(() => undefined)
+      .then(() => this.start(engine));
+    this.#starting.then(
+      () => {
+        log.info('this node has joined its cluster again');
+      },
+      (error: unknown) => {
+        if (this.#isStopping) return;
+        this.#failure = reasonOf(error);
+        log.fatal({ err: error }, 'this node cannot join its cluster again');
+      },
+    );
   }
 
   async #startOnce(engine: Engine, signal: AbortSignal): Promise<void> {
@@ -168,11 +198,11 @@ export class ClusterNode implements ServingNode {
     // What was done in the last seconds is part of what the directory is served alone with.
     cleanUp.add('saved shard map', noteMap);
     const identity = identified ?? (await makeIdentity(dataDir, cluster, content));
-    return { identity, connection, servers, map, known, noteMap, engine, cleanUp };
+    return { identity, connection, servers, map, known, created, noteMap, engine, cleanUp };
   }
 
   async #join(joining: Joining, signal: AbortSignal): Promise<RunningNode> {
-    const { identity, connection, servers, map, known, noteMap, engine, cleanUp } = joining;
+    const { identity, connection, servers, map, known, created, noteMap, engine, cleanUp } = joining;
     const { node } = identity;
     const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
@@ -190,6 +220,12 @@ export class ClusterNode implements ServingNode {
     const common = { node, engine, map, members, replicas, channel, log };
     const watch: StreamWatch = new StreamWatch({ ...common, logs: servers, known });
     const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
+    const mapRepair = new MapRepair({
+      ...{ ...common, servers, known, created, noteMap, watch },
+      rejoin: () => {
+        this.#rejoin(engine);
+      },
+    });
     const divergence: Divergence = new Divergence(common);
     cleanUp.add('replicas', () => replicas.stop());
     cleanUp.add('divergence', divergence.start());
@@ -205,7 +241,7 @@ export class ClusterNode implements ServingNode {
       ...(limits !== undefined && { limits }),
     };
     const running: RunningNode = {
-      ...{ ...parts, connection, channel, watch, repair, cleanUp },
+      ...{ ...parts, connection, channel, watch, repair, mapRepair, cleanUp },
       ...{ coordinator: coordinatorOf(coordinating), repeated: new RepeatedWork() },
     };
     const address = addressOf(settings, listener.port);

@@ -16,6 +16,7 @@ import type { RepeatedWork } from './repeated-work';
 import type { LocalReplicas } from './replica/local-replicas';
 import type { ReplicaSource } from './replica/opening';
 import type { CheckpointStore } from './store/checkpoint-store';
+import type { MapRepair } from './streams/map-repair';
 import type { StreamRepair } from './streams/repair';
 import type { StreamWatch } from './streams/watch';
 
@@ -66,6 +67,7 @@ export interface RunningNode {
   readonly coordinator: Coordinator;
   readonly watch: StreamWatch;
   readonly repair: StreamRepair;
+  readonly mapRepair: MapRepair;
   readonly repeated: RepeatedWork;
   readonly cleanUp: CleanUp;
 }

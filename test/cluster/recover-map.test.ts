@@ -56,6 +56,15 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
     await connection.close();
   }
 
+  async function emptyStream(): Promise<void> {
+    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', { timeoutMs: 5000 });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const { config } = await streams.info(STREAM);
+    await streams.delete(STREAM);
+    await streams.add({ ...config, first_seq: 1 });
+    await connection.close();
+  }
+
   const write = (node: TestNode, id: number): Promise<unknown> =>
     node.ask('upsert_points', 'birds', { points: [{ id, vector: [id, 1] }] });
 
@@ -96,5 +105,42 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
       return exists;
     });
     expect(await command(first)).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') });
+  });
+
+  it.each([
+    ['deleted', deleteStream],
+    ['emptied', emptyStream],
+  ])('C30.13 nodes that all run make it anew by themselves where it was %s', async (what, lose) => {
+    const [first, second] = cluster.nodes as [TestNode, TestNode];
+    await until(async () => (await write(first, 0).catch(() => undefined)) !== undefined);
+    await lose();
+    const name = `wrens-${what}`;
+    await until(
+      async () => (await second.ask('create_collection', name, CONFIG).catch(() => undefined)) !== undefined,
+      50,
+      () => JSON.stringify([first, second].map(({ engine }) => engine.healthIssues())),
+    );
+    await until(async () => {
+      const found = (await first.ask('collection_exists', name).catch(() => undefined)) as { exists?: boolean };
+      return found?.exists === true;
+    });
+    await until(async () => (await write(first, 11).catch(() => undefined)) !== undefined);
+    for (const node of [first, second]) await counted(node, 12);
+    for (const node of [first, second]) expect(node.engine.healthIssues()).toEqual([]);
+  });
+
+  it('waits for a node that is stopped, and says so', async () => {
+    const [first, second] = cluster.nodes as [TestNode, TestNode];
+    await until(async () => (await write(first, 0).catch(() => undefined)) !== undefined);
+    await second.stop();
+    await deleteStream();
+    await until(() =>
+      first.engine.healthIssues().some(({ what }) => what?.includes('is made anew when all nodes are live')),
+    );
+    await first.stop();
+    expect((await command(first, '--yes')).code).toBe(0);
+    await first.start();
+    await second.start();
+    for (const node of [first, second]) await counted(node, 12);
   });
 });

@@ -13,6 +13,7 @@ import type { CheckpointStore } from '../store/checkpoint-store';
 import type { CleanUp } from '../../process/clean-up';
 import type { RepeatedWork } from '../repeated-work';
 import { cutStreams } from './cutting';
+import type { MapRepair } from './map-repair';
 import type { StreamRepair } from './repair';
 import type { StreamWatch } from './watch';
 
@@ -24,10 +25,17 @@ export interface Repeating {
   readonly cleanUp: CleanUp;
 }
 
+/** What looks after the streams. */
+export interface WatchedStreams {
+  readonly watch: StreamWatch;
+  readonly repair: StreamRepair;
+  readonly mapRepair: MapRepair;
+}
+
 /** Looks after the streams, and repairs what was lost. */
 export function watchStreams(
   connection: NatsConnection,
-  { watch, repair }: { readonly watch: StreamWatch; readonly repair: StreamRepair },
+  { watch, repair, mapRepair }: WatchedStreams,
   { repeated, cleanUp }: Repeating,
 ): void {
   void (async () => {
@@ -38,6 +46,7 @@ export function watchStreams(
   cleanUp.add('repair of streams', repair.start());
   repeated.every(WATCH_MS, 'streams', (signal) => watch.look(signal));
   repeated.every(WATCH_MS, 'repair of streams', (signal) => repair.round(signal));
+  repeated.every(WATCH_MS, 'repair of the shard map', (signal) => mapRepair.look(signal));
 }
 
 /** What keeping checkpoints needs. */

@@ -87,7 +87,7 @@ export class StreamWatch {
     const doubts = [...this.#doubts].map(
       ([group, { what }]) => `the stream of log group ${group} takes no writes: ${what}`,
     );
-    const ofMap = this.#mapProblem();
+    const ofMap = this.mapProblem();
     return [...(ofMap === undefined ? [] : [ofMap]), ...lost, ...doubts];
   }
 
@@ -100,7 +100,7 @@ export class StreamWatch {
     if (this.#isMapUnchecked) await this.#checkMap();
     // As the map is now: it may have noted a loss meanwhile.
     const entry = this.parts.map.state.streams.get(group);
-    const problem = this.#mapProblem() ?? entry?.lost ?? this.#doubts.get(group)?.what;
+    const problem = this.mapProblem() ?? entry?.lost ?? this.#doubts.get(group)?.what;
     if (entry !== undefined && problem === undefined && !this.#unchecked.has(group)) return entry;
     const why = problem ?? 'the log servers cannot be reached';
     throw new EngineError('unavailable', { message: `log group ${group} takes no writes: ${why}` });
@@ -133,7 +133,7 @@ export class StreamWatch {
   async #giveUp(group: number, reason: string, signal: AbortSignal): Promise<void> {
     const { map, log } = this.parts;
     const epoch = map.state.streams.get(group)?.epoch;
-    if (epoch === undefined || this.#mapProblem() !== undefined) return;
+    if (epoch === undefined || this.mapProblem() !== undefined) return;
     log.error({ group, epoch, reason }, 'the stream of a log group was lost');
     const limits = { timeoutMs: PROPOSE_MS, signal };
     await map.propose(() => ({ kind: 'stream_lost', group, epoch, reason }), limits);
@@ -187,7 +187,8 @@ export class StreamWatch {
     );
   }
 
-  #mapProblem(): string | undefined {
+  /** Why the stream of the shard map takes no events; undefined where it does. */
+  mapProblem(): string | undefined {
     const { failure } = this.parts.map;
     if (failure !== undefined) return `the shard map cannot be read any more: ${failure.message}`;
     const doubt = this.#mapDoubt;
