@@ -193,7 +193,7 @@ function replicationOf(
 ): AuthReplication | undefined {
   if (over === undefined || 'join' in over) return over;
   const now = (): number => performance.now() + node.aheadMs;
-  return replicationOver(over, { now, ...bounds });
+  return replicationOver(over, { now, lookMs: 100, ...bounds });
 }
 
 /** Replication over a stream in memory. */

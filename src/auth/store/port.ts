@@ -175,7 +175,7 @@ export class StoreOfCluster extends Error {
 
   constructor(path: string) {
     super(
-      `${path} belongs to a node of a cluster, whose admin, access tokens and settings are those of all nodes: start the node and try again, or ask a node over HTTP`,
+      `${path} belongs to a node of a cluster, whose admin, access tokens and settings are those of all nodes: start this node and try again, or ask another node over HTTP (kithdb token with --url, or the endpoints under /auth)`,
     );
   }
 }

@@ -67,17 +67,13 @@ export async function settledState(
  * @throws IdentityError for a collection that cannot be brought along
  */
 export async function begin(parts: BeginningParts): Promise<Beginning> {
-  const { own, log, state, jwtSecret } = parts;
+  const { own, log, state } = parts;
   const position = await own.logPosition();
   if (position === undefined) return firstStart(parts);
   if (isGiving(position)) {
     return { position: LOG_BEGIN, seed: await seeded(await own.content(), parts, position.created) };
   }
-  if (position.sequence > 0 && !(await isLost(position, log, state))) {
-    // A backup has no secret: then the log is read again, which has it.
-    if (jwtSecret !== undefined || (await own.setting('jwt_secret')) !== undefined) return { position };
-  }
-  return empty(parts);
+  return position.sequence > 0 && !(await isLost(position, log, state)) ? { position } : empty(parts);
 }
 
 /** Of a store that was never in a cluster. */

@@ -3,8 +3,6 @@ import type { RecordLog } from '../log/record-log';
 import { pause } from '../pause';
 import type { AuthFollower } from './follower';
 
-/** How often a node asks the log whether it has everything. */
-const LOOK_MS = 1000;
 /** The least time between two questions, however many wait for an answer. */
 const LEAST_MS = 50;
 /** How long one question may take: a log server that has gone does not answer, and the next one is asked again. */
@@ -13,6 +11,8 @@ const QUESTION_MS = 2000;
 /** Times of a node; milliseconds by a clock that never goes back. */
 export interface Bounds {
   readonly now: () => number;
+  /** How often a node asks the log whether it has everything. */
+  readonly lookMs: number;
   /** How long a node relies on what it knows without hearing from the log that this is all. */
   readonly relyMs: number;
   /** How long a change waits for the log. */
@@ -25,6 +25,7 @@ export interface Bounds {
 
 export const BOUNDS: Bounds = {
   now: () => performance.now(),
+  lookMs: 1_000,
   relyMs: 15_000,
   publishMs: 10_000,
   mostRecords: 1_000,
@@ -94,7 +95,7 @@ export class Freshness {
         wasOutdated = !wasOutdated;
         this.changed(wasOutdated);
       }
-      await pause(LOOK_MS, signal);
+      await pause(this.bounds.lookMs, signal);
     }
   }
 
