@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Logger } from 'pino';
 import { openAuth, type AuthReplication, type AuthService } from './auth';
 import type { Config } from './config';
 import { loopsOf } from './event-loops/how-many';
@@ -85,9 +86,7 @@ export async function startServer(given: Config, options: StartOptions = {}): Pr
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
   const audit = openAuditLog(given, cleanUp);
-  const alone = given.clusterAlone ? await openAlone(given, log, cleanUp) : undefined;
-  const config = alone?.config ?? given;
-  const cluster = alone?.cluster ?? (await openCluster(config, log, cleanUp));
+  const { config, cluster } = await openDirectory(given, log, cleanUp);
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
@@ -135,6 +134,16 @@ export async function startServer(given: Config, options: StartOptions = {}): Pr
     owner.own(running);
   }
   return running;
+}
+
+/** What is served: the data directory, as a node of a cluster has it where it is one, or a copy of one that is served alone. */
+async function openDirectory(
+  config: Config,
+  log: Logger,
+  cleanUp: CleanUp,
+): Promise<Pick<Start, 'config' | 'cluster'>> {
+  if (config.clusterAlone) return openAlone(config, log, cleanUp);
+  return { config, cluster: await openCluster(config, log, cleanUp) };
 }
 
 /** @throws StartError when the data directory is none for a server. */

@@ -22,9 +22,15 @@ export interface Alone {
 export async function openAlone(config: Config, log: Logger, cleanUp: CleanUp): Promise<Alone> {
   const { readAlone, openAloneEngine } = await loadCluster();
   const { dataDir } = config;
-  const saved = await readAlone(dataDir).catch(asStartError);
+  // Before anything is made in a folder that is no node's.
+  await readAlone(dataDir).catch(asStartError);
   const copy = await makeWorkingCopy(dataDir).catch(asStartError);
   cleanUp.add('copy of the data directory', () => copy.remove());
+  // Under the lock: a node that was stopping has written its last state by then.
+  const saved = await readAlone(dataDir).catch(async (error: unknown) => {
+    await cleanUp.run();
+    return asStartError(error);
+  });
   const { identity, state } = saved;
   log.warn(
     { cluster: identity.cluster, node: identity.node, mapVersion: state.version, copy: copy.folder },

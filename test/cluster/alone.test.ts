@@ -146,7 +146,7 @@ describe('the directory of a node that is served alone', () => {
     const headers = { 'api-key': ADMIN_TOKEN, 'KithDB-Position': '0:7:0.1' };
     const count = '/collections/birds/points/count';
     expect(await ask(server, 'POST', count, EXACT, headers)).toMatchObject({ result: { count: POINTS } });
-    const later = { ...headers, 'KithDB-Position': '0:8:0.1' };
+    const later = { ...headers, 'KithDB-Position': '1:8:0.1' };
     expect(await ask(server, 'POST', count, EXACT, later)).toMatchObject({
       status: 408,
       error: expect.stringContaining('the replica is at 7, before 8'),

@@ -1,5 +1,8 @@
 /** A shard map whose stream the log servers have lost, made anew by the command. */
 import { jetstreamManager } from '@nats-io/jetstream';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { connectToNats } from '../../src/cluster/log/nats-connection';
 import { run } from '../../src/cli/run';
@@ -21,6 +24,27 @@ class Kept extends Writable {
   }
 }
 
+async function kithdb(...flags: string[]) {
+  const [stdout, stderr] = [new Kept(), new Kept()];
+  const words = ['cluster', 'recover-map', ...flags];
+  const code = await run(words, { env: {}, stdin: process.stdin, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+it('kithdb cluster recover-map says what it needs', async () => {
+  expect(await kithdb()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--cluster URLS is required'),
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-no-node-'));
+  const flags = ['--cluster', 'nats://127.0.0.1:1', '--data-dir', folder];
+  expect(await kithdb(...flags, '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no directory of a node of the cluster kithdb'),
+  });
+  rmSync(folder, { recursive: true });
+});
+
 describeUnless(isNoNats)('kithdb cluster recover-map', () => {
   let cluster: TestCluster;
   beforeAll(async () => {
@@ -28,13 +52,10 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
   });
   afterAll(() => cluster.end());
 
-  async function command({ dataDir }: TestNode, ...flags: string[]) {
-    const [stdout, stderr] = [new Kept(), new Kept()];
+  function command({ dataDir }: TestNode, ...flags: string[]) {
     const settings = ['--cluster', `nats://${cluster.servers.addresses[0]}`, '--cluster-name', 'test'];
     const log = ['--cluster-log-groups', '2', '--cluster-log-copies', '1', '--data-dir', dataDir];
-    const words = ['cluster', 'recover-map', ...settings, ...log, ...flags];
-    const code = await run(words, { env: {}, stdin: process.stdin, stdout, stderr });
-    return { code, stdout: stdout.text, stderr: stderr.text };
+    return kithdb(...settings, ...log, ...flags);
   }
 
   async function counted(node: TestNode, count: number): Promise<void> {

@@ -43,6 +43,15 @@ describe('settings of a cluster', () => {
     expect(load({}).cluster).toBeUndefined();
   });
 
+  it('are not used where the directory of a node is served alone', () => {
+    const { cluster, clusterAlone } = load({
+      ...{ KITHDB_CLUSTER_ALONE: 'true', KITHDB_CLUSTER: 'nats://log-1', KITHDB_CLUSTER_NAME: 'birds' },
+      ...{ KITHDB_CLUSTER_TLS_CERT: '/none', KITHDB_NATS_USER: 'kithdb' },
+    });
+    expect({ cluster, clusterAlone }).toEqual({ cluster: undefined, clusterAlone: true });
+    expect(load({}).clusterAlone).toBe(false);
+  });
+
   it('are few for nodes of one machine', () => {
     expect(load({ KITHDB_CLUSTER: ' nats://log-1, nats://[::1]:4223/ ' }).cluster).toEqual({
       name: 'kithdb',
@@ -92,6 +101,7 @@ describe('settings of a cluster', () => {
     [{ KITHDB_CLUSTER_NAME: 'birds' }, /^KITHDB_CLUSTER_NAME: of use for a node of a cluster only/],
     [{ ...CLUSTER, KITHDB_CLUSTER_NAME: 'Birds' }, /lower-case letters/],
     [{ ...CLUSTER, KITHDB_EVENT_LOOPS: '2' }, /KITHDB_EVENT_LOOPS must be 1 in a cluster/],
+    [{ KITHDB_CLUSTER_ALONE: '1', KITHDB_EVENT_LOOPS: '2' }, /KITHDB_EVENT_LOOPS must be 1/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '10.0.0.1:6364' }, /which other machines may reach: .*_TLS_CERT/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '10.0.0.1' }, /an address with a port/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '0.0.0.0:6364' }, /KITHDB_CLUSTER_ADVERTISE has to say/],

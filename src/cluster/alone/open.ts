@@ -39,6 +39,14 @@ export async function readAlone(dataDir: string): Promise<SavedNode> {
   return { identity, state, progress: await Progress.open(dataDir) };
 }
 
+/** The engine of a copy, which is removed afterwards. */
+class AloneEngine extends ClusterEngine {
+  /** Without checkpoints, which nobody would read. */
+  override close(): Promise<void> {
+    return super.close(0);
+  }
+}
+
 /** The engine of a copy of that directory, which is not open yet. `make` makes the engine of its replicas. */
 export function openAloneEngine(
   { models, ...options }: EngineOptions,
@@ -48,7 +56,7 @@ export function openAloneEngine(
 ): ClusterEngine {
   const engine = make({ ...options, isReplica: true });
   const { limits } = options;
-  return new ClusterEngine(
+  return new AloneEngine(
     engine,
     new LoneNode({ ...saved, log, models, ...(limits !== undefined && { limits }) }),
   );
