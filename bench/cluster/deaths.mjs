@@ -101,6 +101,7 @@ function report(what, runs) {
     atMost(`${what} killed: writes pause for`, worst('writes_paused_ms'), 'ms', {
       must: MUST_WRITES_PAUSE_MS,
     }),
+    shown(`${what} killed: slowest write`, worst('slowest_write_ms'), 'ms'),
     shown(`${what} killed: writes that failed`, failed('write_failures')),
   ];
   const drawn = runs.find((run) => run.writes_paused_ms === worst('writes_paused_ms'));
