@@ -23,6 +23,7 @@ export class Alone {
   constructor(server) {
     this.server = server;
     this.pids = [server.pid];
+    this.logPids = [];
   }
 
   get url() {
@@ -73,7 +74,12 @@ export class Nodes {
 
   /** The processes that work for a request: nodes and log servers. */
   get pids() {
-    return [...this.#nodes.filter(Boolean).map(({ pid }) => pid), ...this.#log.pids];
+    return [...this.#nodes.filter(Boolean).map(({ pid }) => pid), ...this.logPids];
+  }
+
+  /** Those of the log servers. */
+  get logPids() {
+    return this.#log.pids;
   }
 
   /** Starts a node over what it had before. */
