@@ -9,6 +9,8 @@ import { until } from './until.mjs';
 
 const COUNT = 3;
 const NAME = 'bench';
+/** Log groups, of which a collection has that of its number. */
+const GROUPS = 16;
 const LAUNCHER = join(root, 'bin', 'kithdb.js');
 
 /** Flags of every server: nothing is logged for each request, which is the same for both sides. */
@@ -23,6 +25,7 @@ export class Alone {
   constructor(server) {
     this.server = server;
     this.pids = [server.pid];
+    this.logPids = [];
   }
 
   get url() {
@@ -73,7 +76,12 @@ export class Nodes {
 
   /** The processes that work for a request: nodes and log servers. */
   get pids() {
-    return [...this.#nodes.filter(Boolean).map(({ pid }) => pid), ...this.#log.pids];
+    return [...this.#nodes.filter(Boolean).map(({ pid }) => pid), ...this.logPids];
+  }
+
+  /** Those of the log servers. */
+  get logPids() {
+    return this.#log.pids;
   }
 
   /** Starts a node over what it had before. */
@@ -81,6 +89,7 @@ export class Nodes {
     this.#nodes[number] = await startServer(LAUNCHER, flagsOf(join(this.#folder, `node-${number}`)), {
       KITHDB_CLUSTER: this.#log.urls,
       KITHDB_CLUSTER_NAME: NAME,
+      KITHDB_CLUSTER_LOG_GROUPS: String(GROUPS),
       KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
       KITHDB_CLUSTER_STORE: join(this.#folder, 'checkpoints'),
     });
@@ -140,8 +149,8 @@ export class Nodes {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ payload: {}, points: [0] }),
     });
-    const [group] = response.headers.get('kithdb-position').split(':');
-    return `KITHDB_${NAME}_${group}`;
+    const [number] = response.headers.get('kithdb-position').split(':');
+    return `KITHDB_${NAME}_${Number(number) % GROUPS}`;
   }
 
   async stop() {

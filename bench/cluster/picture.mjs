@@ -97,7 +97,7 @@ function crosses(of, bins, x, top) {
     .map(
       ({ ms, failed }) =>
         `<path class="${of}" d="M${pixel(x(ms) - 3)} ${top + 3}l6 6m0 -6l-6 6" fill="none" stroke-width="1.5">` +
-        `<title>${failed} ${of} failed</title></path>`,
+        `<title>${of} that failed: ${failed}</title></path>`,
     );
 }
 

@@ -55,7 +55,7 @@ export function failedMs(samples) {
 }
 
 /**
- * The longest time in which nothing was answered with success, from a moment on.
+ * The longest time in which nothing was answered with success, from a moment on until the last request was due.
  *
  * @param {Sample[]} samples
  * @param {number} at
@@ -65,13 +65,13 @@ export function longestPauseMs(samples, at) {
     .filter(isAnswered)
     .map(({ answeredAt }) => answeredAt)
     .sort((a, b) => a - b);
-  const last = Math.max(at, ...samples.map(({ answeredAt }) => answeredAt));
-  const later = ends.filter((end) => end > at);
-  const before = ends.filter((end) => end <= at).at(-1) ?? at;
-  return [...later, last].reduce(
-    ({ longest, from }, end) => ({ longest: Math.max(longest, end - from), from: end }),
-    { longest: 0, from: before },
-  ).longest;
+  const last = Math.max(at, ...samples.map(({ dueAt }) => dueAt));
+  let [longest, from] = [0, ends.findLast((end) => end <= at) ?? at];
+  for (const end of ends.filter((one) => one > at)) {
+    longest = Math.max(longest, end - from);
+    from = end;
+  }
+  return Math.max(longest, last - from);
 }
 
 /** How many of the samples have each status that is no success. */

@@ -66,13 +66,18 @@ async function write(server, set, points, batch, config) {
   });
   const url = new URL(server.url);
   const requests = upsertsOf(url, COLLECTION, points, batch);
-  const before = processorUs(server.pids);
+  const before = usedBy(server);
   const { seconds } = await sendAll(url, CONNECTIONS, requests.length, (index) => requests[index]);
   // A replica that is behind is known as such only with the next heartbeat. The server by itself waits as long.
   await sleep(HEARTBEATS_MS);
   await server.untilGreen(COLLECTION);
-  const used = processorUs(server.pids) - before;
-  return { perSecond: points.length / seconds, processorUs: used / points.length };
+  const after = usedBy(server);
+  const ofPoint = (which) => (after[which] - before[which]) / points.length;
+  return { perSecond: points.length / seconds, processorUs: ofPoint('all'), logUs: ofPoint('log') };
+}
+
+function usedBy({ pids, logPids }) {
+  return { all: processorUs(pids), log: processorUs(logPids) };
 }
 
 function report(shards, batch, rounds) {
@@ -89,6 +94,7 @@ function report(shards, batch, rounds) {
     },
     { ...atLeast(`${what}: points a second ÷ alone`, rate.ratio, '', { must: MUST_RATE }), ...bounds(rate) },
     shown(`${what}: processor time a point`, mean('cluster', 'processorUs'), 'µs'),
+    shown(`${what}: of which log servers`, mean('cluster', 'logUs'), 'µs'),
     shown(`${what}: points a second`, mean('cluster', 'perSecond')),
     shown(`${what}: the same, alone`, mean('alone', 'perSecond')),
   ];

@@ -75,6 +75,8 @@ function optionsOf(settings: NatsSettings, name: string, timeoutMs: number): Nod
     reconnectTimeWait: 250,
     // A server whose credentials are being changed is no reason to give up.
     ignoreAuthErrorAbort: true,
+    // A stack trace for each request, which nobody sees where it is answered.
+    noAsyncTraces: true,
     pingInterval: PING_MS,
     maxPingOut: 2,
     ...(user !== undefined && { user }),
