@@ -50,6 +50,12 @@ export interface ClusterConfig {
   readonly store: string | undefined;
   readonly storeEndpoint: string | undefined;
   readonly storeRegion: string | undefined;
+  /** When shards are saved, and how long their writes and checkpoints are kept. */
+  readonly checkpoints: {
+    readonly everyRecords: number;
+    readonly everyMs: number;
+    readonly minAgeMs: number;
+  };
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '0', '']);
@@ -84,7 +90,7 @@ export function readCluster(
   return Object.freeze({
     ...{ name: values.clusterName, log: logServersOf(values, problems), listen, advertise, tls },
     ...{ groups: values.clusterLogGroups, copies: values.clusterLogCopies },
-    ...{ store, storeEndpoint, storeRegion },
+    ...{ store, storeEndpoint, storeRegion, checkpoints: checkpointsOf(values) },
   });
 }
 
@@ -186,6 +192,14 @@ function readCredentials(path: string, problems: string[]): string | undefined {
     problems.push(`KITHDB_NATS_CREDENTIALS: ${path} cannot be read (${reason(error)})`);
   }
   return undefined;
+}
+
+function checkpointsOf(values: SettingValues): ClusterConfig['checkpoints'] {
+  return {
+    everyRecords: values.clusterCheckpointRecords,
+    everyMs: values.clusterCheckpointMinutes * 60_000,
+    minAgeMs: values.clusterRetentionHours * 3_600_000,
+  };
 }
 
 function storeOf(

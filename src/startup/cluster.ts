@@ -38,9 +38,10 @@ export async function openCluster(
   if (cluster === undefined) return undefined;
   const { openAuthReplication, openClusterEngine } = await loadCluster();
   const { name, listen, advertise, tls, groups, copies, store, log: servers } = cluster;
-  const { storeEndpoint: endpoint, storeRegion: region } = cluster;
+  const { storeEndpoint: endpoint, storeRegion: region, checkpoints } = cluster;
   const settings = {
     ...{ cluster: name, dataDir, nats: servers, groups, logReplicas: copies, listen, advertise, store },
+    checkpoints,
     storeAccess: { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) },
     security: tls === undefined ? ('insecure' as const) : { ...tls, name },
   };
