@@ -7,6 +7,7 @@ export { isLoopbackAddress, isLoopbackHost, unmapped } from './auth/loopback';
 export { AuthStartError } from './auth/open';
 export { CONTENT_SETTINGS, EMPTY_CONTENT, isGiving, isUnused, LOG_BEGIN } from './auth/store/change';
 export { ChangeNotConfirmed, parseAuthState, SECRET_SETTINGS, StoreDamaged } from './auth/store/port';
+export { hostAndPort } from './config/cluster-settings';
 export { executeJson, resultIn } from './engine/json-call';
 export { bodyFormOf } from './engine/native-call';
 export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';

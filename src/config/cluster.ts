@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopbackHost } from '../auth/loopback';
+import { allOrNone } from './all-or-none';
 import { hostAndPort, type HostAndPort } from './cluster-settings';
 import { readPem } from './pem';
 import { environmentName, SETTING_KEYS, type SettingKey, type SettingValues } from './settings';
@@ -113,22 +114,6 @@ function addressesOf(
   return { listen, advertise };
 }
 
-/** All of some settings, or none of them: the paths; undefined for none. */
-function allOrNone(
-  values: SettingValues,
-  keys: readonly SettingKey[],
-  problems: string[],
-): readonly string[] | undefined {
-  const given = keys.filter((key) => values[key] !== undefined);
-  if (given.length === 0) return undefined;
-  if (given.length < keys.length) {
-    const missing = keys.filter((key) => !given.includes(key)).map(environmentName);
-    problems.push(`${given.map(environmentName).join(' and ')} needs ${missing.join(' and ')} too`);
-    return undefined;
-  }
-  return keys.map((key) => String(values[key]));
-}
-
 function tlsOf(values: SettingValues, problems: string[]): ClusterTls | undefined {
   const keys = ['clusterTlsCert', 'clusterTlsKey', 'clusterTlsCa'] as const;
   const paths = allOrNone(values, keys, problems);
@@ -160,10 +145,7 @@ function requireLoopback(
 
 function logServersOf(values: SettingValues, problems: string[]): LogServers {
   const { natsUser: user, natsPassword: password, natsCredentials, natsTlsCa, cluster = [] } = values;
-  if ((user === undefined) !== (password === undefined)) {
-    const [given, missing] = user === undefined ? ['PASSWORD', 'USER'] : ['USER', 'PASSWORD'];
-    problems.push(`KITHDB_NATS_${given} needs KITHDB_NATS_${missing} too`);
-  }
+  allOrNone(values, ['natsUser', 'natsPassword'], problems);
   if (natsCredentials !== undefined && user !== undefined) {
     problems.push('KITHDB_NATS_CREDENTIALS and KITHDB_NATS_USER are two ways to log in: give one');
   }
