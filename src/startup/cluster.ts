@@ -10,6 +10,7 @@ import { wayToInstall } from '../system/optional-package';
 import { productVersion } from '../system/version';
 import type { EngineFactory } from './engine';
 import type { Logger } from 'pino';
+import { reasonOf } from '../files/explained';
 
 const PACKAGE = '@kithdb/cluster';
 
@@ -68,7 +69,7 @@ export async function openCluster(
 }
 
 function asStartError(error: unknown): never {
-  throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  throw new StartError(reasonOf(error), { cause: error });
 }
 
 /** The package and its version. */

@@ -9,7 +9,7 @@ import type { Acknowledgements, Outcomes } from './acknowledgements';
 import { mayBeStrict } from './layout';
 import { answersOf } from './outcomes';
 
-/** Of all streams: a stream that was lost is not made anew yet. */
+/** The log of a group puts that of its present stream in the place of it. */
 const EPOCH = 0;
 
 /** Where a write is in its stream: what a later read can wait for. */

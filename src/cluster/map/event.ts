@@ -114,7 +114,7 @@ const text: Check = (value) => typeof value === 'string';
 const bool: Check = (value) => typeof value === 'boolean';
 const whole: Check = isCount;
 const positive: Check = (value) => whole(value) && value !== 0;
-const perhaps =
+const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
@@ -137,7 +137,7 @@ const newCollection = objectOf({
   writeConsistencyFactor: positive,
   group: whole,
   firstPosition: whole,
-  isAdopted: perhaps((value) => typeof value === 'boolean'),
+  isAdopted: optional((value) => typeof value === 'boolean'),
   placement: listOf(listOf(text)),
 });
 
@@ -164,11 +164,11 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
   collection_created: { collection: newCollection },
   collection_changed: {
     collection: positive,
-    configuration: perhaps(text),
-    replicationFactor: perhaps(positive),
-    writeConsistencyFactor: perhaps(positive),
-    mayBeStrict: perhaps(bool),
-    mayExpire: perhaps(bool),
+    configuration: optional(text),
+    replicationFactor: optional(positive),
+    writeConsistencyFactor: optional(positive),
+    mayBeStrict: optional(bool),
+    mayExpire: optional(bool),
   },
   collection_dropped: { collection: positive },
   aliases_changed: { actions: listOf(aliasAction) },
