@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import { openAuth, type AuthReplication, type AuthService } from './auth';
 import type { Config } from './config';
-import { loopsOf } from './event-loops/how-many';
 import { keepCertificate } from './http/certificate';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
@@ -78,7 +77,6 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const processLog = options.log ?? openLog(config);
   const owner = (options.ownsProcess ?? true) ? new ProcessOwner(processLog) : undefined;
   await refuseUnusable(config);
-  if (options.replication !== undefined) refuseLoops(config);
 
   const { log } = processLog;
   const lifecycle = new Lifecycle();
@@ -141,13 +139,6 @@ async function refuseUnusable({ dataDir, cluster }: Config): Promise<void> {
     ofCluster === undefined ? await whyUnusable(dataDir) : `${ofCluster}: start it with --cluster`;
   if (unusable !== undefined) {
     throw new StartError(unusable);
-  }
-}
-
-/** @throws StartError where there would be several event loops: further ones do not know when a node is out of date. */
-function refuseLoops(config: Config): void {
-  if (loopsOf(config) > 1) {
-    throw new StartError('A node of a cluster has one event loop: give --event-loops 1');
   }
 }
 
