@@ -8,6 +8,7 @@ export { AuthStartError } from './auth/open';
 export { CONTENT_SETTINGS, EMPTY_CONTENT, isGiving, isUnused, LOG_BEGIN } from './auth/store/change';
 export { hasData } from './auth/store/catalog';
 export { ChangeNotConfirmed, parseAuthState, SECRET_SETTINGS, StoreDamaged } from './auth/store/port';
+export { hostAndPort } from './config/cluster-settings';
 export { openNativeEngine } from './engine';
 export { executeJson, resultIn } from './engine/json-call';
 export { bodyFormOf } from './engine/native-call';

@@ -2,7 +2,6 @@ import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 import { openAuth, type AuthReplication, type AuthService } from './auth';
 import type { Config } from './config';
-import { loopsOf } from './event-loops/how-many';
 import { keepCertificate } from './http/certificate';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
@@ -80,7 +79,6 @@ export async function startServer(given: Config, options: StartOptions = {}): Pr
   const processLog = options.log ?? openLog(given);
   const owner = (options.ownsProcess ?? true) ? new ProcessOwner(processLog) : undefined;
   await refuseUnusable(given);
-  if (options.replication !== undefined) refuseLoops(given);
 
   const { log } = processLog;
   const lifecycle = new Lifecycle();
@@ -155,13 +153,6 @@ async function refuseUnusable({ dataDir, cluster, clusterAlone }: Config): Promi
       : `${ofCluster}: start it with --cluster, or serve it read-only with --cluster-alone`;
   if (unusable !== undefined) {
     throw new StartError(unusable);
-  }
-}
-
-/** @throws StartError where there would be several event loops: further ones do not know when a node is out of date. */
-function refuseLoops(config: Config): void {
-  if (loopsOf(config) > 1) {
-    throw new StartError('A node of a cluster has one event loop: give --event-loops 1');
   }
 }
 

@@ -1,5 +1,4 @@
 /** The work that a node does again and again. */
-import { DEFAULT_CHECKPOINTS } from './checkpoints/settings';
 import { Expiry } from './expiry';
 import type { ShardMap } from './map/shard-map';
 import type { Members } from './membership/members';
@@ -39,9 +38,8 @@ export function beginWork(
   });
   watchStreams(connection, running, running);
   if (store !== undefined) {
-    const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
-    const keeping = { ...running, store, log, dataDir: settings.dataDir, settings: checkpoints };
-    keepCheckpoints(keeping, running);
+    const { dataDir, checkpoints } = settings;
+    keepCheckpoints({ ...running, store, log, dataDir, settings: checkpoints }, running);
   }
   const expiry = new Expiry({
     ...{ node, engine, writes: coordinator.writes },

@@ -34,8 +34,8 @@ export interface ClusterSettings {
   /** What others reach it by; where it listens when absent. */
   readonly advertise?: PeerAddress | undefined;
   readonly security: PeerSecurity;
-  /** When checkpoints are saved and streams cut; `DEFAULT_CHECKPOINTS` where absent. */
-  readonly checkpoints?: Partial<CheckpointSettings> | undefined;
+  /** When checkpoints are saved and streams cut. */
+  readonly checkpoints: CheckpointSettings;
 }
 
 /** What a node is given. */

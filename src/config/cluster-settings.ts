@@ -137,6 +137,36 @@ const copies: Setting<number> = {
   about: 'How many log servers keep each stream when it is made; with one log server it has to be 1.',
 };
 
+const checkpointRecords: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 1_000_000_000),
+  fallback: 100_000,
+  fallbackText: '100000',
+  placeholder: 'N',
+  about:
+    'A shard is saved into the store of checkpoints when it has taken so many writes since its last one.',
+};
+
+const checkpointMinutes: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 7 * 24 * 60),
+  fallback: 60,
+  fallbackText: '60',
+  placeholder: 'N',
+  about:
+    'A shard with fewer new writes is saved so many minutes after its last checkpoint. As often the streams of the log servers are cut below what checkpoints have.',
+};
+
+const retentionHours: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 365 * 24),
+  fallback: 24,
+  fallbackText: '24',
+  placeholder: 'N',
+  about:
+    'For how many hours writes stay in the streams of the log servers, and checkpoints in their store, at least: a node that is away for less needs no checkpoint when it comes back.',
+};
+
 const password: Setting<string | undefined> = {
   group: 'Cluster',
   parse: parseSecret,
@@ -181,6 +211,9 @@ export const CLUSTER_SETTINGS = {
   ),
   clusterStoreEndpoint: text('URL', 'The S3 server of that bucket, where it is not that of Amazon.', 'none'),
   clusterStoreRegion: text('REGION', 'The region of that bucket.', 'as the AWS SDK finds it'),
+  clusterCheckpointRecords: checkpointRecords,
+  clusterCheckpointMinutes: checkpointMinutes,
+  clusterRetentionHours: retentionHours,
   natsUser: text('NAME', 'The user of the log servers.', 'none'),
   natsPassword: password,
   natsCredentials: file(

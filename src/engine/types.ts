@@ -584,7 +584,6 @@ export interface IncomingBody {
   discard(): void;
 }
 
-/** The engine as the server uses it. */
 /** What an operator may do to a cluster. All reject with an {@link EngineError}. */
 export interface ClusterControl {
   /**
@@ -596,6 +595,7 @@ export interface ClusterControl {
   dropReplica(collection: string, shard: number, peer: number): Promise<void>;
 }
 
+/** The engine as the server uses it. */
 export interface Engine {
   /** Of a node of a cluster; undefined for one that is alone. */
   readonly cluster?: ClusterControl | undefined;

@@ -108,9 +108,8 @@ export class AuthNode {
   }
 
   /** Starts the server, which is ready when this resolves. */
-  async start(env: Readonly<Record<string, string>> = {}, ...flags: string[]): Promise<void> {
-    const given = flags.length > 0 ? flags : ['--event-loops', '1'];
-    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...given]);
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, '--event-loops', '1']);
     const config = loadConfig({ commandLine, env, terminal: false });
     const log = pino({ level: 'info' }, { write: (line: string) => this.logged.push(line) });
     const server = await startServer(config, {

@@ -170,11 +170,6 @@ describe('a node that was away', () => {
     expect([await b.read(revoked.token), await b.read(kept.token)]).toEqual([401, 200]);
   });
 
-  it('does not start with several event loops', async () => {
-    const node = nodes.node(logs.authStream);
-    await expect(node.start({}, '--event-loops', '2')).rejects.toThrow(/has one event loop/);
-  });
-
   it('does not start without the log', async () => {
     const { b, toB } = await two();
     await b.stop();

@@ -1,6 +1,5 @@
 /** What operators are answered while a cluster cannot take their changes. */
 import { ClusterEngine } from '../../src/cluster/cluster-engine';
-import type { Coordinator } from '../../src/cluster/coordinator/coordinator';
 import { Operator } from '../../src/cluster/coordinator/operator';
 import { peerId } from '../../src/cluster/coordinator/reports';
 import { LogUnavailableError, OutcomeUnknownError } from '../../src/cluster/log/record-log';
@@ -26,10 +25,12 @@ async function failing(error: Error): Promise<ShardMap> {
   return map;
 }
 
-test.each([
+const FAILURES: readonly (readonly [Error, string])[] = [
   [new LogUnavailableError('no server is there'), 'unavailable'],
   [new OutcomeUnknownError('1'), 'not_confirmed'],
-])('C30.9 an operator gets the error that a write would get: %s', async (error, code) => {
+];
+
+test.each(FAILURES)('C30.9 an operator gets the error that a write would get: %s', async (error, code) => {
   const map = await failing(error);
   const operator = new Operator(map, COLLECTIONS);
   await expect(operator.removePeer(peerId('b'))).rejects.toMatchObject({ code });
@@ -45,7 +46,7 @@ test('an event that this node cannot read in time is not confirmed', async () =>
 });
 
 test('a node that answers nothing any more takes nothing of an operator either', () => {
-  const node = { refusal: 'upgrade this node', coordinator: {} as Coordinator } as unknown as ClusterNode;
+  const node = { refusal: 'upgrade this node', coordinator: undefined } as unknown as ClusterNode;
   const engine = new ClusterEngine({} as Engine, node);
   expect(() => engine.cluster).toThrow(expect.objectContaining({ code: 'unavailable' }));
 });

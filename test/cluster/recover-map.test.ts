@@ -78,7 +78,9 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
   }
 
   async function emptyStream(): Promise<void> {
-    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', { timeoutMs: 5000 });
+    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
+      timeoutMs: 5000,
+    });
     const { streams } = await jetstreamManager(connection, { checkAPI: false });
     const { config } = await streams.info(STREAM);
     await streams.delete(STREAM);
@@ -142,7 +144,8 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
       () => JSON.stringify([first, second].map(({ engine }) => engine.healthIssues())),
     );
     await until(async () => {
-      const found = (await first.ask('collection_exists', name).catch(() => undefined)) as { exists?: boolean };
+      const found = (await first.ask('collection_exists', name).catch(() => undefined)) as
+        { exists: boolean } | undefined;
       return found?.exists === true;
     });
     await until(async () => (await write(first, 11).catch(() => undefined)) !== undefined);
@@ -156,7 +159,7 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
     await second.stop();
     await deleteStream();
     await until(() =>
-      first.engine.healthIssues().some(({ what }) => what?.includes('is made anew when all nodes are live')),
+      first.engine.healthIssues().some(({ what }) => what.includes('is made anew when all nodes are live')),
     );
     await first.stop();
     expect((await command(first, '--yes')).code).toBe(0);

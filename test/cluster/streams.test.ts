@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { dueOf, type LastCheckpoint } from '../../src/cluster/checkpoints/due';
-import { DEFAULT_CHECKPOINTS } from '../../src/cluster/checkpoints/settings';
 import { reachFacts } from '../../src/cluster/replica/checkpoint-reach';
 import type { ShardMapEvent } from '../../src/cluster/map/event';
 import { savedMapOf } from '../../src/cluster/map/saved';
@@ -386,7 +385,7 @@ describe('a stream is cut', () => {
 });
 
 describe('a checkpoint is due', () => {
-  const settings = { ...DEFAULT_CHECKPOINTS, everyRecords: 100, everyMs: 1000 };
+  const settings = { everyRecords: 100, everyMs: 1000, minAgeMs: 1000 };
   const found = { id: 'i', position: 7, readTo: 9, epoch: 0 };
   const last: LastCheckpoint = { atMs: 0, applied: 10, found };
   const now = { atMs: 1, applied: 20, changed: 8, isCarried: false };

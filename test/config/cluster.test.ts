@@ -59,6 +59,7 @@ describe('settings of a cluster', () => {
       listen: { host: '127.0.0.1', port: 6364 },
       groups: 16,
       copies: 3,
+      checkpoints: { everyRecords: 100_000, everyMs: 3_600_000, minAgeMs: 86_400_000 },
     });
   });
 
@@ -70,12 +71,16 @@ describe('settings of a cluster', () => {
       KITHDB_CLUSTER_STORE: 's3://bucket/prefix',
       KITHDB_CLUSTER_STORE_ENDPOINT: 'http://minio:9000',
       KITHDB_CLUSTER_STORE_REGION: 'eu-1',
+      KITHDB_CLUSTER_CHECKPOINT_RECORDS: '5000',
+      KITHDB_CLUSTER_CHECKPOINT_MINUTES: '10',
+      KITHDB_CLUSTER_RETENTION_HOURS: '48',
       KITHDB_NATS_USER: 'kithdb',
       KITHDB_NATS_PASSWORD: 'hidden',
       KITHDB_NATS_TLS_CA: join(folder, 'ca.pem'),
     };
     const { cluster, settings } = load(env);
     expect(cluster).toMatchObject({
+      checkpoints: { everyRecords: 5000, everyMs: 600_000, minAgeMs: 172_800_000 },
       name: 'birds-1',
       listen: { host: '0.0.0.0', port: 7000 },
       advertise: { host: 'node-1.example.com', port: 7000 },

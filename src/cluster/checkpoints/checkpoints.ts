@@ -158,7 +158,7 @@ export class Checkpoints {
     await store.removeOld(name, { minAgeMs: settings.minAgeMs });
   }
 
-  /** Asks another node to read a checkpoint back, again until one has. */
+  /** Asks another node to read a checkpoint back, again until one has; with one node that does it. */
   async #announce(shard: Shard): Promise<void> {
     const { store, channel, map, members, node } = this.parts;
     const name = nameOf(shard);
@@ -171,10 +171,10 @@ export class Checkpoints {
       if (stored === undefined) this.#last.delete(name);
       return;
     }
-    const others = nodeIds(map.state).filter(
-      (other) => other !== stored.manifest.node && members.isLive(other),
-    );
-    const reader = preferredNodes(shard.collection, shard.shard, others)[0];
+    const nodes = nodeIds(map.state);
+    const others = nodes.filter((other) => other !== stored.manifest.node && members.isLive(other));
+    // A node that is alone reads its own ones.
+    const reader = nodes.length === 1 ? nodes[0] : preferredNodes(shard.collection, shard.shard, others)[0];
     if (reader === node) this.#toRead.set(name, id);
     else if (reader !== undefined) channel.send(CHECKPOINTS, encodeAnnouncement({ shard: name, id, reader }));
   }

@@ -1,3 +1,4 @@
+import { hostAndPort } from '../../config/cluster-settings';
 import type { Engine, EngineOptions, TextModels } from '../../engine/types';
 import type { Divergence } from '../divergence/divergence';
 import type { LogService } from '../log/record-log';
@@ -43,7 +44,7 @@ export function coordinatorOf(parts: CoordinatedNode): Coordinator {
   const { isAlone = false } = parts;
   const liveNodes = (): readonly string[] => nodeIds(map.state).filter((id) => members.isLive(id));
   const addressOf = (id: string): PeerAddress | undefined =>
-    members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
+    members.isLive(id) ? hostAndPort(map.state.nodes.get(id)?.address ?? '') : undefined;
   const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
   const reads = new Reads({
     ...{ node, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
@@ -71,10 +72,4 @@ export function coordinatorOf(parts: CoordinatedNode): Coordinator {
     map: () => map.state,
     refusalOf: (shard) => divergence.refusalOf(shard),
   });
-}
-
-/** `host:port` as an address; undefined for something else. */
-function addressIn(text: string | undefined): PeerAddress | undefined {
-  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
-  return host === undefined ? undefined : { host, port: Number(port) };
 }

@@ -30,7 +30,7 @@ import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
-import { recalled } from './recall';
+import { recallOutcomes } from './recall';
 import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
 import { shardsReport, type KnownPositions } from './reports';
@@ -89,7 +89,7 @@ export class Coordinator {
       check: (entry, request, body, context) => this.#checkWrite(entry, request, body, context),
       join: (entry, request, body, answers) =>
         joinWrite(this.#sharded(request, body), layoutOf(entry), answers),
-      recall: (collection, write, deadline) => recalled(parts.reads, collection, write, deadline),
+      recall: (collection, write, deadline) => recallOutcomes(parts.reads, collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
       rehearse: (collection, write, deadline) => tried.rehearse(collection, write, deadline),
     });
@@ -239,7 +239,7 @@ export class Coordinator {
         const other = collections.named(question.collection);
         return reads.ask(other, asked, { ...context, readAfter: readAfterOf(request.readAfter, other) });
       }
-      const answer = await reads.perhaps(entry, asked, context);
+      const answer = await reads.askOrLeaveOut(entry, asked, context);
       if (answer === undefined) leftOut.add(question.shard);
       return answer;
     };

@@ -2,7 +2,7 @@ import type { StrictScope } from '../../engine/strict-scope';
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
-import { MapDiffers, PeerUnreachable } from '../peers/errors';
+import { isAway, PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf, type ShardReplica } from '../replica/shard-replica';
@@ -64,7 +64,7 @@ export interface ReadContext {
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
   /** The operation id of a write at `readAfter`, whose answer is asked for again, or of one that is tried. */
-  readonly recalled?: string;
+  readonly operationId?: string;
 }
 
 /** Asks replicas of shards, on this node and on others. */
@@ -85,8 +85,7 @@ export class Reads {
       try {
         return await this.#askOne(entry, question, context);
       } catch (error) {
-        const isGone = error instanceof PeerUnreachable || error instanceof MapDiffers;
-        if (!isGone) throw error;
+        if (!isAway(error)) throw error;
         if (performance.now() + PAUSE_MS > until) throw noReplica(question.shard);
       }
       await pause(PAUSE_MS, signal);
@@ -109,7 +108,7 @@ export class Reads {
   }
 
   /** The same; undefined where none can be asked and shards may be left out. */
-  async perhaps(
+  async askOrLeaveOut(
     entry: CollectionEntry,
     question: Question,
     context: ReadContext,
@@ -164,7 +163,7 @@ export class Reads {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine, local, reached } = this.parts;
-    const { deadline, readAfter, recalled } = context;
+    const { deadline, readAfter, operationId } = context;
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
     if (position !== undefined) {
@@ -173,7 +172,7 @@ export class Reads {
     }
     const answer = await engine.execute({
       ...{ collection: nameOf(shard), ...askedOf(question, context) },
-      ...(recalled !== undefined && { operationId: recalled, position }),
+      ...(operationId !== undefined && { operationId, position }),
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, question.body),
       whenAbandoned: (callback) => {
@@ -192,12 +191,12 @@ export class Reads {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { peers, addressOf, mapVersion } = this.parts;
-    const { deadline, readAfter, recalled } = context;
+    const { deadline, readAfter, operationId } = context;
     const position = positionFor(question.shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
     const read: ReplicaRead = {
-      ...{ collection, ...askedOf(question, context), position, recalled },
+      ...{ collection, ...askedOf(question, context), position, operationId },
       ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },
     };
     return (await peers.execute(address, read, question.body, signal)).answer;

@@ -10,7 +10,7 @@ import type { Acknowledgements, Outcomes } from './acknowledgements';
 import { mayBeStrict } from './layout';
 import { answersOf } from './outcomes';
 
-/** Of all streams: a stream that was lost is not made anew yet. */
+/** The log of a group puts that of its present stream in the place of it. */
 const EPOCH = 0;
 
 /** After this time replicas are asked for the answers that they have not sent: one is lost with the connection that it was sent on. */

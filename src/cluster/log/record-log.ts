@@ -5,6 +5,7 @@ import type { WaitLimits } from '../waiting';
 export interface NewRecord {
   /** Names the request for ever: a record with an id that the log has is not taken a second time. */
   readonly operation: string;
+  /** That of the stream; 0 of the streams of the shard map and of authentication, which have one. */
   readonly epoch: number;
   /** What the payload is. */
   readonly kind: string;

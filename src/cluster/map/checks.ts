@@ -8,7 +8,7 @@ export const bool: Check = (value) => typeof value === 'boolean';
 export const whole: Check = isCount;
 export const positive: Check = (value) => whole(value) && value !== 0;
 
-export const perhaps =
+export const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);

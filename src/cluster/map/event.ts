@@ -1,6 +1,6 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
 import { objectIn } from '../json';
-import { bool, listOf, objectOf, perhaps, positive, text, whole, type Check } from './checks';
+import { bool, listOf, objectOf, optional, positive, text, whole, type Check } from './checks';
 import { isSavedMap, type SavedMap } from './saved';
 import type { CollectionEntry, ShardOrigin } from './state';
 
@@ -130,7 +130,7 @@ const newCollection = objectOf({
   writeConsistencyFactor: positive,
   group: whole,
   firstPosition: whole,
-  isAdopted: perhaps(bool),
+  isAdopted: optional(bool),
   placement: listOf(listOf(text)),
 });
 
@@ -157,11 +157,11 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
   collection_created: { collection: newCollection },
   collection_changed: {
     collection: positive,
-    configuration: perhaps(text),
-    replicationFactor: perhaps(positive),
-    writeConsistencyFactor: perhaps(positive),
-    mayBeStrict: perhaps(bool),
-    mayExpire: perhaps(bool),
+    configuration: optional(text),
+    replicationFactor: optional(positive),
+    writeConsistencyFactor: optional(positive),
+    mayBeStrict: optional(bool),
+    mayExpire: optional(bool),
   },
   collection_dropped: { collection: positive },
   aliases_changed: { actions: listOf(aliasAction) },

@@ -1,5 +1,5 @@
 /** The state of the shard map as JSON: what a node saves of it, and what a new stream begins with where the old one was lost. */
-import { bool, listOf, objectOf, oneOf, pairOf, perhaps, positive, text, whole, type Check } from './checks';
+import { bool, listOf, objectOf, oneOf, pairOf, optional, positive, text, whole, type Check } from './checks';
 import type { CollectionEntry, NodeEntry, ShardMapState, StreamEntry } from './state';
 
 /** All of a state but its version. */
@@ -42,21 +42,21 @@ export function stateOf(saved: SavedMap, version: number): ShardMapState {
 
 const node = objectOf({
   ...{ id: text, address: text, joined: whole },
-  ...{ leaving: perhaps(whole), left: perhaps(whole) },
+  ...{ leaving: optional(whole), left: optional(whole) },
 });
 const replica = objectOf({ node: text, state: oneOf('joining', 'active', 'inactive') });
 const shard = objectOf({
   replicas: listOf(replica),
-  origin: perhaps(objectOf({ position: whole, digest: text })),
+  origin: optional(objectOf({ position: whole, digest: text })),
 });
 const collection = objectOf({
   ...{ id: positive, name: text, configuration: text },
   ...{ shardNumber: positive, replicationFactor: positive, writeConsistencyFactor: positive },
   ...{ group: whole, firstPosition: whole },
-  ...{ mayBeStrict: perhaps(bool), mayExpire: perhaps(bool), isAdopted: perhaps(bool) },
+  ...{ mayBeStrict: optional(bool), mayExpire: optional(bool), isAdopted: optional(bool) },
   shards: listOf(shard),
 });
-const stream = objectOf({ epoch: whole, created: text, firstPosition: whole, lost: perhaps(text) });
+const stream = objectOf({ epoch: whole, created: text, firstPosition: whole, lost: optional(text) });
 
 /** Whether parsed JSON is a saved map. */
 export const isSavedMap: Check = objectOf({

@@ -143,3 +143,8 @@ function readDetails(sent: unknown): EngineErrorDetails {
 function isConflict(one: unknown): boolean {
   return isObject(one) && ['id', 'expected', 'found'].every((name) => typeof one[name] === 'string');
 }
+
+/** Whether a replica cannot answer at the moment, so that another one may be asked, or the same later. */
+export function isAway(error: unknown): boolean {
+  return error instanceof PeerUnreachable || error instanceof MapDiffers;
+}

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Engine } from '../../engine/types';
 import type { Channel } from '../channel';
 import { Checkpoints } from '../checkpoints/checkpoints';
-import type { CheckpointSettings } from '../checkpoints/settings';
+import { LOOK_MS, type CheckpointSettings } from '../checkpoints/settings';
 import type { LogService } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
 import type { Members } from '../membership/members';
@@ -67,7 +67,7 @@ export interface KeepingParts {
 
 /** Saves checkpoints, and cuts streams below them. */
 export function keepCheckpoints(parts: KeepingParts, { repeated, cleanUp }: Repeating): void {
-  const { lookMs, everyMs, minAgeMs } = parts.settings;
+  const { lookMs = LOOK_MS, everyMs, minAgeMs } = parts.settings;
   const checkpoints = new Checkpoints(parts);
   cleanUp.add('checkpoints', checkpoints.start());
   repeated.every(lookMs, 'checkpoints', (signal) => checkpoints.round(signal));
