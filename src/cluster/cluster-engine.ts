@@ -37,8 +37,8 @@ export interface ServingNode {
   healthIssues(): readonly HealthIssue[];
   /** Begins with an engine that is open; resolves when it can answer. */
   start(engine: Engine): Promise<void>;
-  /** Does the work of a request, which counts as under way meanwhile. */
-  counted<T>(work: () => Promise<T>): Promise<T>;
+  /** Does the work of a request, which counts as under way meanwhile; it is aborted where this node cannot go on with it. */
+  counted<T>(over: AbortController, work: () => Promise<T>): Promise<T>;
   /** @throws Error that says why the certificate cannot be used */
   useCertificate?(tls: PeerTls): void;
   giveUpRequests(): void;
@@ -77,7 +77,9 @@ export class ClusterEngine implements Engine {
     });
     try {
       const coordinator = this.#coordinator;
-      return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
+      return await this.node.counted(over, () =>
+        coordinator.execute(request, body, { at, signal: over.signal }),
+      );
     } catch (error) {
       throw clientError(error);
     } finally {

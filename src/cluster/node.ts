@@ -64,7 +64,7 @@ interface Joining extends Pick<RunningNode, 'connection' | 'map' | 'engine' | 'c
 /** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
 export class ClusterNode implements ServingNode {
   #running: RunningNode | undefined;
-  #underWay = 0;
+  readonly #underWay = new Set<AbortController>();
   #isStopping = false;
   #security: PeerSecurity;
   /** What uses the certificate, also while this node is joining. */
@@ -140,6 +140,8 @@ export class ClusterNode implements ServingNode {
     const { log } = this.parts;
     log.warn('this node joins its cluster again');
     this.#running = undefined;
+    const left = new EngineError('unavailable', { message: 'this node joins its cluster again' });
+    for (const over of this.#underWay) over.abort(left);
     this.#starting = running.cleanUp
       .run()
       // What fails in that is in the log.
@@ -285,7 +287,7 @@ export class ClusterNode implements ServingNode {
         node,
         address,
         mapVersion: map.state.version,
-        underWay: this.#underWay,
+        underWay: this.#underWay.size,
         replicas: replicas.reports(),
         catchingUp: replicas.catchingUp(),
       }),
@@ -305,13 +307,13 @@ export class ClusterNode implements ServingNode {
     );
   }
 
-  /** Does the work of a request, which counts as under way meanwhile. */
-  async counted<T>(work: () => Promise<T>): Promise<T> {
-    this.#underWay += 1;
+  /** Does the work of a request, which counts as under way meanwhile, and is aborted where this node joins again. */
+  async counted<T>(over: AbortController, work: () => Promise<T>): Promise<T> {
+    this.#underWay.add(over);
     try {
       return await work();
     } finally {
-      this.#underWay -= 1;
+      this.#underWay.delete(over);
     }
   }
 

@@ -161,7 +161,7 @@ export class LoneNode implements ServingNode {
     }));
   }
 
-  counted<T>(work: () => Promise<T>): Promise<T> {
+  counted<T>(_over: AbortController, work: () => Promise<T>): Promise<T> {
     return work();
   }
 
