@@ -14,6 +14,15 @@ export function memoryOf(pid) {
 }
 
 /**
+ * The processor time that a process has used, that of its ended threads included, in microseconds: to a hundredth of a second.
+ *
+ * @param {number} pid
+ */
+export function processorUsOf(pid) {
+  return 1000 * statMs(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}
+
+/**
  * The threads of a process that have not ended, with the processor time that each has used.
  *
  * @param {number} pid
@@ -37,8 +46,12 @@ function threadMs(folder) {
   if (existsSync(`${folder}/schedstat`)) {
     return Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
   }
-  const stat = readFileSync(`${folder}/stat`, 'utf8');
-  // The name may hold spaces and brackets; behind it come the state and ten numbers, then user and system time.
+  return statMs(readFileSync(`${folder}/stat`, 'utf8'));
+}
+
+/** User and system time of a line of `stat`. */
+function statMs(stat) {
+  // The name may hold spaces and brackets; behind it come the state and ten numbers, then the two.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

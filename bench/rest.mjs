@@ -2,7 +2,7 @@
  * `npm run bench:rest -- --data FOLDER …`: loads a vector set over REST and measures ingest, indexing, recall,
  * search throughput and latency, memory and restart. Client and server share the machine, in a closed loop.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { startIngest } from './ingest.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
-import { memoryOf } from './proc.mjs';
+import { memoryOf, processorUsOf } from './proc.mjs';
 import { recall } from './recall.mjs';
 
 const USAGE = `npm run bench:rest -- --data FOLDER [flags]
@@ -360,15 +360,10 @@ async function restart() {
   print('restart', report.restart);
 }
 
-/** Processor time that a local process has used, in microseconds, where /proc tells: to a hundredth of a second. */
+/** Processor time that the server has used, in microseconds, where /proc tells. */
 function processorUs(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const [user, system] = stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .slice(11, 13);
-    return (Number(user) + Number(system)) * 10_000;
+    return processorUsOf(pid);
   } catch {
     return null;
   }

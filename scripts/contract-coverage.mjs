@@ -34,7 +34,7 @@ const SECTIONS = {
   C24: 0,
   C25: 0,
   C26: 0,
-  C30: 11,
+  C30: 13,
 };
 
 const root = resolve(process.argv[2] ?? join(import.meta.dirname, '..'));

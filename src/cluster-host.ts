@@ -6,31 +6,36 @@
 export { isLoopbackAddress, isLoopbackHost, unmapped } from './auth/loopback';
 export { AuthStartError } from './auth/open';
 export { CONTENT_SETTINGS, EMPTY_CONTENT, isGiving, isUnused, LOG_BEGIN } from './auth/store/change';
+export { hasData } from './auth/store/catalog';
 export { ChangeNotConfirmed, parseAuthState, SECRET_SETTINGS, StoreDamaged } from './auth/store/port';
+export { hostAndPort } from './config/cluster-settings';
+export { openNativeEngine } from './engine';
 export { executeJson, resultIn } from './engine/json-call';
 export { bodyFormOf } from './engine/native-call';
 export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';
 export { PART, readStrictScope, strictScopeText } from './engine/strict-scope';
 export { withTextVectors } from './engine/texts-in-body';
 export { bytesOf, EngineError } from './engine/types';
-export { explained } from './files/explained';
+export { explained, reasonOf } from './files/explained';
 export { makeFolder, syncFolder } from './files/folder';
 export { replaceSynced, writeSynced } from './files/synced';
 export { GatheredBody } from './http/body';
 export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
+export { within } from './http/deferred';
 export { authority, listen, StartError } from './http/listen';
 export { bodyOfInfo } from './migration/qdrant-config';
-export { NODE_FILE } from './operations/cluster-node';
+export { NODE_FILE, whyOfCluster } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';
 export { BackupError } from './operations/failure';
 export { parseS3, S3Bucket } from './operations/s3-bucket';
+export { CleanUp } from './process/clean-up';
 export { filesIn, isCheckpointFileName } from './snapshots/archive';
 export {
   adoptFolders,
   collectionExists,
   collectionNames,
-  isGone,
+  deleteCollection,
   linkFiles,
 } from './snapshots/files-of-collections';
 export { WorkFolders } from './snapshots/work-folders';

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
+import type { Logger } from 'pino';
 import { openAuth, type AuthReplication, type AuthService } from './auth';
 import type { Config } from './config';
-import { loopsOf } from './event-loops/how-many';
 import { keepCertificate } from './http/certificate';
 import { Deferred } from './http/deferred';
 import { drain } from './http/drain';
@@ -19,6 +19,7 @@ import { ANSWER_MS, GRACE_MS } from './process/stop-times';
 import { SnapshotService } from './snapshots/service';
 import { SnapshotStore } from './snapshots/store';
 import { openAuditLog } from './startup/audit';
+import { openAlone } from './startup/alone';
 import { openCluster } from './startup/cluster';
 import { makeEngine, nativeEngine, openEngine, type EngineFactory } from './startup/engine';
 import { serve } from './startup/http';
@@ -73,18 +74,17 @@ export interface RunningServer {
  * @throws StartError when the address or the certificate cannot be used, or the folder is none for a server.
  * @throws ExposureError when authentication is off on such an address and nobody has decided that it may be.
  */
-export async function startServer(config: Config, options: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(given: Config, options: StartOptions = {}): Promise<RunningServer> {
   const startedAt = performance.now();
-  const processLog = options.log ?? openLog(config);
+  const processLog = options.log ?? openLog(given);
   const owner = (options.ownsProcess ?? true) ? new ProcessOwner(processLog) : undefined;
-  await refuseUnusable(config);
-  if (options.replication !== undefined) refuseLoops(config);
+  await refuseUnusable(given);
 
   const { log } = processLog;
   const lifecycle = new Lifecycle();
   const cleanUp = new CleanUp(log);
-  const audit = openAuditLog(config, cleanUp);
-  const cluster = await openCluster(config, log, cleanUp);
+  const audit = openAuditLog(given, cleanUp);
+  const { config, cluster } = await openDirectory(given, log, cleanUp);
   const snapshots = new SnapshotService(new SnapshotStore(config.dataDir, config));
   const tracing = await openTracing(productVersion());
   // Behind the last requests: what they were traced as is exported then.
@@ -134,20 +134,25 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   return running;
 }
 
-/** @throws StartError when the data directory is none for a server. */
-async function refuseUnusable({ dataDir, cluster }: Config): Promise<void> {
-  const ofCluster = cluster === undefined ? whyOfCluster(dataDir) : undefined;
-  const unusable =
-    ofCluster === undefined ? await whyUnusable(dataDir) : `${ofCluster}: start it with --cluster`;
-  if (unusable !== undefined) {
-    throw new StartError(unusable);
-  }
+/** What is served: the data directory, as a node of a cluster has it where it is one, or a copy of one that is served alone. */
+async function openDirectory(
+  config: Config,
+  log: Logger,
+  cleanUp: CleanUp,
+): Promise<Pick<Start, 'config' | 'cluster'>> {
+  if (config.clusterAlone) return openAlone(config, log, cleanUp);
+  return { config, cluster: await openCluster(config, log, cleanUp) };
 }
 
-/** @throws StartError where there would be several event loops: further ones do not know when a node is out of date. */
-function refuseLoops(config: Config): void {
-  if (loopsOf(config) > 1) {
-    throw new StartError('A node of a cluster has one event loop: give --event-loops 1');
+/** @throws StartError when the data directory is none for a server. */
+async function refuseUnusable({ dataDir, cluster, clusterAlone }: Config): Promise<void> {
+  const ofCluster = cluster === undefined && !clusterAlone ? whyOfCluster(dataDir) : undefined;
+  const unusable =
+    ofCluster === undefined
+      ? await whyUnusable(dataDir)
+      : `${ofCluster}: start it with --cluster, or serve it read-only with --cluster-alone`;
+  if (unusable !== undefined) {
+    throw new StartError(unusable);
   }
 }
 

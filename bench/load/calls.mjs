@@ -58,12 +58,12 @@ export async function callAll(server, count, make, connections = CONNECTIONS) {
  * @param {string} name
  * @param {import('../../data/vector-set.mjs').VectorSet} set
  * @param {number} rows
- * @param {{payload: boolean}} how
+ * @param {{payload: boolean, config?: object}} how `config` is of the collection, beside its vectors
  */
-export async function fill(server, name, set, rows, { payload }) {
+export async function fill(server, name, set, rows, { payload, config = {} }) {
   const path = `/collections/${name}`;
   await ask(server, 'DELETE', path);
-  await ask(server, 'PUT', path, { vectors: { size: set.dims, distance: set.distance } });
+  await ask(server, 'PUT', path, { vectors: { size: set.dims, distance: set.distance }, ...config });
   const point = (row) => {
     const fields = payload && set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
     return `{"id":${row},"vector":${set.baseJson(row)}${fields}}`;

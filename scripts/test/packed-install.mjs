@@ -119,13 +119,7 @@ function clusterFlags(installed) {
  * has loaded it.
  */
 async function requireCluster(installed, tarball) {
-  const [command, leading] = npm();
-  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
-  await mustRun('packed-cluster', command, [...leading, 'install', ...quiet, tarball], {
-    cwd: installed,
-    env: bareEnvironment(mkdtempSync(join(installed, 'home-'))),
-    bare: true,
-  });
+  await npmInstall('packed-cluster', installed, mkdtempSync(join(installed, 'home-')), [tarball]);
   const program = `
     const { EngineError, openClusterEngine } = require('@kithdb/cluster');
     const host = require('kithdb/cluster-host');
@@ -151,13 +145,7 @@ function run(installed, args, input) {
 
 /** Installed beside kithdb, the package of MCP is found, and answers what a client asks first. */
 async function requireMcp(installed, tarball) {
-  const [command, leading] = npm();
-  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
-  await mustRun('packed-mcp', command, [...leading, 'install', ...quiet, tarball], {
-    cwd: installed,
-    env: bareEnvironment(mkdtempSync(join(installed, 'home-'))),
-    bare: true,
-  });
+  await npmInstall('packed-mcp', installed, mkdtempSync(join(installed, 'home-')), [tarball]);
   const ask = (id, method, params) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
   const client = {
     protocolVersion: '2025-06-18',
@@ -179,16 +167,21 @@ async function requireMcp(installed, tarball) {
 
 const MCP_TOOLS = ['count', 'describe_collection', 'list_collections', 'query'];
 
-async function install(folder, tarballs) {
-  const env = bareEnvironment(folder);
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
+/** Installs tarballs in a folder, beside what is there, without install scripts and with `home` as the home of the user. */
+async function npmInstall(step, folder, home, tarballs) {
   const [command, leading] = npm();
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
-  await mustRun('packed-install', command, [...leading, 'install', ...quiet, ...tarballs], {
+  await mustRun(step, command, [...leading, 'install', ...quiet, ...tarballs], {
     cwd: folder,
-    env,
+    env: bareEnvironment(home),
     bare: true,
   });
+}
+
+async function install(folder, tarballs) {
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
+  await npmInstall('packed-install', folder, folder, tarballs);
+  const [command, leading] = npm();
   const wanted = tarballs.length;
   const { stdout } = spawnSync(command, [...leading, 'ls', '--json', '--long', '--all'], {
     cwd: folder,

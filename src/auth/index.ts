@@ -5,6 +5,7 @@ export { refusePassword } from './password-policy';
 export { PERMISSIONS } from './permissions';
 export { authRoutes } from './routes';
 export { AUTH_BODY_BYTES } from './routes/request-body';
+export { ReadOnlyReplication } from './read-only';
 export type { AuthReplication, ReplicatedNode } from './replication';
 export type { AuthService } from './service';
 export { StoreDamaged, StoreInUse, StoreOfCluster, type TokenStore } from './store/port';

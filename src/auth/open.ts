@@ -12,7 +12,13 @@ import { StoredAuthService, type AuthParts, type AuthService } from './service';
 import type { LocalTokenStore } from './store/change';
 import { openStore } from './store/open';
 import { ServedCatalog } from './store/catalog';
-import { ChangeNotConfirmed, StoreDamaged, StoreOfCluster, type TokenStore } from './store/port';
+import {
+  ChangeNotConfirmed,
+  StoreDamaged,
+  StoreOfCluster,
+  StoreReadOnly,
+  type TokenStore,
+} from './store/port';
 
 /** The settings that authentication starts from. */
 export type AuthConfig = Pick<
@@ -115,6 +121,11 @@ async function openService(
     return auth;
   } catch (error) {
     await store.close();
+    if (error instanceof StoreReadOnly) {
+      const what =
+        'The settings of this server would change the admin, the access tokens or whether authentication is enabled';
+      throw new AuthStartError(`${what}, and ${error.message}`, { cause: error });
+    }
     if (error instanceof ValueInUse || error instanceof ChangeNotConfirmed) {
       throw new AuthStartError(error.message, { cause: error });
     }

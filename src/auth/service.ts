@@ -134,9 +134,9 @@ export class StoredAuthService implements AuthService {
   /** The service over an open store. @throws Error where the setting has no value that is known. */
   static async over(parts: AuthParts): Promise<StoredAuthService> {
     const service = new StoredAuthService(parts);
-    parts.store.onReplicated(async () => {
-      await service.#refresh();
+    parts.store.onChanged(async () => {
       service.#tokens.forget();
+      await service.#refresh();
     });
     await service.#refresh();
     return service;
@@ -247,7 +247,6 @@ export class StoredAuthService implements AuthService {
     const admin = await this.#newAdmin(password);
     return this.#change(async () => {
       const created = await this.parts.store.createAdmin(admin);
-      await this.#refresh();
       if (created) this.parts.log.info('admin created');
       return created;
     });
@@ -265,7 +264,6 @@ export class StoredAuthService implements AuthService {
           return 'not allowed';
         }
         const isDone = await this.parts.store.replaceAdmin(admin, before.generation);
-        await this.#refresh();
         if (isDone) {
           this.parts.log.info('admin password reset: every JWT issued before is invalid');
           return 'done';
@@ -279,7 +277,6 @@ export class StoredAuthService implements AuthService {
     const { store, log } = this.parts;
     return this.#change(async () => {
       await rotateJwtSecret(store);
-      await this.#refresh();
       log.info('JWT secret replaced: every JWT issued before is invalid');
     });
   }
@@ -323,7 +320,7 @@ export class StoredAuthService implements AuthService {
     try {
       const renewed = { ...admin, passwordHash: await hasher.hash(password) };
       await this.#change(async () => {
-        if (await store.replaceAdmin(renewed, admin.generation)) await this.#refresh();
+        await store.replaceAdmin(renewed, admin.generation);
       });
     } catch (error) {
       log.warn({ err: error }, 'the password could not be hashed with the current parameters');
@@ -334,7 +331,6 @@ export class StoredAuthService implements AuthService {
     return this.#change(async () => {
       const state = enabled ? 'true' : 'false';
       await this.parts.store.storeSetting('auth_enabled', state);
-      await this.#refresh();
       this.parts.log.info(`authentication ${enabled ? 'enabled' : 'disabled'}`);
       return enabled;
     });
@@ -343,7 +339,6 @@ export class StoredAuthService implements AuthService {
   enableUndecided(): Promise<void> {
     return this.#change(async () => {
       const isDone = await this.parts.store.storeSetting('auth_enabled', 'true', { value: 'undecided' });
-      await this.#refresh();
       if (isDone) this.parts.log.info('authentication enabled');
     });
   }
@@ -371,7 +366,6 @@ export class StoredAuthService implements AuthService {
     const { store, now, log } = this.parts;
     const outcome = await reissueToken(store, id, now());
     if (typeof outcome === 'object') {
-      this.#tokens.forget();
       log.info({ tokenId: id }, 'access token rotated');
     }
     return outcome;
@@ -379,7 +373,6 @@ export class StoredAuthService implements AuthService {
 
   async deleteToken(id: number): Promise<boolean> {
     const deleted = await this.parts.store.deleteToken(id);
-    this.#tokens.forget();
     if (deleted) {
       this.parts.log.info({ tokenId: id }, 'access token deleted');
     }

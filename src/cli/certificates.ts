@@ -1,6 +1,6 @@
 import type { Config } from '../config';
-import { CommandError, EXIT, type Console } from './console';
-import { optionalFlag, requiredFlag } from './flags';
+import type { Console } from './console';
+import { numberFlag, requiredFlag } from './flags';
 import type { GivenFlags } from './verbs';
 
 const NODES = 3;
@@ -13,14 +13,7 @@ export async function clusterCertificates(
   flags: GivenFlags,
 ): Promise<undefined> {
   const folder = requiredFlag(flags, 'to', 'FOLDER');
-  const given = optionalFlag(flags, 'nodes');
-  const nodes = given === undefined ? NODES : /^\d{1,4}$/.test(given) ? Number(given) : NaN;
-  if (!(nodes >= 1 && nodes <= MAX_NODES)) {
-    throw new CommandError(
-      `--nodes must be a whole number from 1 to ${MAX_NODES}, not ${JSON.stringify(given)}`,
-      EXIT.usage,
-    );
-  }
+  const nodes = numberFlag(flags, 'nodes', { lowest: 1, highest: MAX_NODES, fallback: NODES });
   const { makeClusterFiles } = await import('../certificates/cluster-files.js');
   const files = await makeClusterFiles(folder, clusterName, nodes);
   if (flags.has('json')) {

@@ -3,6 +3,7 @@ import { CommandError, counted, EXIT, type Console, type ExitCode } from './cons
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
 import type { CheckReport, Finding } from '../operations/check';
+import { reasonOf } from '../files/explained';
 
 /** `kithdb check`: what is wrong with a data directory, for operators and, as JSON, for scripts. */
 export async function check(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
@@ -11,7 +12,7 @@ export async function check(config: Config, console: Console, flags: GivenFlags)
   try {
     report = await checkDataDir(config.dataDir, config.tokenStore, optionalFlag(flags, 'collection'));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new CommandError(`Cannot check ${config.dataDir}: ${reason}`, EXIT.usage);
   }
   console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));

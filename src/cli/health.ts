@@ -3,6 +3,7 @@ import type { Config } from '../config';
 import { CommandError, EXIT, type Console } from './console';
 import { say } from './flags';
 import type { GivenFlags } from './verbs';
+import { reasonOf } from '../files/explained';
 
 /** A server that does not answer within this time is not ready. Container systems wait about as long. */
 const ANSWER_MS = 4000;
@@ -24,7 +25,7 @@ export async function health(config: Config, console: Console, flags: GivenFlags
     const request = get(options, resolve).once('error', reject);
     request.once('timeout', () => request.destroy(new Error(`no answer within ${ANSWER_MS} ms`)));
   }).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new CommandError(`The server at ${host} port ${port} is not ready: ${reason}`);
   });
   answer.destroy();

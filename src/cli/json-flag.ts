@@ -4,6 +4,7 @@ import { parseJson } from '../client/json';
 import { CommandError, EXIT } from './console';
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
+import { reasonOf } from '../files/explained';
 
 /** Larger files are no values of a flag. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -23,7 +24,7 @@ export function jsonFlag(flags: GivenFlags, name: string): unknown {
   try {
     return parseJson(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const what = isJson ? `--${name} must be JSON` : `${given}, which --${name} names, must be JSON`;
     throw new CommandError(`${what}: ${reason}`, EXIT.usage);
   }

@@ -7,6 +7,7 @@ import { productVersion } from '../system/version';
 import { CommandError, EXIT, type Console, type ExitCode } from './console';
 import { URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
+import { reasonOf } from '../files/explained';
 
 /** The flags of `kithdb mcp`. */
 export const MCP_FLAGS: readonly VerbFlag[] = [
@@ -17,7 +18,7 @@ export const MCP_FLAGS: readonly VerbFlag[] = [
 /** `kithdb mcp`: an MCP server on standard input and output, until its client closes it. */
 export async function mcp(config: Config, _console: Console, flags: GivenFlags): Promise<ExitCode> {
   const { serveStdio } = await loadMcp().catch((error: unknown) => {
-    throw new CommandError(error instanceof Error ? error.message : String(error));
+    throw new CommandError(reasonOf(error));
   });
   const options = { version: productVersion(), allowsWrites: flags.has('write') };
   await withService(config, flags, (service) => serveStdio(databaseOf(service), options));

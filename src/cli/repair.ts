@@ -2,6 +2,7 @@ import type { Config } from '../config';
 import type { RepairReport } from '../operations/repair';
 import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import type { GivenFlags } from './verbs';
+import { reasonOf } from '../files/explained';
 
 /** Ids that are printed for a collection; `--json` has more. */
 const PRINTED_IDS = 20;
@@ -18,7 +19,7 @@ export async function repair(config: Config, console: Console, flags: GivenFlags
   try {
     report = await repairDataDir(config.dataDir, !confirmed);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new CommandError(`Cannot repair ${config.dataDir}: ${reason}`);
   }
   console.stdout.write(flags.has('json') ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));

@@ -5,6 +5,7 @@ import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
+import { reasonOf } from '../files/explained';
 
 /** The flag of every command that works on collections. */
 export const URL_FLAG: VerbFlag = {
@@ -80,7 +81,7 @@ async function openFolder({ dataDir, models }: Config): Promise<ByteTransport> {
   }
   const embedded = await import('../embedded/open.js');
   return embedded.openFolder(dataDir, { models }).catch((error: unknown) => {
-    throw new CommandError(error instanceof Error ? error.message : String(error));
+    throw new CommandError(reasonOf(error));
   });
 }
 

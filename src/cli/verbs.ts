@@ -22,6 +22,7 @@ import { QUERY_FLAGS, query } from './query';
 import { commandReference } from './reference';
 import { MCP_FLAGS, mcp } from './mcp';
 import { REEMBED_FLAGS, reembed } from './reembed';
+import { RECOVERY_SETTINGS, recoverClusterMap } from './recover-map';
 import { repair } from './repair';
 import { createAdmin, resetPassword } from './admin-password';
 import { restore } from './restore';
@@ -148,6 +149,19 @@ export const VERBS: readonly Verb[] = [
     settings: ['config', 'clusterName'],
     usesSettings: true,
     run: clusterCertificates,
+  },
+  {
+    name: 'cluster recover-map',
+    about:
+      'Makes the shard map of a cluster anew where the log servers have lost it for good, of what the node of the data directory has saved of it. All nodes have to be stopped, and this is the one that has read the most.',
+    exitCodes: 'Exit codes: 0 made, 1 not made, or --yes is missing; 2 wrong arguments or settings.',
+    flags: [
+      { name: 'yes', about: 'Does it: without this flag it says what would be done and lost.' },
+      JSON_FLAG,
+    ],
+    settings: RECOVERY_SETTINGS,
+    usesSettings: true,
+    run: recoverClusterMap,
   },
   ...TOKEN_VERBS,
   {

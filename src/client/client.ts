@@ -5,7 +5,7 @@ import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
 import { pathOfId } from './path-id';
 import type { Snapshot, SnapshotCalls, SnapshotFlags } from './snapshots';
-import type { CallFlags, Envelope, Transport, VersionInfo } from './transport';
+import type { Call, CallFlags, Envelope, Transport, VersionInfo } from './transport';
 import type { CallOptions, ChangeFlags, CollectionFlags, PointId, ReadFlags, Result, Schemas } from './types';
 
 /** How a client behaves over any transport. */
@@ -27,6 +27,9 @@ const PAGE_TTL_SECONDS = 60;
 
 type Flags = ChangeFlags & ReadFlags;
 type Update = Schemas['UpdateResult'];
+
+/** What the options of a call say to the transport. */
+type CallContext = Pick<Call, 'signal' | 'position' | 'onMissingShards'>;
 
 /** What identifies a call besides its body. */
 interface Address {
@@ -147,7 +150,7 @@ export class KithClient {
       let stored = 0;
       for (const { body, points } of batches) {
         try {
-          result = await this.#call<Update>('upsert_points', { collection }, body, signal);
+          result = await this.#call<Update>('upsert_points', { collection }, body, { signal });
         } catch (error) {
           if (error instanceof KithError) {
             error.storedPoints = stored;
@@ -265,10 +268,12 @@ export class KithClient {
       let staged = 0;
       for (const points of parts.slice(0, -1)) {
         const part = { ...source, points };
-        ({ staged } = await this.#call<Schemas['StagedPoints']>('sync_points', { collection }, part, signal));
+        ({ staged } = await this.#call<Schemas['StagedPoints']>('sync_points', { collection }, part, {
+          signal,
+        }));
       }
       const last = { ...source, points: parts.at(-1), last: true, staged, if_revision };
-      return this.#call<Schemas['SyncResult']>('sync_points', { collection }, last, signal);
+      return this.#call<Schemas['SyncResult']>('sync_points', { collection }, last, { signal });
     });
   }
 
@@ -406,7 +411,7 @@ export class KithClient {
   ): Promise<{ result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] }> {
     const explained = { ...args, params: { ...args.params, explain: true } };
     const envelope = await this.timed(options, (signal) =>
-      this.#envelope('query', { collection }, explained, signal),
+      this.#envelope('query', { collection }, explained, contextOf(signal, options)),
     );
     const { result, explain } = envelope as Envelope & { readonly explain?: unknown };
     return { result, explain } as { result: Result<'QueryAnswer'>; explain: Schemas['Explanation'] };
@@ -680,11 +685,13 @@ export class KithClient {
   }
 
   #run<T>(operation: Operation, address: Address, args: object, options?: CallOptions): Promise<T> {
-    return this.timed(options, (signal) => this.#call<T>(operation, address, args, signal));
+    return this.timed(options, (signal) =>
+      this.#call<T>(operation, address, args, contextOf(signal, options)),
+    );
   }
 
-  async #call<T>(operation: Operation, address: Address, args: object, signal: AbortSignal): Promise<T> {
-    return (await this.#envelope(operation, address, args, signal)).result as T;
+  async #call<T>(operation: Operation, address: Address, args: object, context: CallContext): Promise<T> {
+    return (await this.#envelope(operation, address, args, context)).result as T;
   }
 
   /** The pages of a read, one after the other. */
@@ -704,7 +711,7 @@ export class KithClient {
     for (;;) {
       const asked = body;
       const envelope = await this.timed(options, (signal) =>
-        this.#envelope(operation, { collection }, asked, signal),
+        this.#envelope(operation, { collection }, asked, contextOf(signal, options)),
       );
       yield pointsOf(envelope.result as never);
       const { next_cursor: cursor } = envelope as Envelope & { readonly next_cursor?: string | null };
@@ -718,16 +725,21 @@ export class KithClient {
     operation: Operation,
     address: Address,
     args: object,
-    signal: AbortSignal,
+    context: CallContext,
   ): Promise<Envelope> {
     const { collection, target } = address;
     if ('collection' in address) mustBeName('collection', collection);
     if ('target' in address) mustBeName(targetOf(operation), target);
-    const { wait, ordering, consistency, timeout, ...body } = args as Flags;
-    const flags: CallFlags = { wait, ordering, consistency, timeout };
+    const { wait, ordering, consistency, timeout, allow_partial, ...body } = args as Flags;
+    const flags: CallFlags = { wait, ordering, consistency, timeout, allow_partial };
     const vectors = this.#float32Vectors ? { float32Vectors: true } : {};
-    return this.#transport.execute({ operation, ...address, flags, body, signal, ...vectors });
+    return this.#transport.execute({ operation, ...address, flags, body, ...context, ...vectors });
   }
+}
+
+function contextOf(signal: AbortSignal, options: CallOptions = {}): CallContext {
+  const { position, onMissingShards } = options;
+  return { signal, position, onMissingShards };
 }
 
 function ownerOf(collection: string): { readonly collection: string } {

@@ -4,6 +4,8 @@ import { replaceVectors } from './answered-vectors';
 import { answerError, ConnectionError, type FailureDetails, type KithError } from './errors';
 import { httpTarget } from './http-routes';
 import { encodeBody, parseJson } from './json';
+import { isWrite } from './operation-ids';
+import { Positions } from './positions';
 import { DEFAULT_RETRIES, retrying, type RetryPolicy } from './retries';
 import type { ByteTransport, Call, Envelope, VersionInfo } from './transport';
 
@@ -17,6 +19,11 @@ export interface HttpOptions {
   readonly maxConnections?: number;
   /** Certificates that are trusted in place of those that Node knows, as PEM. */
   readonly ca?: string;
+  /**
+   * Whether reads see what this client wrote before, whichever node of a cluster answers (C30.4): true when absent. On one node they
+   * always do.
+   */
+  readonly readYourWrites?: boolean;
 }
 
 /** How to reach a server that may be busy, starting or away for a moment. */
@@ -35,6 +42,10 @@ export interface HttpRequest {
   readonly isLines?: boolean | undefined;
   /** Sent as `Idempotency-Key`. */
   readonly operationId?: string | undefined;
+  /** Sent as `KithDB-Position`. */
+  readonly position?: string | undefined;
+  /** Takes the headers of a success. */
+  readonly answered?: ((headers: http.IncomingHttpHeaders) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,9 +75,14 @@ export class HttpTransport implements ByteTransport {
   readonly #agent: http.Agent;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #closed = new AbortController();
+  /** Of what was written over this transport. */
+  readonly #written = new Positions();
+  readonly #readsItsWrites: boolean;
 
   /** @throws TypeError when the URL is none of `http:` or `https:`. */
-  constructor(url: string, { token, headers, maxConnections = MAX_CONNECTIONS, ca }: HttpOptions = {}) {
+  constructor(url: string, options: HttpOptions = {}) {
+    const { token, headers, maxConnections = MAX_CONNECTIONS, ca, readYourWrites = true } = options;
+    this.#readsItsWrites = readYourWrites;
     this.#base = new URL(url);
     const { protocol, pathname } = this.#base;
     if (protocol !== 'http:' && protocol !== 'https:') {
@@ -82,7 +98,7 @@ export class HttpTransport implements ByteTransport {
   }
 
   async execute(call: Call): Promise<Envelope> {
-    const envelope = (await this.request(requestOf(call))) as Envelope;
+    const envelope = (await this.request(this.#requestOf(call))) as Envelope;
     if (call.float32Vectors === true) {
       replaceVectors(envelope.result, (components) => Float32Array.from(components));
     }
@@ -90,7 +106,12 @@ export class HttpTransport implements ByteTransport {
   }
 
   executeBytes(call: Call): Promise<Uint8Array> {
-    return this.requestBytes(requestOf(call));
+    return this.requestBytes(this.#requestOf(call));
+  }
+
+  /** The highest positions of the writes so far in a cluster; undefined where there is none. */
+  get position(): string | undefined {
+    return this.#written.header();
   }
 
   async version(signal?: AbortSignal): Promise<VersionInfo> {
@@ -103,12 +124,28 @@ export class HttpTransport implements ByteTransport {
     return Promise.resolve();
   }
 
+  #requestOf(call: Call): HttpRequest {
+    const { method, path, hasBody } = httpTarget(call);
+    const { signal, operationId, isLines, position, onMissingShards } = call;
+    const isRead = call.collection !== undefined && !isWrite(call.operation);
+    return {
+      ...{ method, path, signal, operationId, isLines, body: hasBody ? (call.body ?? {}) : undefined },
+      ...(isRead && { position: this.#readsItsWrites ? this.#written.header(position) : position }),
+      answered: (headers) => {
+        const { 'kithdb-position': written, 'kithdb-missing-shards': missing } = headers;
+        if (typeof written === 'string') this.#written.add(written);
+        if (typeof missing === 'string') onMissingShards?.(missing.split(',').map(Number));
+      },
+    };
+  }
+
   /** The body of a success as it came; rejects as {@link Transport.execute} does. */
   async requestBytes(request: HttpRequest): Promise<Uint8Array> {
     const answer = await this.#send(request);
     if (!isSuccess(answer)) {
       throw failureOf(answer);
     }
+    request.answered?.(answer.headers);
     return answer.body;
   }
 
@@ -118,14 +155,12 @@ export class HttpTransport implements ByteTransport {
     if (!isSuccess(answer)) {
       throw failureOf(answer);
     }
-    try {
-      return parseJson(answer.body.toString());
-    } catch (error) {
-      throw new ConnectionError('The answer is not JSON', true, { ...detailsOf(answer), cause: error });
-    }
+    const body = bodyOf(answer);
+    request.answered?.(answer.headers);
+    return body;
   }
 
-  #send({ method, path, body, isLines, operationId, signal }: HttpRequest): Promise<RawAnswer> {
+  #send({ method, path, body, isLines, operationId, position, signal }: HttpRequest): Promise<RawAnswer> {
     const bytes = body === undefined ? undefined : encodeBody(body);
     const headers: Record<string, string | number> = { ...this.#headers };
     if (bytes !== undefined) {
@@ -134,6 +169,9 @@ export class HttpTransport implements ByteTransport {
     }
     if (operationId !== undefined) {
       headers['idempotency-key'] = operationId;
+    }
+    if (position !== undefined) {
+      headers['kithdb-position'] = position;
     }
     const { protocol, hostname, port } = this.#base;
     const options: https.RequestOptions = {
@@ -225,10 +263,13 @@ async function read(response: http.IncomingMessage): Promise<RawAnswer> {
   };
 }
 
-function requestOf(call: Call): HttpRequest {
-  const { method, path, hasBody } = httpTarget(call);
-  const { signal, operationId, isLines } = call;
-  return { method, path, signal, operationId, isLines, body: hasBody ? (call.body ?? {}) : undefined };
+/** The parsed body of a success. */
+function bodyOf(answer: RawAnswer): unknown {
+  try {
+    return parseJson(answer.body.toString());
+  } catch (error) {
+    throw new ConnectionError('The answer is not JSON', true, { ...detailsOf(answer), cause: error });
+  }
 }
 
 function isSuccess({ status }: RawAnswer): boolean {

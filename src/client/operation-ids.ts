@@ -70,6 +70,11 @@ const TAKES_ID: Readonly<Record<Operation, boolean>> = {
   remove_expired: true,
 };
 
+/** Whether an operation changes a collection, by a record that every replica applies. */
+export function isWrite(operation: Operation): boolean {
+  return TAKES_ID[operation];
+}
+
 /** The call with an operation id of its own where it is a write that has none, so that it can be repeated. */
 export function withOperationId(call: Call): Call {
   return TAKES_ID[call.operation] && call.operationId === undefined

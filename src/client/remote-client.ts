@@ -46,6 +46,14 @@ export class RemoteClient extends KithClient {
     await super.close();
   }
 
+  /**
+   * The highest positions of what this client wrote to a cluster (C30.4); undefined where it wrote nothing, or there is no cluster. Another
+   * client that reads with it as `position` of a call's options sees these writes.
+   */
+  get position(): string | undefined {
+    return this.#http.position;
+  }
+
   /** Whether the admin has been created. */
   async adminExists(options?: CallOptions): Promise<boolean> {
     const answer = await this.#auth<Schemas['AuthBooleanAnswer']>('GET', 'admin/exists', undefined, options);

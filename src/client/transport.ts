@@ -50,6 +50,10 @@ export interface Call {
    * changes nothing (C25).
    */
   readonly operationId?: string | undefined;
+  /** Positions of writes in a cluster that a read must see (C30.4). Without effect on one node. */
+  readonly position?: string | undefined;
+  /** Called with the shards that a read has left out, where its flags allow that (C30.5). On one node none ever is. */
+  readonly onMissingShards?: ((shards: readonly number[]) => void) | undefined;
   /** Vectors of the result are to be `Float32Array`s. */
   readonly float32Vectors?: boolean | undefined;
   /** Aborted when nobody waits for the answer any more: by the caller, or because its deadline has passed. */
@@ -65,6 +69,8 @@ export interface CallFlags {
   readonly ordering?: string | undefined;
   /** A number, `majority`, `quorum` or `all`; has no effect on one node. */
   readonly consistency?: string | number | undefined;
+  /** Whether a read may leave out shards of a cluster that cannot be asked; has no effect on one node. */
+  readonly allow_partial?: boolean | undefined;
 }
 
 /** The envelope of a success (C1.1). */

@@ -25,6 +25,11 @@ export interface ReadFlags {
   readonly consistency?: number | 'majority' | 'quorum' | 'all';
   /** Seconds until the server gives the request up. */
   readonly timeout?: number;
+  /**
+   * Whether shards of a cluster may be left out where none of their replicas can be asked, which is an `UnavailableError` otherwise
+   * (C30.5). `onMissingShards` of the call's options is told which. Without effect on one node.
+   */
+  readonly allow_partial?: boolean;
 }
 
 /** The parameters of a request about a collection. */
@@ -39,6 +44,13 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** Gives the call up; it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /**
+   * Of a read: positions in a cluster, as `position` of the client that wrote there has them; it sees these writes too (C30.4). Without
+   * effect on one node.
+   */
+  readonly position?: string;
+  /** Of a read with `allow_partial`: called before the result when it lacks shards, with their numbers (C30.5). */
+  readonly onMissingShards?: (shards: readonly number[]) => void;
 }
 
 /** The field of the answer with this name of the description. */

@@ -11,22 +11,38 @@ import {
   type IncomingBody,
   type ScrubReport,
 } from '../engine/types';
+import { clientError } from './coordinator/answers';
 import { CollectedBody } from './coordinator/collected-body';
 import type { Coordinator } from './coordinator/coordinator';
-import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from './log/record-log';
-import type { ClusterNode } from './node';
 import type { PeerTls } from './peers/security';
 
 /** Seconds that a request has which says nothing of time. */
 const DEFAULT_SECONDS = 60;
 
-/** An error of the log servers as one that a client gets; others as they are. */
-function inWordsOfEngine(error: unknown): unknown {
-  if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
-    return new EngineError('unavailable', { message: error.message });
-  // Of a change of the shard map: a write has its operation id.
-  if (error instanceof OutcomeUnknownError) return new EngineError('not_confirmed');
-  return error;
+/** One for all: every request ends with it, when its answer is written, and an error of its own costs a stack trace. */
+const CANCELLED = new EngineError('cancelled');
+
+/** Executes what clients and operators ask for. */
+export type RequestExecutor = Pick<Coordinator, 'execute' | 'operator'>;
+
+/** What stands between a server and the engine of its replicas: a node of a cluster, or one that is served alone. */
+export interface ServingNode {
+  /** Undefined before it can answer, and when it stops. */
+  readonly coordinator: RequestExecutor | undefined;
+  /** Why it answers nothing any more; undefined while it does. */
+  readonly refusal: string | undefined;
+  /** How many collections the cluster has. */
+  readonly collections: number | undefined;
+  report(): ClusterReport | undefined;
+  healthIssues(): readonly HealthIssue[];
+  /** Begins with an engine that is open; resolves when it can answer. */
+  start(engine: Engine): Promise<void>;
+  /** Does the work of a request, which counts as under way meanwhile; it is aborted where this node cannot go on with it. */
+  counted<T>(over: AbortController, work: () => Promise<T>): Promise<T>;
+  /** @throws Error that says why the certificate cannot be used */
+  useCertificate?(tls: PeerTls): void;
+  giveUpRequests(): void;
+  stop(): Promise<void>;
 }
 
 /**
@@ -36,7 +52,7 @@ function inWordsOfEngine(error: unknown): unknown {
 export class ClusterEngine implements Engine {
   constructor(
     private readonly own: Engine,
-    private readonly node: ClusterNode,
+    private readonly node: ServingNode,
   ) {}
 
   async open(): Promise<string | undefined> {
@@ -57,19 +73,21 @@ export class ClusterEngine implements Engine {
       over.abort(new EngineError('timeout', { message: 'the deadline has passed' }));
     }, at - performance.now());
     request.whenAbandoned?.(() => {
-      over.abort(new EngineError('cancelled'));
+      over.abort(CANCELLED);
     });
     try {
       const coordinator = this.#coordinator;
-      return await this.node.counted(() => coordinator.execute(request, body, { at, signal: over.signal }));
+      return await this.node.counted(over, () =>
+        coordinator.execute(request, body, { at, signal: over.signal }),
+      );
     } catch (error) {
-      throw inWordsOfEngine(error);
+      throw clientError(error);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  get #coordinator(): Coordinator {
+  get #coordinator(): RequestExecutor {
     const { coordinator, refusal } = this.node;
     if (refusal !== undefined) throw new EngineError('unavailable', { message: refusal });
     if (coordinator === undefined) throw new EngineError('not_ready');
@@ -77,9 +95,7 @@ export class ClusterEngine implements Engine {
   }
 
   get cluster(): ClusterControl {
-    const { operator } = this.node;
-    if (operator === undefined) throw new EngineError('not_ready');
-    return operator;
+    return this.#coordinator.operator;
   }
 
   refresh(maxAgeMs?: number): Promise<void> {
@@ -106,7 +122,7 @@ export class ClusterEngine implements Engine {
 
   /** New connections between nodes have this certificate. @throws Error that says why it cannot be used */
   useCertificate(tls: PeerTls): void {
-    this.node.useCertificate(tls);
+    this.node.useCertificate?.(tls);
   }
 
   panics(): BackgroundPanics {
@@ -138,7 +154,10 @@ export class ClusterEngine implements Engine {
   }
 
   async close(timeMs?: number): Promise<void> {
-    await this.node.stop();
-    await this.own.close(timeMs);
+    try {
+      await this.node.stop();
+    } finally {
+      await this.own.close(timeMs);
+    }
   }
 }

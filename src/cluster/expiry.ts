@@ -5,6 +5,7 @@ import { mayExpire } from './coordinator/layout';
 import type { Writes } from './coordinator/writes';
 import type { CollectionEntry, ShardMapState } from './map/state';
 import { nameOf, type Shard } from './shards';
+import { tryEach } from './try-each';
 
 /** How long a removal may take. Its record is in the stream then, or the next look makes another one. */
 const REMOVAL_MS = 10_000;
@@ -30,14 +31,9 @@ export class Expiry {
 
   /** Removes what has come to its end in the shards that this node looks after, about a thousand points of each. */
   async removeDue(signal: AbortSignal): Promise<void> {
-    const { map } = this.parts;
-    for (const entry of map().collections.values()) {
-      if (!mayExpire(entry)) continue;
-      for (const shard of this.#ownShards(entry)) {
-        if (signal.aborted) return;
-        await this.#removeOf(entry, shard, signal);
-      }
-    }
+    const entries = [...this.parts.map().collections.values()].filter(mayExpire);
+    const due = entries.flatMap((entry) => this.#ownShards(entry).map((shard) => [entry, shard] as const));
+    await tryEach(due, ([entry, shard]) => this.#removeOf(entry, shard, signal), signal);
   }
 
   #ownShards({ id: collection, shards }: CollectionEntry): readonly number[] {

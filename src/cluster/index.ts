@@ -1,8 +1,11 @@
 /**
- * The package `@kithdb/cluster`: the engine of a node, and its authentication. `kithdb` loads it where its setting `cluster` names log servers, and shares
- * its modules with it (`src/cluster-host.ts`).
+ * The package `@kithdb/cluster`: the engine of a node, its authentication, the engine of a node's directory that is served alone,
+ * and making a lost shard map anew. `kithdb` loads it where its settings want one of them, and shares its modules with it
+ * (`src/cluster-host.ts`).
  */
 export { openAuthReplication, type AuthLogSettings } from './auth/open';
+export { openAloneEngine, readAlone } from './alone/open';
 export { openClusterEngine, type OpenSettings } from './open';
+export { makeMapAnew, type RecoverySettings } from './recover-map';
 /** For who loads the package: whether it uses the modules of the same kithdb. */
 export { EngineError } from '../engine/types';

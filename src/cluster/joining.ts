@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import { LogUnavailableError } from './log/record-log';
-import { pause } from './pause';
+import { reasonOf } from '../files/explained';
+import { LogUnavailableError, OutcomeUnknownError } from './log/record-log';
+import { retried } from './waiting';
 
 /** Between two tries. */
 const RETRY_MS = 1_000;
@@ -11,25 +12,25 @@ const LOGGED = 30;
  * Joins a cluster; while its log servers are being started, or have no leader yet, again and again.
  * @throws the reason of the signal, or what will not pass
  */
-export async function tryAgain<T>(
+export function joinWhenPossible<T>(
   join: () => Promise<T>,
   signal: AbortSignal,
   log: Pick<Logger, 'warn'>,
 ): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await join();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isTemporary(error)) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      if (tries % LOGGED === 0) log.warn({ reason }, 'the cluster cannot be joined yet: trying again');
-    }
-    await pause(RETRY_MS, signal);
-    signal.throwIfAborted();
-  }
+  let tries = 0;
+  return retried(join, { pauseMs: RETRY_MS, signal }, (error) => {
+    if (!isTemporary(error)) throw error;
+    if (tries % LOGGED === 0)
+      log.warn({ reason: reasonOf(error) }, 'the cluster cannot be joined yet: trying again');
+    tries += 1;
+  });
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof LogUnavailableError || (error as Error).name === 'TimeoutError';
+  return (
+    error instanceof LogUnavailableError ||
+    // What may have been done is found when it is tried again.
+    error instanceof OutcomeUnknownError ||
+    (error as Error).name === 'TimeoutError'
+  );
 }

@@ -1,29 +1,20 @@
-import type { NatsConnection } from '@nats-io/transport-node';
-import type { Logger } from 'pino';
-import {
-  EngineError,
-  type ClusterControl,
-  type ClusterReport,
-  type Engine,
-  type EngineOptions,
-  type HealthIssue,
-  type TextModels,
-} from '../engine/types';
+import { EngineError, type ClusterReport, type Engine, type HealthIssue } from '../engine/types';
+import { reasonOf } from '../files/explained';
+import { authority } from '../http/listen';
+import { CleanUp } from '../process/clean-up';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
+import type { ServingNode } from './cluster-engine';
 import { Acknowledgements } from './coordinator/acknowledgements';
 import { coordinatorOf } from './coordinator/assemble';
 import type { Coordinator } from './coordinator/coordinator';
 import { clusterReport } from './coordinator/reports';
-import { DEFAULT_CHECKPOINTS, type CheckpointSettings } from './checkpoints/settings';
 import { Divergence } from './divergence/divergence';
-import { Expiry } from './expiry';
-import { connectToNats, type NatsSettings } from './log/nats-connection';
+import { connectToNats } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import type { LogServers, LogService } from './log/record-log';
+import type { LogServers } from './log/record-log';
 import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
-import { nodesOf } from './map/state';
 import { startHeartbeats } from './membership/heartbeats';
 import {
   IdentityError,
@@ -35,95 +26,54 @@ import {
 import { Members } from './membership/members';
 import { alsoAfterChanges } from './membership/news';
 import { NatsHeartbeats } from './membership/nats-heartbeats';
-import { PeerClient, type PeerAddress } from './peers/client';
+import { PeerClient } from './peers/client';
 import type { PeerListener } from './peers/listener';
-import type { PeerSecurity, PeerTls } from './peers/security';
-import { reconcile } from './reconciliation/reconcile';
+import { serverSecurity, type PeerSecurity, type PeerTls } from './peers/security';
 import { decodeAnswer, encodeAnswer } from './record/answer';
 import { LocalReplicas } from './replica/local-replicas';
-import type { ReplicaSource } from './replica/opening';
 import { Progress } from './replica/progress';
-import { serveReplicas } from './replica/serving';
+import { serveReplicas, type ServedReplicas } from './replica/serving';
 import { isDamage } from './replica/shard-replica';
-import type { CheckpointStore } from './store/checkpoint-store';
 import { CurrentLogs } from './streams/current-logs';
 import { KnownMap } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
+import { MapRepair } from './streams/map-repair';
 import { StreamRepair } from './streams/repair';
-import { keepCheckpoints, watchStreams, type Repeating } from './streams/upkeep';
 import { StreamWatch } from './streams/watch';
-import { tryAgain } from './joining';
-import { RepeatedWork, type Ends } from './repeated-work';
+import { joinWhenPossible } from './joining';
+import { beginWork } from './node-work';
+import { RepeatedWork } from './repeated-work';
+import type { ClusterNodeParts, ClusterSettings, RunningNode } from './running-node';
 
-/** How a node takes part in a cluster. */
-export interface ClusterSettings {
-  /** Its name: lower-case letters, digits and hyphens. */
-  readonly cluster: string;
-  readonly dataDir: string;
-  readonly nats: NatsSettings;
-  readonly groups: number;
-  /** Copies that the log servers keep of each stream. */
-  readonly logReplicas: number;
-  /** Where this node listens for others. */
-  readonly listen: PeerAddress;
-  /** What others reach it by; where it listens when absent. */
-  readonly advertise?: PeerAddress | undefined;
-  readonly security: PeerSecurity;
-  /** When checkpoints are saved and streams cut; `DEFAULT_CHECKPOINTS` where absent. */
-  readonly checkpoints?: Partial<CheckpointSettings> | undefined;
-}
-
-/** What a node is given. */
-export interface ClusterNodeParts {
-  readonly settings: ClusterSettings;
-  readonly log: Logger;
-  /** Where the checkpoints of the cluster are; without one, streams are never cut. */
-  readonly store: CheckpointStore | undefined;
-  /** Fills the replicas of this node, whose id is given. */
-  readonly source: (engine: Engine, node: string) => ReplicaSource;
-  /** The limits of the server that differ from their defaults. */
-  readonly limits?: EngineOptions['limits'];
-  /** The models that requests may have texts of beside those that are built in. */
-  readonly models?: TextModels | undefined;
-}
+export type { ClusterNodeParts, ClusterSettings } from './running-node';
 
 const CONNECT_MS = 10_000;
 const PREPARE_MS = 30_000;
 const JOIN_MS = 30_000;
-const RECONCILE_MS = 1_000;
-const PROPOSE_MS = 5_000;
-const COMPARE_MS = 1_000;
-const SAVE_PROGRESS_MS = 2_000;
-/** Between two looks for points whose time has come. */
-const EXPIRY_MS = 1_000;
 
-/** Everything of a node that runs. */
-interface Running {
-  readonly self: string;
-  readonly connection: NatsConnection;
-  readonly logs: LogService;
-  readonly map: ShardMap;
-  readonly members: Members;
-  readonly replicas: LocalReplicas;
-  readonly divergence: Divergence;
-  readonly coordinator: Coordinator;
-  readonly watch: StreamWatch;
-  readonly repair: StreamRepair;
-  readonly listener: PeerListener;
-  readonly peers: PeerClient;
-  readonly ends: Ends;
+/** What a node that joins has opened. */
+interface Joining extends Pick<RunningNode, 'connection' | 'map' | 'engine' | 'cleanUp'> {
+  readonly identity: NodeIdentity;
+  readonly servers: LogServers;
+  readonly known: KnownMap;
+  /** When the stream of the map was made, as the log servers write it. */
+  readonly created: string;
+  readonly noteMap: () => Promise<void>;
 }
 
 /** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
-export class ClusterNode {
-  #running: Running | undefined;
-  #underWay = 0;
+export class ClusterNode implements ServingNode {
+  #running: RunningNode | undefined;
+  readonly #underWay = new Set<AbortController>();
   #isStopping = false;
   #security: PeerSecurity;
+  /** What uses the certificate, also while this node is joining. */
+  readonly #secured = new Set<PeerListener | PeerClient>();
   /** Ends a start that is under way. */
   readonly #leaving = new AbortController();
   #starting: Promise<void> = Promise.resolve();
-  readonly #repeated = new RepeatedWork();
+  /** Why this node could not join its cluster again. */
+  #failure: string | undefined;
 
   constructor(private readonly parts: ClusterNodeParts) {
     this.#security = parts.settings.security;
@@ -136,12 +86,7 @@ export class ClusterNode {
   /** Why this node answers nothing any more; undefined while it does. */
   get refusal(): string | undefined {
     const failure = this.#running?.map.failure;
-    return failure instanceof LaterVersionError ? failure.message : undefined;
-  }
-
-  /** What an operator does to the cluster by this node. */
-  get operator(): ClusterControl | undefined {
-    return this.coordinator?.operator;
+    return failure instanceof LaterVersionError ? failure.message : this.#failure;
   }
 
   /** How many collections the cluster has. */
@@ -153,35 +98,29 @@ export class ClusterNode {
   report(): ClusterReport | undefined {
     const running = this.#running;
     if (running === undefined) return undefined;
-    const { map, self, members, replicas } = running;
-    return clusterReport(map.state, self, members, [...replicas.reports().values()]);
+    const { map, node, members, replicas } = running;
+    return clusterReport(map.state, node, members, [...replicas.reports().values()]);
   }
 
   /** New connections between this node and others have this certificate. @throws Error that says why it cannot be used */
   useCertificate(tls: PeerTls): void {
-    this.#running?.listener.useCertificate(tls);
-    this.#running?.peers.useCertificate(tls);
+    serverSecurity(tls);
     this.#security = tls;
+    for (const one of this.#secured) one.useCertificate(tls);
   }
 
   healthIssues(): readonly HealthIssue[] {
-    const { replicas, divergence } = this.#running ?? {};
-    const ofReplicas = [...(replicas?.failures() ?? []), ...(divergence?.problems() ?? [])];
-    const failures = ofReplicas.map(([name, what]) => ({
-      kind: 'collection' as const,
-      collection: name,
-      what,
-    }));
-    const others = [...this.#repeated.problems].map(([about, what]) => ({
-      kind: 'background' as const,
-      what: `${about}: ${what}`,
-    }));
-    const { watch, repair } = this.#running ?? {};
-    const ofStreams = [...(watch?.problems() ?? []), ...(repair?.problems() ?? [])].map((what) => ({
-      kind: 'background' as const,
-      what,
-    }));
-    return [...failures, ...others, ...ofStreams];
+    if (this.#running === undefined) return [];
+    const { replicas, divergence, watch, repair, mapRepair, repeated } = this.#running;
+    const ofReplicas = [...replicas.failures(), ...divergence.problems()];
+    const ofWork = [...repeated.problems].map(([about, what]) => `${about}: ${what}`);
+    return [
+      ...ofReplicas.map(([collection, what]) => ({ kind: 'collection' as const, collection, what })),
+      ...[...ofWork, ...watch.problems(), ...repair.problems(), ...mapRepair.problems()].map((what) => ({
+        kind: 'background' as const,
+        what,
+      })),
+    ];
   }
 
   /**
@@ -189,163 +128,171 @@ export class ClusterNode {
    * servers cannot be reached it tries again.
    */
   start(engine: Engine): Promise<void> {
-    this.#starting = tryAgain(() => this.#startOnce(engine), this.#leaving.signal, this.parts.log);
+    const { signal } = this.#leaving;
+    this.#starting = joinWhenPossible(() => this.#startOnce(engine, signal), signal, this.parts.log);
     return this.#starting;
   }
 
-  async #startOnce(engine: Engine): Promise<void> {
-    const { settings, log } = this.parts;
-    const { signal } = this.#leaving;
-    const ends: Running['ends'] = [];
-    const giveUp = (): void => {
-      void endAll(ends.slice(0, 1));
-    };
-    signal.addEventListener('abort', giveUp);
+  /** Ends all that this node does in the cluster, and joins it again: another stream has the shard map. */
+  #rejoin(engine: Engine): void {
+    const running = this.#running;
+    if (running === undefined || this.#isStopping) return;
+    const { log } = this.parts;
+    log.warn('this node joins its cluster again');
+    this.#running = undefined;
+    const left = new EngineError('unavailable', { message: 'this node joins its cluster again' });
+    for (const over of this.#underWay) over.abort(left);
+    this.#starting = running.cleanUp
+      .run()
+      // What fails in that is in the log.
+      .catch(() => undefined)
+      .then(() => this.start(engine));
+    this.#starting.then(
+      () => {
+        log.info('this node has joined its cluster again');
+      },
+      (error: unknown) => {
+        if (this.#isStopping) return;
+        this.#failure = reasonOf(error);
+        log.fatal({ err: error }, 'this node cannot join its cluster again');
+      },
+    );
+  }
+
+  async #startOnce(engine: Engine, signal: AbortSignal): Promise<void> {
+    const cleanUp = new CleanUp(this.parts.log);
     try {
-      const identified = await identityIn(settings.dataDir, settings.cluster);
-      const content = identified === undefined ? await contentOf(engine) : identified.brings;
-      const connection = await connectToNats(settings.nats, `kithdb ${settings.cluster}`, CONNECT_MS);
-      ends.push(() => connection.close());
-      signal.throwIfAborted();
-      const servers = await NatsLogService.of(connection, {
-        ...{ cluster: settings.cluster, groups: settings.groups, replicas: settings.logReplicas },
-      });
-      const known = await KnownMap.open(settings.dataDir);
-      const created = await openMapStream(servers, known, PREPARE_MS);
-      const map = new ShardMap(servers.map, {
-        ignored: (version, why) => {
-          log.warn({ version, why }, 'an event of the shard map was passed over');
-        },
-      });
-      ends.push(() => map.stop());
-      await map.start(AbortSignal.timeout(PREPARE_MS));
-      map.ended().catch((error: unknown) => {
-        log.fatal({ err: error }, 'the shard map cannot be read any more');
-      });
-      if (identified === undefined && content !== undefined) refuseSecond(map, settings.dataDir);
-      await openGroupStreams(servers, map, PREPARE_MS);
-      await known.note({ created, lastSequence: map.state.version });
-      const noteMap = (): Promise<void> => known.note({ created, lastSequence: map.state.version });
-      this.#repeated.every(SAVE_PROGRESS_MS, 'shard map', noteMap, ends);
-      const identity = identified ?? (await makeIdentity(settings.dataDir, settings.cluster, content));
-      this.#running = await this.#join({ identity, connection, servers, map, known, engine, ends });
+      this.#running = await this.#join(await this.#open(engine, cleanUp, signal), signal);
     } catch (error) {
-      await endAll(ends);
+      // What fails in that is in the log.
+      await cleanUp.run().catch(() => undefined);
       throw error;
-    } finally {
-      signal.removeEventListener('abort', giveUp);
     }
   }
 
-  async #join(
-    given: Pick<Running, 'connection' | 'map' | 'ends'> & {
-      readonly identity: NodeIdentity;
-      readonly servers: LogServers;
-      readonly known: KnownMap;
-      readonly engine: Engine;
-    },
-  ): Promise<Running> {
-    const { identity, connection, servers, map, known, engine, ends } = given;
-    const { node: self } = identity;
+  /** Opens the streams of the cluster, and reads the shard map. */
+  async #open(engine: Engine, cleanUp: CleanUp, signal: AbortSignal): Promise<Joining> {
+    const { settings, log } = this.parts;
+    const { cluster, dataDir, groups, logReplicas: replicas } = settings;
+    const preparing = { timeoutMs: PREPARE_MS, signal };
+    const identified = await identityIn(dataDir, cluster);
+    const content = identified === undefined ? await contentOf(engine) : identified.brings;
+    const connecting = { timeoutMs: CONNECT_MS, signal };
+    const connection = await connectToNats(settings.nats, `kithdb ${cluster}`, connecting);
+    cleanUp.add('connection to the log servers', () => connection.close());
+    const servers = await NatsLogService.of(connection, { cluster, groups, replicas });
+    const known = await KnownMap.open(dataDir);
+    const { created, firstSequence } = await openMapStream(servers, known, preparing);
+    const map = new ShardMap(servers.map, {
+      ignored: (version, why) => {
+        log.warn({ version, why }, 'an event of the shard map was passed over');
+      },
+    });
+    cleanUp.add('shard map', () => map.stop());
+    await map.start(AbortSignal.any([signal, AbortSignal.timeout(PREPARE_MS)]), firstSequence);
+    map.ended().catch((error: unknown) => {
+      log.fatal({ err: error }, 'the shard map cannot be read any more');
+    });
+    if (identified === undefined && content !== undefined) refuseSecond(map, dataDir);
+    await openGroupStreams(servers, map, preparing);
+    const noteMap = (): Promise<void> => known.note(created, map.state);
+    await noteMap();
+    // What was done in the last seconds is part of what the directory is served alone with.
+    cleanUp.add('saved shard map', noteMap);
+    const identity = identified ?? (await makeIdentity(dataDir, cluster, content));
+    return { identity, connection, servers, map, known, created, noteMap, engine, cleanUp };
+  }
+
+  async #join(joining: Joining, signal: AbortSignal): Promise<RunningNode> {
+    const { identity, connection, servers, map, known, created, noteMap, engine, cleanUp } = joining;
+    const { node } = identity;
     const { settings, source, store, log } = this.parts;
     const channel = new NatsChannel(connection, settings.cluster);
-    const members = new Members(self, () => performance.now());
-    const acknowledgements = new Acknowledgements();
-    ends.push(
-      channel.receive(answersTo(self), (bytes) => {
-        const answer = decodeAnswer(Buffer.from(bytes));
-        if (answer === undefined) return;
-        acknowledgements.take(answer);
-        divergence.compare(answer);
-      }),
-    );
+    const members = new Members(node, () => performance.now());
     const progress = await Progress.open(settings.dataDir);
     const logs = new CurrentLogs(servers, map, () => watch);
     const replicas: LocalReplicas = new LocalReplicas({
-      ...{ node: self, engine, logs, map, progress, source: source(engine, self) },
+      ...{ node, engine, logs, map, progress, source: source(engine, node) },
       events: eventsOf(channel, () => divergence),
       failed: (name, error) => {
         log.error({ replica: name, err: error }, 'a replica cannot follow its stream');
         if (isDamage(error)) divergence.noteDamaged(name);
       },
     });
-    ends.push(() => replicas.stop());
-    const common = { node: self, engine, map, members, replicas, channel, log };
+    const common = { node, engine, map, members, replicas, channel, log };
     const watch: StreamWatch = new StreamWatch({ ...common, logs: servers, known });
     const repair = new StreamRepair({ ...common, logs: servers, hasStore: store !== undefined });
-    const divergence: Divergence = new Divergence(common);
-    ends.push(divergence.start());
-    const served = { engine, map, replicas, divergence, log };
-    const listener = await serveReplicas(served, settings.listen, this.#security);
-    ends.push(() => listener.close());
-    const peers = new PeerClient(this.#security);
-    ends.push(() => {
-      peers.close();
+    const mapRepair = new MapRepair({
+      ...{ ...common, servers, known, created, noteMap, watch },
+      rejoin: () => {
+        this.#rejoin(engine);
+      },
     });
-    const parts = { self, logs, map, members, replicas, divergence };
+    const divergence: Divergence = new Divergence(common);
+    cleanUp.add('replicas', () => replicas.stop());
+    cleanUp.add('divergence', divergence.start());
+    const acknowledgements = takeAnswers(channel, node, divergence, cleanUp);
+    const { listener, peers } = await this.#openPeers({ engine, map, replicas, divergence, log }, cleanUp);
+    const parts = { node, engine, logs, map, members, replicas, divergence };
     const { limits, models } = this.parts;
-    const coordinating = { ...parts, engine, peers, acknowledgements, models };
-    const coordinator = coordinatorOf({ ...coordinating, ...(limits !== undefined && { limits }) });
-    const rest = { connection, coordinator, watch, repair, listener, peers, ends };
-    const running: Running = { ...parts, ...rest };
-    this.#heartbeat(running, listener.port);
-    await this.#announce(running, listener.port);
-    await this.#bring(identity, { node: self, engine, logs, map });
+    const coordinating = {
+      ...parts,
+      peers,
+      acknowledgements,
+      models,
+      ...(limits !== undefined && { limits }),
+    };
+    const running: RunningNode = {
+      ...{ ...parts, connection, channel, watch, repair, mapRepair, cleanUp },
+      ...{ coordinator: coordinatorOf(coordinating), repeated: new RepeatedWork() },
+    };
+    const address = addressOf(settings, listener.port);
+    cleanUp.add('heartbeats', this.#heartbeat(running, address));
+    await announce(map, node, address, signal);
+    await this.#bring(identity, { node, engine, logs, map, signal });
     replicas.start();
-    this.#repeated.every(SAVE_PROGRESS_MS, 'progress', () => progress.save(), ends);
-    this.#begin(running, { engine, channel });
-    this.#expire(running, engine);
+    beginWork(running, this.parts, { progress, noteMap });
     return running;
   }
 
-  /** Begins the work that is done again and again. */
-  #begin(running: Running, parts: { readonly engine: Engine; readonly channel: Channel }): void {
-    const { settings, store, log } = this.parts;
-    const { self: node, connection, logs, map, members, replicas, divergence, ends } = running;
-    this.#repeated.every(RECONCILE_MS, 'reconciliation', () => this.#reconcile(running), ends);
-    const compare = (): Promise<void> => {
-      divergence.compareHeartbeats();
-      return Promise.resolve();
-    };
-    this.#repeated.every(COMPARE_MS, 'divergence', compare, ends);
-    const every: Repeating['every'] = (ms, what, work) => {
-      this.#repeated.every(ms, what, work, ends);
-    };
-    watchStreams(connection, running, { every, ends });
-    if (store === undefined) return;
-    const checkpoints = { ...DEFAULT_CHECKPOINTS, ...settings.checkpoints };
-    const keeping = { node, logs, map, members, replicas, store, log, dataDir: settings.dataDir };
-    keepCheckpoints({ ...parts, ...keeping, settings: checkpoints }, { every, ends });
-  }
-
-  #heartbeat({ self, connection, map, members, replicas, ends }: Running, port: number): void {
-    const heartbeats = new NatsHeartbeats(connection, this.parts.settings.cluster);
-    ends.push(
-      startHeartbeats(
-        heartbeats,
-        members,
-        () => ({
-          node: self,
-          address: this.#addressWith(port),
-          mapVersion: map.state.version,
-          underWay: this.#underWay,
-          replicas: replicas.reports(),
-          catchingUp: replicas.catchingUp(),
-        }),
-        alsoAfterChanges(map),
-      ),
-    );
-  }
-
-  /** Says in the shard map that this node is there, and where. */
-  async #announce({ self, map }: Running, port: number): Promise<void> {
-    const address = this.#addressWith(port);
-    if (map.state.nodes.get(self)?.address === address) return;
-    const decision = await map.propose(() => ({ kind: 'node_joined', node: self, address }), {
-      timeoutMs: JOIN_MS,
+  /** Answers other nodes, and makes what asks them. */
+  async #openPeers(
+    served: ServedReplicas,
+    cleanUp: CleanUp,
+  ): Promise<{ readonly listener: PeerListener; readonly peers: PeerClient }> {
+    const security = this.#security;
+    const listener = await serveReplicas(served, this.parts.settings.listen, security);
+    cleanUp.add('answers to other nodes', () => listener.close());
+    const peers = new PeerClient(security);
+    cleanUp.add('questions to other nodes', () => {
+      peers.close();
     });
-    if ('refused' in decision) throw new Error(`this node cannot join the cluster: ${decision.refused}`);
-    await map.waitFor(decision.version, AbortSignal.timeout(JOIN_MS));
+    for (const one of [listener, peers]) {
+      this.#secured.add(one);
+      cleanUp.add('certificate', () => {
+        this.#secured.delete(one);
+      });
+      // It was replaced while the node began to listen.
+      if (this.#security !== security && this.#security !== 'insecure') one.useCertificate(this.#security);
+    }
+    return { listener, peers };
+  }
+
+  /** Returns what ends it. */
+  #heartbeat({ node, connection, map, members, replicas }: RunningNode, address: string): () => void {
+    return startHeartbeats(
+      new NatsHeartbeats(connection, this.parts.settings.cluster),
+      members,
+      () => ({
+        node,
+        address,
+        mapVersion: map.state.version,
+        underWay: this.#underWay.size,
+        replicas: replicas.reports(),
+        catchingUp: replicas.catchingUp(),
+      }),
+      alsoAfterChanges(map),
+    );
   }
 
   /** Makes replicas of what the node had before it joined, where some of that is not in the cluster yet. */
@@ -360,46 +307,13 @@ export class ClusterNode {
     );
   }
 
-  #addressWith(port: number): string {
-    const { listen, advertise } = this.parts.settings;
-    const { host, port: at } = advertise ?? { host: listen.host, port };
-    return host.includes(':') ? `[${host}]:${at}` : `${host}:${at}`;
-  }
-
-  /** Proposes what the map lacks, where this node is the one that does. */
-  async #reconcile({ self, map, members }: Running): Promise<void> {
-    const nodes = nodesOf(map.state).map(({ id }) => id);
-    if (members.proposer(nodes) !== self) return;
-    for (const event of reconcile(map.state, members)) {
-      const decision = await map.propose(() => event, { timeoutMs: PROPOSE_MS });
-      // Another event came between, after which this one may not be wanted.
-      if ('refused' in decision) return;
-      await map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
-    }
-  }
-
-  /** Publishes the removal of points whose time has come. */
-  #expire({ self, map, members, replicas, coordinator, ends }: Running, engine: Engine): void {
-    const over = new AbortController();
-    const expiry = new Expiry({
-      ...{ node: self, engine, writes: coordinator.writes },
-      map: () => map.state,
-      isLive: (node) => members.isLive(node),
-      isCurrent: (shard) => replicas.current(shard) !== undefined,
-    });
-    this.#repeated.every(EXPIRY_MS, 'expiry', () => expiry.removeDue(over.signal), ends);
-    ends.push(() => {
-      over.abort();
-    });
-  }
-
-  /** Does the work of a request, which counts as under way meanwhile. */
-  async counted<T>(work: () => Promise<T>): Promise<T> {
-    this.#underWay += 1;
+  /** Does the work of a request, which counts as under way meanwhile, and is aborted where this node joins again. */
+  async counted<T>(over: AbortController, work: () => Promise<T>): Promise<T> {
+    this.#underWay.add(over);
     try {
       return await work();
     } finally {
-      this.#underWay -= 1;
+      this.#underWay.delete(over);
     }
   }
 
@@ -409,13 +323,16 @@ export class ClusterNode {
     this.#leaving.abort(new EngineError('shutting_down'));
   }
 
-  /** Leaves: what was begun last ends first. The map keeps the node, which comes back with its replicas. */
+  /**
+   * Leaves: what was begun last ends first. The map keeps the node, which comes back with its replicas. Rejects with the first
+   * failure when everything has ended.
+   */
   async stop(): Promise<void> {
     this.giveUpRequests();
     await this.#starting.catch(() => undefined);
     const running = this.#running;
     this.#running = undefined;
-    if (running !== undefined) await endAll(running.ends);
+    await running?.cleanUp.run();
   }
 }
 
@@ -426,6 +343,37 @@ function refuseSecond({ state }: ShardMap, dataDir: string): void {
       `${dataDir} has collections, and the cluster has nodes already: only the first node brings its collections along`,
     );
   }
+}
+
+/** By what other nodes reach a node that listens at a port. */
+function addressOf({ listen, advertise }: ClusterSettings, port: number): string {
+  return advertise === undefined ? authority(listen.host, port) : authority(advertise.host, advertise.port);
+}
+
+/** Says in the shard map that a node is there, and where. */
+async function announce(map: ShardMap, node: string, address: string, signal: AbortSignal): Promise<void> {
+  if (map.state.nodes.get(node)?.address === address) return;
+  const limits = { timeoutMs: JOIN_MS, signal };
+  const decision = await map.change(() => ({ kind: 'node_joined', node, address }), limits);
+  if ('refused' in decision) throw new Error(`this node cannot join the cluster: ${decision.refused}`);
+}
+
+/** Takes the answers of replicas to the writes of this node. */
+function takeAnswers(
+  channel: Channel,
+  node: string,
+  divergence: Divergence,
+  cleanUp: CleanUp,
+): Acknowledgements {
+  const acknowledgements = new Acknowledgements();
+  const end = channel.receive(answersTo(node), (bytes) => {
+    const answer = decodeAnswer(Buffer.from(bytes));
+    if (answer === undefined) return;
+    acknowledgements.take(answer);
+    divergence.compare(answer);
+  });
+  cleanUp.add('answers of replicas', end);
+  return acknowledgements;
 }
 
 /** What the replicas of a node tell others. */
@@ -441,8 +389,4 @@ function eventsOf(
       divergence().tell(digest);
     },
   };
-}
-
-async function endAll(ends: Running['ends']): Promise<void> {
-  for (const end of ends.reverse()) await end();
 }

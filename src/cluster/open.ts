@@ -11,6 +11,7 @@ import { openCheckpointStore } from './store/open';
 import type { S3Access } from '../operations/s3-bucket';
 import { isOfCluster, serverSecurity } from './peers/security';
 import { nameOf } from './shards';
+import { reasonOf } from '../files/explained';
 
 /** A node, and where the checkpoints of its cluster are: a path or `s3://BUCKET/PREFIX`; nowhere when absent. */
 export interface OpenSettings extends ClusterSettings {
@@ -55,7 +56,7 @@ function requireOwnCertificate({ security }: ClusterSettings): void {
   try {
     serverSecurity(security);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new Error(`the certificate and key for other nodes cannot be used: ${reason}`, { cause: error });
   }
   const certificate = new X509Certificate(security.cert);

@@ -1,4 +1,12 @@
-import { BadValue, parseSecret, parseText, wholeNumber, type RawValue, type Setting } from './setting';
+import {
+  BadValue,
+  parseSecret,
+  parseSwitch,
+  parseText,
+  wholeNumber,
+  type RawValue,
+  type Setting,
+} from './setting';
 
 const NATS_PORT = 4222;
 const MAX_SERVERS = 32;
@@ -129,6 +137,36 @@ const copies: Setting<number> = {
   about: 'How many log servers keep each stream when it is made; with one log server it has to be 1.',
 };
 
+const checkpointRecords: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 1_000_000_000),
+  fallback: 100_000,
+  fallbackText: '100000',
+  placeholder: 'N',
+  about:
+    'A shard is saved into the store of checkpoints when it has taken so many writes since its last one.',
+};
+
+const checkpointMinutes: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 7 * 24 * 60),
+  fallback: 60,
+  fallbackText: '60',
+  placeholder: 'N',
+  about:
+    'A shard with fewer new writes is saved so many minutes after its last checkpoint. As often the streams of the log servers are cut below what checkpoints have.',
+};
+
+const retentionHours: Setting<number> = {
+  group: 'Cluster',
+  parse: wholeNumber(1, 365 * 24),
+  fallback: 24,
+  fallbackText: '24',
+  placeholder: 'N',
+  about:
+    'For how many hours writes stay in the streams of the log servers, and checkpoints in their store, at least: a node that is away for less needs no checkpoint when it comes back.',
+};
+
 const password: Setting<string | undefined> = {
   group: 'Cluster',
   parse: parseSecret,
@@ -137,6 +175,17 @@ const password: Setting<string | undefined> = {
   placeholder: 'PASSWORD',
   about: 'The password of that user.',
   secret: true,
+};
+
+const alone: Setting<boolean> = {
+  group: 'Cluster',
+  parse: parseSwitch,
+  fallback: false,
+  fallbackText: 'false',
+  placeholder: 'true|false',
+  about:
+    'Serves the data directory of a node that is stopped without its cluster, read-only: what the node had when it stopped. Nothing in the directory is changed; the other settings of the cluster are not used. The package @kithdb/cluster has to be installed.',
+  isSwitch: true,
 };
 
 /** The settings of a node of a cluster: lines of the one table. */
@@ -152,6 +201,7 @@ export const CLUSTER_SETTINGS = {
   clusterTlsCa: file(
     "The PEM file of the authority that signs the certificates of the cluster's nodes; it should sign nothing else.",
   ),
+  clusterAlone: alone,
   clusterLogGroups: groups,
   clusterLogCopies: copies,
   clusterStore: text(
@@ -161,6 +211,9 @@ export const CLUSTER_SETTINGS = {
   ),
   clusterStoreEndpoint: text('URL', 'The S3 server of that bucket, where it is not that of Amazon.', 'none'),
   clusterStoreRegion: text('REGION', 'The region of that bucket.', 'as the AWS SDK finds it'),
+  clusterCheckpointRecords: checkpointRecords,
+  clusterCheckpointMinutes: checkpointMinutes,
+  clusterRetentionHours: retentionHours,
   natsUser: text('NAME', 'The user of the log servers.', 'none'),
   natsPassword: password,
   natsCredentials: file(

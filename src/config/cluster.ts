@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopbackHost } from '../auth/loopback';
+import { allOrNone } from './all-or-none';
 import { hostAndPort, type HostAndPort } from './cluster-settings';
 import { readPem } from './pem';
 import { environmentName, SETTING_KEYS, type SettingKey, type SettingValues } from './settings';
@@ -50,6 +51,12 @@ export interface ClusterConfig {
   readonly store: string | undefined;
   readonly storeEndpoint: string | undefined;
   readonly storeRegion: string | undefined;
+  /** When shards are saved, and how long their writes and checkpoints are kept. */
+  readonly checkpoints: {
+    readonly everyRecords: number;
+    readonly everyMs: number;
+    readonly minAgeMs: number;
+  };
 }
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '0', '']);
@@ -63,18 +70,22 @@ export function readCluster(
   given: ReadonlySet<SettingKey>,
   problems: string[],
 ): ClusterConfig | undefined {
+  if ((values.cluster !== undefined || values.clusterAlone) && (values.eventLoops ?? 1) > 1) {
+    problems.push(
+      'KITHDB_EVENT_LOOPS must be 1 in a cluster: a node has one event loop, so leave the setting out',
+    );
+  }
+  // What its node was started with may stay in place.
+  if (values.clusterAlone) return undefined;
   if (values.cluster === undefined) {
-    const lone = SETTING_KEYS.filter((key) => /^(?:cluster[A-Z]|nats)/.test(key) && given.has(key));
+    const lone = SETTING_KEYS.filter(
+      (key) => key !== 'clusterAlone' && /^(?:cluster[A-Z]|nats)/.test(key) && given.has(key),
+    );
     if (lone.length > 0) {
       const names = lone.map(environmentName).join(', ');
       problems.push(`${names}: of use for a node of a cluster only, whose log servers KITHDB_CLUSTER names`);
     }
     return undefined;
-  }
-  if ((values.eventLoops ?? 1) > 1) {
-    problems.push(
-      'KITHDB_EVENT_LOOPS must be 1 in a cluster: a node has one event loop, so leave the setting out',
-    );
   }
   const { listen, advertise } = addressesOf(values, problems);
   const tls = tlsOf(values, problems);
@@ -84,7 +95,7 @@ export function readCluster(
   return Object.freeze({
     ...{ name: values.clusterName, log: logServersOf(values, problems), listen, advertise, tls },
     ...{ groups: values.clusterLogGroups, copies: values.clusterLogCopies },
-    ...{ store, storeEndpoint, storeRegion },
+    ...{ store, storeEndpoint, storeRegion, checkpoints: checkpointsOf(values) },
   });
 }
 
@@ -105,22 +116,6 @@ function addressesOf(
     );
   }
   return { listen, advertise };
-}
-
-/** All of some settings, or none of them: the paths; undefined for none. */
-function allOrNone(
-  values: SettingValues,
-  keys: readonly SettingKey[],
-  problems: string[],
-): readonly string[] | undefined {
-  const given = keys.filter((key) => values[key] !== undefined);
-  if (given.length === 0) return undefined;
-  if (given.length < keys.length) {
-    const missing = keys.filter((key) => !given.includes(key)).map(environmentName);
-    problems.push(`${given.map(environmentName).join(' and ')} needs ${missing.join(' and ')} too`);
-    return undefined;
-  }
-  return keys.map((key) => String(values[key]));
 }
 
 function tlsOf(values: SettingValues, problems: string[]): ClusterTls | undefined {
@@ -154,10 +149,7 @@ function requireLoopback(
 
 function logServersOf(values: SettingValues, problems: string[]): LogServers {
   const { natsUser: user, natsPassword: password, natsCredentials, natsTlsCa, cluster = [] } = values;
-  if ((user === undefined) !== (password === undefined)) {
-    const [given, missing] = user === undefined ? ['PASSWORD', 'USER'] : ['USER', 'PASSWORD'];
-    problems.push(`KITHDB_NATS_${given} needs KITHDB_NATS_${missing} too`);
-  }
+  allOrNone(values, ['natsUser', 'natsPassword'], problems);
   if (natsCredentials !== undefined && user !== undefined) {
     problems.push('KITHDB_NATS_CREDENTIALS and KITHDB_NATS_USER are two ways to log in: give one');
   }
@@ -186,6 +178,14 @@ function readCredentials(path: string, problems: string[]): string | undefined {
     problems.push(`KITHDB_NATS_CREDENTIALS: ${path} cannot be read (${reason(error)})`);
   }
   return undefined;
+}
+
+function checkpointsOf(values: SettingValues): ClusterConfig['checkpoints'] {
+  return {
+    everyRecords: values.clusterCheckpointRecords,
+    everyMs: values.clusterCheckpointMinutes * 60_000,
+    minAgeMs: values.clusterRetentionHours * 3_600_000,
+  };
 }
 
 function storeOf(

@@ -4,6 +4,7 @@ import type { EngineLimits } from '../engine/types';
 import type { DialectName } from '../http/dialect';
 import type { McpMode } from '../mcp-host/mode';
 import type { TextModel } from '../models/model';
+import { allOrNone } from './all-or-none';
 import { readCluster, type ClusterConfig } from './cluster';
 import { readModels } from './models';
 import { readPem } from './pem';
@@ -73,6 +74,8 @@ export interface Config {
   readonly clusterName: string;
   /** Undefined for a server by itself. */
   readonly cluster: ClusterConfig | undefined;
+  /** Whether the data directory is that of a node, which is served without its cluster. */
+  readonly clusterAlone: boolean;
   /** Names of file systems that are allowed for new data directories. */
   readonly allowFilesystem: readonly string[];
   /** 0 for no scrub. */
@@ -229,15 +232,10 @@ function readSecret({ raw }: Given): string {
   return secret;
 }
 
-function readTls({ tlsCert, tlsKey }: SettingValues, problems: string[]): Config['tls'] {
-  if (tlsCert === undefined && tlsKey === undefined) {
-    return undefined;
-  }
-  if (tlsCert === undefined || tlsKey === undefined) {
-    const [given, missing] = tlsKey === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
-    problems.push(`KITHDB_TLS_${given} needs KITHDB_TLS_${missing} too`);
-    return undefined;
-  }
+function readTls(values: SettingValues, problems: string[]): Config['tls'] {
+  const paths = allOrNone(values, ['tlsCert', 'tlsKey'], problems);
+  if (paths === undefined) return undefined;
+  const [tlsCert = '', tlsKey = ''] = paths;
   return {
     cert: readPem('KITHDB_TLS_CERT', tlsCert, problems),
     key: readPem('KITHDB_TLS_KEY', tlsKey, problems),
@@ -292,6 +290,7 @@ function assemble(
     tokenStore: values.tokenStore,
     clusterName: values.clusterName,
     cluster,
+    clusterAlone: values.clusterAlone,
     allowFilesystem: Object.freeze(values.allowFilesystem),
     scrubMbPerSecond: values.scrubMbPerSecond,
     scrubIntervalHours: values.scrubIntervalHours,

@@ -5,6 +5,7 @@ import { openConnection } from '../auth/store/connection';
 import type { Config } from '../config';
 import { reasonOf } from '../files/explained';
 import { listen, authority } from '../http/listen';
+import { whyOfCluster } from '../operations/cluster-node';
 import { healthLive } from '../operations/control-client';
 import type { Finding } from './finding';
 
@@ -90,9 +91,17 @@ function validity(
 }
 
 /** What a node of a cluster needs beside a server by itself; nothing for the latter. */
-export async function checkCluster({ cluster }: Pick<Config, 'cluster'>): Promise<readonly Finding[]> {
-  if (cluster === undefined) return [];
+export async function checkCluster({
+  cluster,
+  dataDir,
+}: Pick<Config, 'cluster' | 'dataDir'>): Promise<readonly Finding[]> {
   const check = 'cluster';
+  if (cluster === undefined) {
+    const why = whyOfCluster(dataDir);
+    if (why === undefined) return [];
+    const what = `${why}, and these settings name no log servers: a server of them does not start on it`;
+    return [{ check, state: 'problem', what, advice: 'give the settings of the node, --cluster among them' }];
+  }
   try {
     const { loadCluster } = await import('../startup/cluster.js');
     await loadCluster();

@@ -41,7 +41,11 @@ const TIMEOUT_MS = 60_000;
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
   refuseContradiction(options);
-  if (options.readOnly !== true) refuseNode(folder, 'ask a node of it by its URL, or open it with readOnly');
+  if (options.readOnly !== true)
+    refuseNode(
+      folder,
+      'ask a node of it by its URL, serve the directory alone (kithdb serve --cluster-alone) and ask that, or open it with readOnly beside the node',
+    );
   const models = await openModels(options.models);
   try {
     const engine = openNativeEngine(engineOptions(folder, options, models));

@@ -26,11 +26,20 @@ interface Failure {
   readonly error: Error;
 }
 
+/** That of this process. Requests use it, and finding it asks Node for a report, which takes several milliseconds. */
+let own: typeof Binding | undefined;
+
 /**
  * Loads the engine of this platform: a local build first, then the platform's package.
  * @throws Error that says what was tried, what is missing and how to get it; its cause has the error of each try.
  */
-export function loadBinding(sources: EngineSources = {}): typeof Binding {
+export function loadBinding(sources?: EngineSources): typeof Binding {
+  if (sources !== undefined) return bindingFrom(sources);
+  own ??= bindingFrom({});
+  return own;
+}
+
+function bindingFrom(sources: EngineSources): typeof Binding {
   const { native = NATIVE, platform = platformOf(HOST), load = createRequire(__filename) } = sources;
   const failures: Failure[] = [];
   for (const file of localBuilds(native, platform)) {

@@ -182,6 +182,7 @@ export type EngineErrorCode =
   | 'position_passed' // a write from a stream whose position its collection has passed; nothing was done
   | 'not_confirmed' // details.id: the operation id of a write that may or may not be applied; none of another change
   | 'unavailable' // details.message: a part of a cluster that this needs cannot do it now; nothing was done
+  | 'read_only' // details.message: the server changes nothing
   | 'shard_unavailable' // details.message: of a cluster, no replica of a shard can be asked
   | 'storage_full'
   | 'memory_limit'
@@ -308,6 +309,8 @@ export interface ClusterReport {
   /** Who proposes what failures demand; undefined while this node does not hear itself. */
   readonly proposer: number | undefined;
   readonly replicas: readonly LocalReplica[];
+  /** Whether the directory of the node is served without its cluster: the others are not heard. */
+  readonly isAlone?: boolean;
 }
 
 /** A node. */
@@ -581,7 +584,6 @@ export interface IncomingBody {
   discard(): void;
 }
 
-/** The engine as the server uses it. */
 /** What an operator may do to a cluster. All reject with an {@link EngineError}. */
 export interface ClusterControl {
   /**
@@ -593,6 +595,7 @@ export interface ClusterControl {
   dropReplica(collection: string, shard: number, peer: number): Promise<void>;
 }
 
+/** The engine as the server uses it. */
 export interface Engine {
   /** Of a node of a cluster; undefined for one that is alone. */
   readonly cluster?: ClusterControl | undefined;

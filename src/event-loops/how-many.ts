@@ -23,7 +23,8 @@ export function loopsOf(
     eventLoops,
     memoryLimit,
     cluster,
-  }: Pick<Config, 'eventLoops' | 'memoryLimit'> & Partial<Pick<Config, 'cluster'>>,
+    clusterAlone = false,
+  }: Pick<Config, 'eventLoops' | 'memoryLimit'> & Partial<Pick<Config, 'cluster' | 'clusterAlone'>>,
   machine: Machine = {
     platform: process.platform,
     cores: processors(),
@@ -31,7 +32,7 @@ export function loopsOf(
   },
 ): number {
   // The engine of a node is an object of one event loop.
-  if (cluster !== undefined) return 1;
+  if (cluster !== undefined || clusterAlone) return 1;
   if (eventLoops !== undefined) return eventLoops;
   const { platform, cores, memoryBytes } = machine;
   // Elsewhere the system does not spread connections over sockets.

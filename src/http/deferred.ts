@@ -1,3 +1,30 @@
+/**
+ * What a promise gives; undefined where it gives nothing within so many milliseconds, or before the signal is aborted. Rejects
+ * where it does.
+ */
+export async function within<T>(
+  pending: Promise<T>,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  let end: () => void = () => undefined;
+  const late = new Promise<undefined>((resolve) => {
+    const timer = setTimeout(resolve, ms, undefined);
+    end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve(undefined);
+    };
+    signal?.addEventListener('abort', end, { once: true });
+  });
+  if (signal?.aborted === true) end();
+  try {
+    return await Promise.race([pending, late]);
+  } finally {
+    end();
+  }
+}
+
 /** A value that becomes available while the server is already listening. */
 export class Deferred<T> {
   /** The value, once it is available. */
@@ -15,16 +42,8 @@ export class Deferred<T> {
   }
 
   /** The value, or undefined where it is not available within so many milliseconds; rejects when the start failed. */
-  async within(ms: number): Promise<T | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, ms, undefined);
-    });
-    try {
-      return await Promise.race([this.ready, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+  within(ms: number): Promise<T | undefined> {
+    return within(this.ready, ms);
   }
 
   /** A value that is available already. */

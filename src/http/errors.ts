@@ -93,6 +93,8 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
     message: `${failed}: ${message}`,
     retryAfterSeconds: 1,
   }),
+  // Nothing that the client changes about its request, or that time does, makes it succeed.
+  read_only: ({ message = 'this server changes nothing' }, failed) => forbidden(`${failed}: ${message}`),
   shard_unavailable: ({ message = 'a shard' }, failed) => ({
     status: 503,
     message: `${failed}: ${message}`,

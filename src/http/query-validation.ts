@@ -18,7 +18,7 @@ const TIMEOUT: Schema['timeout'] = {
   toInt: true,
 };
 
-const SWITCH = (name: string) => ({
+const trueOrFalse = (name: string) => ({
   optional: true,
   isString: once(name),
   isIn: {
@@ -32,7 +32,7 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
   collection: { timeout: TIMEOUT },
   read: {
     timeout: TIMEOUT,
-    allow_partial: SWITCH('allow_partial'),
+    allow_partial: trueOrFalse('allow_partial'),
     consistency: {
       optional: true,
       isString: once('consistency'),
@@ -44,7 +44,7 @@ const SCHEMAS: Readonly<Record<ParameterKind, Schema>> = {
   },
   write: {
     timeout: TIMEOUT,
-    wait: SWITCH('wait'),
+    wait: trueOrFalse('wait'),
     ordering: {
       optional: true,
       isString: once('ordering'),

@@ -8,6 +8,7 @@ import { StoreUnavailable } from '../auth/store/open';
 import { MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
 import type { StoreProblem } from '../auth/store/verification';
 import { checkEngineFiles } from '../engine/offline';
+import { NODE_FILE, whyOfCluster } from './cluster-node';
 import { requireDataDir } from './data-dir';
 import { AUTH_FILES, STORE_FILE } from './data-files';
 
@@ -46,6 +47,17 @@ export interface CheckReport {
   readonly bytes: number;
 }
 
+/** What else is to be done about damage in the directory of a node. */
+function nodeFinding(what: string): Finding {
+  return {
+    ...{ severity: 'note', file: NODE_FILE, collection: null, what },
+    effect:
+      'the other nodes and the checkpoint store have its data too, and kithdb repair does not change it',
+    advice:
+      'where data are damaged, stop the node, empty the directory and start it again: its replicas are made anew. Where only the store of authentication is, kithdb admin repair',
+  };
+}
+
 /**
  * Checks a data directory at rest, the store of authentication included. Nothing in it changes.
  * @throws Error when it cannot be checked at all: no data directory, a server that holds it, a later format.
@@ -65,6 +77,8 @@ export async function checkDataDir(
   if (collection === undefined) {
     findings.push(...(await storeFindings(dataDir, tokenStore)));
   }
+  const ofCluster = findings.length === 0 ? undefined : whyOfCluster(dataDir);
+  if (ofCluster !== undefined) findings.push(nodeFinding(ofCluster));
   return {
     data_dir: dataDir,
     clean: native.unlisted === 0 && findings.every(({ severity }) => severity === 'note'),

@@ -1,12 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { repairStore, type StoreRepair } from '../auth/store/repair';
 import type { SqlKind } from '../auth/store/connection';
 import { lockDataDir } from '../engine/offline';
+import { whyOfCluster } from './cluster-node';
 import { requireDataDir } from './data-dir';
-
-/** A file that a node of a cluster has in its data directory. */
-const CLUSTER_FILE = 'cluster.json';
 
 /**
  * Repairs the store of authentication of a data directory at rest; with `takesOlder` also one that is older than the catalog
@@ -22,7 +18,7 @@ export async function repairAuth(
   const lock = lockDataDir(dataDir);
   try {
     const stamp = new Date().toISOString().replaceAll(/[-:.]/g, '');
-    const isOfCluster = existsSync(join(dataDir, CLUSTER_FILE));
+    const isOfCluster = whyOfCluster(dataDir) !== undefined;
     return await repairStore(dataDir, stamp, { kind, takesOlder, isOfCluster });
   } finally {
     lock.release();

@@ -1,5 +1,6 @@
 import type { ProcessLog } from '../http/log';
 import { EXIT_MS } from './stop-times';
+import { reasonOf } from '../files/explained';
 
 /** One Ctrl-C can arrive several times: from the terminal, and from each process above that passes it on. */
 const SAME_SIGNAL_MS = 100;
@@ -58,7 +59,7 @@ export class ProcessOwner {
     process.on('unhandledRejection', onFault);
     server.ready.catch((error: unknown) => {
       this.processLog.log.debug({ err: error }, 'start failed');
-      process.stderr.write(`kithdb: ${error instanceof Error ? error.message : String(error)}\n`);
+      process.stderr.write(`kithdb: ${reasonOf(error)}\n`);
       this.#stopAndExit(server, 1);
     });
   }

@@ -56,6 +56,15 @@ export function isGone(error: unknown): boolean {
   return error instanceof EngineError && /^collection_(?:not_found|deleted)$/.test(error.code);
 }
 
+/** Deletes a collection; one that is gone already is no error. */
+export async function deleteCollection(engine: Executor, collection: string): Promise<void> {
+  try {
+    await engine.execute({ operation: 'delete_collection', collection });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
 export async function collectionExists(engine: Executor, collection: string): Promise<boolean> {
   const found = await execute(engine, { operation: 'collection_exists', collection });
   return (found as { readonly exists: boolean }).exists;

@@ -2,6 +2,7 @@ import type { Config } from '../config';
 import { AuditLog } from '../http/audit-log';
 import { StartError } from '../http/listen';
 import type { CleanUp } from '../process/clean-up';
+import { reasonOf } from '../files/explained';
 
 /** @throws StartError when the file cannot be opened: nothing is done without a line about it. */
 export function openAuditLog(
@@ -18,7 +19,7 @@ export function openAuditLog(
     });
     return audit.write;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new StartError(`The audit log cannot be opened: ${reason}`, { cause: error });
   }
 }

@@ -10,11 +10,20 @@ import { wayToInstall } from '../system/optional-package';
 import { productVersion } from '../system/version';
 import type { EngineFactory } from './engine';
 import type { Logger } from 'pino';
+import { reasonOf } from '../files/explained';
 
 const PACKAGE = '@kithdb/cluster';
 
 /** What the package exports. */
-type Loaded = Pick<typeof ClusterPackage, 'openAuthReplication' | 'openClusterEngine' | 'EngineError'>;
+type Loaded = Pick<
+  typeof ClusterPackage,
+  | 'openAuthReplication'
+  | 'openClusterEngine'
+  | 'readAlone'
+  | 'openAloneEngine'
+  | 'makeMapAnew'
+  | 'EngineError'
+>;
 
 /** What a node of a cluster has in place of the parts of a server by itself. */
 export interface Cluster {
@@ -38,9 +47,10 @@ export async function openCluster(
   if (cluster === undefined) return undefined;
   const { openAuthReplication, openClusterEngine } = await loadCluster();
   const { name, listen, advertise, tls, groups, copies, store, log: servers } = cluster;
-  const { storeEndpoint: endpoint, storeRegion: region } = cluster;
+  const { storeEndpoint: endpoint, storeRegion: region, checkpoints } = cluster;
   const settings = {
     ...{ cluster: name, dataDir, nats: servers, groups, logReplicas: copies, listen, advertise, store },
+    checkpoints,
     storeAccess: { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) },
     security: tls === undefined ? ('insecure' as const) : { ...tls, name },
   };
@@ -67,7 +77,7 @@ export async function openCluster(
 }
 
 function asStartError(error: unknown): never {
-  throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  throw new StartError(reasonOf(error), { cause: error });
 }
 
 /** The package and its version. */

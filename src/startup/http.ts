@@ -23,6 +23,7 @@ import { bytesInFlight } from '../process/memory';
 import { allRoutes } from '../routes';
 import { productVersion } from '../system/version';
 import type { Start } from './start';
+import { reasonOf } from '../files/explained';
 
 /** Makes the HTTP server and listens. When that fails, what was opened so far is closed. */
 export async function serve(
@@ -74,7 +75,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): MadeServer {
     lifecycle,
     requests,
     kithdbVersion: productVersion(),
-    isClustered: config.cluster !== undefined,
+    isClustered: start.cluster !== undefined,
     metrics: { lastBackup: () => start.lastBackup.finishedAt },
     dialect,
     pages: [...mcpRoutes(config.mcp, ownAddress), ...(config.console ? consoleRoutes() : [])],
@@ -108,7 +109,7 @@ function createServer(start: Start, auth: Deferred<AuthService>): MadeServer {
     listening = createHttpServer(listeners, limits, tls, connections);
     return { server: listening, listeners, connections };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new StartError(`The TLS certificate and key cannot be used: ${reason}`, { cause: error });
   }
 }

@@ -16,7 +16,7 @@ export const NOT_JOINED: ClusterReport = {
  */
 export function clusterStatus(report: ClusterReport | undefined): object {
   if (report === undefined) return { status: 'disabled' };
-  const { peerId, mapVersion, proposer } = report;
+  const { peerId, mapVersion, proposer, isAlone = false } = report;
   return {
     status: 'enabled',
     peer_id: peerId,
@@ -27,9 +27,11 @@ export function clusterStatus(report: ClusterReport | undefined): object {
       pending_operations: 0,
       leader: proposer ?? null,
       role: proposer === peerId ? 'Leader' : 'Follower',
-      is_voter: true,
+      is_voter: !isAlone,
     },
-    consensus_thread_status: { consensus_thread_status: 'working', last_update: new Date().toISOString() },
+    consensus_thread_status: isAlone
+      ? { consensus_thread_status: 'stopped' }
+      : { consensus_thread_status: 'working', last_update: new Date().toISOString() },
     message_send_failures: {},
   };
 }

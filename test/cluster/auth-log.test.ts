@@ -14,6 +14,7 @@ import {
   LaterAuthRecord,
   type AuthRecord,
 } from '../../src/cluster/auth/change-record';
+import { MessageRefused } from '../../src/cluster/log/message-stream';
 import { until } from '../until';
 import { replicationOver } from './auth-nodes';
 import { MemoryLogService } from './memory-log';
@@ -155,14 +156,60 @@ describe('stores that follow one log', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
+  it('are not begun empty where the cluster has nodes and the log has nothing', async () => {
+    const logs = new MemoryLogService();
+    const begun = replicationOver(logs.authStream, { settleMs: 100 }, { hasBegun: true });
+    for (const store of [await fileStore(), new MemoryStore()]) {
+      await expect(begun.join(store, NODE)).rejects.toThrow(
+        /KITHDB_test_auth is empty, and the cluster has nodes: .* were lost\. .*kithdb admin repair --older-store/,
+      );
+      expect(await store.logPosition()).toBeUndefined();
+    }
+    expect(logs.authStream.lastSequence).toBe(0);
+    // The first node has made a record, and those that come later find it.
+    const first = await replicationOver(logs.authStream).join(new MemoryStore(), NODE);
+    expect(logs.authStream.lastSequence).toBe(1);
+    const second = await begun.join(new MemoryStore(), NODE);
+    await Promise.all([first.close(), second.close()]);
+  });
+
+  it('are shortened once, though several nodes find the log too long', async () => {
+    const logs = new MemoryLogService();
+    const bounds = { mostRecords: 8 };
+    const own = [new MemoryStore(), new MemoryStore()];
+    const stores = await Promise.all(
+      own.map((store) => replicationOver(logs.authStream, bounds).join(store, NODE)),
+    );
+    const removed = jest.spyOn(logs.authStream, 'removeBelow');
+    const [first, second] = stores as [TokenStore, TokenStore];
+    await until(async () => {
+      await first.createToken(newToken());
+      return removed.mock.calls.length === 1;
+    });
+    // The change waits until the log is shortened.
+    await first.createToken(newToken());
+    for (const store of [second, first, second]) await store.createToken(newToken());
+    await Promise.all(stores.map((store) => store.close()));
+    expect(removed).toHaveBeenCalledTimes(1);
+  });
+
   it('answer a change that was not published as one that was not made', async () => {
     const logs = new MemoryLogService();
     const store = await replicationOver(logs.authStream, { publishMs: 100 }).join(new MemoryStore(), NODE);
     logs.faults.lostMessages = 1;
     const unknown = store.createAdmin(ADMIN);
-    await expect(unknown).rejects.toMatchObject({ name: 'ChangeNotConfirmed', isMade: 'unknown' });
+    await expect(unknown).rejects.toMatchObject({ name: 'ChangeNotConfirmed', outcome: 'unknown' });
+    logs.faults.lostMessages = 0;
+    const send = jest.spyOn(logs.authStream, 'send');
+    for (const [isFull, outcome] of [
+      [true, 'full'],
+      [false, 'refused'],
+    ] as const) {
+      send.mockRejectedValueOnce(new MessageRefused('no', isFull));
+      await expect(store.createAdmin(ADMIN)).rejects.toEqual(new ChangeNotConfirmed(outcome));
+    }
     logs.faults.isDown = true;
-    await expect(store.createAdmin(ADMIN)).rejects.toEqual(new ChangeNotConfirmed('no'));
+    await expect(store.createAdmin(ADMIN)).rejects.toEqual(new ChangeNotConfirmed('unreachable'));
     Object.assign(logs.faults, { lostMessages: 0, isDown: false });
     expect(await store.createAdmin(ADMIN)).toBe(true);
     await store.close();

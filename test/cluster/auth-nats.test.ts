@@ -1,6 +1,6 @@
 import { openAuthReplication } from '../../src/cluster';
+import { join } from 'node:path';
 import pino from 'pino';
-import type { AuthReplication } from '../../src/auth';
 import { describeUnless } from '../missing';
 import { PASSWORD } from '../operations/guarded';
 import { until } from '../until';
@@ -17,9 +17,15 @@ describeUnless(isNoNats)('two servers over a log server', () => {
     servers = await NatsServers.start(1);
     nodes = new AuthNodes();
     const settings = { cluster: 'test', groups: 1, logReplicas: 1, nats: { servers: servers.addresses } };
-    const replication = (): AuthReplication =>
-      openAuthReplication(settings, new AbortController().signal, pino({ level: 'silent' }));
-    [a, b] = [nodes.node(replication()), nodes.node(replication())];
+    const node = (name: string): AuthNode =>
+      nodes.node(
+        openAuthReplication(
+          { ...settings, dataDir: join(nodes.folder, name) },
+          new AbortController().signal,
+          pino({ level: 'silent' }),
+        ),
+      );
+    [a, b] = [node('node-0'), node('node-1')];
     const env = { KITHDB_ADMIN_PASSWORD: PASSWORD, KITHDB_AUTH_ENABLED: 'true' };
     await Promise.all([a.start(env), b.start(env)]);
     jwt = await a.login();

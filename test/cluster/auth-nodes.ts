@@ -16,6 +16,7 @@ import {
 } from '../../src/cluster/log/message-stream';
 import type { StreamState } from '../../src/cluster/log/record-log';
 import { StreamLog } from '../../src/cluster/log/stream-log';
+import type { BroughtContent } from '../../src/cluster/membership/identity';
 import { loadConfig, readFlags } from '../../src/config';
 import { startServer, type RunningServer } from '../../src/server';
 import { FakeEngine } from '../http/fake-engine';
@@ -107,9 +108,8 @@ export class AuthNode {
   }
 
   /** Starts the server, which is ready when this resolves. */
-  async start(env: Readonly<Record<string, string>> = {}, ...flags: string[]): Promise<void> {
-    const given = flags.length > 0 ? flags : ['--event-loops', '1'];
-    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, ...given]);
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const commandLine = readFlags(['--port', '0', '--data-dir', this.dataDir, '--event-loops', '1']);
     const config = loadConfig({ commandLine, env, terminal: false });
     const log = pino({ level: 'info' }, { write: (line: string) => this.logged.push(line) });
     const server = await startServer(config, {
@@ -192,14 +192,20 @@ function replicationOf(
 ): AuthReplication | undefined {
   if (over === undefined || 'join' in over) return over;
   const now = (): number => performance.now() + node.aheadMs;
-  return replicationOver(over, { now, ...bounds });
+  return replicationOver(over, { now, lookMs: 100, ...bounds });
 }
 
 /** Replication over a stream in memory. */
-export function replicationOver(stream: MessageStream, bounds: Partial<Bounds> = {}): LogReplication {
+export function replicationOver(
+  stream: MessageStream,
+  bounds: Partial<Bounds> = {},
+  { hasBegun = false, brings }: { readonly hasBegun?: boolean; readonly brings?: BroughtContent } = {},
+): LogReplication {
   const disconnect = (): Promise<void> => Promise.resolve();
-  return new LogReplication(() => Promise.resolve({ log: new StreamLog(stream), disconnect }), {
-    ...BOUNDS,
-    ...bounds,
+  const begun = (): Promise<boolean> => Promise.resolve(hasBegun);
+  return new LogReplication({
+    connect: () => Promise.resolve({ log: new StreamLog(stream), hasBegun: begun, disconnect }),
+    brings: () => Promise.resolve(brings),
+    bounds: { ...BOUNDS, ...bounds },
   });
 }

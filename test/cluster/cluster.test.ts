@@ -1,8 +1,10 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withTokensOffline } from '../../src/auth/offline-tokens';
 import { openNativeEngine } from '../../src/engine';
 import { executeJson } from '../../src/engine/json-call';
 import { EngineError } from '../../src/engine/types';
+import { startServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
 import { until } from '../until';
 import { isNoNats } from './nats-server';
@@ -106,6 +108,15 @@ describeUnless(isNoNats)('three nodes', () => {
     });
     await expect(first().ask('clone_collection', 'birds', { name: 'x' })).rejects.toBeInstanceOf(EngineError);
     expect(await first().ask('count', 'birds', { exact: true })).toEqual({ count: 100 });
+  });
+
+  it('C4.5 say whether there was a collection that they delete', async () => {
+    await first().ask('create_collection', 'short', CONFIG);
+    const deleted = await Promise.all(
+      [first(), second()].map((node) => node.ask('delete_collection', 'short')),
+    );
+    expect(deleted.sort()).toEqual([false, true]);
+    expect(await third().ask('delete_collection', 'short')).toBe(false);
   });
 
   it('C30.6 apply a repeated write once, and answer it as the first', async () => {
@@ -272,5 +283,57 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
       collections: [{ name: 'birds' }],
     });
     await engine.close();
+  });
+
+  /** The settings of a server that is a node. */
+  function node(): Record<string, string> {
+    return {
+      KITHDB_CLUSTER: cluster.servers.addresses.map((address) => `nats://${address}`).join(','),
+      KITHDB_CLUSTER_NAME: 'test',
+      KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
+      KITHDB_CLUSTER_LOG_GROUPS: '2',
+      KITHDB_CLUSTER_LOG_COPIES: '1',
+    };
+  }
+
+  const ENABLED = { KITHDB_ACCESS_TOKEN: 'a-value-of-the-settings-0123456789' };
+
+  it.each([
+    ['that nobody has decided on', {}],
+    ['that is enabled', ENABLED],
+  ])('C30.10 is the only one that may, with authentication %s', async (_, settings) => {
+    const dataDir = mkdtempSync(join(cluster.folder, 'single-'));
+    const headers = { authorization: `Bearer ${ENABLED.KITHDB_ACCESS_TOKEN}` };
+    const alone = await startServer({ dataDir, settings });
+    const made = await fetch(`${alone.url}/collections/birds`, {
+      ...{ method: 'PUT', body: JSON.stringify(VECTORS) },
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    expect(made.status).toBe(200);
+    await alone.stop();
+    const first = await startServer({ dataDir: join(cluster.folder, 'first'), settings: node() });
+    await expect(startServer({ dataDir, settings: node() })).rejects.toThrow(
+      'only the first one brings its collections, its admin and its access tokens along',
+    );
+    await first.stop();
+    expect(existsSync(join(dataDir, 'cluster.json'))).toBe(false);
+    const again = await startServer({ dataDir, settings });
+    expect(await (await fetch(`${again.url}/collections`, { headers })).json()).toMatchObject({
+      result: { collections: [{ name: 'birds' }] },
+    });
+    await again.stop();
+    expect(await withTokensOffline(dataDir, undefined, (kept) => kept.tokens())).toHaveLength(
+      settings === ENABLED ? 1 : 0,
+    );
+  });
+
+  it('C30.10 does not start with a collection that has the name of a replica, and is as it was', async () => {
+    const dataDir = await single((ask) => ask('create_collection', 'c1-s0', VECTORS).then(() => undefined));
+    await expect(startServer({ dataDir, settings: node() })).rejects.toThrow(
+      'the collection c1-s0 has the name of a replica',
+    );
+    const again = await startServer({ dataDir });
+    expect((await fetch(`${again.url}/collections/c1-s0`)).status).toBe(200);
+    await again.stop();
   });
 });

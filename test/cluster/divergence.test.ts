@@ -10,7 +10,7 @@ import { Members } from '../../src/cluster/membership/members';
 import type { LocalReplicas } from '../../src/cluster/replica/local-replicas';
 import type { ShardReplica } from '../../src/cluster/replica/shard-replica';
 import { nameOf, type Shard } from '../../src/cluster/shards';
-import { until } from '../until';
+import { sleep, until } from '../until';
 import { MemoryLogService } from './memory-log';
 
 const SHARD = { collection: 1, shard: 0 };
@@ -98,16 +98,22 @@ describe('a node', () => {
 
   interface Node {
     readonly divergence: Divergence;
-    readonly remade: number[];
+    readonly remade: (number | undefined)[];
+    readonly end: () => void;
     readonly members: Members;
   }
 
   let map: ShardMap;
+  let servers: MemoryLogService;
   let bus: Bus;
   let now = 0;
+  /** Lines of the log of all nodes. */
+  let lines: string[];
+  const log = pino({}, { write: (line) => void lines.push(line) });
 
   async function mapOf(nodes: readonly string[]): Promise<ShardMap> {
-    const made = new ShardMap(new MemoryLogService('test', 1).map, { ignored: () => undefined });
+    servers = new MemoryLogService('test', 1);
+    const made = new ShardMap(servers.map, { ignored: () => undefined });
     await made.start();
     const limits = { timeoutMs: 5000 };
     for (const node of nodes)
@@ -123,16 +129,15 @@ describe('a node', () => {
   }
 
   function nodeWith(node: string, replica: Partial<ShardReplica>): Node {
-    const remade: number[] = [];
+    const remade: (number | undefined)[] = [];
     const replicas = {
       following: () => [{ shard: SHARD, replica: { name: REPLICA, ...replica } }],
-      remake: (_shard: Shard, position: number) => void remade.push(position),
+      remake: (_shard: Shard, position?: number) => void remade.push(position),
     } as unknown as LocalReplicas;
     const members = new Members(node, () => now);
-    const log = pino({ level: 'silent' });
     const divergence = new Divergence({ node, channel: bus, map, members, replicas, log });
-    divergence.start();
-    return { divergence, remade, members };
+    const end = divergence.start();
+    return { divergence, remade, members, end };
   }
 
   function hear({ members }: Node, node: string, report: { position: number; changed: number }): void {
@@ -146,6 +151,7 @@ describe('a node', () => {
   beforeEach(async () => {
     bus = new Bus();
     now = 0;
+    lines = [];
     map = await mapOf(NODES);
   });
   afterEach(() => map.stop());
@@ -195,6 +201,38 @@ describe('a node', () => {
     await until(() => other.remade.length > 0);
     expect(node.remade).toEqual([]);
     expect(stateOf('a')).toBe('inactive');
+  });
+
+  it('says once that the last replica that answers is wrong, and makes it anew when another one answers', async () => {
+    for (const node of ['c', 'b'])
+      await map.propose(() => ({ kind: 'replica_dropped', ...SHARD, node }), { timeoutMs: 5000 });
+    const node = nodeWith('a', { position: 9, changed: 3 });
+    node.divergence.noteDamaged(REPLICA);
+    await until(() => node.divergence.problems().has(REPLICA));
+    for (let look = 0; look < 3; look += 1) {
+      node.divergence.compareHeartbeats();
+      await sleep(5);
+    }
+    expect(node.divergence.problems().get(REPLICA)).toContain('its files are damaged');
+    expect(lines).toHaveLength(1);
+    await map.propose(() => ({ kind: 'replica_added', ...SHARD, node: 'b' }), { timeoutMs: 5000 });
+    await map.propose(() => ({ kind: 'replica_activated', ...SHARD, node: 'b' }), { timeoutMs: 5000 });
+    await until(() => {
+      node.divergence.compareHeartbeats();
+      return node.remade.length > 0;
+    });
+    expect(node.divergence.problems().size).toBe(0);
+  });
+
+  it('says nothing of a replica that is to be made anew where it stops', async () => {
+    const node = nodeWith('a', { position: 9, changed: 3 });
+    const { mapStream } = servers;
+    mapStream.faults.isDown = true;
+    node.divergence.noteDamaged(REPLICA);
+    node.end();
+    await sleep(20);
+    expect(lines.filter((line) => line.includes('the last one'))).toEqual([]);
+    expect(node.remade).toEqual([]);
   });
 
   it('leaves a replica alone that has not read as far yet, or has more', () => {

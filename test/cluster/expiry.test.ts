@@ -3,7 +3,7 @@ import { Expiry } from '../../src/cluster/expiry';
 import type { CollectionEntry, ReplicaEntry } from '../../src/cluster/map/state';
 import { EMPTY_MAP } from '../../src/cluster/map/state';
 import { nameOf } from '../../src/cluster/shards';
-import type { Engine, EngineRequest } from '../../src/engine/types';
+import { EngineError, type Engine, type EngineRequest } from '../../src/engine/types';
 
 type Published = Parameters<Writes['publish']>;
 
@@ -31,13 +31,18 @@ async function published(
   node: string,
   collections: readonly CollectionEntry[],
   due: Readonly<Record<string, number>>,
-  { live = ['a', 'b'], behind = [] }: { readonly live?: string[]; readonly behind?: string[] } = {},
+  {
+    live = ['a', 'b'],
+    behind = [],
+    failing = [],
+  }: { readonly live?: string[]; readonly behind?: string[]; readonly failing?: string[] } = {},
 ): Promise<readonly Published[]> {
   const all: Published[] = [];
   const engine = {
     receive: () => ({ append: () => undefined, discard: () => undefined }),
     execute: ({ operation, collection: name = '' }: EngineRequest) => {
       expect(operation).toBe('replica_state');
+      if (failing.includes(name)) return Promise.reject(new EngineError('collection_fault'));
       return Promise.resolve(JSON.stringify({ result: { position: 1, expired_until: due[name] } }));
     },
   } as unknown as Engine;
@@ -53,7 +58,9 @@ async function published(
       },
     },
   });
-  await expiry.removeDue(new AbortController().signal);
+  const removing = expiry.removeDue(new AbortController().signal);
+  if (failing.length > 0) await expect(removing).rejects.toThrow();
+  else await removing;
   return all;
 }
 
@@ -82,6 +89,11 @@ describe('points whose time has come', () => {
       expect(operationId).toMatch(/^[0-9a-f-]{36}$/);
       expect([...parts].map(([at, body]) => [at, String(body)])).toEqual([[shard, `{"until":${until}}`]]);
     }
+  });
+
+  it('are removed in other shards where one cannot say what is due', async () => {
+    const due = { [first]: 5, [second]: 7 };
+    expect(await published('b', [entry], due, { live: ['b'], failing: [first] })).toHaveLength(1);
   });
 
   it('are not looked for where there are none, nor in a collection whose points do not expire', async () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '../../src';
+import { connect, TimeoutError, UnavailableError } from '../../src';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
 import { until } from '../until';
@@ -196,12 +196,34 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     const client = new QdrantClient({ url: servers[1]!.url, checkCompatibility: false });
     await client.createCollection('owls', { vectors: { size: 2, distance: 'Cosine' }, shard_number: 2 });
     await client.upsert('owls', { wait: true, points: [{ id: 7, vector: [1, 0], payload: { n: 1 } }] });
-    expect((await client.query('owls', { query: [1, 0] })).points).toMatchObject([{ id: 7 }]);
+    // A client without positions may ask a replica that is behind.
+    await until(async () => (await client.query('owls', { query: [1, 0] })).points[0]?.id === 7);
     expect(await client.getCollections()).toEqual({ collections: [{ name: 'birds' }, { name: 'owls' }] });
     await client.deleteCollection('owls');
     const own = connect(servers[2]!.url);
     expect(await own.collectionExists('owls')).toEqual({ exists: false });
     await own.close();
+  });
+
+  it('C30.4 answer our client with what it and another one wrote, whichever node they ask', async () => {
+    const [writer, reader] = [connect(servers[0]!.url), connect(servers[1]!.url)];
+    await writer.createCollection('crows', { vectors: { size: 2, distance: 'Dot' }, shard_number: 3 });
+    for (let id = 1; id <= 20; id += 1) {
+      await writer.upsert('crows', { points: [{ id, vector: [id, 1] }] });
+      expect(writer.position).toMatch(/^\d+:\d+:\d(, \d+:\d+:\d)*$/);
+      expect(await writer.count('crows', { exact: true })).toEqual({ count: id });
+      const after = { position: writer.position! };
+      expect(await reader.count('crows', { exact: true }, after)).toEqual({ count: id });
+    }
+    expect(reader.position).toBeUndefined();
+    const late = reader.count(
+      'crows',
+      { timeout: 1 },
+      { position: writer.position!.replace(/:\d+:/, ':99999:') },
+    );
+    await expect(late).rejects.toBeInstanceOf(TimeoutError);
+    await writer.deleteCollection('crows');
+    await Promise.all([writer.close(), reader.close()]);
   });
 
   it('C30.5 leave shards out only where a read allows it, and say which', async () => {
@@ -232,6 +254,15 @@ describeUnless(isNoNats)('servers of a cluster', () => {
     expect(partial.status).toBe(200);
     expect(partial.headers.get('kithdb-missing-shards')).toBe(shards.join(', '));
     expect((partial.result as { readonly count: number }).count).toBeLessThan(60);
+    const client = connect(servers[0]!.url, { retry: { retries: 0 } });
+    const missing: (readonly number[])[] = [];
+    const onMissingShards = (of: readonly number[]): void => {
+      missing.push(of);
+    };
+    await client.count('lone', { exact: true, allow_partial: true }, { onMissingShards });
+    expect(missing).toEqual([shards]);
+    await expect(client.count('lone', { exact: true })).rejects.toBeInstanceOf(UnavailableError);
+    await client.close();
     expect(await ask(servers[0], 'POST', count, EXACT)).toMatchObject({
       status: 503,
       error: expect.stringContaining('no replica of shard'),

@@ -10,7 +10,7 @@ import { until } from '../until';
 import { isNoNats } from './nats-server';
 import { TestCluster, type TestNode } from './nodes';
 
-const CONFIG = { vectors: { size: 2, distance: 'Dot' }, shard_number: 1, replication_factor: 3 };
+const CONFIG = { vectors: { size: 2, distance: 'Dot' }, shard_number: 1 };
 const CHECKPOINTS = { everyRecords: 5, everyMs: 250, minAgeMs: 0, lookMs: 100 };
 /** The first collection is number 1, whose records are in group 1. */
 const REPLICA = 'c1-s0';
@@ -23,12 +23,12 @@ let manager: JetStreamManager;
 let acknowledged: number[];
 let next: number;
 
-async function begin(checkpoints: object = CHECKPOINTS): Promise<void> {
-  cluster = await TestCluster.start(3, 1, checkpoints);
-  connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', 5000);
+async function begin(nodes = 3): Promise<void> {
+  cluster = await TestCluster.start(nodes, 1, CHECKPOINTS);
+  connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', { timeoutMs: 5000 });
   manager = await jetstreamManager(connection, { checkAPI: false });
   [acknowledged, next] = [[], 0];
-  await cluster.nodes[0]!.ask('create_collection', 'birds', CONFIG);
+  await cluster.nodes[0]!.ask('create_collection', 'birds', { ...CONFIG, replication_factor: nodes });
   for (const node of cluster.nodes) await node.ask('collection_info', 'birds').catch(() => undefined);
   await until(async () => (await Promise.all(cluster.nodes.map((node) => knows(node)))).every(Boolean));
 }
@@ -167,6 +167,21 @@ describeUnless(isNoNats)('a stream that was cut', () => {
       await until(() => issuesOf(node).includes('a later release of KithDB wrote: upgrade this node'), 50);
       await expect(node.ask('count', 'birds')).rejects.toMatchObject({ code: 'unavailable' });
     }
+  });
+});
+
+describeUnless(isNoNats)('a stream of a cluster with one node', () => {
+  beforeAll(() => begin(1));
+  afterAll(end);
+
+  it('is cut below checkpoints that the node itself has read back', async () => {
+    const [only] = cluster.nodes as [TestNode];
+    await write(12);
+    await until(async () => (await firstSequence()) > 1, 50);
+    rmSync(join(only.dataDir, 'cluster-progress.json'), { force: true });
+    await only.stop();
+    await only.start();
+    await untilEqual();
   });
 });
 

@@ -161,9 +161,7 @@ describe('members', () => {
     simulation.beat('a', 'first', { underWay: 5 });
     simulation.beat('b', 'first', { underWay: 3 });
     simulation.beat('c', 'first', { underWay: 3, replicas: new Map([['1/0', report]]) });
-    expect(simulation.members.leastLoaded(['a', 'c', 'b'])).toBe('c');
-    expect(simulation.members.leastLoaded(['a'])).toBe('a');
-    expect(simulation.members.leastLoaded(['d'])).toBeUndefined();
+    expect(simulation.members.heartbeatOf('a')?.underWay).toBe(5);
     expect(simulation.members.reportOf('c', 1, 0)).toEqual(report);
     expect(simulation.members.reportOf('c', 1, 1)).toBeUndefined();
     simulation.pass(4000, ['a', 'b']);

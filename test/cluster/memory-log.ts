@@ -13,6 +13,7 @@ import {
 import {
   StreamMissingError,
   type LogServers,
+  type NewMap,
   type NewStream,
   type RecordLog,
   type StreamOrigin,
@@ -34,6 +35,8 @@ export interface Faults {
   longestDelayMs: number;
   /** Whether no server answers. */
   isDown: boolean;
+  /** Whether questions stay without an answer for ever. */
+  isSilent: boolean;
   random: () => number;
 }
 
@@ -44,6 +47,7 @@ const NO_FAULTS: Faults = {
   interruptions: 0,
   longestDelayMs: 0,
   isDown: false,
+  isSilent: false,
   random: Math.random,
 };
 
@@ -64,7 +68,7 @@ export class MemoryStream implements MessageStream {
     readonly name: string,
     readonly faults: Faults,
     /** The sequence of its first message. */
-    readonly begins = 1,
+    public begins = 1,
   ) {
     this.lastSequence = begins - 1;
   }
@@ -74,6 +78,16 @@ export class MemoryStream implements MessageStream {
     this.messages = this.messages.filter(({ sequence }) => sequence <= lastSequence);
     this.ids = new Map([...this.ids].filter(([, sequence]) => sequence <= lastSequence));
     this.lastSequence = lastSequence;
+    this.interrupt();
+  }
+
+  /** Makes it another stream of the same name, without a message. */
+  beginAnew(begins: number): void {
+    this.begins = begins;
+    this.lastSequence = begins - 1;
+    this.messages = [];
+    this.ids = new Map();
+    this.created = `${this.created}, and again`;
     this.interrupt();
   }
 
@@ -186,7 +200,8 @@ export class MemoryStream implements MessageStream {
   }
 
   async #answerable(): Promise<void> {
-    const { longestDelayMs, random, isDown } = this.faults;
+    const { longestDelayMs, random, isDown, isSilent } = this.faults;
+    if (isSilent) await new Promise(() => undefined);
     if (longestDelayMs > 0) await sleep(random() * longestDelayMs);
     if (isDown) throw new NotDelivered('no server is there');
     if (this.isMissing) throw new NoSuchStream('there is no such stream');
@@ -242,11 +257,19 @@ export class MemoryLogService implements LogServers {
     return stream;
   }
 
-  makeMap(isNew: boolean): Promise<StreamOrigin> {
-    const { isMissing, created, name } = this.mapStream;
+  /** One that is made in the place of a stream that was removed is another one. */
+  makeMap({ isNew, firstSequence }: NewMap): Promise<StreamOrigin> {
+    const { isMissing, name } = this.mapStream;
     if (isMissing && !isNew) return Promise.reject(new StreamMissingError(name));
+    if (isMissing && firstSequence > 1) this.mapStream.beginAnew(firstSequence);
     this.mapStream.isMissing = false;
-    return Promise.resolve({ created, firstSequence: 1 });
+    const { created, begins } = this.mapStream;
+    return Promise.resolve({ created, firstSequence: begins });
+  }
+
+  removeMap(): Promise<void> {
+    this.mapStream.isMissing = true;
+    return Promise.resolve();
   }
 
   makeAuth(): Promise<void> {

@@ -19,9 +19,9 @@ const opened: NatsLogService[] = [];
 
 /** Makes all streams of a cluster. */
 async function prepare(service: NatsLogService, timeoutMs = PREPARE_MS): Promise<void> {
-  await service.makeMap(true, timeoutMs);
+  await service.makeMap({ isNew: true, firstSequence: 1 }, { timeoutMs });
   for (let group = 0; group < service.groups; group += 1)
-    await service.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
+    await service.makeGroup(group, { epoch: 0, firstSequence: 1 }, { timeoutMs });
 }
 
 async function serviceOf(
@@ -30,7 +30,7 @@ async function serviceOf(
   groups = 1,
   replicas = 1,
 ): Promise<NatsLogService> {
-  const connection = await connectToNats({ servers: servers.addresses }, 'test', 5000);
+  const connection = await connectToNats({ servers: servers.addresses }, 'test', { timeoutMs: 5000 });
   const service = await NatsLogService.of(connection, { cluster, groups, replicas });
   opened.push(service);
   return service;
@@ -188,10 +188,12 @@ describeUnless(isNoNats)('one server', () => {
     const { log, service } = await logOf('epochs');
     await log.publish('1.0', recordOf('old'), LIMITS);
     const wanted = { epoch: 1, firstSequence: 1001 };
-    const origin = await service.makeGroup(0, wanted, PREPARE_MS);
+    const origin = await service.makeGroup(0, wanted, { timeoutMs: PREPARE_MS });
     expect(origin.firstSequence).toBe(1001);
     // Another node that knows of more records comes second.
-    expect(await service.makeGroup(0, { ...wanted, firstSequence: 2001 }, PREPARE_MS)).toEqual(origin);
+    expect(await service.makeGroup(0, { ...wanted, firstSequence: 2001 }, { timeoutMs: PREPARE_MS })).toEqual(
+      origin,
+    );
     const next = service.group(0, 1);
     const empty = { firstSequence: 1001, lastSequence: 1000, created: origin.created };
     expect(await next.state()).toMatchObject(empty);
@@ -221,7 +223,11 @@ describeUnless(isNoNats)('one server', () => {
     await service.manager.streams.delete(log.name);
     await expect(log.state()).rejects.toMatchObject({ name: 'StreamMissingError', stream: log.name });
     await service.manager.streams.delete(service.map.name);
-    await expect(service.makeMap(false, PREPARE_MS)).rejects.toMatchObject({ name: 'StreamMissingError' });
+    await expect(
+      service.makeMap({ isNew: false, firstSequence: 1 }, { timeoutMs: PREPARE_MS }),
+    ).rejects.toMatchObject({
+      name: 'StreamMissingError',
+    });
     await expect(service.map.state()).rejects.toMatchObject({ name: 'StreamMissingError' });
   });
 
@@ -299,7 +305,7 @@ describeUnless(isNoNats)('a server that cannot be used', () => {
   });
 
   test('is named when it is not there', async () => {
-    await expect(connectToNats({ servers: ['127.0.0.1:1'] }, 'test', 1000)).rejects.toThrow(
+    await expect(connectToNats({ servers: ['127.0.0.1:1'] }, 'test', { timeoutMs: 1000 })).rejects.toThrow(
       'no log server of 127.0.0.1:1 can be used',
     );
   });

@@ -11,6 +11,9 @@ import type { CheckpointSettings } from '../../src/cluster/checkpoints/settings'
 import { readState, type ReplicaState } from '../../src/cluster/replica/shard-replica';
 import { NatsServers } from './nats-server';
 
+/** As the settings have them unless they are given. */
+const CHECKPOINTS = { everyRecords: 100_000, everyMs: 3_600_000, minAgeMs: 86_400_000 };
+
 /** A node that may be stopped and started again. */
 export class TestNode {
   #engine: ClusterEngine | undefined;
@@ -46,7 +49,7 @@ export class TestNode {
         listen: { host: '127.0.0.1', port: 0 },
         security: 'insecure',
         store: this.cluster.store,
-        checkpoints: this.cluster.checkpoints,
+        checkpoints: { ...CHECKPOINTS, ...this.cluster.checkpoints },
       },
       log,
       (options) => (this.#own = openNativeEngine(options)),

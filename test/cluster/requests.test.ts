@@ -269,6 +269,28 @@ describeUnless(isNoNats)('requests over several shards', () => {
     expect(await second.ask('count', 'texts', { filter: one }, { readAfter })).toEqual({ count: 1 });
   });
 
+  it('C30.4 pass over the positions of other collections, whose streams may be the same', async () => {
+    // There are two streams.
+    const names = ['left', 'middle', 'right'];
+    const positions: string[] = [];
+    const written = (position: string): void => {
+      positions.push(position);
+    };
+    for (const name of names) {
+      await create(name, { shard_number: 1 });
+      await first.ask('upsert_points', name, { points: points(1, 2) }, { written });
+    }
+    const after = { readAfter: positions.join(', '), timeoutSeconds: 5 };
+    for (const name of names) {
+      for (const node of [first, second]) {
+        expect(await node.ask('count', name, { exact: true }, after)).toEqual({ count: 2 });
+        // What is looked up elsewhere is read behind the writes there.
+        const looked = { query: 1, lookup_from: { collection: 'left' }, limit: 1 };
+        expect(await node.ask('query', name, looked, after)).toMatchObject({ points: [{}] });
+      }
+    }
+  });
+
   it('have them made for a collection of one shard, and look examples up by the names that users know', async () => {
     await create('single', { shard_number: 1 });
     const before = models.asked.length;

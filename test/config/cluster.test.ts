@@ -43,6 +43,15 @@ describe('settings of a cluster', () => {
     expect(load({}).cluster).toBeUndefined();
   });
 
+  it('are not used where the directory of a node is served alone', () => {
+    const { cluster, clusterAlone } = load({
+      ...{ KITHDB_CLUSTER_ALONE: 'true', KITHDB_CLUSTER: 'nats://log-1', KITHDB_CLUSTER_NAME: 'birds' },
+      ...{ KITHDB_CLUSTER_TLS_CERT: '/none', KITHDB_NATS_USER: 'kithdb' },
+    });
+    expect({ cluster, clusterAlone }).toEqual({ cluster: undefined, clusterAlone: true });
+    expect(load({}).clusterAlone).toBe(false);
+  });
+
   it('are few for nodes of one machine', () => {
     expect(load({ KITHDB_CLUSTER: ' nats://log-1, nats://[::1]:4223/ ' }).cluster).toEqual({
       name: 'kithdb',
@@ -50,6 +59,7 @@ describe('settings of a cluster', () => {
       listen: { host: '127.0.0.1', port: 6364 },
       groups: 16,
       copies: 3,
+      checkpoints: { everyRecords: 100_000, everyMs: 3_600_000, minAgeMs: 86_400_000 },
     });
   });
 
@@ -61,12 +71,16 @@ describe('settings of a cluster', () => {
       KITHDB_CLUSTER_STORE: 's3://bucket/prefix',
       KITHDB_CLUSTER_STORE_ENDPOINT: 'http://minio:9000',
       KITHDB_CLUSTER_STORE_REGION: 'eu-1',
+      KITHDB_CLUSTER_CHECKPOINT_RECORDS: '5000',
+      KITHDB_CLUSTER_CHECKPOINT_MINUTES: '10',
+      KITHDB_CLUSTER_RETENTION_HOURS: '48',
       KITHDB_NATS_USER: 'kithdb',
       KITHDB_NATS_PASSWORD: 'hidden',
       KITHDB_NATS_TLS_CA: join(folder, 'ca.pem'),
     };
     const { cluster, settings } = load(env);
     expect(cluster).toMatchObject({
+      checkpoints: { everyRecords: 5000, everyMs: 600_000, minAgeMs: 172_800_000 },
       name: 'birds-1',
       listen: { host: '0.0.0.0', port: 7000 },
       advertise: { host: 'node-1.example.com', port: 7000 },
@@ -92,6 +106,7 @@ describe('settings of a cluster', () => {
     [{ KITHDB_CLUSTER_NAME: 'birds' }, /^KITHDB_CLUSTER_NAME: of use for a node of a cluster only/],
     [{ ...CLUSTER, KITHDB_CLUSTER_NAME: 'Birds' }, /lower-case letters/],
     [{ ...CLUSTER, KITHDB_EVENT_LOOPS: '2' }, /KITHDB_EVENT_LOOPS must be 1 in a cluster/],
+    [{ KITHDB_CLUSTER_ALONE: '1', KITHDB_EVENT_LOOPS: '2' }, /KITHDB_EVENT_LOOPS must be 1/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '10.0.0.1:6364' }, /which other machines may reach: .*_TLS_CERT/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '10.0.0.1' }, /an address with a port/],
     [{ ...CLUSTER, KITHDB_CLUSTER_LISTEN: '0.0.0.0:6364' }, /KITHDB_CLUSTER_ADVERTISE has to say/],

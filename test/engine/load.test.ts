@@ -53,6 +53,14 @@ describe('the engine of a platform', () => {
     expect(other).toEqual({ name: '@kithdb/engine-linux-x64-gnu' });
   });
 
+  it('is found once: requests use it, and finding it asks for a report of the process', () => {
+    const binding = loadBinding();
+    const report = jest.spyOn(process.report, 'getReport');
+    expect(loadBinding()).toBe(binding);
+    expect(report).not.toHaveBeenCalled();
+    report.mockRestore();
+  });
+
   it('is the package where a local build does not load', () => {
     writeFileSync(join(native, 'kithdb.linux-x64-musl.node'), 'not an addon');
     const load = installed({ [PACKAGE]: productVersion() }, (name) => ({ name }));

@@ -35,5 +35,12 @@ it('kithdb doctor looks at what a node needs', async () => {
   expect(await checkCluster(config('nats://log.example:4222'))).toMatchObject([
     { check: 'cluster', state: 'advice', advice: expect.stringContaining('nobody else') },
   ]);
-  expect(await checkCluster({ cluster: undefined })).toEqual([]);
+  expect(await checkCluster({ cluster: undefined, dataDir: join(folder, 'none') })).toEqual([]);
+  expect(await checkCluster({ cluster: undefined, dataDir: folder })).toMatchObject([
+    {
+      check: 'cluster',
+      state: 'problem',
+      what: expect.stringContaining('belongs to a node of the cluster birds'),
+    },
+  ]);
 });

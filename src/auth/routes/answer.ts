@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import { isDiskFull } from '../../files/explained';
 import { authenticationClosed, engineFailure } from '../../http/errors';
 import { HashingBusy } from '../password-hashing';
-import { ChangeNotConfirmed, StoreDamaged } from '../store/port';
+import { ChangeNotConfirmed, StoreDamaged, StoreReadOnly } from '../store/port';
 
 /** A failure under `/auth` (C1.3). */
 export function answerFailure(response: Response, status: number, message: string): void {
@@ -42,8 +42,9 @@ function secondsSince(response: Response): number {
 const FAILED = 'Authentication operation failed';
 
 /**
- * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500 and a log of a
- * cluster that does not answer a 503 that say so, and every other error goes to Express.
+ * Makes a handler of asynchronous work; a full hashing queue is a 429, a full disk a 507, a damaged store a 500, a log of a
+ * cluster that does not take a change a 503 or a 507, and a store that is only read a 403 that say so, and every other error goes
+ * to Express.
  */
 export function answering(work: (...args: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
   return async (request, response, next) => {
@@ -53,18 +54,27 @@ export function answering(work: (...args: Parameters<RequestHandler>) => Promise
       if (error instanceof HashingBusy) {
         answerTooMany(response, error.message, 1);
       } else if (isDiskFull(error)) {
-        const { status, message, retryAfterSeconds } = engineFailure('storage_full', {}, FAILED);
-        if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
-        answerFailure(response, status, message);
+        answerFull(response);
+      } else if (error instanceof ChangeNotConfirmed && error.outcome === 'full') {
+        answerFull(response, `${FAILED}: ${error.message}`);
       } else if (error instanceof StoreDamaged) {
         const { status, message } = authenticationClosed();
         answerFailure(response, status, message);
       } else if (error instanceof ChangeNotConfirmed) {
         response.setHeader('Retry-After', '1');
         answerFailure(response, 503, `${FAILED}: ${error.message}`);
+      } else if (error instanceof StoreReadOnly) {
+        answerFailure(response, 403, `${FAILED}: ${error.message}`);
       } else {
         next(error);
       }
     }
   };
+}
+
+/** A 507: a disk is full, or the log servers of a cluster are. */
+function answerFull(response: Response, sentence?: string): void {
+  const { status, message, retryAfterSeconds } = engineFailure('storage_full', {}, FAILED, sentence);
+  if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
+  answerFailure(response, status, message);
 }

@@ -2,6 +2,7 @@ import { sep } from 'node:path';
 import { packageFolder } from '../../system/package-folder';
 import { connectNodeSqlite } from './node-sqlite';
 import { connectSqlite3 } from './sqlite3';
+import { reasonOf } from '../../files/explained';
 
 /** A value that is bound to a statement. */
 export type SqlValue = string | number | null | Buffer;
@@ -59,7 +60,7 @@ export async function openConnection(path: string, kind?: SqlKind): Promise<SqlC
 }
 
 function firstLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = reasonOf(error);
   return text.split('\n')[0] ?? text;
 }
 

@@ -23,6 +23,7 @@ export class MemoryStore implements LocalTokenStore {
   readonly fault = undefined;
   readonly isOutdated = false;
   #position: LogPosition | undefined;
+  readonly #listeners: (() => Promise<void>)[] = [];
   #admin: StoredAdmin | undefined;
   #lastId = 0;
   readonly #settings = new Map<StoredSetting, string>([['auth_enabled', 'undecided']]);
@@ -33,17 +34,11 @@ export class MemoryStore implements LocalTokenStore {
   }
 
   createAdmin(admin: StoredAdmin): Promise<boolean> {
-    const absent = this.#admin === undefined;
-    this.#admin ??= admin;
-    return Promise.resolve(absent);
+    return this.#make({ kind: 'create_admin', admin });
   }
 
-  replaceAdmin(admin: StoredAdmin, generation = this.#admin?.generation): Promise<boolean> {
-    const present = this.#admin !== undefined && this.#admin.generation === generation;
-    if (present) {
-      this.#admin = admin;
-    }
-    return Promise.resolve(present);
+  replaceAdmin(admin: StoredAdmin, generation?: string): Promise<boolean> {
+    return this.#make({ kind: 'replace_admin', admin, generation });
   }
 
   setting(name: StoredSetting): Promise<string | undefined> {
@@ -51,35 +46,19 @@ export class MemoryStore implements LocalTokenStore {
   }
 
   storeSetting(name: StoredSetting, value: string, over?: SettingBefore): Promise<boolean> {
-    const isStored = over === undefined || this.#settings.get(name) === over.value;
-    if (isStored) this.#settings.set(name, value);
-    return Promise.resolve(isStored);
+    return this.#make({ kind: 'store_setting', name, value, over });
   }
 
-  createToken({ digest, ...rest }: NewToken): Promise<StoredToken> {
-    this.#lastId += 1;
-    const token = { id: this.#lastId, ...rest };
-    this.#tokens.set(token.id, { token, digest });
-    return Promise.resolve(token);
+  createToken(token: NewToken): Promise<StoredToken> {
+    return this.#make({ kind: 'create_token', token });
   }
 
   initialToken(): Promise<InitialToken | undefined> {
-    const text = this.#settings.get('initial_token');
-    return Promise.resolve(text === undefined ? undefined : parseInitialToken(text));
+    return Promise.resolve(this.#initialToken());
   }
 
-  async putInitialToken(token: NewToken): Promise<StoredToken> {
-    const { id } = (await this.initialToken()) ?? { id: 0 };
-    const entry = this.#tokens.get(id);
-    if (entry !== undefined) {
-      entry.digest = token.digest;
-    }
-    const stored = entry?.token ?? (await this.createToken(token));
-    this.#settings.set('initial_token', initialTokenText({ id: stored.id, digest: token.digest }));
-    if (this.#settings.get('auth_enabled') === 'undecided') {
-      this.#settings.set('auth_enabled', 'true');
-    }
-    return stored;
+  putInitialToken(token: NewToken): Promise<StoredToken> {
+    return this.#make({ kind: 'put_initial_token', token });
   }
 
   tokens(): Promise<readonly StoredToken[]> {
@@ -96,26 +75,19 @@ export class MemoryStore implements LocalTokenStore {
   }
 
   replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
-    const entry = this.#tokens.get(id);
-    if (entry === undefined || (entry.token.expiresAt !== null && entry.token.expiresAt <= now)) {
-      return Promise.resolve(undefined);
-    }
-    entry.digest = digest;
-    return Promise.resolve(entry.token);
+    return this.#make({ kind: 'replace_digest', id, digest, now });
   }
 
   deleteToken(id: number): Promise<boolean> {
-    return Promise.resolve(this.#tokens.delete(id));
+    return this.#make({ kind: 'delete_token', id });
   }
 
   logPosition(): Promise<LogPosition | undefined> {
     return Promise.resolve(this.#position);
   }
 
-  async apply<Change extends StoreChange>(change: Change, position: LogPosition): Promise<OutcomeOf<Change>> {
-    const outcome = await this.#make(change);
-    this.#position = position;
-    return outcome as OutcomeOf<Change>;
+  apply<Change extends StoreChange>(change: Change, position: LogPosition): Promise<OutcomeOf<Change>> {
+    return this.#make(change, position);
   }
 
   content(): Promise<StoreContent> {
@@ -128,28 +100,88 @@ export class MemoryStore implements LocalTokenStore {
     return Promise.resolve({ admin: this.#admin, settings, tokens, lastTokenId: this.#lastId });
   }
 
-  #make(change: StoreChange): Promise<unknown> {
+  async #make<Change extends StoreChange>(
+    change: Change,
+    position = this.#position,
+  ): Promise<OutcomeOf<Change>> {
+    const outcome = this.#changed(change);
+    this.#position = position;
+    for (const listener of this.#listeners) await listener();
+    return outcome as OutcomeOf<Change>;
+  }
+
+  #changed(change: StoreChange): unknown {
     switch (change.kind) {
       case 'create_admin':
-        return this.createAdmin(change.admin);
+        return this.#replaceAdmin(change.admin, this.#admin === undefined);
       case 'replace_admin':
-        return this.replaceAdmin(change.admin, change.generation);
+        return this.#replaceAdmin(change.admin, this.#isAdminOf(change.generation));
       case 'store_setting':
-        return this.storeSetting(change.name, change.value, change.over);
+        return this.#storeSetting(change.name, change.value, change.over);
       case 'create_token':
-        return this.createToken(change.token);
+        return this.#createToken(change.token);
       case 'put_initial_token':
-        return this.putInitialToken(change.token);
+        return this.#putInitialToken(change.token);
       case 'replace_digest':
-        return this.replaceDigest(change.id, change.digest, change.now);
+        return this.#replaceDigest(change.id, change.digest, change.now);
       case 'delete_token':
-        return this.deleteToken(change.id);
+        return this.#tokens.delete(change.id);
       case 'replace_all':
         this.#replaceAll(change.content);
-        return Promise.resolve(undefined);
+        return undefined;
       case 'nothing':
-        return Promise.resolve(undefined);
+        return undefined;
     }
+  }
+
+  /** Whether there is an admin, and of that generation where one is given. */
+  #isAdminOf(generation: string | undefined): boolean {
+    return this.#admin !== undefined && (generation === undefined || this.#admin.generation === generation);
+  }
+
+  #replaceAdmin(admin: StoredAdmin, mayBe: boolean): boolean {
+    if (mayBe) this.#admin = admin;
+    return mayBe;
+  }
+
+  #storeSetting(name: StoredSetting, value: string, over: SettingBefore | undefined): boolean {
+    const isStored = over === undefined || this.#settings.get(name) === over.value;
+    if (isStored) this.#settings.set(name, value);
+    return isStored;
+  }
+
+  #createToken({ digest, ...rest }: NewToken): StoredToken {
+    this.#lastId += 1;
+    const token = { id: this.#lastId, ...rest };
+    this.#tokens.set(token.id, { token, digest });
+    return token;
+  }
+
+  #initialToken(): InitialToken | undefined {
+    const text = this.#settings.get('initial_token');
+    return text === undefined ? undefined : parseInitialToken(text);
+  }
+
+  #putInitialToken(token: NewToken): StoredToken {
+    const entry = this.#tokens.get(this.#initialToken()?.id ?? 0);
+    if (entry !== undefined) {
+      entry.digest = token.digest;
+    }
+    const stored = entry?.token ?? this.#createToken(token);
+    this.#settings.set('initial_token', initialTokenText({ id: stored.id, digest: token.digest }));
+    if (this.#settings.get('auth_enabled') === 'undecided') {
+      this.#settings.set('auth_enabled', 'true');
+    }
+    return stored;
+  }
+
+  #replaceDigest(id: number, digest: Buffer, now: number): StoredToken | undefined {
+    const entry = this.#tokens.get(id);
+    if (entry === undefined || (entry.token.expiresAt !== null && entry.token.expiresAt <= now)) {
+      return undefined;
+    }
+    entry.digest = digest;
+    return entry.token;
   }
 
   #replaceAll({ admin, settings, tokens, lastTokenId }: StoreContent): void {
@@ -169,8 +201,8 @@ export class MemoryStore implements LocalTokenStore {
     return Promise.resolve(false);
   }
 
-  onReplicated(): void {
-    // What changes it without a cluster is the process that has it.
+  onChanged(listener: () => Promise<void>): void {
+    this.#listeners.push(listener);
   }
 
   close(): Promise<void> {

@@ -129,29 +129,42 @@ export interface TokenStore {
   copyTo(path: string): Promise<boolean>;
 
   /**
-   * Has a listener called after each change that came from the log of a cluster, before it counts as made: before who made it
-   * has an answer, and before this node says that it is up to date. Without a cluster it is never called.
+   * Has a listener called after each change, also of another node of a cluster, before it counts as made: before who made it has
+   * an answer, and before a node of a cluster says that it is up to date.
    */
-  onReplicated(listener: () => Promise<void>): void;
+  onChanged(listener: () => Promise<void>): void;
 
   /** Nothing may be called afterwards. */
   close(): Promise<void>;
 }
 
+/** What became of a change that the log of a cluster did not take, or did not confirm. */
+const UNCONFIRMED = {
+  unreachable: 'the log of the cluster cannot be reached: nothing was changed',
+  full: 'the log servers of the cluster have no room left: nothing was changed',
+  refused: 'the log of the cluster refused the change: nothing was changed',
+  unknown: 'the log of the cluster did not confirm the change in time: it may have been made',
+} as const;
+
 /** A change of a store that the log of its cluster did not take, or did not confirm. */
 export class ChangeNotConfirmed extends Error {
   override readonly name = 'ChangeNotConfirmed';
 
-  /** @param isMade whether the change was made: not, or nobody knows */
   constructor(
-    readonly isMade: 'no' | 'unknown',
+    readonly outcome: keyof typeof UNCONFIRMED,
     options?: ErrorOptions,
   ) {
+    super(UNCONFIRMED[outcome], options);
+  }
+}
+
+/** A change of a store that is only read: the directory of its node is served alone. */
+export class StoreReadOnly extends Error {
+  override readonly name = 'StoreReadOnly';
+
+  constructor() {
     super(
-      isMade === 'no'
-        ? 'the log of the cluster cannot be reached: nothing was changed'
-        : 'the log of the cluster did not confirm the change in time: it may have been made',
-      options,
+      'this server serves the directory of a node of a cluster alone, and changes nothing: ask a node of the cluster',
     );
   }
 }
@@ -162,7 +175,7 @@ export class StoreOfCluster extends Error {
 
   constructor(path: string) {
     super(
-      `${path} belongs to a node of a cluster, whose admin, access tokens and settings are those of all nodes: start the node and try again, or ask a node over HTTP`,
+      `${path} belongs to a node of a cluster, whose admin, access tokens and settings are those of all nodes: start this node and try again, or ask another node over HTTP (kithdb token with --url, or the endpoints under /auth)`,
     );
   }
 }

@@ -38,6 +38,7 @@ export class SqlStore implements LocalTokenStore {
   readonly isOutdated = false;
   readonly #rows: SqlRows;
   readonly #changes: SqlChanges;
+  readonly #listeners: (() => Promise<void>)[] = [];
   #fault: StoreDamaged | undefined;
   /** Whether it was compared with the catalog of the engine. */
   #isCompared = false;
@@ -187,8 +188,8 @@ export class SqlStore implements LocalTokenStore {
     });
   }
 
-  onReplicated(): void {
-    // What changes it without a cluster is the process that has it open.
+  onChanged(listener: () => Promise<void>): void {
+    this.#listeners.push(listener);
   }
 
   close(): Promise<void> {
@@ -237,8 +238,11 @@ export class SqlStore implements LocalTokenStore {
    * the file takes its name, and the catalog of the engine gets the generation. A crash in between leaves a store that is
    * newer than the file, or than the catalog. A store that is older must not get a generation that the catalog has.
    */
-  #make<Change extends StoreChange>(change: Change, position?: LogPosition): Promise<OutcomeOf<Change>> {
-    return this.#serially(async () => {
+  async #make<Change extends StoreChange>(
+    change: Change,
+    position?: LogPosition,
+  ): Promise<OutcomeOf<Change>> {
+    const outcome = await this.#serially(async () => {
       await this.#compare();
       let next: StoreDigest | undefined;
       let result: unknown;
@@ -261,6 +265,9 @@ export class SqlStore implements LocalTokenStore {
       }
       return result as OutcomeOf<Change>;
     });
+    // Outside of the queue of calls, because they read the store.
+    for (const listener of this.#listeners) await listener();
+    return outcome;
   }
 
   async #changed(change: StoreChange, position: LogPosition | undefined): Promise<Changed<unknown>> {

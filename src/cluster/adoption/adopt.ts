@@ -7,7 +7,7 @@ import {
   adoptFolders,
   collectionExists,
   collectionNames,
-  isGone,
+  deleteCollection,
   linkFiles,
 } from '../../snapshots/files-of-collections';
 import { numbered } from '../coordinator/new-collection';
@@ -31,6 +31,8 @@ export interface AdoptionParts {
   readonly engine: Engine;
   readonly logs: LogService;
   readonly map: ShardMap;
+  /** Ends it, so that it has to be begun again. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -63,7 +65,7 @@ export async function adopt(parts: AdoptionParts, { collections, aliases }: Brou
   for (const name of collections) await adoptOne(parts, name);
   const missing = aliases.filter(({ alias }) => !parts.map.state.aliases.has(alias));
   if (missing.length === 0) return;
-  await propose(parts.map, (state) => ({
+  await propose(parts, (state) => ({
     kind: 'aliases_changed',
     actions: missing.flatMap(({ alias, collection: name }) => {
       const collection = state.names.get(name);
@@ -83,15 +85,12 @@ async function adoptOne(parts: AdoptionParts, name: string): Promise<void> {
       await adoptFolders(engine, [{ name: replica, folder }]);
     });
   }
-  try {
-    await engine.execute({ operation: 'delete_collection', collection: name });
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
+  await deleteCollection(engine, name);
 }
 
 /** The collection in the map; it is put there where it is not. */
-async function entryOf({ node, engine, logs, map }: AdoptionParts, name: string): Promise<CollectionEntry> {
+async function entryOf(parts: AdoptionParts, name: string): Promise<CollectionEntry> {
+  const { node, engine, logs, map, signal } = parts;
   if (!map.state.names.has(name)) {
     const info = (await executeJson(engine, {
       operation: 'collection_info',
@@ -100,8 +99,8 @@ async function entryOf({ node, engine, logs, map }: AdoptionParts, name: string)
     const configuration = JSON.stringify(bodyOfInfo(info).body);
     const { group } = numbered(map.state, logs.groups);
     const { position } = await readState(engine, name);
-    const firstPosition = await moveOn(logs.group(group), position);
-    await propose(map, (state) => {
+    const firstPosition = await moveOn(logs.group(group), position, signal);
+    await propose(parts, (state) => {
       const number = numbered(state, logs.groups);
       if (number.group !== group) return { refused: `another collection came before ${name}` };
       const one = { shardNumber: 1, replicationFactor: 1, writeConsistencyFactor: 1 };
@@ -121,20 +120,22 @@ async function entryOf({ node, engine, logs, map }: AdoptionParts, name: string)
  * Has a stream go on behind a position, so that the numbers of its records are beyond those that the collection has used.
  * Returns the last sequence of the stream.
  */
-async function moveOn(log: RecordLog, position: number): Promise<number> {
+async function moveOn(log: RecordLog, position: number, signal: AbortSignal): Promise<number> {
   for (;;) {
-    const { lastSequence } = await log.state();
+    const { lastSequence } = await log.state(signal);
     if (lastSequence >= position) return lastSequence;
     for (let sequence = lastSequence; sequence < position; sequence += 1) {
       const record = { operation: randomUUID(), epoch: 0, kind: FILLER, payload: new Uint8Array() };
-      await log.publish(FILLER, record, { timeoutMs: PROPOSE_MS });
+      await log.publish(FILLER, record, { timeoutMs: PROPOSE_MS, signal });
     }
   }
 }
 
-async function propose(map: ShardMap, make: (state: ShardMapState) => Proposal): Promise<void> {
-  const decision = await map.propose(make, { timeoutMs: PROPOSE_MS });
+async function propose(
+  { map, signal }: AdoptionParts,
+  make: (state: ShardMapState) => Proposal,
+): Promise<void> {
+  const decision = await map.change(make, { timeoutMs: PROPOSE_MS, signal });
   if ('refused' in decision)
     throw new IdentityError(`this node cannot join the cluster: ${decision.refused}`);
-  await map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
 }

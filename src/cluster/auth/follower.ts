@@ -1,5 +1,6 @@
 import type { LocalTokenStore, LogPosition, StoreChange } from '../../auth/store/change';
 import { StoreDamaged } from '../../auth/store/port';
+import { within } from '../../http/deferred';
 import { LogChangedError, type LogRecord, type RecordLog } from '../log/record-log';
 import { pause } from '../pause';
 import {
@@ -23,6 +24,10 @@ export class ForeignStream extends Error {
   override readonly name = 'ForeignStream';
 }
 
+/** Why a server that has something of its own may not join. */
+export const NOT_FIRST =
+  'the cluster has nodes already, and only the first one brings its collections, its admin and its access tokens along: start this node with an empty data directory';
+
 export interface FollowerParts {
   readonly log: RecordLog;
   readonly own: LocalTokenStore;
@@ -33,7 +38,7 @@ export interface FollowerParts {
   /** The operation that the first record must have: that with which this node gives the cluster its content. */
   readonly seed?: string | undefined;
   /** Called after each change, before it counts as made. */
-  readonly replicated: () => Promise<void>;
+  readonly changed: () => Promise<void>;
   /** Is told of what is in the way of following, and of records that are none. */
   readonly problem: (what: string, error?: unknown) => void;
 }
@@ -103,16 +108,13 @@ export class AuthFollower {
   /** Whether the stream was read up to a sequence before the time was over. */
   async reaches(sequence: number, timeoutMs: number): Promise<boolean> {
     if (this.#read >= sequence) return true;
-    const over = new AbortController();
-    await new Promise<void>((resolve) => {
-      const waiting = { sequence, done: resolve };
+    let waiting = { sequence, done: (): void => undefined };
+    const reached = new Promise<void>((done) => {
+      waiting = { sequence, done };
       this.#reaching.add(waiting);
-      void pause(timeoutMs, AbortSignal.any([over.signal, this.#stop.signal])).then(() => {
-        this.#reaching.delete(waiting);
-        resolve();
-      });
     });
-    over.abort();
+    await within(reached, timeoutMs, this.#stop.signal);
+    this.#reaching.delete(waiting);
     return this.#read >= sequence;
   }
 
@@ -168,11 +170,9 @@ export class AuthFollower {
   }
 
   async #handle({ sequence, firstSequence, operation, payload }: LogRecord): Promise<void> {
-    const { log, created, seed, replicated } = this.parts;
+    const { log, created, seed, changed } = this.parts;
     if (seed !== undefined && this.#position.sequence === 0 && operation !== seed) {
-      throw new ForeignStream(
-        'the cluster has an admin, access tokens or settings already; a node without a data directory joins it',
-      );
+      throw new ForeignStream(NOT_FIRST);
     }
     const record = decodeRecord(payload);
     if (this.#needsState && record?.kind !== 'state') {
@@ -183,7 +183,7 @@ export class AuthFollower {
     const outcome = await this.#untilDone(() => this.parts.own.apply(change, position));
     this.#position = position;
     this.#needsState = false;
-    await this.#untilDone(replicated);
+    await this.#untilDone(changed);
     const awaited = this.#awaited.get(operation);
     this.#awaited.delete(operation);
     if (refused !== undefined) awaited?.reject(new RecordRefused(refused));
@@ -208,15 +208,16 @@ export class AuthFollower {
   ): Promise<{ readonly change: StoreChange; readonly refused?: string }> {
     const { own, problem } = this.parts;
     const { sequence } = this.#position;
-    if (!this.#needsState && record.after !== sequence) {
+    const replace = { change: { kind: 'replace_all', content: record.content } } as const;
+    if (this.#needsState) return replace;
+    if (record.after !== sequence) {
       return { change: { kind: 'nothing' }, refused: `it follows on ${record.after}, not on ${sequence}` };
     }
+    if (sequence === 0) return replace;
     const present = encodeRecord({ ...record, content: await own.content() });
     if (Buffer.from(present).equals(encodeRecord(record))) return { change: { kind: 'nothing' } };
-    if (!this.#needsState && sequence > 0) {
-      problem('the store of authentication is not that of the cluster: it is made anew');
-    }
-    return { change: { kind: 'replace_all', content: record.content } };
+    problem('the store of authentication is not that of the cluster: it is made anew');
+    return replace;
   }
 
   /** Whether the digest of a record is that of another access token: the store would refuse it as an error. */

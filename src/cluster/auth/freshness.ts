@@ -1,9 +1,8 @@
+import { within } from '../../http/deferred';
 import type { RecordLog } from '../log/record-log';
 import { pause } from '../pause';
 import type { AuthFollower } from './follower';
 
-/** How often a node asks the log whether it has everything. */
-const LOOK_MS = 1000;
 /** The least time between two questions, however many wait for an answer. */
 const LEAST_MS = 50;
 /** How long one question may take: a log server that has gone does not answer, and the next one is asked again. */
@@ -12,19 +11,25 @@ const QUESTION_MS = 2000;
 /** Times of a node; milliseconds by a clock that never goes back. */
 export interface Bounds {
   readonly now: () => number;
+  /** How often a node asks the log whether it has everything. */
+  readonly lookMs: number;
   /** How long a node relies on what it knows without hearing from the log that this is all. */
   readonly relyMs: number;
   /** How long a change waits for the log. */
   readonly publishMs: number;
   /** Records from which on the stream is begun anew with the state. */
   readonly mostRecords: number;
+  /** How long a stream may seem to be empty: a log server that has just become its leader may not know yet. */
+  readonly settleMs: number;
 }
 
 export const BOUNDS: Bounds = {
   now: () => performance.now(),
+  lookMs: 1_000,
   relyMs: 15_000,
   publishMs: 10_000,
   mostRecords: 1_000,
+  settleMs: 5_000,
 };
 
 /** Knows when this node had everything that the log had. */
@@ -90,7 +95,7 @@ export class Freshness {
         wasOutdated = !wasOutdated;
         this.changed(wasOutdated);
       }
-      await pause(LOOK_MS, signal);
+      await pause(this.bounds.lookMs, signal);
     }
   }
 
@@ -99,10 +104,7 @@ export class Freshness {
     const at = bounds.now();
     this.#askedAt = at;
     const question = log.state().catch(() => undefined);
-    const over = new AbortController();
-    const late = pause(QUESTION_MS, AbortSignal.any([over.signal, this.#stop.signal]));
-    const state = await Promise.race([question, late]);
-    over.abort();
+    const state = await within(question, QUESTION_MS, this.#stop.signal);
     if (state?.created !== created || follower.failure !== undefined) return false;
     // A stream that went back has not all that there was.
     if (state.lastSequence < follower.position.sequence) return false;

@@ -1,8 +1,16 @@
 import type { Logger } from 'pino';
+import { AuthStartError } from '../../auth/open';
 import type { AuthReplication } from '../../auth/replication';
-import { tryAgain } from '../joining';
+import { hasData } from '../../auth/store/catalog';
+import { openNativeEngine } from '../../engine';
+import { reasonOf } from '../../files/explained';
+import { whyOfCluster } from '../../operations/cluster-node';
+import { contentOf } from '../adoption/adopt';
+import { joinWhenPossible } from '../joining';
 import { connectToNats, type NatsSettings } from '../log/nats-connection';
 import { NatsLogService } from '../log/nats-log';
+import { StreamMissingError, type RecordLog } from '../log/record-log';
+import type { BroughtContent } from '../membership/identity';
 import { LogReplication, type AuthLog } from './replication';
 
 const CONNECT_MS = 10_000;
@@ -12,6 +20,7 @@ const PREPARE_MS = 30_000;
 export interface AuthLogSettings {
   /** The name of the cluster. */
   readonly cluster: string;
+  readonly dataDir: string;
   readonly nats: NatsSettings;
   readonly groups: number;
   /** Copies that the log servers keep of each stream. */
@@ -27,17 +36,51 @@ export function openAuthReplication(
   leaving: AbortSignal,
   log: Pick<Logger, 'warn'>,
 ): AuthReplication {
-  return new LogReplication(() => tryAgain(() => connected(settings), leaving, log));
+  return new LogReplication({
+    connect: () => joinWhenPossible(() => connected(settings, leaving), leaving, log),
+    brings: () => broughtBy(settings.dataDir),
+  });
 }
 
-async function connected({ cluster, nats, groups, logReplicas }: AuthLogSettings): Promise<AuthLog> {
-  const connection = await connectToNats(nats, `kithdb authentication of ${cluster}`, CONNECT_MS);
+async function connected(
+  { cluster, nats, groups, logReplicas }: AuthLogSettings,
+  signal: AbortSignal,
+): Promise<AuthLog> {
+  const name = `kithdb authentication of ${cluster}`;
+  const connection = await connectToNats(nats, name, { timeoutMs: CONNECT_MS, signal });
   try {
     const logs = await NatsLogService.of(connection, { cluster, groups, replicas: logReplicas });
-    await logs.makeAuth(PREPARE_MS);
-    return { log: logs.auth, disconnect: () => logs.close() };
+    await logs.makeAuth({ timeoutMs: PREPARE_MS, signal });
+    return { log: logs.auth, hasBegun: () => hasEvents(logs.map), disconnect: () => logs.close() };
   } catch (error) {
     await connection.close();
     throw error;
+  }
+}
+
+/** Whether the stream of the shard map is there and has events. */
+async function hasEvents(map: RecordLog): Promise<boolean> {
+  try {
+    return (await map.state()).lastSequence > 0;
+  } catch (error) {
+    if (error instanceof StreamMissingError) return false;
+    throw error;
+  }
+}
+
+/**
+ * The collections in the data directory of a server that was alone; undefined where there are none, or it is a node's. The engine is
+ * opened for it and closed again, because authentication is opened before the engine of the node.
+ */
+async function broughtBy(dataDir: string): Promise<BroughtContent | undefined> {
+  if (whyOfCluster(dataDir) !== undefined || !(await hasData(dataDir))) return undefined;
+  const engine = openNativeEngine({ dataDir, searchThreads: 1, isReplica: true });
+  try {
+    await engine.open().catch((error: unknown) => {
+      throw new AuthStartError(reasonOf(error), { cause: error });
+    });
+    return await contentOf(engine);
+  } finally {
+    await engine.close();
   }
 }

@@ -10,8 +10,8 @@ import {
   type StoredToken,
   type TokenStore,
 } from '../../auth/store/port';
+import { within } from '../../http/deferred';
 import { LogRefusedError, LogUnavailableError, OutcomeUnknownError, type RecordLog } from '../log/record-log';
-import { pause } from '../pause';
 import { encodeRecord, type AuthRecord, type StateRecord } from './change-record';
 import { RecordRefused, type AuthFollower } from './follower';
 import type { Bounds, Freshness } from './freshness';
@@ -109,9 +109,7 @@ export class ReplicatedTokenStore implements TokenStore {
     const { own, freshness } = this.parts;
     const known = await own.tokenByDigest(digest);
     if (known !== undefined) return known;
-    const over = new AbortController();
-    const isCurrent = await Promise.race([freshness.catchUp(), pause(UNKNOWN_MS, over.signal)]);
-    over.abort();
+    const isCurrent = await within(freshness.catchUp(), UNKNOWN_MS);
     return isCurrent === true ? own.tokenByDigest(digest) : undefined;
   }
 
@@ -131,7 +129,7 @@ export class ReplicatedTokenStore implements TokenStore {
     return this.parts.own.copyTo(path);
   }
 
-  onReplicated(listener: () => Promise<void>): void {
+  onChanged(listener: () => Promise<void>): void {
     this.parts.listeners.push(listener);
   }
 
@@ -157,40 +155,40 @@ export class ReplicatedTokenStore implements TokenStore {
 
   async #publish(record: AuthRecord, operation: string): Promise<unknown> {
     const { log, follower, bounds } = this.parts;
-    if (follower.failure !== undefined) throw whyNotFollowed(follower.failure, 'no');
+    if (follower.failure !== undefined) throw whyNotFollowed(follower.failure, 'unreachable');
     const applied = follower.outcomeOf(operation);
-    const published = log.publish(
-      SUBJECT,
-      { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) },
-      { timeoutMs: bounds.publishMs },
-    );
-    const over = new AbortController();
+    const published = publishRecord(log, record, operation, bounds);
     try {
       // A record that is read back was published, acknowledged or not.
-      return await Promise.race([
-        applied,
-        published.then(async () => {
-          const late = pause(APPLY_MS, over.signal).then(() => {
-            throw new ChangeNotConfirmed('unknown');
-          });
-          return Promise.race([applied, late]);
-        }),
-      ]);
+      return await Promise.race([applied, published.then(() => this.#inTime(applied))]);
     } catch (error) {
-      throw error === follower.failure ? whyNotFollowed(error, 'unknown') : whyNotMade(error);
+      throw error === follower.failure ? whyNotFollowed(error, 'unknown') : error;
     } finally {
-      over.abort();
       follower.forget(operation);
       applied.catch(() => undefined);
       published.catch(() => undefined);
     }
   }
 
+  /** What a change that is in the log did. @throws ChangeNotConfirmed where this node does not apply it in time */
+  async #inTime(applied: Promise<unknown>): Promise<unknown> {
+    const outcome = await within(
+      applied.then((value) => ({ value })),
+      APPLY_MS,
+    );
+    if (outcome === undefined) throw new ChangeNotConfirmed('unknown');
+    return outcome.value;
+  }
+
   /** Publishes the state, and removes the records before it: a node that comes then begins with it. */
   async #shorten(): Promise<void> {
+    const { freshness, bounds } = this.parts;
     for (let attempt = 0; attempt < SHORTENINGS; attempt += 1) {
+      // Another node may have done it since this one asked the log.
+      if (!(await freshness.catchUp()) || freshness.records <= bounds.mostRecords) return;
       try {
         await this.#publishState();
+        await freshness.catchUp();
         return;
       } catch (error) {
         if (error instanceof RecordRefused) continue;
@@ -211,12 +209,12 @@ export class ReplicatedTokenStore implements TokenStore {
   }
 }
 
-/** Publishes the content of the first node of a cluster. A repeat with the same operation changes nothing. */
-export async function publishContent(
+/** Publishes a record. A repeat with the same operation changes nothing. @throws ChangeNotConfirmed */
+export async function publishRecord(
   log: RecordLog,
-  record: StateRecord,
+  record: AuthRecord,
   operation: string,
-  { publishMs: timeoutMs }: Bounds,
+  { publishMs: timeoutMs }: Pick<Bounds, 'publishMs'>,
 ): Promise<void> {
   const published = { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) };
   try {
@@ -227,13 +225,13 @@ export async function publishContent(
 }
 
 /** Why a change was not answered by a node that applies nothing any more. */
-function whyNotFollowed(failure: unknown, isMade: ChangeNotConfirmed['isMade']): unknown {
-  return failure instanceof StoreDamaged ? failure : new ChangeNotConfirmed(isMade, { cause: failure });
+function whyNotFollowed(failure: unknown, outcome: 'unreachable' | 'unknown'): unknown {
+  return failure instanceof StoreDamaged ? failure : new ChangeNotConfirmed(outcome, { cause: failure });
 }
 
 function whyNotMade(error: unknown): unknown {
   if (error instanceof OutcomeUnknownError) return new ChangeNotConfirmed('unknown', { cause: error });
-  return error instanceof LogUnavailableError || error instanceof LogRefusedError
-    ? new ChangeNotConfirmed('no', { cause: error })
-    : error;
+  if (error instanceof LogUnavailableError) return new ChangeNotConfirmed('unreachable', { cause: error });
+  if (!(error instanceof LogRefusedError)) return error;
+  return new ChangeNotConfirmed(error.isFull ? 'full' : 'refused', { cause: error });
 }

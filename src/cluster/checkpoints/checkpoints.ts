@@ -4,16 +4,18 @@ import { CHECKPOINTS, type Channel } from '../channel';
 import type { LogService } from '../log/record-log';
 import { preferredNodes } from '../map/placement';
 import type { ShardMap } from '../map/shard-map';
-import { nodesOf } from '../map/state';
+import { nodeIds } from '../map/state';
 import type { Members } from '../membership/members';
+import { isProposer } from '../membership/proposer';
 import { saveCheckpoint } from '../replica/checkpoint';
 import { reachFacts, reachOf } from '../replica/checkpoint-reach';
 import type { LocalReplicas } from '../replica/local-replicas';
 import { mappedShard, type MappedShard } from '../replica/opening';
-import { readToOf } from '../replica/place';
+import { positionWithRecords } from '../replica/place';
 import type { ShardReplica } from '../replica/shard-replica';
 import { nameOf, shardOfName, type Shard } from '../shards';
 import type { CheckpointManifest, CheckpointStore } from '../store/checkpoint-store';
+import { tryEach } from '../try-each';
 import { decodeAnnouncement, encodeAnnouncement } from './announcement';
 import { dueOf, type LastCheckpoint } from './due';
 import { readBack } from './reading-back';
@@ -65,32 +67,31 @@ export class Checkpoints {
 
   /** Does what is due. Rejects with the first error after having tried everything. */
   async round(signal: AbortSignal): Promise<void> {
-    const errors: unknown[] = [];
-    const attempt = async (work: () => Promise<void>): Promise<void> => {
-      if (signal.aborted) return;
-      await work().catch((error: unknown) => {
-        if (!signal.aborted) errors.push(error);
-      });
-    };
-    await attempt(() => this.#removeDropped());
-    for (const replica of this.parts.replicas.all()) {
-      const shard = shardOfName(replica.name);
-      if (shard !== undefined) await attempt(() => this.#look(shard, replica, signal));
-    }
-    for (const [shard, id] of this.#toRead) {
-      await attempt(() => readBack(this.parts, shard, id, signal));
-      this.#toRead.delete(shard);
-    }
-    if (errors.length > 0) throw errors[0];
+    const steps = [
+      () => this.#removeDropped(),
+      () => tryEach(this.parts.replicas.all(), (replica) => this.#look(replica, signal), signal),
+      () => tryEach(this.#toRead, ([shard, id]) => this.#readBack(shard, id, signal), signal),
+    ];
+    await tryEach(steps, (step) => step(), signal);
   }
 
-  async #look(shard: Shard, replica: ShardReplica, signal: AbortSignal): Promise<void> {
+  async #readBack(shard: string, id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await readBack(this.parts, shard, id, signal);
+    } finally {
+      this.#toRead.delete(shard);
+    }
+  }
+
+  async #look(replica: ShardReplica, signal: AbortSignal): Promise<void> {
+    const shard = shardOfName(replica.name);
+    if (shard === undefined) return;
     const mapped = mappedShard(this.parts.map.state, shard);
     if (!this.#isSaver(shard, mapped)) {
       this.#last.delete(replica.name);
       this.#unconfirmed.delete(replica.name);
     } else if (mapped.stream.lost === undefined) {
-      if (await this.#isDue(replica, mapped)) await this.#save(shard, replica, mapped, signal);
+      if (await this.#isDue(replica, mapped, signal)) await this.#save(shard, replica, mapped, signal);
       await this.#announce(shard);
     }
   }
@@ -103,14 +104,14 @@ export class Checkpoints {
     return preferredNodes(collection, shard, nodes)[0] === node;
   }
 
-  async #isDue(replica: ShardReplica, mapped: MappedShard): Promise<boolean> {
+  async #isDue(replica: ShardReplica, mapped: MappedShard, signal: AbortSignal): Promise<boolean> {
     const { settings, logs } = this.parts;
     const { changed, applied } = replica;
     const last = await this.#lastOf(replica, mapped);
     const isCarried = mapped.entry.origin !== undefined;
     const due = dueOf(last, { atMs: performance.now(), applied, changed, isCarried }, settings);
     if (due !== 'if_stream_grew') return due;
-    const { lastSequence } = await logs.group(mapped.collection.group).state();
+    const { lastSequence } = await logs.group(mapped.collection.group).state(signal);
     return lastSequence > (last.found?.readTo ?? 0);
   }
 
@@ -147,7 +148,8 @@ export class Checkpoints {
     const { engine, dataDir, store, logs, node, settings, log } = this.parts;
     const { name, applied } = replica;
     // Before the files: they have all that the replica has read by now.
-    const readTo = await readToOf(logs.group(collection.group), shard, replica.position);
+    const stream = logs.group(collection.group);
+    const readTo = await positionWithRecords(stream, shard, replica.position, signal);
     const place = { engine, dataDir, store, shard: name, collection: name };
     const manifest = await saveCheckpoint(place, { node, facts: reachFacts({ epoch, readTo }), signal });
     log.info({ replica: name, checkpoint: manifest.id, readTo }, 'a checkpoint was saved');
@@ -156,7 +158,7 @@ export class Checkpoints {
     await store.removeOld(name, { minAgeMs: settings.minAgeMs });
   }
 
-  /** Asks another node to read a checkpoint back, again until one has. */
+  /** Asks another node to read a checkpoint back, again until one has; with one node that does it. */
   async #announce(shard: Shard): Promise<void> {
     const { store, channel, map, members, node } = this.parts;
     const name = nameOf(shard);
@@ -169,25 +171,24 @@ export class Checkpoints {
       if (stored === undefined) this.#last.delete(name);
       return;
     }
-    const others = nodesOf(map.state)
-      .map((other) => other.id)
-      .filter((other) => other !== stored.manifest.node && members.isLive(other));
-    const reader = preferredNodes(shard.collection, shard.shard, others)[0];
+    const nodes = nodeIds(map.state);
+    const others = nodes.filter((other) => other !== stored.manifest.node && members.isLive(other));
+    // A node that is alone reads its own ones.
+    const reader = nodes.length === 1 ? nodes[0] : preferredNodes(shard.collection, shard.shard, others)[0];
     if (reader === node) this.#toRead.set(name, id);
     else if (reader !== undefined) channel.send(CHECKPOINTS, encodeAnnouncement({ shard: name, id, reader }));
   }
 
   /** Removes the checkpoints of shards that went with their collections. */
   async #removeDropped(): Promise<void> {
-    const { map, members, node, store } = this.parts;
+    const { map, store } = this.parts;
     const before = this.#shards;
     const now = new Set<string>();
     for (const { id: collection, shards } of map.state.collections.values()) {
       for (const shard of shards.keys()) now.add(nameOf({ collection, shard }));
     }
     this.#shards = now;
-    const proposer = members.proposer(nodesOf(map.state).map(({ id }) => id));
-    if (proposer !== node) return;
+    if (!isProposer(this.parts)) return;
     for (const name of before) {
       if (now.has(name)) continue;
       for (const { manifest } of (await store.list(name)).checkpoints) await store.discard(manifest);

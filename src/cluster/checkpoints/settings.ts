@@ -6,16 +6,11 @@ export interface CheckpointSettings {
   readonly everyMs: number;
   /** Records of streams, and checkpoints, are kept for so long at least. Below ten minutes it is for tests alone. */
   readonly minAgeMs: number;
-  /** Between two looks at what is due. */
-  readonly lookMs: number;
+  /** Between two looks at what is due; 10 seconds where absent. */
+  readonly lookMs?: number;
 }
 
-export const DEFAULT_CHECKPOINTS: CheckpointSettings = {
-  everyRecords: 100_000,
-  everyMs: 60 * 60_000,
-  minAgeMs: 24 * 60 * 60_000,
-  lookMs: 10_000,
-};
+export const LOOK_MS = 10_000;
 
 /** A shard that nothing has changed is saved after so many times that long: its checkpoint keeps a part of its stream. */
 export const UNCHANGED_TIMES = 24;

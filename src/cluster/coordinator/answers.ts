@@ -1,4 +1,5 @@
 import { EngineError } from '../../engine/types';
+import { LogRefusedError, LogUnavailableError, OutcomeUnknownError } from '../log/record-log';
 
 /** The success envelope of a result, as the engine writes it. */
 export function envelopeOf(result: unknown, startedAt: number): Buffer {
@@ -26,4 +27,13 @@ export function bad(message: string): EngineError {
 /** What a cluster does not do, in the words of the endpoint. */
 export function unavailable(what: string): EngineError {
   return bad(`${what} not available in a cluster`);
+}
+
+/** An error of the log servers as one that a client gets; others as they are. */
+export function clientError(error: unknown): unknown {
+  if (error instanceof LogUnavailableError || error instanceof LogRefusedError)
+    return new EngineError('unavailable', { message: error.message });
+  // Of a change of the shard map: a write has its operation id.
+  if (error instanceof OutcomeUnknownError) return new EngineError('not_confirmed');
+  return error;
 }

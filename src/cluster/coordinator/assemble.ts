@@ -1,14 +1,15 @@
+import { hostAndPort } from '../../config/cluster-settings';
 import type { Engine, EngineOptions, TextModels } from '../../engine/types';
 import type { Divergence } from '../divergence/divergence';
 import type { LogService } from '../log/record-log';
-import type { ShardMap } from '../map/shard-map';
-import { nodesOf } from '../map/state';
+import type { ProposableMap } from '../map/shard-map';
+import { nodeIds } from '../map/state';
 import type { Members } from '../membership/members';
 import { knownBy } from '../membership/news';
 import type { PeerAddress, PeerClient } from '../peers/client';
 import { Hedging } from '../peers/hedging';
 import type { LocalReplicas } from '../replica/local-replicas';
-import { reached } from '../replica/reached';
+import { isThere, reached } from '../replica/reached';
 import { bodyOf } from '../replica/shard-replica';
 import { shardOfName } from '../shards';
 import type { Acknowledgements } from './acknowledgements';
@@ -16,39 +17,41 @@ import { Collections } from './collections';
 import { Coordinator } from './coordinator';
 import { Operator } from './operator';
 import { Reads } from './reads';
+import type { KnownPositions } from './reports';
 
 /** The parts of a node that its coordinator is made of. */
 export interface CoordinatedNode {
   /** The id of the node. */
-  readonly self: string;
+  readonly node: string;
   readonly engine: Engine;
   readonly logs: LogService;
-  readonly map: ShardMap;
-  readonly members: Members;
-  readonly replicas: LocalReplicas;
-  readonly divergence: Divergence;
-  readonly peers: PeerClient;
+  readonly map: ProposableMap;
+  readonly members: Pick<Members, 'self' | 'isLive' | 'heartbeatOf'> & KnownPositions;
+  readonly replicas: Pick<LocalReplicas, 'current'>;
+  readonly divergence: Pick<Divergence, 'refusalOf'>;
+  readonly peers: Pick<PeerClient, 'execute'>;
   readonly acknowledgements: Acknowledgements;
   /** The limits of the server that differ from their defaults. */
   readonly limits?: EngineOptions['limits'];
   readonly models: TextModels | undefined;
+  /** Whether there are no other nodes, and replicas follow no stream; false where absent. */
+  readonly isAlone?: boolean;
 }
 
 /** The coordinator of a node. */
-export function coordinatorOf(node: CoordinatedNode): Coordinator {
-  const { self, engine, logs, map, members, replicas, divergence, peers, acknowledgements } = node;
-  const liveNodes = (): readonly string[] =>
-    nodesOf(map.state)
-      .map(({ id }) => id)
-      .filter((id) => members.isLive(id));
+export function coordinatorOf(parts: CoordinatedNode): Coordinator {
+  const { node, engine, logs, map, members, replicas, divergence, peers, acknowledgements } = parts;
+  const { isAlone = false } = parts;
+  const liveNodes = (): readonly string[] => nodeIds(map.state).filter((id) => members.isLive(id));
   const addressOf = (id: string): PeerAddress | undefined =>
-    members.isLive(id) ? addressIn(map.state.nodes.get(id)?.address) : undefined;
+    members.isLive(id) ? hostAndPort(map.state.nodes.get(id)?.address ?? '') : undefined;
   const loadOf = (id: string): number => members.heartbeatOf(id)?.underWay ?? 0;
   const reads = new Reads({
-    ...{ node: self, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
+    ...{ node, engine, peers, addressOf, hedging: new Hedging({ loadOf }) },
     local: (shard) => replicas.current(shard),
     mapVersion: () => map.state.version,
-    reached,
+    isAlone,
+    reached: isAlone ? isThere : reached,
   });
   const collections = new Collections({
     ...{ map, logs, liveNodes },
@@ -61,18 +64,12 @@ export function coordinatorOf(node: CoordinatedNode): Coordinator {
       await engine.execute({ operation: 'delete_collection', collection });
     },
   });
-  const { limits, models } = node;
+  const { limits, models } = parts;
   return new Coordinator({
-    ...{ node: self, engine, logs, collections, reads, members, acknowledgements, models },
+    ...{ node, engine, logs, collections, reads, members, acknowledgements, models },
     ...(limits !== undefined && { limits }),
     operator: new Operator(map, collections),
     map: () => map.state,
     refusalOf: (shard) => divergence.refusalOf(shard),
   });
-}
-
-/** `host:port` as an address; undefined for something else. */
-function addressIn(text: string | undefined): PeerAddress | undefined {
-  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? [];
-  return host === undefined ? undefined : { host, port: Number(port) };
 }

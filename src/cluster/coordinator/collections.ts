@@ -1,7 +1,7 @@
 import { EngineError, type Answer } from '../../engine/types';
 import type { LogService } from '../log/record-log';
 import { placementOf } from '../map/placement';
-import type { Proposal, ShardMap } from '../map/shard-map';
+import type { Decision, ProposableMap, Proposal } from '../map/shard-map';
 import { collectionNamed, nodesOf, type CollectionEntry, type ShardMapState } from '../map/state';
 import { aliasActionsOf } from './aliases';
 import { envelopeOf, jsonOf } from './answers';
@@ -12,7 +12,7 @@ import type { Deadline } from './writes';
 
 /** What operations on collections as a whole use. */
 export interface CollectionsParts {
-  readonly map: ShardMap;
+  readonly map: ProposableMap;
   readonly logs: LogService;
   /** The nodes that are live, by id. */
   readonly liveNodes: () => readonly string[];
@@ -68,7 +68,7 @@ export class Collections {
     const { logs } = this.parts;
     const { group } = numbered(this.#state, logs.groups);
     // A position before the first record of the collection, whichever group it gets.
-    const { lastSequence: firstPosition } = await logs.group(group).state();
+    const { lastSequence: firstPosition } = await logs.group(group).state(deadline.signal);
     await this.#propose((state) => {
       refuseTaken(state, name);
       const number = numbered(state, logs.groups);
@@ -87,12 +87,17 @@ export class Collections {
     return envelopeOf(true, startedAt);
   }
 
+  /** Whether there was one (C4.5). */
   async drop(name: string, startedAt: number, deadline: Deadline): Promise<Answer> {
     // An alias is no name of a collection that can be deleted.
     const id = this.#state.names.get(name);
-    if (id === undefined) throw new EngineError('collection_not_found', { name });
-    await this.#propose(() => ({ kind: 'collection_dropped', collection: id }), deadline);
-    return envelopeOf(true, startedAt);
+    if (id === undefined) return envelopeOf(false, startedAt);
+    const decision = await this.#decide(
+      ({ collections }) =>
+        collections.has(id) ? { kind: 'collection_dropped', collection: id } : { refused: 'it is gone' },
+      deadline,
+    );
+    return envelopeOf(!('refused' in decision), startedAt);
   }
 
   /** Changes what the map has of a collection: the numbers of replicas, and what coordinators look for. */
@@ -117,13 +122,19 @@ export class Collections {
   }
 
   /** Proposes an event, again where another one came between that concerns it. */
-  async #propose(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<void> {
-    const timeoutMs = Math.max(1, Math.ceil(at - performance.now()));
-    const decision = await this.parts.map.propose(make, { timeoutMs, signal });
+  async #propose(make: (state: ShardMapState) => Proposal, deadline: Deadline): Promise<void> {
+    const decision = await this.#decide(make, deadline);
     if ('refused' in decision) throw new EngineError('bad_request', { message: decision.refused });
-    await this.parts.map.waitFor(decision.version, signal);
+  }
+
+  /** The same; a refusal is the result. */
+  async #decide(make: (state: ShardMapState) => Proposal, { at, signal }: Deadline): Promise<Decision> {
+    const timeoutMs = Math.max(1, Math.ceil(at - performance.now()));
+    const decision = await this.parts.map.change(make, { timeoutMs, signal });
+    if ('refused' in decision) return decision;
     // A client may go to another node next.
     await this.parts.known(decision.version, signal);
+    return decision;
   }
 }
 

@@ -30,10 +30,10 @@ import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
-import { recalled } from './recall';
+import { recallOutcomes } from './recall';
 import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
-import { shardsReport } from './reports';
+import { shardsReport, type KnownPositions } from './reports';
 import { StrictMode } from './strict-mode';
 import type { Acknowledgements } from './acknowledgements';
 import { Writes, type Deadline, type WriteContext } from './writes';
@@ -63,7 +63,7 @@ export interface CoordinatorParts {
   readonly collections: Collections;
   readonly reads: Reads;
   readonly acknowledgements: Acknowledgements;
-  readonly members: Members;
+  readonly members: Pick<Members, 'isLive'> & KnownPositions;
   readonly operator: ClusterControl;
   readonly map: () => ShardMapState;
   /** Why a shard takes no writes; undefined where it does. */
@@ -89,7 +89,7 @@ export class Coordinator {
       check: (entry, request, body, context) => this.#checkWrite(entry, request, body, context),
       join: (entry, request, body, answers) =>
         joinWrite(this.#sharded(request, body), layoutOf(entry), answers),
-      recall: (collection, write, deadline) => recalled(parts.reads, collection, write, deadline),
+      recall: (collection, write, deadline) => recallOutcomes(parts.reads, collection, write, deadline),
       split: (request, body, entry) => this.#split(request, body, entry),
       rehearse: (collection, write, deadline) => tried.rehearse(collection, write, deadline),
     });
@@ -170,7 +170,7 @@ export class Coordinator {
     const { envelope, at } = await this.#withVectors(request, body, deadline, (whole) =>
       this.writes.execute(entry, request, whole, context),
     );
-    request.written?.(`${at.group}:${at.position}:${at.shards.join('.')}`);
+    request.written?.(`${at.collection}:${at.position}:${at.shards.join('.')}`);
     return envelope;
   }
 
@@ -236,9 +236,10 @@ export class Coordinator {
       const asked = { ...question, operation: question.operation as Operation, strictScope: PART };
       // What is looked up elsewhere is there, or the read fails.
       if (question.collection !== request.collection) {
-        return reads.ask(collections.named(question.collection), asked, context);
+        const other = collections.named(question.collection);
+        return reads.ask(other, asked, { ...context, readAfter: readAfterOf(request.readAfter, other) });
       }
-      const answer = await reads.perhaps(entry, asked, context);
+      const answer = await reads.askOrLeaveOut(entry, asked, context);
       if (answer === undefined) leftOut.add(question.shard);
       return answer;
     };
@@ -276,7 +277,7 @@ export class Coordinator {
   }
 
   #contextOf(
-    { group }: CollectionEntry,
+    entry: CollectionEntry,
     request: EngineRequest,
     limits: CallerLimits,
     deadline: Deadline,
@@ -284,7 +285,7 @@ export class Coordinator {
     return {
       ...{ request, deadline },
       limits: limits.ofPoints,
-      readAfter: readAfterOf(request.readAfter, group),
+      readAfter: readAfterOf(request.readAfter, entry),
       allowsPartial: request.allowsPartial ?? false,
     };
   }
@@ -354,20 +355,23 @@ export class Coordinator {
 /** Positions of one header. */
 const MAX_POSITIONS = 64;
 
-/** The writes of a consistency token, or of several, as far as they are of the group of the collection. @throws EngineError */
-function readAfterOf(text: string | undefined, group: number): ReadAfter | undefined {
+/**
+ * The writes of a consistency token, or of several, as far as they are of the collection: the replicas of another one are never at
+ * their positions. @throws EngineError
+ */
+function readAfterOf(text: string | undefined, { id }: CollectionEntry): ReadAfter | undefined {
   if (text === undefined) return undefined;
   const tokens = text.split(',', MAX_POSITIONS + 1);
   const after = new Map<number, number>();
   for (const token of tokens) {
     const [, of, position, shards = ''] =
-      /^(\d{1,6}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token.trim()) ?? [];
+      /^(\d{1,15}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token.trim()) ?? [];
     if (of === undefined || tokens.length > MAX_POSITIONS) {
       throw new EngineError('bad_request', {
         message: `KithDB-Position must be as the answer to a write has it, or up to ${MAX_POSITIONS} of them with commas`,
       });
     }
-    if (Number(of) !== group) continue;
+    if (Number(of) !== id) continue;
     for (const shard of shards.split('.').map(Number)) {
       after.set(shard, Math.max(after.get(shard) ?? 0, Number(position)));
     }

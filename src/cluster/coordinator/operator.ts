@@ -1,8 +1,8 @@
 import { EngineError, type ClusterControl } from '../../engine/types';
 import type { ShardMapEvent } from '../map/event';
-import type { Refusal, ShardMap } from '../map/shard-map';
+import type { ProposableMap, Refusal } from '../map/shard-map';
 import { nodesOf, replicaOn, type ShardMapState } from '../map/state';
-import { bad } from './answers';
+import { bad, clientError } from './answers';
 import type { Collections } from './collections';
 import { peerId } from './reports';
 
@@ -11,7 +11,7 @@ const PROPOSE_MS = 10_000;
 /** What operators do to a cluster, as events of the shard map. */
 export class Operator implements ClusterControl {
   constructor(
-    private readonly map: ShardMap,
+    private readonly map: ProposableMap,
     private readonly collections: Pick<Collections, 'named'>,
   ) {}
 
@@ -44,11 +44,15 @@ export class Operator implements ClusterControl {
   /** Resolves when the event is in the map of this node, and at once where there is nothing to do. */
   async #propose(make: (state: ShardMapState) => ShardMapEvent | Refusal | undefined): Promise<void> {
     const nothing: Refusal = { refused: '' };
-    const decision = await this.map.propose((state) => make(state) ?? nothing, { timeoutMs: PROPOSE_MS });
+    const limits = { timeoutMs: PROPOSE_MS };
+    const decision = await this.map.change((state) => make(state) ?? nothing, limits).catch(rethrown);
     if (decision === nothing) return;
     if ('refused' in decision) throw bad(decision.refused);
-    await this.map.waitFor(decision.version, AbortSignal.timeout(PROPOSE_MS));
   }
+}
+
+function rethrown(error: unknown): never {
+  throw clientError(error);
 }
 
 /** The node that a number stands for. @throws EngineError */

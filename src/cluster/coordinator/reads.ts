@@ -2,7 +2,7 @@ import type { StrictScope } from '../../engine/strict-scope';
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import type { PeerClient } from '../peers/client';
-import { MapDiffers, PeerUnreachable } from '../peers/errors';
+import { isAway, PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf, type ShardReplica } from '../replica/shard-replica';
@@ -38,12 +38,14 @@ interface Candidate {
 export interface ReadParts {
   readonly node: string;
   readonly engine: Engine;
-  readonly peers: PeerClient;
+  readonly peers: Pick<PeerClient, 'execute'>;
   readonly hedging: Hedging;
   readonly local: (shard: Shard) => ShardReplica | undefined;
   /** Where a node listens; undefined while it is not live. */
   readonly addressOf: (node: string) => { readonly host: string; readonly port: number } | undefined;
   readonly mapVersion: () => number;
+  /** Whether no replica is going to come back. */
+  readonly isAlone: boolean;
   /** Resolves when a replica of this node is at a position. */
   readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
 }
@@ -62,7 +64,7 @@ export interface ReadContext {
   /** Whether shards may be left out. */
   readonly allowsPartial: boolean;
   /** The operation id of a write at `readAfter`, whose answer is asked for again, or of one that is tried. */
-  readonly recalled?: string;
+  readonly operationId?: string;
 }
 
 /** Asks replicas of shards, on this node and on others. */
@@ -76,14 +78,14 @@ export class Reads {
    */
   async ask(entry: CollectionEntry, question: Question, context: ReadContext): Promise<Buffer> {
     const { at, signal } = context.deadline;
-    const waitMs = context.allowsPartial ? MAX_PARTIAL_WAIT_MS : MAX_WAIT_MS;
+    const patienceMs = context.allowsPartial ? MAX_PARTIAL_WAIT_MS : MAX_WAIT_MS;
+    const waitMs = this.parts.isAlone ? 0 : patienceMs;
     const until = Math.min(at, performance.now() + waitMs);
     for (;;) {
       try {
         return await this.#askOne(entry, question, context);
       } catch (error) {
-        const isGone = error instanceof PeerUnreachable || error instanceof MapDiffers;
-        if (!isGone) throw error;
+        if (!isAway(error)) throw error;
         if (performance.now() + PAUSE_MS > until) throw noReplica(question.shard);
       }
       await pause(PAUSE_MS, signal);
@@ -106,7 +108,7 @@ export class Reads {
   }
 
   /** The same; undefined where none can be asked and shards may be left out. */
-  async perhaps(
+  async askOrLeaveOut(
     entry: CollectionEntry,
     question: Question,
     context: ReadContext,
@@ -161,7 +163,7 @@ export class Reads {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { engine, local, reached } = this.parts;
-    const { deadline, readAfter, recalled } = context;
+    const { deadline, readAfter, operationId } = context;
     const position = positionFor(shard.shard, readAfter);
     const replica = local(shard);
     if (position !== undefined) {
@@ -170,7 +172,7 @@ export class Reads {
     }
     const answer = await engine.execute({
       ...{ collection: nameOf(shard), ...askedOf(question, context) },
-      ...(recalled !== undefined && { operationId: recalled, position }),
+      ...(operationId !== undefined && { operationId, position }),
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, question.body),
       whenAbandoned: (callback) => {
@@ -189,12 +191,12 @@ export class Reads {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { peers, addressOf, mapVersion } = this.parts;
-    const { deadline, readAfter, recalled } = context;
+    const { deadline, readAfter, operationId } = context;
     const position = positionFor(question.shard, readAfter);
     const address = addressOf(node);
     if (address === undefined) throw new PeerUnreachable(node, 'it is not live');
     const read: ReplicaRead = {
-      ...{ collection, ...askedOf(question, context), position, recalled },
+      ...{ collection, ...askedOf(question, context), position, operationId },
       ...{ timeoutMs: Math.ceil(1000 * secondsLeft(deadline)), mapVersion: mapVersion() },
     };
     return (await peers.execute(address, read, question.body, signal)).answer;

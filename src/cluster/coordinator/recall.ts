@@ -1,7 +1,7 @@
 import { EngineError, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import { pause } from '../pause';
-import { MapDiffers, PeerUnreachable } from '../peers/errors';
+import { isAway } from '../peers/errors';
 import { formIn } from '../record/write-record';
 import type { Outcomes } from './acknowledgements';
 import type { Reads } from './reads';
@@ -14,7 +14,7 @@ const PAUSE_MS = 50;
  * The outcomes of a record that was published before, as replicas keep them, when as many replicas of each shard have it as its
  * first call has to wait for. Rejects with the error of a shard that does not keep its own.
  */
-export async function recalled(
+export async function recallOutcomes(
   reads: Pick<Reads, 'askNode'>,
   entry: CollectionEntry,
   { operationId, position, record }: PublishedWrite,
@@ -26,7 +26,7 @@ export async function recalled(
   const over = new AbortController();
   const signal = AbortSignal.any([deadline.signal, over.signal]);
   const context = {
-    ...{ request, limits, readAfter, allowsPartial: false, recalled: operationId },
+    ...{ request, limits, readAfter, allowsPartial: false, operationId },
     deadline: { ...deadline, signal },
   };
   const asked = [...parts].map(async ([shard, body]) => {
@@ -56,8 +56,7 @@ async function untilAnswered(ask: () => Promise<Buffer>, signal: AbortSignal): P
     try {
       return await ask();
     } catch (error) {
-      const isAway = error instanceof PeerUnreachable || error instanceof MapDiffers;
-      if (!isAway || signal.aborted) throw error;
+      if (!isAway(error) || signal.aborted) throw error;
     }
     await pause(PAUSE_MS, signal);
     signal.throwIfAborted();

@@ -27,7 +27,7 @@ export class Rehearsal {
     if (!DRY_RUNS.has(operation)) return;
     const request: EngineRequest = { operation, isLenient, dryRun: true, ...formIn(record) };
     const own = { request, limits, deadline, readAfter: undefined, allowsPartial: false };
-    const context = { ...own, recalled: operationId };
+    const context = { ...own, operationId };
     const elsewhere = await this.strictMode.elsewhere(entry, own);
     const tried = await Promise.allSettled(
       [...parts].map(([shard, body]) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ClusterReport, LocalReplica } from '../../engine/types';
-import type { CollectionEntry, ReplicaState, ShardMapState } from '../map/state';
-import { nodesOf } from '../map/state';
+import { nodeIds, nodesOf, type CollectionEntry, type ReplicaState, type ShardMapState } from '../map/state';
+import type { ReplicaReport } from '../membership/heartbeat';
 import type { Members } from '../membership/members';
 
 /** States of replicas in Qdrant's words. */
@@ -16,15 +16,24 @@ export function peerId(node: string): number {
   return Number(createHash('sha256').update(node).digest().readBigUInt64BE() >> 11n);
 }
 
+/** Up to where replicas are; how far behind they are is not known of one that does not follow its stream. */
+export interface KnownPositions {
+  reportOf(
+    node: string,
+    collection: number,
+    shard: number,
+  ): (Pick<ReplicaReport, 'position'> & Partial<Pick<ReplicaReport, 'behind'>>) | undefined;
+}
+
 /** What a node knows of its cluster. */
 export function clusterReport(
   state: ShardMapState,
   self: string,
-  members: Members,
+  members: Pick<Members, 'proposer' | 'stateOf'>,
   replicas: readonly LocalReplica[],
 ): ClusterReport {
   const nodes = nodesOf(state);
-  const proposer = members.proposer(nodes.map(({ id }) => id));
+  const proposer = members.proposer(nodeIds(state));
   return {
     peerId: peerId(self),
     peers: nodes.map(({ id, address }) => ({
@@ -43,7 +52,7 @@ export function clusterReport(
 export function shardsReport(
   { shards, id }: CollectionEntry,
   self: string,
-  members: Members,
+  members: KnownPositions,
   pointsOf: (shard: number) => number | undefined,
 ): object {
   const all = shards.flatMap(({ replicas }, shard) =>

@@ -3,18 +3,25 @@ import { bodyFormOf } from '../../engine/native-call';
 import { EngineError, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
 import { MAX_PUBLISH_MS, OutcomeUnknownError, type LogService } from '../log/record-log';
+import { pause } from '../pause';
 import { encodeWrite, type WriteRecord } from '../record/write-record';
 import { subjectOf, WRITE } from '../replica/replica-reader';
 import type { Acknowledgements, Outcomes } from './acknowledgements';
 import { mayBeStrict } from './layout';
 import { answersOf } from './outcomes';
 
-/** Of all streams: a stream that was lost is not made anew yet. */
+/** The log of a group puts that of its present stream in the place of it. */
 const EPOCH = 0;
+
+/** After this time replicas are asked for the answers that they have not sent: one is lost with the connection that it was sent on. */
+const ASK_AFTER_MS = 5_000;
+
+/** The end of a write, which nobody reads: an error for each would cost a stack trace. */
+const OVER = new Error('the write has come to its end');
 
 /** Where a write is in its stream: what a later read can wait for. */
 export interface WrittenAt {
-  readonly group: number;
+  readonly collection: number;
   readonly position: number;
   /** The shards that it changed. */
   readonly shards: readonly number[];
@@ -121,7 +128,7 @@ export class Writes {
     const { outcomes, position } = await this.publish(collection, operationId, record, deadline);
     return {
       envelope: this.parts.join(collection, request, body, answersOf(outcomes)),
-      at: { group: collection.group, position, shards: [...bodies.keys()] },
+      at: { collection: collection.id, position, shards: [...bodies.keys()] },
     };
   }
 
@@ -155,14 +162,27 @@ export class Writes {
         );
       // The record of an earlier call: its replicas have answered that one.
       const write = { operationId, position, record };
-      const outcomes = isDuplicate ? await recall(collection, write, deadline) : await answered;
+      const ask = (): Promise<Outcomes> => recall(collection, write, { ...deadline, signal });
+      const outcomes = isDuplicate ? await ask() : await sentOrAsked(answered, ask, signal);
       return { outcomes, position };
     } catch (error) {
       throw unconfirmed(error, operationId, deadline);
     } finally {
-      over.abort();
+      over.abort(OVER);
     }
   }
+}
+
+/** The outcomes that replicas send, or, where these do not come, those that they give when they are asked. */
+async function sentOrAsked(
+  sent: Promise<Outcomes>,
+  ask: () => Promise<Outcomes>,
+  signal: AbortSignal,
+): Promise<Outcomes> {
+  const isLate = await Promise.race([sent.then(() => false), pause(ASK_AFTER_MS, signal).then(() => true)]);
+  if (!isLate) return sent;
+  // One that has refused its part has nothing to give: it says so by itself, or the deadline comes.
+  return Promise.race([sent, ask().catch(() => sent)]);
 }
 
 /** How long the record may take into its stream: a longer deadline has the rest for the answers. */

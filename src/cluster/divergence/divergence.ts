@@ -13,6 +13,12 @@ import { decodeLacking, encodeLacking, Predecessors, type Lacking, type Predeces
 const PROPOSE_MS = 5_000;
 const RETRY_MS = 1_000;
 
+/** What is wrong with a replica, and at which position, where that is known. */
+interface Wrong {
+  readonly why: string;
+  readonly position: number | undefined;
+}
+
 /** What looking for divergence needs. */
 export interface DivergenceParts {
   /** The id of this node. */
@@ -34,6 +40,8 @@ export class Divergence {
   readonly #predecessors = new Predecessors();
   /** The replicas of shards whose states differ without a majority: at which position, and on which nodes they are. */
   readonly #disputed = new Map<string, { readonly position: number; readonly nodes: readonly string[] }>();
+  /** Replicas of this node that are wrong, and stay because no other one of their shards answers. */
+  readonly #onlyOnes = new Map<string, Wrong>();
   /** The replicas that are about to be made anew. */
   readonly #replacing = new Set<string>();
   readonly #stop = new AbortController();
@@ -89,6 +97,9 @@ export class Divergence {
       const refusal = shard && this.refusalOf(shard);
       if (refusal !== undefined) problems.set(replica, refusal);
     }
+    for (const [replica, { why }] of this.#onlyOnes) {
+      problems.set(replica, `${why}, and it stays because no other replica of its shard answers`);
+    }
     return problems;
   }
 
@@ -116,6 +127,11 @@ export class Divergence {
       }
     }
     this.#forgetSettled();
+    // Another one may answer meanwhile.
+    for (const [replica, { why, position }] of this.#onlyOnes) {
+      const shard = shardOfName(replica);
+      if (shard !== undefined) this.#replace(shard, why, position);
+    }
   }
 
   #takeDigest(digest: NodeDigest): void {
@@ -153,11 +169,15 @@ export class Divergence {
     if (this.#replacing.has(replica)) return;
     this.#replacing.add(replica);
     const replace = async (): Promise<void> => {
-      if (await this.#deactivate(shard)) {
+      const isInactive = await this.#deactivate(shard);
+      if (this.#stop.signal.aborted) return;
+      if (isInactive) {
         log.error({ replica, position, why }, 'a replica is made anew');
+        this.#onlyOnes.delete(replica);
         this.#digests.forget(replica);
         replicas.remake(shard, position);
-      } else {
+      } else if (!this.#onlyOnes.has(replica)) {
+        this.#onlyOnes.set(replica, { why, position });
         log.error(
           { replica, position, why },
           'a replica is wrong, and it is the last one of its shard that answers',
@@ -196,12 +216,17 @@ export class Divergence {
     return entry?.replicas.map(({ node }) => node).sort();
   }
 
-  /** A dispute is over when the shard has other replicas, or is gone. */
+  /** A dispute is over when the shard has other replicas, or is gone; the last replica is of interest while it is here. */
   #forgetSettled(): void {
     for (const [replica, { nodes }] of this.#disputed) {
       const shard = shardOfName(replica);
       const now = shard && this.#nodesOf(shard);
       if (now?.join() !== nodes.join()) this.#disputed.delete(replica);
+    }
+    for (const replica of this.#onlyOnes.keys()) {
+      const shard = shardOfName(replica);
+      const nodes = shard && this.#nodesOf(shard);
+      if (nodes?.includes(this.parts.node) !== true) this.#onlyOnes.delete(replica);
     }
   }
 }

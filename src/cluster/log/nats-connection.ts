@@ -4,6 +4,8 @@ import {
   type NatsConnection,
   type NodeConnectionOptions,
 } from '@nats-io/transport-node';
+import { reasonOf } from '../../files/explained';
+import { unlessAborted, type WaitLimits } from '../waiting';
 import { FRAME_BYTES, LogConfigurationError, LogUnavailableError } from './record-log';
 
 /** How a node reaches the log servers. */
@@ -12,7 +14,6 @@ export interface NatsSettings {
   readonly servers: readonly string[];
   readonly user?: string | undefined;
   readonly password?: string | undefined;
-  readonly token?: string | undefined;
   /** The text of a credentials file: a JWT and its key. */
   readonly credentials?: string | undefined;
   readonly tls?: TlsFiles | undefined;
@@ -35,19 +36,26 @@ const PING_MS = 5000;
 
 /**
  * A connection that connects again for as long as it is not closed.
- * @throws LogUnavailableError where no server answers in the time; LogConfigurationError for one that cannot be used.
+ * @throws LogUnavailableError where no server answers in the time; LogConfigurationError for one that cannot be used; the
+ * reason of the signal
  */
 export async function connectToNats(
   settings: NatsSettings,
   name: string,
-  timeoutMs: number,
+  { timeoutMs, signal }: WaitLimits,
 ): Promise<NatsConnection> {
+  signal?.throwIfAborted();
+  const connecting = connect(optionsOf(settings, name, timeoutMs));
   let connection: NatsConnection;
   try {
-    connection = await connect(optionsOf(settings, name, timeoutMs));
+    connection = await unlessAborted(connecting, signal);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new LogUnavailableError(`no log server of ${settings.servers.join(', ')} can be used: ${reason}`, {
+    if (signal?.aborted === true) {
+      connecting.then((late) => late.close()).catch(() => undefined);
+      throw error;
+    }
+    const servers = settings.servers.join(', ');
+    throw new LogUnavailableError(`no log server of ${servers} can be used: ${reasonOf(error)}`, {
       cause: error,
     });
   }
@@ -58,7 +66,7 @@ export async function connectToNats(
 }
 
 function optionsOf(settings: NatsSettings, name: string, timeoutMs: number): NodeConnectionOptions {
-  const { servers, user, password, token, credentials, tls } = settings;
+  const { servers, user, password, credentials, tls } = settings;
   return {
     servers: [...servers],
     name,
@@ -67,11 +75,12 @@ function optionsOf(settings: NatsSettings, name: string, timeoutMs: number): Nod
     reconnectTimeWait: 250,
     // A server whose credentials are being changed is no reason to give up.
     ignoreAuthErrorAbort: true,
+    // A stack trace for each request, which nobody sees where it is answered.
+    noAsyncTraces: true,
     pingInterval: PING_MS,
     maxPingOut: 2,
     ...(user !== undefined && { user }),
     ...(password !== undefined && { pass: password }),
-    ...(token !== undefined && { token }),
     ...(credentials !== undefined && { authenticator: credsAuthenticator(Buffer.from(credentials)) }),
     ...(tls !== undefined && {
       tls: {

@@ -1,11 +1,21 @@
 /** The replicated log over NATS JetStream. */
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { WaitLimits } from '../waiting';
 import { NatsStream, type NatsClients } from './nats-stream';
-import { ensureJetStream, ensureStream, existingStream, streamNames, type StreamNames } from './nats-streams';
+import {
+  ensureJetStream,
+  ensureStream,
+  existingStream,
+  removeStream,
+  streamNames,
+  type Deadline,
+  type StreamNames,
+} from './nats-streams';
 import {
   StreamMissingError,
   type LogServers,
+  type NewMap,
   type NewStream,
   type RecordLog,
   type StreamOrigin,
@@ -56,25 +66,28 @@ export class NatsLogService implements LogServers {
     return this.settings.groups;
   }
 
-  async makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin> {
-    const deadlineMs = performance.now() + timeoutMs;
-    await ensureJetStream(this.manager, deadlineMs);
+  async makeMap({ isNew, firstSequence }: NewMap, limits: WaitLimits): Promise<StreamOrigin> {
+    const deadline = deadlineOf(limits);
+    await ensureJetStream(this.manager, deadline);
     const names = this.#mapNames;
-    if (!isNew && !(await existingStream(this.manager, names, deadlineMs)))
+    if (!isNew && !(await existingStream(this.manager, names, deadline)))
       throw new StreamMissingError(names.stream);
-    return ensureStream(this.manager, names, { ...this.settings, firstSequence: 1 }, deadlineMs);
+    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadline);
   }
 
-  async makeAuth(timeoutMs: number): Promise<void> {
-    const deadlineMs = performance.now() + timeoutMs;
-    await ensureJetStream(this.manager, deadlineMs);
-    await ensureStream(this.manager, this.#authNames, { ...this.settings, firstSequence: 1 }, deadlineMs);
+  removeMap(): Promise<void> {
+    return removeStream(this.manager, this.#mapNames);
   }
 
-  makeGroup(group: number, { epoch, firstSequence }: NewStream, timeoutMs: number): Promise<StreamOrigin> {
+  async makeAuth(limits: WaitLimits): Promise<void> {
+    const deadline = deadlineOf(limits);
+    await ensureJetStream(this.manager, deadline);
+    await ensureStream(this.manager, this.#authNames, { ...this.settings, firstSequence: 1 }, deadline);
+  }
+
+  makeGroup(group: number, { epoch, firstSequence }: NewStream, limits: WaitLimits): Promise<StreamOrigin> {
     const names = this.#namesOf(group, epoch);
-    const deadlineMs = performance.now() + timeoutMs;
-    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadlineMs);
+    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadlineOf(limits));
   }
 
   group(group: number, epoch = 0): RecordLog {
@@ -105,4 +118,8 @@ export class NatsLogService implements LogServers {
   async close(): Promise<void> {
     await this.connection.close();
   }
+}
+
+function deadlineOf({ timeoutMs, signal }: WaitLimits): Deadline {
+  return { atMs: performance.now() + timeoutMs, signal };
 }

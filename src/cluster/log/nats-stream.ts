@@ -13,6 +13,7 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream';
 import { errors, headers as natsHeaders, nanos, type MsgHdrs } from '@nats-io/transport-node';
+import { reasonOf } from '../../files/explained';
 import {
   MessageRefused,
   NoAcknowledgement,
@@ -184,8 +185,4 @@ function isUndelivered(error: unknown): boolean {
     return true;
   const cause = error instanceof Error ? error.cause : undefined;
   return [error, cause].some((one) => one instanceof errors.RequestError && one.isNoResponders());
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

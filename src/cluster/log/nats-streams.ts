@@ -10,7 +10,8 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream';
 import { errors, nanos } from '@nats-io/transport-node';
-import { pause } from '../pause';
+import { reasonOf } from '../../files/explained';
+import { retried, unlessAborted } from '../waiting';
 import {
   DUPLICATE_WINDOW_MS,
   LogConfigurationError,
@@ -95,6 +96,36 @@ function wantedConfiguration(
   };
 }
 
+/** When trying ends. */
+export interface Deadline {
+  /** Of `performance.now()`. */
+  readonly atMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The answer of the servers, which are asked again after each failure.
+ * @throws what `refusalOf` makes of an error; LogUnavailableError at the deadline; the reason of the signal
+ */
+function answered<T>(
+  ask: () => Promise<T>,
+  { atMs, signal }: Deadline,
+  what: string,
+  refusalOf: (error: unknown, isOver: boolean) => Error | undefined = () => undefined,
+): Promise<T> {
+  return retried(
+    () => unlessAborted(ask(), signal),
+    { pauseMs: PAUSE_MS, signal },
+    (error) => {
+      const isOver = performance.now() >= atMs;
+      const refusal = refusalOf(error, isOver);
+      if (refusal !== undefined) throw refusal;
+      if (!isOver) return;
+      throw new LogUnavailableError(`${what} in time: ${reasonOf(error)}`, { cause: error });
+    },
+  );
+}
+
 /**
  * Makes a stream where it does not exist, and compares it with what is wanted where it does.
  * @throws LogConfigurationError, LogUnavailableError
@@ -103,25 +134,17 @@ export async function ensureStream(
   manager: JetStreamManager,
   names: StreamNames,
   { replicas, groups, firstSequence }: StreamSettings,
-  deadlineMs: number,
+  deadline: Deadline,
 ): Promise<StreamOrigin> {
   const wanted = wantedConfiguration(names, replicas, groups);
-  for (;;) {
-    try {
-      const { config, created } = await existingOrNew(manager, wanted, firstSequence);
-      refuseOther(wanted, config);
-      return { created, firstSequence: Math.max(1, (config as Partial<StreamConfig>).first_seq ?? 1) };
-    } catch (error) {
-      const refusal = refusalOf(error, names.stream);
-      if (refusal !== undefined) throw refusal;
-      if (performance.now() >= deadlineMs) {
-        throw new LogUnavailableError(`${names.stream} could not be made in time: ${reasonOf(error)}`, {
-          cause: error,
-        });
-      }
-      await pause(PAUSE_MS);
-    }
-  }
+  const { config, created } = await answered(
+    () => existingOrNew(manager, wanted, firstSequence),
+    deadline,
+    `${names.stream} could not be made`,
+    (error) => refusalOf(error, names.stream),
+  );
+  refuseOther(wanted, config);
+  return { created, firstSequence: Math.max(1, (config as Partial<StreamConfig>).first_seq ?? 1) };
 }
 
 async function existingOrNew(
@@ -146,19 +169,19 @@ async function existingOrNew(
 export async function existingStream(
   manager: JetStreamManager,
   { stream }: StreamNames,
-  deadlineMs: number,
+  deadline: Deadline,
 ): Promise<boolean> {
-  for (;;) {
-    try {
-      return (await infoOf(manager, stream)) !== undefined;
-    } catch (error) {
-      if (performance.now() >= deadlineMs) {
-        throw new LogUnavailableError(`${stream} could not be looked for in time: ${reasonOf(error)}`, {
-          cause: error,
-        });
-      }
-    }
-    await pause(PAUSE_MS);
+  const info = await answered(() => infoOf(manager, stream), deadline, `${stream} could not be looked for`);
+  return info !== undefined;
+}
+
+/** Removes a stream, which may be gone. @throws LogUnavailableError where the servers did not do it */
+export async function removeStream(manager: JetStreamManager, { stream }: StreamNames): Promise<void> {
+  try {
+    await manager.streams.delete(stream);
+  } catch (error) {
+    if (codeOf(error) === JetStreamApiCodes.StreamNotFound) return;
+    throw new LogUnavailableError(`${stream} could not be removed: ${reasonOf(error)}`, { cause: error });
   }
 }
 
@@ -197,7 +220,6 @@ function refuseOther(wanted: WantedConfiguration, found: StreamConfig): void {
 }
 
 function refusalOf(error: unknown, stream: string): LogConfigurationError | undefined {
-  if (error instanceof LogConfigurationError) return error;
   const code = codeOf(error);
   if (code === undefined || !REFUSALS.has(code)) return undefined;
   return new LogConfigurationError(`the log servers cannot have the stream ${stream}: ${reasonOf(error)}`, {
@@ -209,26 +231,18 @@ function refusalOf(error: unknown, stream: string): LogConfigurationError | unde
  * That the servers have JetStream.
  * @throws LogConfigurationError, LogUnavailableError
  */
-export async function ensureJetStream(manager: JetStreamManager, deadlineMs: number): Promise<void> {
-  for (;;) {
-    try {
-      await manager.getAccountInfo();
-      return;
-    } catch (error) {
-      const isOff = codeOf(error) === JetStreamApiCodes.JetStreamNotEnabledForAccount;
-      if (isOff || (isNobodyThere(error) && performance.now() >= deadlineMs)) {
-        throw new LogConfigurationError('the log servers have no JetStream: start them with it', {
-          cause: error,
-        });
-      }
-      if (performance.now() >= deadlineMs) {
-        throw new LogUnavailableError(`JetStream did not answer in time: ${reasonOf(error)}`, {
-          cause: error,
-        });
-      }
-      await pause(PAUSE_MS);
-    }
-  }
+export async function ensureJetStream(manager: JetStreamManager, deadline: Deadline): Promise<void> {
+  await answered(
+    () => manager.getAccountInfo(),
+    deadline,
+    'JetStream did not answer',
+    (cause, isOver) => {
+      const isOff = codeOf(cause) === JetStreamApiCodes.JetStreamNotEnabledForAccount;
+      return isOff || (isOver && isNobodyThere(cause))
+        ? new LogConfigurationError('the log servers have no JetStream: start them with it', { cause })
+        : undefined;
+    },
+  );
 }
 
 function codeOf(error: unknown): number | undefined {
@@ -238,8 +252,4 @@ function codeOf(error: unknown): number | undefined {
 function isNobodyThere(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof errors.RequestError && cause.isNoResponders();
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

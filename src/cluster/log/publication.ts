@@ -9,6 +9,7 @@ import {
   type NewMessage,
 } from './message-stream';
 import { pause } from '../pause';
+import { unlessAborted } from '../waiting';
 import {
   FRAME_BYTES,
   LogRefusedError,
@@ -96,9 +97,9 @@ export async function publishExpecting(
 async function untilAnswered<T>(ask: () => Promise<T>, record: NewRecord, deadline: Deadline): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await ask();
+      return await unlessAborted(ask(), deadline.signal, noLongerAwaited);
     } catch (error) {
-      if (!(error instanceof NotDelivered)) throw error;
+      if (!(error instanceof NotDelivered || error instanceof NoAcknowledgement)) throw error;
       if (isOver(deadline)) throw new OutcomeUnknownError(record.operation, { cause: error });
       await pauseBefore(attempt, deadline);
     }
@@ -117,7 +118,8 @@ async function send(
   for (let attempt = 0; !isOver(deadline); attempt += 1) {
     try {
       const timeoutMs = Math.min(ATTEMPT_MS, deadline.atMs - performance.now());
-      return await unlessAborted(stream.send(message, Math.max(1, timeoutMs)), deadline.signal);
+      const sent = stream.send(message, Math.max(1, timeoutMs));
+      return await unlessAborted(sent, deadline.signal, noLongerAwaited);
     } catch (error) {
       if (error instanceof NoAcknowledgement) {
         isPerhapsStored = true;
@@ -134,18 +136,8 @@ async function send(
   throw new LogUnavailableError(`${stream.name} could not be reached in time`, { cause });
 }
 
-function unlessAborted<T>(sent: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return sent;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => {
-      reject(new NoAcknowledgement('the caller did not wait for it'));
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    const end = (): void => {
-      signal.removeEventListener('abort', abort);
-    };
-    void sent.then(resolve, reject).finally(end);
-  });
+function noLongerAwaited(): NoAcknowledgement {
+  return new NoAcknowledgement('the caller did not wait for it');
 }
 
 function deadlineOf({ timeoutMs, signal }: PublishLimits): Deadline {

@@ -2,6 +2,7 @@
 import { areOfOneRecord, checksumOf, FrameBuffer, parseFrame, recordOf, type Frame } from './frames';
 import { NotDelivered, type MessageSession, type MessageStream, type StreamMessage } from './message-stream';
 import { pause } from '../pause';
+import { unlessAborted } from '../waiting';
 import {
   LogChangedError,
   RecordDamagedError,
@@ -43,6 +44,7 @@ export class Reading {
       try {
         await this.#runSession();
       } catch (error) {
+        if (isEnd(error, signal)) return;
         if (!(error instanceof NotDelivered)) throw error;
       }
       if (this.#sequence > before) failures = 0;
@@ -52,20 +54,34 @@ export class Reading {
 
   async #runSession(): Promise<void> {
     const { signal, subjects, onPending } = this.request;
-    const session = await this.stream.open(this.#sequence + 1, subjects);
+    const session = await this.#opened(subjects, signal);
     const close = (): void => {
       session.close();
     };
     signal.addEventListener('abort', close, { once: true });
     try {
       // After the session began: what changes from now on interrupts it.
-      await this.#checkPlace();
+      await unlessAborted(this.#checkPlace(), signal);
       onPending?.(session.pending, this.#sequence);
       if (!signal.aborted) await this.#handleAll(session);
     } finally {
       signal.removeEventListener('abort', close);
       session.close();
     }
+  }
+
+  /** A session; one that begins after the signal was aborted is closed. */
+  #opened(subjects: readonly string[], signal: AbortSignal): Promise<MessageSession> {
+    const opening = this.stream.open(this.#sequence + 1, subjects);
+    return unlessAborted(opening, signal).catch((error: unknown) => {
+      opening.then(
+        (session) => {
+          session.close();
+        },
+        () => undefined,
+      );
+      throw error;
+    });
   }
 
   async #handleAll(session: MessageSession): Promise<void> {
@@ -168,4 +184,9 @@ export class Reading {
   #ignore({ sequence }: StreamMessage, why: string): void {
     this.request.onIgnored?.(sequence, why);
   }
+}
+
+/** Whether an error is what ends a read. */
+function isEnd(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && error === signal.reason;
 }

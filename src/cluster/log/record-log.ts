@@ -1,9 +1,11 @@
 /** The replicated log of a cluster, as the rest of the cluster sees it: streams of records. */
+import type { WaitLimits } from '../waiting';
 
 /** A record to be published. */
 export interface NewRecord {
   /** Names the request for ever: a record with an id that the log has is not taken a second time. */
   readonly operation: string;
+  /** That of the stream; 0 of the streams of the shard map and of authentication, which have one. */
   readonly epoch: number;
   /** What the payload is. */
   readonly kind: string;
@@ -27,11 +29,8 @@ export interface Published {
   readonly isDuplicate: boolean;
 }
 
-export interface PublishLimits {
-  /** At most `MAX_PUBLISH_MS`. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-}
+/** How long a record may take into its stream: at most `MAX_PUBLISH_MS`. */
+export type PublishLimits = WaitLimits;
 
 export interface StreamState {
   /** The first sequence that the stream has; of an empty stream one more than the last. */
@@ -94,18 +93,18 @@ export interface RecordLog {
    * @throws RecordsMissingError, RecordDamagedError, LogChangedError, and what the handler throws.
    */
   read(request: ReadRequest, handler: RecordHandler): Promise<void>;
-  /** @throws StreamMissingError, LogUnavailableError */
-  state(): Promise<StreamState>;
+  /** @throws StreamMissingError, LogUnavailableError; the reason of the signal, as the next two do */
+  state(signal?: AbortSignal): Promise<StreamState>;
   /**
    * The sequence of the last message of a subject, which has no wildcards; 0 where the stream has none.
    * @throws LogUnavailableError
    */
-  lastOf(subject: string): Promise<number>;
+  lastOf(subject: string, signal?: AbortSignal): Promise<number>;
   /**
    * When the log servers stored a message, in milliseconds since 1970; undefined where the stream does not have it.
    * @throws LogUnavailableError
    */
-  storedAt(sequence: number): Promise<number | undefined>;
+  storedAt(sequence: number, signal?: AbortSignal): Promise<number | undefined>;
   /**
    * Removes everything below a sequence. The caller must keep what any reader has not read, and the first frames of records
    * that end above the sequence (`firstSequence`).
@@ -125,21 +124,23 @@ export interface LogService {
 export interface LogServers extends LogService {
   readonly cluster: string;
   /**
-   * Makes the stream of the shard map where it does not exist and `isNew` is given.
+   * Makes the stream of the shard map where it does not exist and `isNew` is given, with that first sequence.
    * @throws StreamMissingError where it does not exist otherwise; LogConfigurationError, LogUnavailableError as `makeGroup`
    */
-  makeMap(isNew: boolean, timeoutMs: number): Promise<StreamOrigin>;
+  makeMap(map: NewMap, limits: WaitLimits): Promise<StreamOrigin>;
+  /** Removes the stream of the shard map with all that is left of it. @throws LogUnavailableError */
+  removeMap(): Promise<void>;
   /**
    * Makes a stream of a log group where it does not exist. Where another node made it before, it has the first sequence
    * that that node gave it.
-   * @throws LogConfigurationError, or LogUnavailableError where it could not be made in the time.
+   * @throws LogConfigurationError, LogUnavailableError where it could not be made in the time, or the reason of the signal.
    */
-  makeGroup(group: number, stream: NewStream, timeoutMs: number): Promise<StreamOrigin>;
+  makeGroup(group: number, stream: NewStream, limits: WaitLimits): Promise<StreamOrigin>;
   /**
    * Makes the stream of the changes of authentication where it does not exist: nodes notice a lost one by its records.
    * @throws LogConfigurationError, LogUnavailableError as `makeGroup`
    */
-  makeAuth(timeoutMs: number): Promise<void>;
+  makeAuth(limits: WaitLimits): Promise<void>;
   /** The stream of the shard map. */
   readonly map: RecordLog;
   /** The stream of the changes of authentication. */
@@ -150,6 +151,14 @@ export interface LogServers extends LogService {
    */
   group(group: number, epoch?: number): RecordLog;
   close(): Promise<void>;
+}
+
+/** The stream of the shard map, where it is to be made. */
+export interface NewMap {
+  /** Whether it may be made. */
+  readonly isNew: boolean;
+  /** The sequence that its first record gets. */
+  readonly firstSequence: number;
 }
 
 /** A stream of a log group that is to be made. */

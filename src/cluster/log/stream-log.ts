@@ -1,3 +1,4 @@
+import { unlessAborted } from '../waiting';
 import type { MessageStream } from './message-stream';
 import { NoSuchStream, NotDelivered } from './message-stream';
 import { publish, publishExpecting } from './publication';
@@ -39,25 +40,25 @@ export class StreamLog implements RecordLog {
     return new Reading(this.stream, request, handler).run();
   }
 
-  state(): Promise<StreamState> {
-    return this.#available(this.stream.state());
+  state(signal?: AbortSignal): Promise<StreamState> {
+    return this.#available(this.stream.state(), signal);
   }
 
-  async lastOf(subject: string): Promise<number> {
-    return (await this.#available(this.stream.lastOf(subject)))?.sequence ?? 0;
+  async lastOf(subject: string, signal?: AbortSignal): Promise<number> {
+    return (await this.#available(this.stream.lastOf(subject), signal))?.sequence ?? 0;
   }
 
-  async storedAt(sequence: number): Promise<number | undefined> {
-    return (await this.#available(this.stream.message(sequence)))?.storedAtMs;
+  async storedAt(sequence: number, signal?: AbortSignal): Promise<number | undefined> {
+    return (await this.#available(this.stream.message(sequence), signal))?.storedAtMs;
   }
 
   truncateBelow(sequence: number): Promise<void> {
     return this.#available(this.stream.removeBelow(sequence));
   }
 
-  async #available<T>(answer: Promise<T>): Promise<T> {
+  async #available<T>(answer: Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
-      return await answer;
+      return await unlessAborted(answer, signal);
     } catch (error) {
       if (error instanceof NoSuchStream) throw new StreamMissingError(this.name, { cause: error });
       if (!(error instanceof NotDelivered)) throw error;

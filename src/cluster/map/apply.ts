@@ -3,6 +3,7 @@
  * time, no settings, no order of a hash table.
  */
 import type { AliasAction, NewCollection, ReplicaPlace, ShardMapEvent } from './event';
+import { stateOf, type SavedMap } from './saved';
 import { streamLost, streamReplaced, streamsOpened } from './apply-streams';
 import {
   replicaOn,
@@ -62,7 +63,15 @@ function changeBy(state: ShardMapState, event: ShardMapEvent, sequence: number):
       return streamLost(state, event);
     case 'stream_replaced':
       return streamReplaced(state, event);
+    case 'map_recovered':
+      return mapRecovered(state, event.map);
   }
+}
+
+/** Only the first event of a stream says what the map was before: later ones are made of the map. */
+function mapRecovered({ version }: ShardMapState, map: SavedMap): Change {
+  if (version > 0) return 'the stream has events before it';
+  return stateOf(map, version);
 }
 
 function nodeJoined({ nodes }: ShardMapState, id: string, address: string, sequence: number): Change {

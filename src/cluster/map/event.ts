@@ -1,5 +1,7 @@
 /** The events of the shard map, and their bytes: JSON with a version of the format. */
-import { isCount, isObject, objectIn } from '../json';
+import { objectIn } from '../json';
+import { bool, listOf, objectOf, optional, positive, text, whole, type Check } from './checks';
+import { isSavedMap, type SavedMap } from './saved';
 import type { CollectionEntry, ShardOrigin } from './state';
 
 /** Names a replica. */
@@ -73,7 +75,18 @@ export type ShardMapEvent =
       readonly created: string;
       readonly firstPosition: number;
       readonly shards: readonly CarriedShard[];
-    };
+    }
+  /** The first event of a stream that goes on from a lost one: the map as a node had saved it. */
+  | ({ readonly kind: 'map_recovered' } & RecoveredMap);
+
+/** Which stream a new one goes on from, and with what. */
+export interface RecoveredMap {
+  /** When the lost stream was made, as the log servers wrote it. */
+  readonly lost: string;
+  /** The sequence of the last event of the lost stream that the map has. */
+  readonly lastSequence: number;
+  readonly map: SavedMap;
+}
 
 export const MAP_FORMAT = 1;
 
@@ -108,26 +121,6 @@ function isKind(kind: string): kind is ShardMapEvent['kind'] {
   return Object.hasOwn(FIELDS, kind);
 }
 
-type Check = (value: unknown) => boolean;
-
-const text: Check = (value) => typeof value === 'string';
-const bool: Check = (value) => typeof value === 'boolean';
-const whole: Check = isCount;
-const positive: Check = (value) => whole(value) && value !== 0;
-const perhaps =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
-const listOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-
-const objectOf =
-  (fields: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
-
 const newCollection = objectOf({
   id: positive,
   name: text,
@@ -137,7 +130,7 @@ const newCollection = objectOf({
   writeConsistencyFactor: positive,
   group: whole,
   firstPosition: whole,
-  isAdopted: perhaps((value) => typeof value === 'boolean'),
+  isAdopted: optional(bool),
   placement: listOf(listOf(text)),
 });
 
@@ -164,11 +157,11 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
   collection_created: { collection: newCollection },
   collection_changed: {
     collection: positive,
-    configuration: perhaps(text),
-    replicationFactor: perhaps(positive),
-    writeConsistencyFactor: perhaps(positive),
-    mayBeStrict: perhaps(bool),
-    mayExpire: perhaps(bool),
+    configuration: optional(text),
+    replicationFactor: optional(positive),
+    writeConsistencyFactor: optional(positive),
+    mayBeStrict: optional(bool),
+    mayExpire: optional(bool),
   },
   collection_dropped: { collection: positive },
   aliases_changed: { actions: listOf(aliasAction) },
@@ -185,4 +178,5 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
     firstPosition: positive,
     shards: listOf(carriedShard),
   },
+  map_recovered: { lost: text, lastSequence: positive, map: isSavedMap },
 };

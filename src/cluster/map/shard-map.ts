@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { LogUnavailableError, type LogRecord, type RecordLog } from '../log/record-log';
+import { LogUnavailableError, OutcomeUnknownError, type LogRecord, type RecordLog } from '../log/record-log';
+import type { WaitLimits } from '../waiting';
 import { apply } from './apply';
 import { decodeEvent, encodeEvent, type ShardMapEvent } from './event';
 import { EMPTY_MAP, type ShardMapState } from './state';
 
-const SUBJECT = 'events';
-const KIND = 'map';
+export const MAP_SUBJECT = 'events';
+export const MAP_KIND = 'map';
 
 /** Why an event is not to be proposed. */
 export interface Refusal {
@@ -21,6 +22,9 @@ export interface ShardMapOptions {
   /** Is told of each event that did not fit to the state, and of messages that are none. */
   readonly ignored: (version: number, why: string) => void;
 }
+
+/** The map, as what proposes events needs it. */
+export type ProposableMap = Pick<ShardMap, 'state' | 'change'>;
 
 interface Waiting {
   readonly version: number;
@@ -51,14 +55,17 @@ export class ShardMap {
     return this.#failure === undefined ? undefined : asError(this.#failure);
   }
 
-  /** Reads the stream from its first event on, and returns when it has what the stream had at the time of the call. */
-  async start(signal?: AbortSignal): Promise<void> {
+  /**
+   * Reads the stream from its first event on, and returns when it has what the stream had at the time of the call.
+   * @param firstSequence that the log servers gave the stream when it was made
+   */
+  async start(signal?: AbortSignal, firstSequence = 1): Promise<void> {
     if (this.#running === undefined) {
-      this.#running = this.#run();
+      this.#running = this.#run(firstSequence);
       // Who calls `ended` gets the error.
       this.#running.catch(() => undefined);
     }
-    const { lastSequence } = await this.log.state();
+    const { lastSequence } = await this.log.state(signal);
     await this.waitFor(lastSequence, signal);
   }
 
@@ -75,13 +82,13 @@ export class ShardMap {
     await this.#running?.catch(() => undefined);
   }
 
-  async #run(): Promise<void> {
+  async #run(fromSequence: number): Promise<void> {
     const { signal } = this.#stop;
     try {
       const onIgnored = (sequence: number, why: string): void => {
         this.#advance({ ...this.#state, version: sequence }, why);
       };
-      await this.log.read({ fromSequence: 1, subjects: ['>'], signal, onIgnored }, (record) => {
+      await this.log.read({ fromSequence, subjects: ['>'], signal, onIgnored }, (record) => {
         this.#handle(record);
       });
       this.#fail(new Error('the shard map was stopped'));
@@ -155,11 +162,10 @@ export class ShardMap {
    */
   async propose(
     makeEvent: (state: ShardMapState) => Proposal,
-    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+    { timeoutMs, signal }: WaitLimits,
   ): Promise<Decision> {
     const endMs = performance.now() + timeoutMs;
-    const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
-    const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+    const either = eitherOf(timeoutMs, signal);
     for (;;) {
       const state = this.#state;
       const event = makeEvent(state);
@@ -167,15 +173,30 @@ export class ShardMap {
       const next = state.version + 1;
       const { ignored } = apply(state, event, next);
       if (ignored !== undefined) return { refused: ignored };
-      const record = { operation: randomUUID(), epoch: 0, kind: KIND, payload: encodeEvent(event) };
+      const record = { operation: randomUUID(), epoch: 0, kind: MAP_KIND, payload: encodeEvent(event) };
       const limits = { timeoutMs: Math.max(1, endMs - performance.now()), signal: either };
-      const published = await this.log.publishExpecting(SUBJECT, record, state.version, limits);
+      const published = await this.log.publishExpecting(MAP_SUBJECT, record, state.version, limits);
       const version = published === 'conflict' ? next : published.sequence;
       const isRead = await this.#hasRead(version, either);
       // It is in the map of every node, whether this one has read it or not: it was made of the state before it.
       if (published !== 'conflict') return { version };
       if (!isRead) throw new LogUnavailableError('the shard map kept changing until the deadline');
     }
+  }
+
+  /**
+   * The same, and waits until this node has the event.
+   * @throws as `propose`: OutcomeUnknownError also where the event is in the map, and this node could not read it in time
+   */
+  async change(
+    makeEvent: (state: ShardMapState) => Proposal,
+    { timeoutMs, signal }: WaitLimits,
+  ): Promise<Decision> {
+    const either = eitherOf(timeoutMs, signal);
+    const decision = await this.propose(makeEvent, { timeoutMs, signal });
+    if ('version' in decision && !(await this.#hasRead(decision.version, either)))
+      throw new OutcomeUnknownError(`${decision.version} of the shard map`);
+    return decision;
   }
 
   async #hasRead(version: number, signal: AbortSignal): Promise<boolean> {
@@ -187,6 +208,11 @@ export class ShardMap {
       return false;
     }
   }
+}
+
+function eitherOf(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
 function asError(reason: unknown): Error {

@@ -100,6 +100,16 @@ export function nodesOf({ nodes }: ShardMapState): NodeEntry[] {
   return [...nodes.values()].filter((node) => node.left === undefined);
 }
 
+/** Their ids. */
+export function nodeIds(state: ShardMapState): string[] {
+  return nodesOf(state).map(({ id }) => id);
+}
+
+/** The log group of a collection; undefined where there is no such collection. */
+export function groupOf({ collections }: ShardMapState, collection: number): number | undefined {
+  return collections.get(collection)?.group;
+}
+
 /** The collection with a name or an alias. */
 export function collectionNamed(state: ShardMapState, name: string): CollectionEntry | undefined {
   const id = state.names.get(name) ?? state.aliases.get(name);

@@ -36,16 +36,20 @@ export class IdentityError extends Error {
  * @throws IdentityError for a directory of another cluster, or a file that is not of this release
  */
 export async function identityIn(dataDir: string, cluster: string): Promise<NodeIdentity | undefined> {
-  const path = join(dataDir, FILE);
-  const text = await readIfThere(path);
-  if (text === undefined) return undefined;
-  const identity = parse(path, text);
-  if (identity.cluster !== cluster) {
+  const identity = await anyIdentityIn(dataDir);
+  if (identity !== undefined && identity.cluster !== cluster) {
     throw new IdentityError(
-      `${path}: this data directory is of the cluster ${identity.cluster}, not of ${cluster}`,
+      `${join(dataDir, FILE)}: this data directory is of the cluster ${identity.cluster}, not of ${cluster}`,
     );
   }
   return identity;
+}
+
+/** The identity in a data directory, of whichever cluster it is. @throws IdentityError for a file that is not of this release */
+export async function anyIdentityIn(dataDir: string): Promise<NodeIdentity | undefined> {
+  const path = join(dataDir, FILE);
+  const text = await readIfThere(path);
+  return text === undefined ? undefined : parse(path, text);
 }
 
 /** Gives a data directory that has none an identity, durably. */

@@ -93,17 +93,6 @@ export class Members {
     return highest;
   }
 
-  /** Of some nodes the live one with the fewest requests under way; the first of those where several have as few. */
-  leastLoaded(nodes: readonly string[]): string | undefined {
-    let best: { readonly node: string; readonly load: number } | undefined;
-    for (const node of nodes) {
-      if (!this.isLive(node)) continue;
-      const load = this.heartbeatOf(node)?.underWay ?? 0;
-      if (best === undefined || load < best.load) best = { node, load };
-    }
-    return best?.node;
-  }
-
   /**
    * Of the nodes of the map the one that proposes what failures demand: the live one with the lowest id. Undefined while this
    * node does not hear itself. Two nodes may each believe to be it: compare-and-set takes the event of one.

@@ -33,7 +33,7 @@ export function alsoAfterChanges(map: ShardMap): Repeat {
 /** Resolves when all live nodes have a version of the map, by their heartbeats, or after a while. */
 export async function knownBy(
   liveNodes: () => readonly string[],
-  members: Members,
+  members: Pick<Members, 'self' | 'heartbeatOf'>,
   version: number,
   signal: AbortSignal,
 ): Promise<void> {

@@ -96,6 +96,7 @@ const CODES: Readonly<Record<EngineErrorCode, true>> = {
   position_passed: true,
   not_confirmed: true,
   unavailable: true,
+  read_only: true,
   shard_unavailable: true,
   storage_full: true,
   memory_limit: true,
@@ -141,4 +142,9 @@ function readDetails(sent: unknown): EngineErrorDetails {
 
 function isConflict(one: unknown): boolean {
   return isObject(one) && ['id', 'expected', 'found'].every((name) => typeof one[name] === 'string');
+}
+
+/** Whether a replica cannot answer at the moment, so that another one may be asked, or the same later. */
+export function isAway(error: unknown): boolean {
+  return error instanceof PeerUnreachable || error instanceof MapDiffers;
 }

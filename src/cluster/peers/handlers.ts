@@ -12,7 +12,7 @@ export interface ReplicaRead {
    * The operation id of a write that was applied at `position`, whose answer is asked for again: the replica is there first, and
    * its engine applies nothing twice. Of a write that is only tried it has no position.
    */
-  readonly recalled?: string | undefined;
+  readonly operationId?: string | undefined;
   /** Whether it is a write that is only tried. */
   readonly dryRun?: boolean | undefined;
   /** Which limits of strict mode it meets; all of them when absent. A write that is only checked needs nothing else. */

@@ -163,11 +163,14 @@ interface AskingOptions<R, T> {
   readonly signal: AbortSignal | undefined;
 }
 
+/** One for all: an error of its own for each read costs it a stack trace. */
+const OVER = new Error('another replica has answered, or nobody waits');
+
 /** One question, and the replicas that were not asked yet. */
 class Asking<R, T> {
   readonly #over = new AbortController();
   #running = 0;
-  #lastError: unknown = new PeerUnreachable('shard', 'there is no replica to ask');
+  #lastError: unknown;
 
   constructor(
     private readonly left: R[],
@@ -194,14 +197,14 @@ class Asking<R, T> {
     } finally {
       cancel();
       signal?.removeEventListener('abort', abort);
-      this.#over.abort(new Error('another replica has answered, or nobody waits'));
+      this.#over.abort(OVER);
     }
   }
 
   #askNext(resolve: (answer: T) => void, reject: (error: Error) => void): void {
     const replica = this.left.shift();
     if (replica === undefined) {
-      reject(reasonOf(this.#lastError));
+      reject(reasonOf(this.#lastError ?? new PeerUnreachable('shard', 'there is no replica to ask')));
       return;
     }
     this.#running += 1;

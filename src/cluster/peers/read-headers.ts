@@ -61,7 +61,7 @@ const COLLECTION = 'kithdb-collection';
 const TARGET = 'kithdb-target';
 const LENIENT = 'kithdb-lenient';
 const DRY_RUN = 'kithdb-dry-run';
-const RECALLED = 'kithdb-recalled';
+const OPERATION_ID = 'kithdb-operation-id';
 const STRICT_SCOPE = 'kithdb-strict-scope';
 const PACKING = 'kithdb-packing';
 const ROWS = 'kithdb-rows';
@@ -97,7 +97,7 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
     ...(target !== undefined && { [TARGET]: encodeURIComponent(target) }),
     ...(read.isLenient === true && { [LENIENT]: '1' }),
     ...(read.dryRun === true && { [DRY_RUN]: '1' }),
-    ...(read.recalled !== undefined && { [RECALLED]: encodeURIComponent(read.recalled) }),
+    ...(read.operationId !== undefined && { [OPERATION_ID]: encodeURIComponent(read.operationId) }),
     ...(read.strictScope !== undefined && { [STRICT_SCOPE]: strictScopeText(read.strictScope) }),
     ...(packing !== undefined && { [PACKING]: `${Number(packing.body)}${Number(packing.answer)}` }),
     ...(read.isArrow === true && { [ROWS]: 'arrow' }),
@@ -113,12 +113,13 @@ export function headersOfRead(read: ReplicaRead): Record<string, string> {
 export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
   const operation = single(headers, OPERATION);
   const dryRun = flag(headers, DRY_RUN);
-  const recalled = text(headers, RECALLED);
+  const operationId = text(headers, OPERATION_ID);
   const strictScope = scopeOf(headers);
   const rows = oneOf(headers, ROWS, ['arrow', 'lines']);
-  const known: ReadonlySet<string> = recalled !== undefined ? WRITES : dryRun === true ? DRY_RUNS : allowed;
+  const known: ReadonlySet<string> =
+    operationId !== undefined ? WRITES : dryRun === true ? DRY_RUNS : allowed;
   const isChecked =
-    strictScope?.kind === 'check' && recalled === undefined && WRITES.has(operation as Operation);
+    strictScope?.kind === 'check' && operationId === undefined && WRITES.has(operation as Operation);
   if (operation === undefined || !(known.has(operation) || isChecked)) throw bad(OPERATION);
   const timeoutMs = required(number(headers, TIMEOUT), TIMEOUT);
   if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw bad(TIMEOUT);
@@ -128,7 +129,7 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
     target: text(headers, TARGET),
     isLenient: flag(headers, LENIENT),
     dryRun,
-    recalled,
+    operationId,
     strictScope,
     packing: packingOf(headers),
     isArrow: rows === 'arrow' ? true : undefined,

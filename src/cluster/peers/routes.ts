@@ -100,7 +100,7 @@ function executeNow(
     isLenient: read.isLenient,
     dryRun: read.dryRun,
     strictScope: read.strictScope,
-    ...(read.recalled !== undefined && { operationId: read.recalled, position: read.position }),
+    ...(read.operationId !== undefined && { operationId: read.operationId, position: read.position }),
     packing: read.packing,
     isArrow: read.isArrow,
     isLines: read.isLines,

@@ -1,5 +1,6 @@
 import type { Engine } from '../../engine/types';
-import { collectionNames, isGone } from '../../snapshots/files-of-collections';
+import { reasonOf } from '../../files/explained';
+import { collectionNames, deleteCollection } from '../../snapshots/files-of-collections';
 import {
   LogChangedError,
   LogUnavailableError,
@@ -8,7 +9,7 @@ import {
   type LogService,
 } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
-import { replicaOn, type ShardMapState } from '../map/state';
+import { groupOf, replicaOn, type ShardMapState } from '../map/state';
 import { replicaKey, type ReplicaReport } from '../membership/heartbeat';
 import { pause } from '../pause';
 import { nameOf, type Shard } from '../shards';
@@ -38,6 +39,7 @@ export interface LocalReplicasParts {
 /** A replica that this node has, or is making. */
 interface Local {
   readonly shard: Shard;
+  /** Aborted once it is to be deleted. Where the map still gives it to this node, it is made anew then. */
   readonly stop: AbortController;
   done: Promise<void>;
   replica?: ShardReplica | undefined;
@@ -45,8 +47,8 @@ interface Local {
   epoch?: number;
   /** The stream does not have the records any more that it needs next. */
   lacksRecords?: boolean;
-  /** How often in succession its stream was found to be another one than it has read. */
-  changes?: number;
+  /** Its stream was found to be another one than it has read. */
+  isStreamOther?: boolean;
   /** Ends the reading of a stream that was lost. */
   reading?: AbortController;
   /** It has stopped at the end of what it has of a stream that was lost. */
@@ -54,8 +56,6 @@ interface Local {
   behind?: number;
   /** Whether it has caught up since this process began. */
   isCurrent: boolean;
-  /** It is going to be made anew. */
-  isWrong?: boolean;
   failure?: string;
 }
 
@@ -67,7 +67,7 @@ export class LocalReplicas {
   #unsubscribe: (() => void) | undefined;
   /** Why the replicas are not those that the map gives this node. */
   #problem: string | undefined;
-  /** Whether what an earlier process left was looked for. */
+  /** Whether what an earlier process left was deleted. */
   #hasLooked = false;
 
   readonly #opening: ReplicaOpening;
@@ -107,19 +107,17 @@ export class LocalReplicas {
   remake(shard: Shard, position?: number): void {
     const name = nameOf(shard);
     const local = this.#locals.get(name);
-    if (local === undefined || local.isWrong === true) return;
+    if (local === undefined || local.stop.signal.aborted) return;
     local.isCurrent = false;
-    local.isWrong = true;
+    local.stop.abort();
     if (position !== undefined) this.parts.progress.noteLacked(name, position);
-    this.#settleLater(async () => {
-      if (this.#locals.get(name) === local) await this.#drop(name, local);
-    });
+    this.#settleLater();
   }
 
   /** The replicas that follow their streams. */
   following(): readonly { readonly shard: Shard; readonly replica: ShardReplica }[] {
-    return [...this.#locals.values()].flatMap(({ shard, replica, isWrong }) =>
-      replica === undefined || isWrong === true ? [] : [{ shard, replica }],
+    return [...this.#locals.values()].flatMap(({ shard, replica, stop }) =>
+      replica === undefined || stop.signal.aborted ? [] : [{ shard, replica }],
     );
   }
 
@@ -137,18 +135,18 @@ export class LocalReplicas {
     );
   }
 
-  /** The log groups whose streams replicas have found to be others than they have read, again and again: and why. */
-  changedStreams(times: number): ReadonlyMap<number, string> {
+  /** The log groups whose streams replicas have found to be others than they have read, and why. */
+  changedStreams(): ReadonlyMap<number, string> {
     const changed = new Map<number, string>();
-    for (const { shard, changes = 0, failure } of this.#locals.values()) {
+    for (const { shard, isStreamOther, failure } of this.#locals.values()) {
       const group = this.#groupOf(shard);
-      if (changes >= times && failure !== undefined && group !== undefined) changed.set(group, failure);
+      if (isStreamOther === true && failure !== undefined && group !== undefined) changed.set(group, failure);
     }
     return changed;
   }
 
   /** Up to where the replicas of each log group have read, also those that are far behind. */
-  readTo(): readonly { readonly shard: Shard; readonly position: number }[] {
+  positions(): readonly { readonly shard: Shard; readonly position: number }[] {
     return [...this.#locals.values()].flatMap(({ shard, replica }) =>
       replica === undefined ? [] : [{ shard, position: replica.position }],
     );
@@ -165,7 +163,7 @@ export class LocalReplicas {
   }
 
   #groupOf({ collection }: Shard): number | undefined {
-    return this.parts.map.state.collections.get(collection)?.group;
+    return groupOf(this.parts.map.state, collection);
   }
 
   /** How far each replica is that has caught up with its stream. */
@@ -194,18 +192,17 @@ export class LocalReplicas {
    * One change after the other: a replica that is dropped and given again is not in two states. What fails is done again a
    * second later.
    */
-  #settleLater(before?: () => Promise<void>): void {
+  #settleLater(): void {
     this.#settling = this.#settling.then(async () => {
       if (this.#stop.signal.aborted) return;
       try {
-        await before?.();
         await this.#settle(this.parts.map.state);
         this.#problem = undefined;
       } catch (error) {
-        this.#problem = error instanceof Error ? error.message : String(error);
+        this.#problem = reasonOf(error);
         this.parts.failed('all', error);
         void pause(RETRY_MS, this.#stop.signal).then(() => {
-          this.#settleLater(before);
+          this.#settleLater();
         });
       }
     });
@@ -214,14 +211,12 @@ export class LocalReplicas {
   async #settle(state: ShardMapState): Promise<void> {
     const wanted = wantedOf(state, this.parts.node);
     for (const [name, local] of this.#locals) {
-      if (wanted.has(name)) {
-        if (this.#isStreamLost(local.shard)) local.reading?.abort();
-        continue;
-      }
-      this.parts.progress.forgetLacked(name);
-      await this.#drop(name, local);
+      const isWanted = wanted.has(name);
+      if (!isWanted || local.stop.signal.aborted) await this.#drop(name, local);
+      else if (this.#isStreamLost(local.shard)) local.reading?.abort();
+      if (!isWanted) this.parts.progress.forgetLacked(name);
     }
-    for (const name of await this.#strangers(wanted)) await this.#delete(name);
+    await this.#deleteStrangers(wanted);
     for (const [name, shard] of wanted) {
       if (!this.#locals.has(name)) this.#begin(name, shard);
     }
@@ -249,8 +244,8 @@ export class LocalReplicas {
   }
 
   #noteFailure(local: Local, name: string, error: unknown): void {
-    local.failure = error instanceof Error ? error.message : String(error);
-    if (error instanceof LogChangedError) local.changes = (local.changes ?? 0) + 1;
+    local.failure = reasonOf(error);
+    if (error instanceof LogChangedError) local.isStreamOther = true;
     // What a replica has stays readable while its stream is in question.
     if (!isOfLog(error)) local.isCurrent = false;
     // What the stream does not have any more is in a checkpoint.
@@ -279,10 +274,11 @@ export class LocalReplicas {
     const { map, node } = this.parts;
     local.replica ??= await this.#opening.asItIs(local.shard, name);
     const entry = replicaOn(mappedShard(map.state, local.shard).entry, node);
-    local.isCurrent = local.replica !== undefined && entry?.state === 'active';
+    const isDropped = local.stop.signal.aborted;
+    local.isCurrent = !isDropped && local.replica !== undefined && entry?.state === 'active';
     local.isFrozen = true;
     delete local.failure;
-    delete local.changes;
+    delete local.isStreamOther;
     try {
       await this.#untilStreamIsBack(local.shard, signal);
     } finally {
@@ -310,53 +306,52 @@ export class LocalReplicas {
 
   async #follow(local: Local, replica: ShardReplica, signal: AbortSignal): Promise<void> {
     const { node, engine, logs, progress, events, map } = this.parts;
-    const { collection, stream } = mappedShard(map.state, local.shard);
+    const { collection, firstPosition } = mappedShard(map.state, local.shard);
     const log = logs.group(collection.group);
-    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
     local.reading = new AbortController();
     const reading = AbortSignal.any([signal, local.reading.signal]);
     // It may have been lost before there was something to abort.
     if (this.#isStreamLost(local.shard)) return;
     const lastOperation = await lastOperationOf(log, { shard: local.shard, replica, firstPosition }, reading);
-    const { lastSequence } = await log.state();
+    const { lastSequence } = await log.state(reading);
     const behind = (messages: number): void => {
       local.behind = messages;
       delete local.failure;
-      delete local.changes;
+      delete local.isStreamOther;
       // A few records are all that a small shard has: it has caught up when it has those of the beginning.
       const hasRead = messages === 0 || replica.position >= lastSequence;
-      if (hasRead && messages < CAUGHT_UP) local.isCurrent = true;
+      if (hasRead && messages < CAUGHT_UP && !local.stop.signal.aborted) local.isCurrent = true;
     };
     const parts = { node, engine, log, progress, events: { ...events, behind } };
     progress.note(replica.name, firstPosition);
     await new ReplicaReader(local.shard, replica, parts).run(reading, lastOperation);
   }
 
+  /** Where the deletion fails the replica stays as one that is to be deleted: another look tries that again. */
   async #drop(name: string, local: Local): Promise<void> {
+    local.isCurrent = false;
     local.stop.abort();
     await local.done;
-    this.#locals.delete(name);
     await this.#delete(name);
+    this.#locals.delete(name);
   }
 
   async #delete(name: string): Promise<void> {
     this.parts.progress.forget(name);
     await this.parts.progress.save();
-    try {
-      await this.parts.engine.execute({ operation: 'delete_collection', collection: name });
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
+    await deleteCollection(this.parts.engine, name);
   }
 
   /**
-   * Collections of the engine that the map does not give this node, and that nothing follows: replicas that were dropped while
-   * it was down, and what the check of a new collection left when the process ended.
+   * Deletes, once after a start, the collections of the engine that the map does not give this node: replicas that were dropped
+   * while it was down, and what the check of a new collection left when the process ended.
    */
-  async #strangers(wanted: ReadonlyMap<string, Shard>): Promise<readonly string[]> {
-    if (this.#hasLooked) return [];
+  async #deleteStrangers(wanted: ReadonlyMap<string, Shard>): Promise<void> {
+    if (this.#hasLooked) return;
+    for (const name of await collectionNames(this.parts.engine)) {
+      if (!wanted.has(name)) await this.#delete(name);
+    }
     this.#hasLooked = true;
-    return (await collectionNames(this.parts.engine)).filter((name) => !wanted.has(name));
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Engine } from '../../engine/types';
 import { collectionExists } from '../../snapshots/files-of-collections';
 import type { LogService } from '../log/record-log';
-import type { ShardMapState, StreamEntry } from '../map/state';
-import type { CollectionEntry, ShardEntry } from '../map/state';
+import type { CollectionEntry, ShardEntry, ShardMapState, StreamEntry } from '../map/state';
 import type { Shard } from '../shards';
 import type { CheckpointReach } from './checkpoint-reach';
 import type { Progress } from './progress';
@@ -45,6 +44,8 @@ export interface MappedShard {
   readonly collection: CollectionEntry;
   readonly entry: ShardEntry;
   readonly stream: StreamEntry;
+  /** Every record of the shard in that stream has a later position. */
+  readonly firstPosition: number;
 }
 
 /** A shard of the map. @throws Error where the map does not have it */
@@ -57,7 +58,8 @@ export function mappedShard(
   if (collection === undefined || entry === undefined) throw new Error(`the collection ${id} is gone`);
   const stream = streams.get(collection.group);
   if (stream === undefined) throw new Error(`the stream of log group ${collection.group} is not known yet`);
-  return { collection, entry, stream };
+  const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
+  return { collection, entry, stream, firstPosition };
 }
 
 /** Opens the replicas that the engine has, and makes the others. */
@@ -77,16 +79,17 @@ export class ReplicaOpening {
    */
   async open(shard: Shard, name: string, lacksRecords: boolean, signal: AbortSignal): Promise<ShardReplica> {
     const { engine, progress } = this.parts;
-    const { collection, entry, stream } = mappedShard(this.parts.map.state, shard);
+    const { collection, entry, stream, firstPosition } = mappedShard(this.parts.map.state, shard);
+    // A replica that is wrong was perhaps not deleted before the process ended.
+    const lacked = progress.lackedBy(name);
     const exists = await collectionExists(engine, name);
-    if (exists && !lacksRecords && (await this.#isOfStream(name, entry, stream))) {
+    const isUsable = exists && lacked === undefined && !lacksRecords;
+    if (isUsable && (await isOfStream(engine, name, entry, stream))) {
       return ShardReplica.open(engine, name, shard.shard);
     }
     if (!exists) progress.forget(name);
-    const { firstSequence, lastSequence } = await this.parts.logs.group(collection.group).state();
-    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
+    const { firstSequence, lastSequence } = await this.parts.logs.group(collection.group).state(signal);
     // All of its records were in this stream, and still are.
-    const lacked = progress.lackedBy(name);
     const isNew =
       !exists && lacked === undefined && entry.origin === undefined && collection.isAdopted !== true;
     const isWhole = isNew && firstSequence <= firstPosition + 1;
@@ -124,24 +127,28 @@ export class ReplicaOpening {
     return readTo !== undefined;
   }
 
-  /**
-   * Whether a replica has the state with which its shard went over to the present stream, or has applied records of it. Others
-   * were behind when the stream before was lost, or have what was lost with it: no record of the present stream tells them.
-   */
-  async #isOfStream(name: string, { origin }: ShardEntry, { firstPosition }: StreamEntry): Promise<boolean> {
-    if (origin === undefined) return true;
-    const { engine } = this.parts;
-    const { position } = await readState(engine, name);
-    if (position > firstPosition) return true;
-    if (position !== origin.position) return false;
-    return (await readState(engine, name, true)).digest === origin.digest;
-  }
-
   async #create(name: string, { configuration }: CollectionEntry): Promise<void> {
     const { engine } = this.parts;
     const body = bodyOf(engine, Buffer.from(configuration));
     await engine.execute({ operation: 'create_collection', collection: name, body });
   }
+}
+
+/**
+ * Whether a replica has the state with which its shard went over to the present stream, or has applied records of it. Others were
+ * behind when the stream before was lost, or have what was lost with it: no record of the present stream tells them.
+ */
+export async function isOfStream(
+  engine: Engine,
+  name: string,
+  { origin }: ShardEntry,
+  { firstPosition }: StreamEntry,
+): Promise<boolean> {
+  if (origin === undefined) return true;
+  const { position } = await readState(engine, name);
+  if (position > firstPosition) return true;
+  if (position !== origin.position) return false;
+  return (await readState(engine, name, true)).digest === origin.digest;
 }
 
 function whyNotMade(name: string, { epoch, readTo, lacked }: WantedCheckpoint): string {

@@ -22,7 +22,7 @@ export async function lastOperationOf(
   { shard, replica, firstPosition }: ReplicaPlace,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { firstSequence, lastSequence } = await log.state();
+  const { firstSequence, lastSequence } = await log.state(signal);
   const position = replica.changed;
   if (position <= firstPosition || position < firstSequence) return undefined;
   if (position > lastSequence) {
@@ -41,14 +41,26 @@ export async function lastOperationOf(
  * The last position up to which a replica has every record of its shard: beyond its own one where the stream has no later
  * record of the shard.
  */
-export async function readToOf(log: RecordLog, shard: Shard, position: number): Promise<number> {
-  const { lastSequence } = await log.state();
-  return (await hasNothingAfter(log, shard, position)) ? Math.max(position, lastSequence) : position;
+export async function positionWithRecords(
+  log: RecordLog,
+  shard: Shard,
+  position: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const { lastSequence } = await log.state(signal);
+  return (await hasNothingAfter(log, shard, position, signal)) ? Math.max(position, lastSequence) : position;
 }
 
 /** Whether a stream has no record of a shard behind a position. */
-export async function hasNothingAfter(log: RecordLog, shard: Shard, position: number): Promise<boolean> {
-  for (const subject of subjectsOf(shard)) if ((await log.lastOf(subject)) > position) return false;
+export async function hasNothingAfter(
+  log: RecordLog,
+  shard: Shard,
+  position: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const subject of subjectsOf(shard)) {
+    if ((await log.lastOf(subject, signal)) > position) return false;
+  }
   return true;
 }
 

@@ -1,3 +1,4 @@
+import { EngineError } from '../../engine/types';
 import { pause } from '../pause';
 
 /** Between two looks at the position of a replica that a read waits for. */
@@ -13,4 +14,11 @@ export async function reached(
     signal.throwIfAborted();
     await pause(POLL_MS, signal);
   }
+}
+
+/** The same of a replica that does not follow its stream. Rejects at once where it is not there. */
+export function isThere(replica: { readonly position: number }, position: number): Promise<void> {
+  if (replica.position >= position) return Promise.resolve();
+  const message = `the replica is at ${replica.position}, before ${position}, and follows no stream`;
+  return Promise.reject(new EngineError('timeout', { message }));
 }

@@ -3,6 +3,7 @@ import { bytesOf, EngineError, type Engine, type EngineErrorCode } from '../../e
 import { pause } from '../pause';
 import type { ShardOutcome } from '../record/answer';
 import { formIn, type WriteRecord } from '../record/write-record';
+import { reasonOf } from '../../files/explained';
 
 /**
  * Refusals that follow from the record and the state before it: every replica gives the same one, so it is the answer. All
@@ -132,7 +133,7 @@ export class ShardReplica {
         this.#stalled = undefined;
         return outcome;
       } catch (error) {
-        this.#stalled = error instanceof Error ? error.message : String(error);
+        this.#stalled = reasonOf(error);
         if (isDamage(error)) throw error;
       }
       await pause(pauseMs, signal);

@@ -75,16 +75,16 @@ class GuardedLog implements RecordLog {
     return this.log.read(request, handler);
   }
 
-  state(): Promise<StreamState> {
-    return this.log.state();
+  state(signal?: AbortSignal): Promise<StreamState> {
+    return this.log.state(signal);
   }
 
-  lastOf(subject: string): Promise<number> {
-    return this.log.lastOf(subject);
+  lastOf(subject: string, signal?: AbortSignal): Promise<number> {
+    return this.log.lastOf(subject, signal);
   }
 
-  storedAt(sequence: number): Promise<number | undefined> {
-    return this.log.storedAt(sequence);
+  storedAt(sequence: number, signal?: AbortSignal): Promise<number | undefined> {
+    return this.log.storedAt(sequence, signal);
   }
 
   truncateBelow(sequence: number): Promise<void> {

@@ -1,10 +1,16 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceSynced } from '../../files/synced';
 import { isCount, isObject } from '../json';
+import type { RecoveredMap } from '../map/event';
+import { isSavedMap, savedMapOf, stateOf, type SavedMap } from '../map/saved';
+import type { ShardMapState } from '../map/state';
 
 const FILE = 'cluster-map.json';
-const FORMAT = 1;
+const FORMAT = 2;
+/** The format that has no map. */
+const FORMAT_WITHOUT_MAP = 1;
 
 /** The stream of the shard map, as a node has seen it. */
 export interface SeenMap {
@@ -12,6 +18,11 @@ export interface SeenMap {
   readonly created: string;
   /** The sequence of the last event that the node knows. */
   readonly lastSequence: number;
+}
+
+/** What the file has; without the map where an earlier release wrote it. */
+interface Saved extends SeenMap {
+  readonly map?: SavedMap;
 }
 
 /** The shard map of the cluster was lost, or is not the one that this node belongs to: it must not go on. */
@@ -25,13 +36,14 @@ export class MapLostError extends Error {
 }
 
 /**
- * What this node has seen of the stream of the shard map, in a file of its data directory: a node must not take an empty map, or
- * an older one, for the map, because it removes the replicas that the map does not give it.
+ * What this node has seen of the stream of the shard map, in a file of its data directory, and the map itself. A node must not
+ * take an empty map, or an older one, for the map, because it removes the replicas that the map does not give it. The map is
+ * what the directory is served alone with, and what a new stream is made of where the log servers have lost theirs.
  */
 export class KnownMap {
   private constructor(
-    private readonly path: string,
-    private seen: SeenMap | undefined,
+    readonly path: string,
+    private saved: Saved | undefined,
   ) {}
 
   /** @throws MapLostError for a file that is damaged */
@@ -42,34 +54,71 @@ export class KnownMap {
 
   /** Whether this node has seen no map yet. */
   get isNew(): boolean {
-    return this.seen === undefined;
+    return this.saved === undefined;
+  }
+
+  /** The stream that this node has seen; undefined for none. */
+  get seen(): SeenMap | undefined {
+    return this.saved;
+  }
+
+  /** The map as it was saved; undefined where there is none, or where an earlier release saved what this node has seen. */
+  get state(): ShardMapState | undefined {
+    const { map, lastSequence = 0 } = this.saved ?? {};
+    return map && stateOf(map, lastSequence);
   }
 
   /** Whether a stream that was made then is another one than this node has seen. */
   isOther(created: string): boolean {
-    return this.seen !== undefined && this.seen.created !== created;
+    return this.saved !== undefined && this.saved.created !== created;
   }
 
   /** Why a stream is not the one that this node has seen; undefined where it is. */
   differenceTo({ created, lastSequence }: SeenMap): string | undefined {
-    if (this.seen === undefined) return undefined;
-    if (created !== this.seen.created) {
-      return `its stream was made at ${created}, and the one that this node has read at ${this.seen.created}`;
+    if (this.saved === undefined) return undefined;
+    if (created !== this.saved.created) {
+      return `its stream was made at ${created}, and the one that this node has read at ${this.saved.created}`;
     }
-    return lastSequence < this.seen.lastSequence
-      ? `its stream ends at ${lastSequence}, and this node has read ${this.seen.lastSequence} events of it`
+    return lastSequence < this.saved.lastSequence
+      ? `its stream ends at ${lastSequence}, and this node has read ${this.saved.lastSequence} events of it`
+      : undefined;
+  }
+
+  /** Why this node must not take a map that goes on from a lost one; undefined where it has read no more of that. */
+  differenceToRecovered({
+    lost,
+    lastSequence,
+  }: Pick<RecoveredMap, 'lost' | 'lastSequence'>): string | undefined {
+    if (this.saved === undefined) return undefined;
+    if (lost !== this.saved.created) {
+      return `its stream goes on from one that was made at ${lost}, and this node has read one that was made at ${this.saved.created}`;
+    }
+    return lastSequence < this.saved.lastSequence
+      ? `its stream goes on from event ${lastSequence}, and this node has read ${this.saved.lastSequence} events`
       : undefined;
   }
 
   /** Writes what the node sees, where that is news. */
-  async note(seen: SeenMap): Promise<void> {
-    if (this.seen?.created === seen.created && seen.lastSequence <= this.seen.lastSequence) return;
-    await replaceSynced(this.path, `${JSON.stringify({ format: FORMAT, ...seen })}\n`);
-    this.seen = seen;
+  async note(created: string, state: ShardMapState): Promise<void> {
+    const { version: lastSequence } = state;
+    const isKnown = this.saved?.created === created && lastSequence <= this.saved.lastSequence;
+    if (isKnown && this.saved?.map !== undefined) return;
+    const saved = { created, lastSequence, map: savedMapOf(state) };
+    await replaceSynced(this.path, textOf(saved));
+    this.saved = saved;
   }
 }
 
-async function read(path: string): Promise<SeenMap | undefined> {
+function textOf(saved: Required<Saved>): string {
+  return `${JSON.stringify({ format: FORMAT, sha256: checksumOf(saved), ...saved })}\n`;
+}
+
+/** JSON that was written by `JSON.stringify` is the same when it is read and written again: no key of it is a number. */
+function checksumOf({ created, lastSequence, map }: Required<Saved>): string {
+  return createHash('sha256').update(JSON.stringify({ created, lastSequence, map })).digest('hex');
+}
+
+async function read(path: string): Promise<Saved | undefined> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -83,9 +132,14 @@ async function read(path: string): Promise<SeenMap | undefined> {
   } catch {
     // Said below.
   }
-  const { format, created, lastSequence } = isObject(value) ? value : {};
-  if (format !== FORMAT || typeof created !== 'string' || !isCount(lastSequence)) {
-    throw new MapLostError(`${path} does not say which map this node has read`);
+  const { format, created, lastSequence, map, sha256 } = isObject(value) ? value : {};
+  if (isCount(format) && format > FORMAT) {
+    throw new MapLostError(`${path} has format ${format}, which a later release of KithDB wrote`);
   }
-  return { created, lastSequence };
+  if (typeof created === 'string' && isCount(lastSequence)) {
+    if (format === FORMAT_WITHOUT_MAP) return { created, lastSequence };
+    const saved = { created, lastSequence, map: map as SavedMap };
+    if (format === FORMAT && isSavedMap(map) && sha256 === checksumOf(saved)) return saved;
+  }
+  throw new MapLostError(`${path} is damaged: it does not say which map this node has read`);
 }

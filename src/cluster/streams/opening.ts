@@ -1,36 +1,84 @@
-import { LogUnavailableError, StreamMissingError, type LogServers } from '../log/record-log';
+import {
+  LogUnavailableError,
+  StreamMissingError,
+  type LogRecord,
+  type LogServers,
+  type RecordLog,
+  type StreamOrigin,
+} from '../log/record-log';
+import { decodeEvent, type RecoveredMap, type ShardMapEvent } from '../map/event';
 import type { Proposal, ShardMap } from '../map/shard-map';
 import type { ShardMapState } from '../map/state';
 import { pause } from '../pause';
+import type { WaitLimits } from '../waiting';
 import { MapLostError, type KnownMap } from './known-map';
 
 /** How long a stream may seem to be behind what a node has read: a server that has just become its leader may not know yet. */
 const SETTLE_MS = 5_000;
 const PAUSE_MS = 500;
+const READ_MS = 30_000;
 
 /**
- * Makes the stream of the shard map for the first node of a cluster, and compares it with what this node has seen of it. Resolves
- * with when it was created.
+ * Makes the stream of the shard map for the first node of a cluster, and compares it with what this node has seen of it. One that
+ * goes on from a lost stream is taken where this node has read no more of that.
  * @throws MapLostError, and the errors of `LogServers.makeMap`
  */
 export async function openMapStream(
   servers: LogServers,
   known: KnownMap,
-  timeoutMs: number,
-): Promise<string> {
+  limits: WaitLimits,
+): Promise<StreamOrigin> {
+  const { signal } = limits;
   try {
-    await servers.makeMap(known.isNew, timeoutMs);
+    const origin = await servers.makeMap({ isNew: known.isNew, firstSequence: 1 }, limits);
+    const recovered = origin.firstSequence > 1 ? await recoveryIn(servers.map, signal) : undefined;
     const endMs = performance.now() + SETTLE_MS;
     for (;;) {
-      const { created, lastSequence } = await servers.map.state();
-      const difference = known.differenceTo({ created, lastSequence });
-      if (difference === undefined) return created;
-      if (known.isOther(created) || performance.now() >= endMs) throw new MapLostError(difference);
-      await pause(PAUSE_MS);
+      const { created, lastSequence } = await servers.map.state(signal);
+      const isOther = known.isOther(created);
+      const difference =
+        isOther && recovered !== undefined
+          ? known.differenceToRecovered(recovered)
+          : known.differenceTo({ created, lastSequence });
+      if (difference === undefined) return { ...origin, created };
+      if (isOther || performance.now() >= endMs) throw new MapLostError(difference);
+      await pause(PAUSE_MS, signal);
     }
   } catch (error) {
     throw error instanceof StreamMissingError ? new MapLostError(error.message) : error;
   }
+}
+
+/**
+ * What a stream goes on from that does not begin with the first event of a map.
+ * @throws MapLostError where it does not say so
+ */
+async function recoveryIn(stream: RecordLog, signal?: AbortSignal): Promise<RecoveredMap> {
+  const { firstSequence, lastSequence } = await stream.state(signal);
+  const event = lastSequence < firstSequence ? undefined : await firstEvent(stream, firstSequence, signal);
+  if (event?.kind === 'map_recovered') return event;
+  throw new MapLostError(
+    `its stream begins at ${firstSequence} with no map; kithdb cluster recover-map, which was interrupted, has to run again`,
+  );
+}
+
+/** The first event of a stream; undefined where its first record is none. */
+async function firstEvent(
+  stream: RecordLog,
+  fromSequence: number,
+  ended?: AbortSignal,
+): Promise<ShardMapEvent | undefined> {
+  const enough = new AbortController();
+  const late = AbortSignal.timeout(READ_MS);
+  let first: LogRecord | undefined;
+  const signals = [enough.signal, late, ...(ended === undefined ? [] : [ended])];
+  const request = { fromSequence, subjects: ['>'], signal: AbortSignal.any(signals) };
+  await stream.read(request, (record) => {
+    first ??= record;
+    enough.abort();
+  });
+  if (first === undefined) throw new LogUnavailableError('the shard map could not be read in time');
+  return decodeEvent(first.payload);
 }
 
 /**
@@ -40,22 +88,21 @@ export async function openMapStream(
  */
 export async function openGroupStreams(
   servers: LogServers,
-  map: Pick<ShardMap, 'state' | 'propose' | 'waitFor'>,
-  timeoutMs: number,
+  map: Pick<ShardMap, 'state' | 'change'>,
+  limits: WaitLimits,
 ): Promise<void> {
   const isUnknown = ({ streams }: ShardMapState, group: number): boolean => !streams.has(group);
   const groups = Array.from({ length: servers.groups }, (_, group) => group);
   const made: { group: number; created: string }[] = [];
   for (const group of groups.filter((one) => isUnknown(map.state, one))) {
-    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, timeoutMs);
+    const { created } = await servers.makeGroup(group, { epoch: 0, firstSequence: 1 }, limits);
     made.push({ group, created });
   }
   const event = (state: ShardMapState): Proposal => {
     const streams = made.filter(({ group }) => isUnknown(state, group));
     return streams.length === 0 ? { refused: 'they are known' } : { kind: 'streams_opened', streams };
   };
-  const decision = await map.propose(event, { timeoutMs });
-  if ('version' in decision) await map.waitFor(decision.version, AbortSignal.timeout(timeoutMs));
+  await map.change(event, limits);
   if (groups.some((group) => isUnknown(map.state, group)))
     throw new LogUnavailableError('the shard map does not have all streams of the log groups');
 }

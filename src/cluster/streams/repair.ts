@@ -3,13 +3,15 @@ import type { Engine } from '../../engine/types';
 import { FROZEN, type Channel } from '../channel';
 import { LogChangedError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
 import type { Proposal, ShardMap } from '../map/shard-map';
-import { nodesOf, type ShardMapState, type StreamEntry } from '../map/state';
+import { groupOf, type ShardMapState, type StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
+import { isProposer } from '../membership/proposer';
 import type { LocalReplicas } from '../replica/local-replicas';
 import { mappedShard } from '../replica/opening';
 import { lastOperationOf } from '../replica/place';
 import { readState, ShardReplica } from '../replica/shard-replica';
 import { shardOfName } from '../shards';
+import { tryEach } from '../try-each';
 import { decodeFrozen, encodeFrozen, type FrozenReplica } from './frozen-replica';
 import { planRepair, type FrozenView } from './repair-plan';
 
@@ -69,18 +71,18 @@ export class StreamRepair {
   }
 
   async round(signal: AbortSignal): Promise<void> {
-    const { map, members, node } = this.parts;
     const lost = this.#lost();
     if (lost.length === 0) {
       this.#frozen.clear();
       this.#own.clear();
     }
-    const isProposer = members.proposer(nodesOf(map.state).map(({ id }) => id)) === node;
+    const proposes = isProposer(this.parts);
     this.#waitsFor.clear();
-    for (const [group, stream] of lost) {
+    const work = async ([group, stream]: readonly [number, StreamEntry]): Promise<void> => {
       await this.#tell(group, stream, signal);
-      if (isProposer) await this.#repair(group, stream);
-    }
+      if (proposes) await this.#repair(group, stream, signal);
+    };
+    await tryEach(lost, work, signal);
   }
 
   #lost(): readonly (readonly [number, StreamEntry])[] {
@@ -114,8 +116,7 @@ export class StreamRepair {
     // As the engine has it: the record that was being applied when the stream was lost may be in it.
     const replica = await ShardReplica.open(engine, name, shard.shard);
     const { position, digest = '' } = await readState(engine, name, true);
-    const { collection, stream } = mappedShard(map.state, shard);
-    const firstPosition = Math.max(collection.firstPosition, stream.firstPosition);
+    const { firstPosition } = mappedShard(map.state, shard);
     let isInStream = true;
     try {
       await lastOperationOf(log, { shard, replica, firstPosition }, signal);
@@ -126,7 +127,7 @@ export class StreamRepair {
     return { replica: name, position, digest, isInStream };
   }
 
-  async #repair(group: number, { epoch }: StreamEntry): Promise<void> {
+  async #repair(group: number, { epoch }: StreamEntry, signal: AbortSignal): Promise<void> {
     const { map, logs, log } = this.parts;
     const { state } = map;
     const plan = planRepair(state, group, this.#view(group, epoch));
@@ -134,18 +135,21 @@ export class StreamRepair {
       this.#waitsFor.set(group, plan.waitsFor);
       return;
     }
-    const highest = await this.#highestOf(group, state);
+    const highest = await this.#highestOf(group, state, signal);
     if (highest + 2 * GAP > MAX_POSITION) throw new Error('the positions of a log group are used up');
     for (let next = epoch + 1; next <= epoch + MAX_ABANDONED; next += 1) {
       const wanted = { epoch: next, firstSequence: highest + GAP + 1 };
-      const { created, firstSequence } = await logs.makeGroup(group, wanted, MAKE_MS);
+      const { created, firstSequence } = await logs.makeGroup(group, wanted, {
+        timeoutMs: MAKE_MS,
+        signal,
+      });
       // An attempt that knew of fewer records has made it.
       if (firstSequence <= highest + 1) continue;
       const firstPosition = firstSequence - 1;
       const event = { kind: 'stream_replaced', group, epoch: next, created, firstPosition, ...plan } as const;
       const isStill = (now: ShardMapState): Proposal =>
         isUnchanged(group, state, now) ? event : { refused: 'replicas of the group have changed' };
-      const decision = await map.propose(isStill, { timeoutMs: PROPOSE_MS });
+      const decision = await map.propose(isStill, { timeoutMs: PROPOSE_MS, signal });
       if ('version' in decision)
         log.warn({ group, epoch: next, firstPosition }, 'a lost stream was replaced');
       return;
@@ -166,16 +170,16 @@ export class StreamRepair {
   }
 
   /** The highest position of the group that anything is known to have, and the end of what is left of the stream. */
-  async #highestOf(group: number, { streams, collections }: ShardMapState): Promise<number> {
+  async #highestOf(group: number, state: ShardMapState, signal: AbortSignal): Promise<number> {
     const { members, logs } = this.parts;
-    const { epoch = 0, firstPosition = 0 } = streams.get(group) ?? {};
+    const { epoch = 0, firstPosition = 0 } = state.streams.get(group) ?? {};
     const told = [...this.#frozen.values()]
       .filter((one) => one.group === group)
       .map(({ position }) => position);
-    const heard = members.highestPosition((collection) => collections.get(collection)?.group === group);
+    const heard = members.highestPosition((collection) => groupOf(state, collection) === group);
     let last = 0;
     try {
-      last = (await logs.group(group, epoch).state()).lastSequence;
+      last = (await logs.group(group, epoch).state(signal)).lastSequence;
     } catch (error) {
       if (!(error instanceof StreamMissingError)) throw error;
     }

@@ -4,42 +4,49 @@ import type { Logger } from 'pino';
 import type { Engine } from '../../engine/types';
 import type { Channel } from '../channel';
 import { Checkpoints } from '../checkpoints/checkpoints';
-import type { CheckpointSettings } from '../checkpoints/settings';
+import { LOOK_MS, type CheckpointSettings } from '../checkpoints/settings';
 import type { LogService } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
 import type { Members } from '../membership/members';
 import type { LocalReplicas } from '../replica/local-replicas';
 import type { CheckpointStore } from '../store/checkpoint-store';
+import type { CleanUp } from '../../process/clean-up';
+import type { RepeatedWork } from '../repeated-work';
 import { cutStreams } from './cutting';
+import type { MapRepair } from './map-repair';
 import type { StreamRepair } from './repair';
 import type { StreamWatch } from './watch';
 
 const WATCH_MS = 1_000;
 
-/** How a node does something again and again, and what it does at its end: in the reverse order. */
+/** How a node does something again and again, and what is done at its end. */
 export interface Repeating {
-  readonly every: (ms: number, what: string, work: () => Promise<void>) => void;
-  readonly ends: (() => void | Promise<void>)[];
+  readonly repeated: RepeatedWork;
+  readonly cleanUp: CleanUp;
+}
+
+/** What looks after the streams. */
+export interface WatchedStreams {
+  readonly watch: StreamWatch;
+  readonly repair: StreamRepair;
+  readonly mapRepair: MapRepair;
 }
 
 /** Looks after the streams, and repairs what was lost. */
 export function watchStreams(
   connection: NatsConnection,
-  { watch, repair }: { readonly watch: StreamWatch; readonly repair: StreamRepair },
-  { every, ends }: Repeating,
+  { watch, repair, mapRepair }: WatchedStreams,
+  { repeated, cleanUp }: Repeating,
 ): void {
   void (async () => {
     for await (const { type } of connection.status()) {
       if (type === 'disconnect' || type === 'reconnect') watch.notePause();
     }
   })();
-  ends.push(repair.start());
-  const stop = new AbortController();
-  every(WATCH_MS, 'streams', () => watch.look());
-  every(WATCH_MS, 'repair of streams', () => repair.round(stop.signal));
-  ends.push(() => {
-    stop.abort();
-  });
+  cleanUp.add('repair of streams', repair.start());
+  repeated.every(WATCH_MS, 'streams', (signal) => watch.look(signal));
+  repeated.every(WATCH_MS, 'repair of streams', (signal) => repair.round(signal));
+  repeated.every(WATCH_MS, 'repair of the shard map', (signal) => mapRepair.look(signal));
 }
 
 /** What keeping checkpoints needs. */
@@ -59,14 +66,10 @@ export interface KeepingParts {
 }
 
 /** Saves checkpoints, and cuts streams below them. */
-export function keepCheckpoints(parts: KeepingParts, { every, ends }: Repeating): void {
-  const { lookMs, everyMs, minAgeMs } = parts.settings;
+export function keepCheckpoints(parts: KeepingParts, { repeated, cleanUp }: Repeating): void {
+  const { lookMs = LOOK_MS, everyMs, minAgeMs } = parts.settings;
   const checkpoints = new Checkpoints(parts);
-  const stop = new AbortController();
-  ends.push(checkpoints.start());
-  every(lookMs, 'checkpoints', () => checkpoints.round(stop.signal));
-  every(everyMs, 'cutting streams', () => cutStreams({ ...parts, minAgeMs }, stop.signal));
-  ends.push(() => {
-    stop.abort();
-  });
+  cleanUp.add('checkpoints', checkpoints.start());
+  repeated.every(lookMs, 'checkpoints', (signal) => checkpoints.round(signal));
+  repeated.every(everyMs, 'cutting streams', (signal) => cutStreams({ ...parts, minAgeMs }, signal));
 }

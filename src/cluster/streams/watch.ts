@@ -1,10 +1,19 @@
 import type { Logger } from 'pino';
 import { EngineError } from '../../engine/types';
-import { LogUnavailableError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
+import {
+  LogUnavailableError,
+  StreamMissingError,
+  type LogServers,
+  type RecordLog,
+  type StreamState,
+} from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
-import type { ShardMapState, StreamEntry } from '../map/state';
+import { groupOf, type StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
+import { pause } from '../pause';
 import type { LocalReplicas } from '../replica/local-replicas';
+import { tryEach } from '../try-each';
+import { unlessAborted } from '../waiting';
 import type { KnownMap } from './known-map';
 
 /** A stream is given up after so many looks in succession that found it to be another one: servers that start may err. */
@@ -12,6 +21,9 @@ const LOOKS = 3;
 /** A stream that nothing is known against is looked at each so many looks. */
 const SELDOM = 3;
 const PROPOSE_MS = 5_000;
+/** How often a stream is asked that ends before what was read of it, and the pause between. */
+const ASKS = 5;
+const ASK_PAUSE_MS = 100;
 
 /** What watching the streams needs. */
 export interface WatchParts {
@@ -20,14 +32,14 @@ export interface WatchParts {
   /** What this node has seen of the stream of the map. */
   readonly known: Pick<KnownMap, 'differenceTo'>;
   readonly members: Members;
-  readonly replicas: Pick<LocalReplicas, 'readTo' | 'changedStreams'>;
+  readonly replicas: Pick<LocalReplicas, 'positions' | 'changedStreams'>;
   readonly log: Logger;
 }
 
-/** What was found against a stream, and in how many looks in succession. */
+/** What was found against a stream, and in how many looks in succession, those before a record is published left out. */
 interface Doubt {
   readonly what: string;
-  readonly looks: number;
+  looks: number;
 }
 
 /**
@@ -37,13 +49,18 @@ interface Doubt {
  */
 export class StreamWatch {
   readonly #doubts = new Map<number, Doubt>();
-  #mapDoubt: Doubt | undefined;
+  /** What was found against the stream of the map. */
+  #mapDoubt: string | undefined;
+  /** Looks that are under way, by group; who needs one joins it. */
+  readonly #underWay = new Map<number | 'map', Promise<void>>();
   /** Groups whose streams were not looked at since the connection was lost. */
   readonly #unchecked = new Set<number>();
   #isMapUnchecked = false;
   /** The last record of each group that this node has published. */
   readonly #published = new Map<number, number>();
   #look = 0;
+  /** How often the connection was lost. */
+  #pauses = 0;
 
   constructor(private readonly parts: WatchParts) {}
 
@@ -51,6 +68,9 @@ export class StreamWatch {
   notePause(): void {
     for (let group = 0; group < this.parts.logs.groups; group += 1) this.#unchecked.add(group);
     this.#isMapUnchecked = true;
+    // What these find may be of the time before.
+    this.#pauses += 1;
+    this.#underWay.clear();
   }
 
   /** A record of this node is in the stream of a group. */
@@ -67,7 +87,7 @@ export class StreamWatch {
     const doubts = [...this.#doubts].map(
       ([group, { what }]) => `the stream of log group ${group} takes no writes: ${what}`,
     );
-    const ofMap = this.#mapProblem();
+    const ofMap = this.mapProblem();
     return [...(ofMap === undefined ? [] : [ofMap]), ...lost, ...doubts];
   }
 
@@ -76,61 +96,90 @@ export class StreamWatch {
    * @throws EngineError `unavailable`
    */
   async admit(group: number): Promise<StreamEntry> {
-    const { state } = this.parts.map;
-    if (this.#unchecked.has(group)) await this.#check(group, 0);
+    if (this.#unchecked.has(group)) await this.#check(group);
     if (this.#isMapUnchecked) await this.#checkMap();
-    const entry = state.streams.get(group);
-    const problem = this.#mapProblem() ?? entry?.lost ?? this.#doubts.get(group)?.what;
+    // As the map is now: it may have noted a loss meanwhile.
+    const entry = this.parts.map.state.streams.get(group);
+    const problem = this.mapProblem() ?? entry?.lost ?? this.#doubts.get(group)?.what;
     if (entry !== undefined && problem === undefined && !this.#unchecked.has(group)) return entry;
     const why = problem ?? 'the log servers cannot be reached';
     throw new EngineError('unavailable', { message: `log group ${group} takes no writes: ${why}` });
   }
 
   /** Looks at the streams that need it, and has the map note what was lost. */
-  async look(): Promise<void> {
+  async look(signal: AbortSignal): Promise<void> {
     this.#look += 1;
     const isEach = this.#look % SELDOM === 0;
-    if (isEach || this.#isMapUnchecked || this.#mapDoubt !== undefined) await this.#checkMap();
-    const { map, replicas } = this.parts;
-    const changed = replicas.changedStreams(1);
-    for (const [group, { lost }] of map.state.streams) {
-      if (lost !== undefined) this.#doubts.delete(group);
-      else if (isEach || this.#unchecked.has(group) || this.#doubts.has(group) || changed.has(group))
-        await this.#check(group, 1);
-    }
-    const certain = new Map([...this.#doubts].filter(([, { looks }]) => looks >= LOOKS));
-    for (const [group, { what }] of certain) await this.#giveUp(group, what);
+    if (isEach || this.#isMapUnchecked || this.#mapDoubt !== undefined)
+      await unlessAborted(this.#checkMap(), signal);
+    const changed = this.parts.replicas.changedStreams();
+    const isDue = (group: number): boolean =>
+      isEach || this.#unchecked.has(group) || this.#doubts.has(group) || changed.has(group);
+    await tryEach(this.parts.map.state.streams.keys(), (group) => this.#lookAt(group, isDue, signal), signal);
+    const certain = [...this.#doubts].filter(([, { looks }]) => looks >= LOOKS);
+    await tryEach(certain, ([group, { what }]) => this.#giveUp(group, what, signal), signal);
   }
 
-  async #giveUp(group: number, reason: string): Promise<void> {
+  async #lookAt(group: number, isDue: (group: number) => boolean, signal: AbortSignal): Promise<void> {
+    if (this.parts.map.state.streams.get(group)?.lost !== undefined) {
+      this.#doubts.delete(group);
+    } else if (isDue(group)) {
+      await unlessAborted(this.#check(group), signal);
+      const doubt = this.#doubts.get(group);
+      if (doubt !== undefined) doubt.looks += 1;
+    }
+  }
+
+  async #giveUp(group: number, reason: string, signal: AbortSignal): Promise<void> {
     const { map, log } = this.parts;
     const epoch = map.state.streams.get(group)?.epoch;
-    if (epoch === undefined || this.#mapProblem() !== undefined) return;
+    if (epoch === undefined || this.mapProblem() !== undefined) return;
     log.error({ group, epoch, reason }, 'the stream of a log group was lost');
-    await map.propose(() => ({ kind: 'stream_lost', group, epoch, reason }), { timeoutMs: PROPOSE_MS });
+    const limits = { timeoutMs: PROPOSE_MS, signal };
+    await map.propose(() => ({ kind: 'stream_lost', group, epoch, reason }), limits);
   }
 
-  /** @param looks that this is in the count of those in succession */
-  async #check(group: number, looks: 0 | 1): Promise<void> {
+  #check(group: number): Promise<void> {
+    return this.#once(group, () => this.#checkNow(group));
+  }
+
+  #checkMap(): Promise<void> {
+    return this.#once('map', () => this.#checkMapNow());
+  }
+
+  /** Looks, or joins the look that is under way. */
+  #once(of: number | 'map', look: () => Promise<void>): Promise<void> {
+    const known = this.#underWay.get(of);
+    if (known !== undefined) return known;
+    const begun = look().finally(() => {
+      if (this.#underWay.get(of) === begun) this.#underWay.delete(of);
+    });
+    this.#underWay.set(of, begun);
+    return begun;
+  }
+
+  async #checkNow(group: number): Promise<void> {
     const { logs, map, replicas } = this.parts;
     const entry = map.state.streams.get(group);
     if (entry === undefined) return;
+    const pauses = this.#pauses;
     // Before the stream is asked: it must reach so far.
     const highest = this.#highestOf(group, entry);
     const found = await findingOf(logs.group(group, entry.epoch), entry.created, highest);
-    if (found === undefined) return;
-    this.#unchecked.delete(group);
-    const what = found.difference ?? replicas.changedStreams(1).get(group);
+    // Another stream has taken its place meanwhile.
+    if (found === undefined || map.state.streams.get(group)?.epoch !== entry.epoch) return;
+    if (pauses === this.#pauses) this.#unchecked.delete(group);
+    const what = found.difference ?? replicas.changedStreams().get(group);
     if (what === undefined) this.#doubts.delete(group);
-    else this.#doubts.set(group, { what, looks: (this.#doubts.get(group)?.looks ?? 0) + looks });
+    else this.#doubts.set(group, { what, looks: this.#doubts.get(group)?.looks ?? 0 });
   }
 
   /** The highest position of a group that anybody is known to have read. */
   #highestOf(group: number, { firstPosition }: StreamEntry): number {
     const { members, replicas, map } = this.parts;
     let highest = Math.max(firstPosition, this.#published.get(group) ?? 0);
-    for (const { shard, position } of replicas.readTo()) {
-      if (map.state.collections.get(shard.collection)?.group === group) highest = Math.max(highest, position);
+    for (const { shard, position } of replicas.positions()) {
+      if (groupOf(map.state, shard.collection) === group) highest = Math.max(highest, position);
     }
     return Math.max(
       highest,
@@ -138,19 +187,21 @@ export class StreamWatch {
     );
   }
 
-  #mapProblem(): string | undefined {
+  /** Why the stream of the shard map takes no events; undefined where it does. */
+  mapProblem(): string | undefined {
     const { failure } = this.parts.map;
     if (failure !== undefined) return `the shard map cannot be read any more: ${failure.message}`;
     const doubt = this.#mapDoubt;
-    return doubt && `the stream of the shard map was lost, and all writes have stopped: ${doubt.what}`;
+    return doubt && `the stream of the shard map was lost, and all writes have stopped: ${doubt}`;
   }
 
-  async #checkMap(): Promise<void> {
+  async #checkMapNow(): Promise<void> {
     const { map, known } = this.parts;
+    const pauses = this.#pauses;
     const before = map.state.version;
     let what: string | undefined;
     try {
-      const { created, lastSequence } = await map.log.state();
+      const { created, lastSequence } = await stateReaching(map.log, before);
       what =
         lastSequence < before ? endsAt(lastSequence, before) : known.differenceTo({ created, lastSequence });
     } catch (error) {
@@ -158,13 +209,9 @@ export class StreamWatch {
       if (!(error instanceof StreamMissingError)) throw error;
       what = error.message;
     }
-    this.#isMapUnchecked = false;
-    this.#mapDoubt = what === undefined ? undefined : { what, looks: (this.#mapDoubt?.looks ?? 0) + 1 };
+    if (pauses === this.#pauses) this.#isMapUnchecked = false;
+    this.#mapDoubt = what;
   }
-}
-
-function groupOf({ collections }: ShardMapState, collection: number): number | undefined {
-  return collections.get(collection)?.group;
 }
 
 /** How a stream differs from the one that was read; undefined where it cannot be asked. */
@@ -174,7 +221,7 @@ async function findingOf(
   highest: number,
 ): Promise<{ readonly difference: string | undefined } | undefined> {
   try {
-    const now = await stream.state();
+    const now = await stateReaching(stream, highest);
     if (now.created !== created) {
       return { difference: `it was made at ${now.created}, and the one that was read at ${created}` };
     }
@@ -184,6 +231,19 @@ async function findingOf(
     if (error instanceof LogUnavailableError) return undefined;
     throw error;
   }
+}
+
+/**
+ * The state of a stream, where it reaches a sequence as soon as it does. The server that leads a stream says where it ends, and under
+ * load another server delivers a record before the leader has written it.
+ */
+async function stateReaching(stream: Pick<RecordLog, 'state'>, sequence: number): Promise<StreamState> {
+  let state = await stream.state();
+  for (let asked = 1; asked < ASKS && state.lastSequence < sequence; asked += 1) {
+    await pause(ASK_PAUSE_MS);
+    state = await stream.state();
+  }
+  return state;
 }
 
 function endsAt(last: number, highest: number): string {

@@ -64,7 +64,7 @@ describeUnless(isNoNats)('a cluster', () => {
           rows.push(row);
           if (file !== undefined) appendFileSync(file, `${JSON.stringify(row)}\n`);
           expect(row.violations).toEqual([]);
-          expect(row.met).toBeGreaterThan(0);
+          expect(row.counts.met).toBeGreaterThan(0);
           isWhole = kind.isLast !== true;
         } finally {
           if (!isWhole) {

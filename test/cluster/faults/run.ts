@@ -7,14 +7,23 @@ import { progress } from './kind';
 import { Load, type Counts } from './load';
 
 /** What became of a run of one kind. */
-export interface Row extends Counts {
+export interface Row {
   readonly id: string;
   readonly name: string;
   readonly seed: number;
+  readonly counts: FaultCounts;
+  readonly violations: readonly Violation[];
+}
+
+/** What `docs/soak.json` keeps of a run. */
+interface FaultCounts extends Pick<Counts, 'acknowledged' | 'unknown' | 'writePauseMs' | 'readPauseMs'> {
   readonly faults: number;
   /** Faults that met what they are about. */
   readonly met: number;
-  readonly violations: readonly Violation[];
+  /** Violations: writes that were lost, writes that were doubled, and others. */
+  readonly lost: number;
+  readonly doubled: number;
+  readonly others: number;
 }
 
 export async function runFaults(
@@ -41,11 +50,21 @@ export async function runFaults(
   } finally {
     await load.stop();
   }
-  const counts = load.counts();
+  const { acknowledged, unknown, writePauseMs, readPauseMs } = load.counts();
   kind.verify?.(scene);
   const violations = check(await cluster.rest(load), kind.losesRecords === true ? 'of each point' : 'of all');
   if (violations.length === 0) await cluster.dropCollection(collection);
-  return { id, name, seed, faults: count, met, ...counts, violations };
+  const counts = {
+    ...{ faults: count, met, acknowledged, unknown },
+    ...{ ...countsOf(violations), writePauseMs, readPauseMs },
+  };
+  return { id, name, seed, counts, violations };
+}
+
+function countsOf(violations: readonly Violation[]): Pick<FaultCounts, 'lost' | 'doubled' | 'others'> {
+  const of = (wanted: Violation['rule']): number => violations.filter(({ rule }) => rule === wanted).length;
+  const [lost, doubled] = [of('lost'), of('doubled')];
+  return { lost, doubled, others: violations.length - lost - doubled };
 }
 
 const COLUMNS = [
@@ -63,13 +82,11 @@ const COLUMNS = [
 
 /** The rows as a table of text. */
 export function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map((row) => {
-    const of = (...rules: Violation['rule'][]): number =>
-      row.violations.filter(({ rule }) => rules.includes(rule)).length;
-    const others = row.violations.length - of('lost', 'doubled');
+  const lines = rows.map(({ id, counts }) => {
+    const { faults, met, acknowledged, unknown, lost, doubled, others, writePauseMs, readPauseMs } = counts;
     return [
-      ...[row.id, row.faults, row.met, row.acknowledged, row.unknown, of('lost'), of('doubled'), others],
-      ...[`${row.writePauseMs} ms`, `${row.readPauseMs} ms`],
+      ...[id, faults, met, acknowledged, unknown, lost, doubled, others],
+      ...[`${writePauseMs} ms`, `${readPauseMs} ms`],
     ].map(String);
   });
   const all = [COLUMNS, ...lines];

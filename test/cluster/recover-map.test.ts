@@ -1,0 +1,170 @@
+/** A shard map whose stream the log servers have lost, made anew by the command. */
+import { jetstreamManager } from '@nats-io/jetstream';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { connectToNats } from '../../src/cluster/log/nats-connection';
+import { run } from '../../src/cli/run';
+import { describeUnless } from '../missing';
+import { until } from '../until';
+import { isNoNats } from './nats-server';
+import { TestCluster, type TestNode } from './nodes';
+
+const CONFIG = { vectors: { size: 2, distance: 'Dot' }, shard_number: 2, replication_factor: 2 };
+const STREAM = 'KITHDB_test_map';
+
+/** A stream that keeps what is written to it. */
+class Kept extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+async function kithdb(...flags: string[]) {
+  const [stdout, stderr] = [new Kept(), new Kept()];
+  const words = ['cluster', 'recover-map', ...flags];
+  const code = await run(words, { env: {}, stdin: process.stdin, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+it('kithdb cluster recover-map says what it needs', async () => {
+  expect(await kithdb()).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--cluster URLS is required'),
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'kithdb-no-node-'));
+  const flags = ['--cluster', 'nats://127.0.0.1:1', '--data-dir', folder];
+  expect(await kithdb(...flags, '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is no directory of a node of the cluster kithdb'),
+  });
+  rmSync(folder, { recursive: true });
+});
+
+describeUnless(isNoNats)('kithdb cluster recover-map', () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await TestCluster.start(2, 1);
+  });
+  afterAll(() => cluster.end());
+
+  function command({ dataDir }: TestNode, ...flags: string[]) {
+    const settings = ['--cluster', `nats://${cluster.servers.addresses[0]}`, '--cluster-name', 'test'];
+    const log = ['--cluster-log-groups', '2', '--cluster-log-copies', '1', '--data-dir', dataDir];
+    return kithdb(...settings, ...log, ...flags);
+  }
+
+  async function counted(node: TestNode, count: number): Promise<void> {
+    await until(
+      async () => {
+        const found = await node.ask('count', 'herons', { exact: true }).catch(() => undefined);
+        return JSON.stringify(found) === JSON.stringify({ count });
+      },
+      50,
+      () => JSON.stringify(node.engine.healthIssues()),
+    );
+  }
+
+  async function deleteStream(): Promise<void> {
+    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
+      timeoutMs: 5000,
+    });
+    await (await jetstreamManager(connection, { checkAPI: false })).streams.delete(STREAM);
+    await connection.close();
+  }
+
+  async function emptyStream(): Promise<void> {
+    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
+      timeoutMs: 5000,
+    });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const { config } = await streams.info(STREAM);
+    await streams.delete(STREAM);
+    await streams.add({ ...config, first_seq: 1 });
+    await connection.close();
+  }
+
+  const write = (node: TestNode, id: number): Promise<unknown> =>
+    node.ask('upsert_points', 'birds', { points: [{ id, vector: [id, 1] }] });
+
+  it('makes the map anew where it was lost, and all nodes follow it', async () => {
+    const [first, second] = cluster.nodes as [TestNode, TestNode];
+    await first.ask('create_collection', 'birds', CONFIG);
+    const alias = { create_alias: { collection_name: 'birds', alias_name: 'herons' } };
+    await first.ask('change_aliases', undefined, { actions: [alias] });
+    for (let id = 0; id < 10; id += 1) await write(first, id);
+    await counted(second, 10);
+
+    await second.stop();
+    expect((await command(second, '--yes')).stderr).toMatch(/nodes run at .*: stop all nodes first/);
+    await first.stop();
+    expect((await command(first, '--yes')).stderr).toMatch(/KITHDB_test_map is not lost/);
+    await deleteStream();
+    await expect(first.start()).rejects.toThrow(/the shard map of the cluster was lost/);
+
+    const asked = await command(first);
+    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('give --yes') });
+    expect(asked.stdout).toMatch(/Would be made: .*: 2 nodes, 1 collection, 1 alias\n {2}collection birds\n/);
+    expect(asked.stdout).toMatch(/Would be lost: every change/);
+    await expect(first.start()).rejects.toThrow(/the shard map of the cluster was lost/);
+
+    const done = await command(first, '--yes', '--json');
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([
+      0,
+      expect.objectContaining({ done: true, removes_stream: false, collections: ['birds'], aliases: 1 }),
+    ]);
+    await first.start();
+    await second.start();
+    for (const node of [first, second]) await counted(node, 10);
+    await write(second, 10);
+    for (const node of [first, second]) await counted(node, 11);
+    await second.ask('create_collection', 'owls', CONFIG);
+    await until(async () => {
+      const { exists } = (await first.ask('collection_exists', 'owls')) as { exists: boolean };
+      return exists;
+    });
+    expect(await command(first)).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') });
+  });
+
+  it.each([
+    ['deleted', deleteStream],
+    ['emptied', emptyStream],
+  ])('C30.13 nodes that all run make it anew by themselves where it was %s', async (what, lose) => {
+    const [first, second] = cluster.nodes as [TestNode, TestNode];
+    await until(async () => (await write(first, 0).catch(() => undefined)) !== undefined);
+    await lose();
+    const name = `wrens-${what}`;
+    await until(
+      async () => (await second.ask('create_collection', name, CONFIG).catch(() => undefined)) !== undefined,
+      50,
+      () => JSON.stringify([first, second].map(({ engine }) => engine.healthIssues())),
+    );
+    await until(async () => {
+      const found = (await first.ask('collection_exists', name).catch(() => undefined)) as
+        { exists: boolean } | undefined;
+      return found?.exists === true;
+    });
+    await until(async () => (await write(first, 11).catch(() => undefined)) !== undefined);
+    for (const node of [first, second]) await counted(node, 12);
+    for (const node of [first, second]) expect(node.engine.healthIssues()).toEqual([]);
+  });
+
+  it('waits for a node that is stopped, and says so', async () => {
+    const [first, second] = cluster.nodes as [TestNode, TestNode];
+    await until(async () => (await write(first, 0).catch(() => undefined)) !== undefined);
+    await second.stop();
+    await deleteStream();
+    await until(() =>
+      first.engine.healthIssues().some(({ what }) => what.includes('is made anew when all nodes are live')),
+    );
+    await first.stop();
+    expect((await command(first, '--yes')).code).toBe(0);
+    await first.start();
+    await second.start();
+    for (const node of [first, second]) await counted(node, 12);
+  });
+});
