@@ -171,7 +171,7 @@ fn no_checkpoint_and_no_write_follows_what_was_read_of_a_cut_file() {
     cut(&path);
     // As an indexer reads it, without a request that would look at the faults afterwards.
     let view = collection.view();
-    let read = view.state.live.iter().map(|offset| view.state.at(offset).payload.bytes().to_vec());
+    let read = view.state.live.iter().map(|offset| view.state.at(offset).document().to_vec());
     assert!(read.collect::<Vec<_>>().contains(&vec![0; 98]), "zeros in the place of payloads");
     let made = collection.checkpoint(GraphPolicy::Always);
     assert!(

@@ -249,14 +249,14 @@ impl Server {
 /// The number that a point of a view carries; its vector and its payload agree.
 fn number(view: &View, id: u64) -> Option<u64> {
     let (_, point) = view.state.point(&PointId::Num(id))?;
-    let row = point.rows.row(0).expect("a vector");
+    let row = point.row(0).expect("a vector");
     let table = &view.fields[0];
     assert!(table.alive(row, view.op), "the row of point {id} is dead in its own view");
     let mut vector = Vec::new();
     table.vector(row, &mut vector);
     assert_eq!(vector[1], id as f32, "another point's vector");
     let payload = format!(r#"{{"number":{}}}"#, vector[0]);
-    assert_eq!(String::from_utf8_lossy(point.payload.bytes()), payload, "half an update");
+    assert_eq!(String::from_utf8_lossy(point.document()), payload, "half an update");
     Some(vector[0] as u64)
 }
 
@@ -377,7 +377,7 @@ fn every_row_is_in_the_graph_or_in_the_tail_while_indexers_take_it_in() {
             for id in 0..150 {
                 assert!(number(&snapshot.view, id).is_some(), "point {id} is gone");
                 let (_, point) = snapshot.view.state.point(&PointId::Num(id)).expect("it is there");
-                let row = point.rows.row(0).expect("a vector");
+                let row = point.row(0).expect("a vector");
                 if let Some((graph, indexed)) = &snapshot.graphs[0]
                     && row < *indexed
                 {

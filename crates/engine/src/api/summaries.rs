@@ -11,6 +11,7 @@ use crate::json::{write_f32, write_f64, write_string, write_u64};
 use crate::query::groups::GroupId;
 use crate::query::{FacetHit, FacetValue, MatrixRow, Projection};
 use crate::types::{PointId, PointOffset};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Appends the result of a facet (C6.8).
@@ -54,14 +55,14 @@ pub fn write_group_id(out: &mut Vec<u8>, id: &GroupId<'_>) {
 pub fn write_matrix_pairs<'p>(
     out: &mut Vec<u8>,
     rows: &[MatrixRow],
-    id: impl Fn(PointOffset) -> &'p PointId,
+    id: impl Fn(PointOffset) -> Cow<'p, PointId>,
 ) {
     let pairs = rows.iter().flat_map(|(offset, hits)| hits.iter().map(move |hit| (*offset, hit)));
     let mut object = ObjectWriter::start(out);
     write_list(object.key("pairs"), pairs, |out, (offset, hit)| {
         let mut pair = ObjectWriter::start(out);
-        write_id(pair.key("a"), id(offset));
-        write_id(pair.key("b"), id(hit.offset));
+        write_id(pair.key("a"), &id(offset));
+        write_id(pair.key("b"), &id(hit.offset));
         write_f32(pair.key("score"), hit.score);
         pair.end();
     });
@@ -72,7 +73,7 @@ pub fn write_matrix_pairs<'p>(
 pub fn write_matrix_offsets<'p>(
     out: &mut Vec<u8>,
     rows: &[MatrixRow],
-    id: impl Fn(PointOffset) -> &'p PointId,
+    id: impl Fn(PointOffset) -> Cow<'p, PointId>,
 ) {
     let places: HashMap<PointOffset, u64> = rows.iter().map(|(offset, _)| *offset).zip(0..).collect();
     let entries = || (0u64..).zip(rows).flat_map(|(row, (_, hits))| hits.iter().map(move |hit| (row, hit)));
@@ -82,7 +83,7 @@ pub fn write_matrix_offsets<'p>(
         write_u64(out, places.get(&hit.offset).copied().unwrap_or_default());
     });
     write_list(object.key("scores"), entries(), |out, (_, hit)| write_f32(out, hit.score));
-    write_list(object.key("ids"), rows, |out, (offset, _)| write_id(out, id(*offset)));
+    write_list(object.key("ids"), rows, |out, (offset, _)| write_id(out, &id(*offset)));
     object.end();
 }
 
@@ -90,10 +91,10 @@ pub fn write_matrix_offsets<'p>(
 pub fn write_projection<'p>(
     out: &mut Vec<u8>,
     projection: &Projection,
-    id: impl Fn(PointOffset) -> &'p PointId,
+    id: impl Fn(PointOffset) -> Cow<'p, PointId>,
 ) {
     let mut object = ObjectWriter::start(out);
-    write_list(object.key("ids"), &projection.offsets, |out, offset| write_id(out, id(*offset)));
+    write_list(object.key("ids"), &projection.offsets, |out, offset| write_id(out, &id(*offset)));
     for (axis, name) in ["x", "y"].into_iter().enumerate() {
         write_list(object.key(name), &projection.places, |out, place| write_f32(out, place[axis]));
     }

@@ -3,7 +3,7 @@
 //! | type | one line |
 //! |---|---|
 //! | [`RowArena`] / [`RowTable`] | rows of bytes of one length, appended by one writer, full chunks on maps / a snapshot of them |
-//! | [`AtomicColumn64`] / [`ColumnTable`] | one `u64` a row that its writer may change in place / a reader's handle |
+//! | [`AtomicColumn`] / [`ColumnTable`] | one integer a row that its writer may change in place / a reader's handle |
 //! | [`CodeArena`] | fixed rows of bytes with a tag each, written once by any thread, read by any |
 //! | [`LinkArena`] | fixed rows of `AtomicU32`, written and read by any number of threads |
 //!
@@ -22,7 +22,9 @@ mod links;
 mod rows;
 
 pub use codes::CodeArena;
-pub use column::{AtomicColumn64, ColumnTable};
+pub use column::{
+    AtomicColumn, AtomicColumn32, AtomicColumn64, AtomicWord, ColumnTable, ColumnTable32, ColumnTable64,
+};
 pub use links::LinkArena;
 pub use rows::{RowArena, RowTable};
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a point takes of the memory beside its payload, its vectors and the graphs, roughly.
-const POINT_BYTES: u64 = 160;
+const POINT_BYTES: u64 = 96;
 
 /// A collection that is to come from a folder of the data directory.
 #[derive(Debug)]

@@ -215,7 +215,7 @@ impl Opening {
             found.push(format!("{live} live points have {ids} different ids"));
         }
         let rows = |position: usize| {
-            let with_vector = |offset: &PointOffset| state.at(*offset).rows.row(position).is_some();
+            let with_vector = |offset: &PointOffset| state.at(*offset).row(position).is_some();
             state.live.iter().filter(with_vector).count() as u64
         };
         let dense = self.head.fields.iter().map(|field| field.counts().vectors);

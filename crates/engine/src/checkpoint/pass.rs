@@ -6,7 +6,7 @@ use super::point_column::{StoredPlace, encode_point};
 use super::{Folder, file_path};
 use crate::allocator::buffer;
 use crate::faults::PlantedFault;
-use crate::state::{DeclaredIndex, Payload, Point, View};
+use crate::state::{DeclaredIndex, Payload, PayloadRef, PointRef, View};
 use crate::storage::StorageError;
 use crate::types::{PointOffset, Row, RowRange};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,26 +123,26 @@ impl Pass<'_> {
             let complete = range.end as u64 <= u64::from(self.previous.points);
             let mut changed = kept.is_none_or(|extent| self.compacted.contains(&extent.file)) || !complete;
             for offset in range {
-                let point = &points[offset];
+                let point = points.at(PointOffset::new(offset as u32));
                 changed |= is_changed(point, self.previous, &self.kept);
-                let write = match &point.payload {
-                    Payload::Empty => false,
-                    Payload::Memory(_) => true,
-                    Payload::Stored(stored) => {
-                        self.compacted.contains(&stored.file) || !self.kept.contains(&stored.file)
+                let write = match point.payload() {
+                    PayloadRef::Empty => false,
+                    PayloadRef::Memory(_) => true,
+                    PayloadRef::Stored { file, .. } => {
+                        self.compacted.contains(&file) || !self.kept.contains(&file)
                     }
                 };
                 if write {
                     changed = true;
-                    let bytes = point.payload.bytes();
+                    let bytes = point.document();
                     let offset = PointOffset::new(offset as u32);
-                    waiting.push((offset, point.payload.clone(), gathered.len(), bytes.len() as u32));
+                    waiting.push((offset, point.payload().to_payload(), gathered.len(), bytes.len() as u32));
                     gathered.extend_from_slice(bytes);
                     if gathered.len() >= PAYLOAD_EXTENT_BYTES {
                         self.flush_payloads(&mut gathered, &mut waiting, &mut places)?;
                     }
-                } else if let Payload::Stored(stored) = &point.payload {
-                    used.insert(stored.file);
+                } else if let PayloadRef::Stored { file, .. } = point.payload() {
+                    used.insert(file);
                 }
             }
             if changed {
@@ -158,7 +158,8 @@ impl Pass<'_> {
             let range = chunk * CHUNK_POINTS..points.len().min((chunk + 1) * CHUNK_POINTS);
             let mut bytes = Vec::new();
             for offset in range {
-                encode_point(&points[offset], places.get(&PointOffset::new(offset as u32)), &mut bytes);
+                let offset = PointOffset::new(offset as u32);
+                encode_point(points.at(offset), places.get(&offset), &mut bytes);
             }
             extents[chunk] = Some(self.writer.append(&bytes)?);
         }
@@ -229,15 +230,15 @@ impl Pass<'_> {
 
 /// Whether a manifest has something else of a point: its operation, a row (one that was moved leaves the operation alone),
 /// or the payload, which is in none of the files that were `kept`.
-pub(crate) fn is_changed(point: &Point, previous: &Manifest, kept: &BTreeSet<u32>) -> bool {
+pub(crate) fn is_changed(point: PointRef<'_>, previous: &Manifest, kept: &BTreeSet<u32>) -> bool {
     let is_new_row = |(field, kept): (usize, &FieldManifest)| {
         !PlantedFault::MovedRowsLeftOut.is_on()
-            && point.rows.row(field).is_some_and(|row| row >= Row::new(kept.rows))
+            && point.row(field).is_some_and(|row| row >= Row::new(kept.rows))
     };
-    let is_new_payload = || match &point.payload {
-        Payload::Empty => false,
-        Payload::Memory(_) => true,
-        Payload::Stored(stored) => !kept.contains(&stored.file),
+    let is_new_payload = || match point.payload() {
+        PayloadRef::Empty => false,
+        PayloadRef::Memory(_) => true,
+        PayloadRef::Stored { file, .. } => !kept.contains(&file),
     };
-    point.version > previous.op || previous.fields.iter().enumerate().any(is_new_row) || is_new_payload()
+    point.version() > previous.op || previous.fields.iter().enumerate().any(is_new_row) || is_new_payload()
 }

@@ -3,7 +3,7 @@
 use super::manifest::Manifest;
 use crate::change::{Input, Undecodable, put_id};
 use crate::field::SparseArena;
-use crate::state::{Head, Payload, Point, Rows, StoredPayload};
+use crate::state::{Head, Payload, PayloadRef, Point, PointRef, Rows, StoredPayload};
 use crate::storage::Map;
 use crate::types::{OpNumber, PointId, PointOffset, Row};
 use std::collections::BTreeMap;
@@ -16,25 +16,21 @@ pub(super) struct StoredPlace {
 }
 
 /// Appends a point as a chunk of the points column has it. `place` is that of its payload, if this pass has written it.
-pub(super) fn encode_point(point: &Point, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
-    out.push(u8::from(point.live));
-    put_id(out, &point.id);
-    out.extend_from_slice(&point.version.get().to_le_bytes());
-    match (&point.payload, place) {
-        (_, Some(StoredPlace { file, offset, len }))
-        | (Payload::Stored(StoredPayload { file, offset, len, .. }), _) => {
+pub(super) fn encode_point(point: PointRef<'_>, place: Option<&StoredPlace>, out: &mut Vec<u8>) {
+    out.push(u8::from(point.is_live()));
+    put_id(out, &point.id());
+    out.extend_from_slice(&point.version().get().to_le_bytes());
+    match (point.payload(), place) {
+        (_, Some(&StoredPlace { file, offset, len })) | (PayloadRef::Stored { file, offset, len, .. }, _) => {
             out.push(1);
             out.extend_from_slice(&file.to_le_bytes());
             out.extend_from_slice(&offset.to_le_bytes());
             out.extend_from_slice(&len.to_le_bytes());
         }
-        (Payload::Empty, None) => out.push(0),
-        (Payload::Memory(_), None) => unreachable!("every payload in memory was given a place"),
+        (PayloadRef::Empty, None) => out.push(0),
+        (PayloadRef::Memory(_), None) => unreachable!("every payload in memory was given a place"),
     }
-    match &point.rows {
-        Rows::One(row) => out.extend_from_slice(&row.get().to_le_bytes()),
-        Rows::Many(rows) => rows.iter().for_each(|row| out.extend_from_slice(&row.get().to_le_bytes())),
-    }
+    point.rows().iter().for_each(|row| out.extend_from_slice(&row.get().to_le_bytes()));
 }
 
 /// A point as a chunk of the points column has it.

@@ -6,7 +6,7 @@ use super::manifest::{FieldManifest, Manifest};
 use super::pass::{CHUNK_POINTS, is_changed};
 use super::sparse_file;
 use crate::field::table::FieldTable;
-use crate::state::Payload;
+use crate::state::PayloadRef;
 use crate::state::View;
 use crate::storage::Storage;
 use crate::types::{OpNumber, Row, RowRange};
@@ -61,15 +61,15 @@ impl Survey {
         let mut changed = BTreeSet::new();
         for (offset, point) in view.state.points.iter().enumerate() {
             let chunk = offset / CHUNK_POINTS;
-            match &point.payload {
-                Payload::Stored(stored) if kept.contains(&stored.file) => {
-                    *used.entry(stored.file).or_default() += u64::from(stored.len);
-                    let chunks = pointing.entry(stored.file).or_default();
+            match point.payload() {
+                PayloadRef::Stored { file, len, .. } if kept.contains(&file) => {
+                    *used.entry(file).or_default() += u64::from(len);
+                    let chunks = pointing.entry(file).or_default();
                     if chunks.last() != Some(&chunk) {
                         chunks.insert(chunk);
                     }
                 }
-                Payload::Empty => {}
+                PayloadRef::Empty => {}
                 payload => new_bytes += payload.bytes().len() as u64,
             }
             if changed.last() != Some(&chunk)

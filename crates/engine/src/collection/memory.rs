@@ -2,7 +2,7 @@
 
 use super::Collection;
 use crate::payload::FieldIndex;
-use crate::state::{AutoIndex, DeclaredIndex, Expiry, Point};
+use crate::state::{AutoIndex, DeclaredIndex, Expiry};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -133,8 +133,7 @@ impl Collection {
             report.links += table.blocks.memory_bytes() as u64;
             report.points += table.columns_bytes() as u64;
         }
-        let points = view.state.points.len() as u64;
-        report.points += points * size_of::<Point>() as u64;
+        report.points += view.state.points.memory_bytes();
         report.points += view.state.ids.memory_bytes();
         report.points += view.state.id_bytes;
         report.points += view.state.live.memory_bytes() + view.state.operations.memory_bytes();

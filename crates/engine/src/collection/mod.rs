@@ -30,8 +30,8 @@ pub use crate::checkpoint::{
     directory, inspect, is_manifest_damaged, link_folder,
 };
 pub use crate::state::{
-    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Numbering, Payload, Point, Rows, ScanMeter, State,
-    Subject, Unapplied, View,
+    Allowance, AutoIndex, DeclaredIndex, Head, IndexDraft, Numbering, Payload, Point, PointRef, Rows,
+    ScanMeter, State, Subject, Unapplied, View,
 };
 pub use checkpointing::GraphPolicy;
 pub use expiring::REMOVED_AT_ONCE;

@@ -2,13 +2,14 @@
 
 use super::answer_budget::AnswerBudget;
 use crate::api::response;
-use crate::collection::{Point, View};
+use crate::collection::{PointRef, View};
 use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::Hit;
 use crate::query::request::{Selectors, VectorSelector};
-use crate::types::OpNumber;
+use crate::types::{OpNumber, PointId};
 use crate::vectors::VectorValue;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// What all points of an answer share.
@@ -22,21 +23,30 @@ pub(super) struct PointOutput<'d> {
 /// Writes the hits of a search as a list (C6.1), or those of a query as an object.
 pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
     let view = writer.view;
-    // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap. Reading the
-    // version brings the point itself into the cache.
-    let found: Vec<(Hit, &Point, OpNumber)> = hits
-        .iter()
-        .map(|hit| {
-            let point = view.state.at(hit.offset);
-            (*hit, point, point.version)
-        })
-        .collect();
+    // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap.
+    let found: Vec<Found<'_>> = hits.iter().map(|hit| Found::of(view, *hit)).collect();
     if is_list {
         response::write_list(out, found, |out, found| writer.scored(out, found));
     } else {
         response::write_query_result(out, |out| {
             response::write_elements(out, found, |out, found| writer.scored(out, found));
         });
+    }
+}
+
+/// A point of an answer, with what is read of it.
+struct Found<'a> {
+    hit: Hit,
+    point: PointRef<'a>,
+    id: Cow<'a, PointId>,
+    version: OpNumber,
+    document: &'a [u8],
+}
+
+impl<'a> Found<'a> {
+    fn of(view: &'a View, hit: Hit) -> Found<'a> {
+        let point = view.state.at(hit.offset);
+        Found { hit, point, id: point.id(), version: point.version(), document: point.document() }
     }
 }
 
@@ -69,38 +79,38 @@ impl<'a, 'd> PointWriter<'a, 'd> {
     }
 
     pub fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {
-        let point = self.view.state.at(hit.offset);
-        if self.fits(out, point) {
-            self.point(hit, point, |point| response::write_record(out, point));
+        let found = Found::of(self.view, hit);
+        if self.fits(out, &found) {
+            self.point(&found, |point| response::write_record(out, point));
         }
     }
 
-    fn scored(&mut self, out: &mut Vec<u8>, (hit, point, version): (Hit, &Point, OpNumber)) {
-        if self.fits(out, point) {
-            self.point(hit, point, |point| {
-                response::write_scored_point(out, point, version.get(), hit.score)
+    fn scored(&mut self, out: &mut Vec<u8>, found: Found<'_>) {
+        if self.fits(out, &found) {
+            self.point(&found, |point| {
+                response::write_scored_point(out, point, found.version.get(), found.hit.score)
             });
         }
     }
 
-    fn fits(&mut self, out: &[u8], point: &Point) -> bool {
-        let looked_through = point.payload.bytes().len().saturating_mul(self.with.payload.paths());
+    fn fits(&mut self, out: &[u8], found: &Found<'_>) -> bool {
+        let looked_through = found.document.len().saturating_mul(self.with.payload.paths());
         let packed = self.output.packed.as_ref().map_or(0, |packed| packed.len());
         self.output.budget.admits(out.len() + packed, looked_through)
     }
 
-    fn point(&mut self, hit: Hit, point: &Point, write: impl FnOnce(&response::PointView<'_>)) {
+    fn point(&mut self, found: &Found<'_>, write: impl FnOnce(&response::PointView<'_>)) {
         let start = self.selecting.map(|_| Instant::now());
         let payload = match &self.with.payload {
             PayloadSelector::None => None,
-            PayloadSelector::All => Some(point.payload.bytes()),
+            PayloadSelector::All => Some(found.document),
             selector => {
                 self.payload.clear();
-                selector.select(point.payload.bytes(), &mut self.payload);
+                selector.select(found.document, &mut self.payload);
                 Some(self.payload.as_slice())
             }
         };
-        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(point));
+        let values = (self.with.vector != VectorSelector::None).then(|| self.vectors(found.point));
         let vectors = match (&values, &mut self.output.packed) {
             (Some(values), Some(packed)) => {
                 self.places.clear();
@@ -112,11 +122,12 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         if let (Some(start), Some(selecting)) = (start, &mut self.selecting) {
             *selecting += start.elapsed();
         }
-        let shown = response::PointView { id: &point.id, payload, vectors, order_value: hit.order_value };
+        let order_value = found.hit.order_value;
+        let shown = response::PointView { id: &found.id, payload, vectors, order_value };
         write(&shown);
     }
 
-    fn vectors(&self, point: &Point) -> Vec<(&'a str, VectorValue)> {
+    fn vectors(&self, point: PointRef<'_>) -> Vec<(&'a str, VectorValue)> {
         let config = &self.view.state.config;
         let wanted = |name: &str| match &self.with.vector {
             VectorSelector::None => false,

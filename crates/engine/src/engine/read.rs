@@ -510,7 +510,7 @@ impl Read<'_> {
             parsed.filter = self.within(parsed.filter);
         }
         let rows = query::matrix(&snapshot, &parsed, self.deadline)?;
-        let id = |offset| &snapshot.view.state.at(offset).id;
+        let id = |offset| snapshot.view.state.at(offset).id();
         if self.request.operation == Operation::MatrixPairs {
             summaries::write_matrix_pairs(self.out, &rows, id);
         } else {
@@ -537,7 +537,7 @@ impl Read<'_> {
         }
         let _underway = self.core.projections.begin()?;
         let projection = query::project(&snapshot, &parsed, self.deadline)?;
-        summaries::write_projection(self.out, &projection, |offset| &snapshot.view.state.at(offset).id);
+        summaries::write_projection(self.out, &projection, |offset| snapshot.view.state.at(offset).id());
         self.points.budget.admits(self.out.len(), 0);
         Ok(())
     }

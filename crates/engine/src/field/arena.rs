@@ -1,9 +1,10 @@
 //! The writer's rows of one vector field.
 
 use super::graph_slot::GraphSlot;
+use super::places::Places;
 use super::run::{RunPlace, run_of};
 use super::table::{FieldTable, place_bytes};
-use crate::arena::{AtomicColumn64, RowArena};
+use crate::arena::{AtomicColumn, AtomicColumn64, AtomicWord, RowArena};
 use crate::config::VectorParams;
 use crate::storage::Map;
 use crate::types::{OpNumber, PointOffset, Row, RowRange};
@@ -32,8 +33,7 @@ pub struct FieldArena {
     /// Vectors have a run of rows each, instead of one row.
     is_multi: bool,
     rows: RowArena,
-    /// [`RunPlace`] of the row.
-    places: AtomicColumn64,
+    places: Places,
     /// Operation at which the row died; [`ALIVE`] before.
     deaths: AtomicColumn64,
     live: u64,
@@ -50,7 +50,7 @@ impl FieldArena {
             dim,
             is_multi: params.multivector.is_some(),
             rows: RowArena::with_chunk_bytes(format.row_bytes(dim), chunk_bytes),
-            places: AtomicColumn64::new(),
+            places: Places::new(params.multivector.is_some()),
             deaths: AtomicColumn64::new(),
             live: 0,
             vectors: 0,
@@ -73,7 +73,7 @@ impl FieldArena {
             self.deaths.push(ALIVE);
         }
         for place in RunPlace::run(owner, count as u32) {
-            self.places.push(place.word());
+            self.places.push(place);
         }
         self.live += count as u64;
         self.vectors += 1;
@@ -103,7 +103,7 @@ impl FieldArena {
     }
 
     fn load_place(&mut self, place: RunPlace) {
-        self.places.push(place.word());
+        self.places.push(place);
         self.deaths.push(0);
     }
 
@@ -195,7 +195,7 @@ impl FieldArena {
     }
 
     fn place(&self, row: Row) -> RunPlace {
-        RunPlace::from_word(self.places.load(row.get()))
+        self.places.load(row.get())
     }
 
     /// Whether a row is alive, as far as the writer knows.
@@ -244,7 +244,8 @@ impl FieldArena {
     fn clear_columns(&mut self, chunk: u32) {
         let rows = &self.rows;
         let is_dropped = |row| !rows.holds(row);
-        clear_dropped(&mut [&mut self.places, &mut self.deaths], chunk, rows.chunk_rows(), is_dropped);
+        self.places.clear_dropped(chunk, rows.chunk_rows(), is_dropped);
+        clear_dropped(&mut self.deaths, chunk, rows.chunk_rows(), is_dropped);
     }
 
     /// Lets readers take the rows of a full chunk from a map from now on.
@@ -263,19 +264,22 @@ impl FieldArena {
     }
 }
 
-/// Clears the chunk of each column that has the rows of a dropped chunk, if it is full and all rows in it have been dropped.
-/// A place and a death of 0 are those of a row that never lived. A chunk of a column has one chunk of rows or several.
-pub(super) fn clear_dropped(
-    columns: &mut [&mut AtomicColumn64],
+/// Clears each chunk of a column that has rows of a dropped chunk, if it is full and all rows in it have been dropped. A place
+/// and a death of 0 are those of a row that never lived.
+pub(super) fn clear_dropped<W: AtomicWord>(
+    column: &mut AtomicColumn<W>,
     chunk: u32,
     chunk_rows: u32,
     is_dropped: impl Fn(u32) -> bool,
 ) {
-    for column in columns {
-        let cleared = chunk * chunk_rows / column.chunk_rows();
-        let first = cleared * column.chunk_rows();
-        let is_full = cleared < column.len() / column.chunk_rows();
-        if is_full && (first..first + column.chunk_rows()).step_by(chunk_rows as usize).all(&is_dropped) {
+    let column_rows = column.chunk_rows();
+    let first = chunk * chunk_rows;
+    let full = column.len() / column_rows;
+    for cleared in
+        (first / column_rows..=(first + (chunk_rows - 1)) / column_rows).take_while(|at| *at < full)
+    {
+        let start = cleared * column_rows;
+        if (start..start + column_rows).step_by(chunk_rows.min(column_rows) as usize).all(&is_dropped) {
             column.clear(cleared);
         }
     }

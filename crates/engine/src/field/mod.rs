@@ -14,6 +14,7 @@ pub(crate) mod graph;
 mod graph_search;
 mod graph_slot;
 mod grouped_ranking;
+mod places;
 mod reranking;
 mod rewriting;
 mod run;

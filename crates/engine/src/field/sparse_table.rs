@@ -2,7 +2,7 @@
 
 use super::arena::{ALIVE, clear_dropped};
 use super::sparse_rows::SparseRows;
-use crate::arena::{AtomicColumn64, ColumnTable};
+use crate::arena::{AtomicColumn32, AtomicColumn64, ColumnTable32, ColumnTable64};
 use crate::config::SparseParams;
 use crate::faults::PlantedFault;
 use crate::index::sparse::{Block, BlockSizes, Blocks};
@@ -23,7 +23,7 @@ pub struct SparseArena {
     rows: SparseRows,
     blocks: Blocks,
     /// Offset of the point.
-    owners: AtomicColumn64,
+    owners: AtomicColumn32,
     /// Operation at which the row died; [`ALIVE`] before.
     deaths: AtomicColumn64,
     live: u64,
@@ -46,7 +46,7 @@ impl SparseArena {
             format: SparseFormat::of(params.datatype()),
             rows: SparseRows::new(chunk_rows),
             blocks: Blocks::new(BlockSizes::around(chunk_rows)),
-            owners: AtomicColumn64::new(),
+            owners: AtomicColumn32::new(),
             deaths: AtomicColumn64::new(),
             live: 0,
         }
@@ -55,7 +55,7 @@ impl SparseArena {
     /// Appends a row of the field's format for the point at offset `owner` and indexes it. Returns its number.
     pub fn push(&mut self, row: &[u8], owner: PointOffset) -> Row {
         let row = self.rows.push(row);
-        self.owners.push(u64::from(owner.get()));
+        self.owners.push(owner.get());
         self.deaths.push(ALIVE);
         self.live += 1;
         let (rows, format) = (&self.rows, self.format);
@@ -94,7 +94,7 @@ impl SparseArena {
     }
 
     fn load_owner(&mut self, owner: PointOffset) {
-        self.owners.push(u64::from(owner.get()));
+        self.owners.push(owner.get());
         self.deaths.push(0);
     }
 
@@ -156,7 +156,7 @@ impl SparseArena {
 
     /// Offset of the point that a row was written for.
     pub fn owner(&self, row: Row) -> PointOffset {
-        PointOffset::new(self.owners.load(row.get()) as u32)
+        PointOffset::new(self.owners.load(row.get()))
     }
 
     /// Whether a row is alive, as far as the writer knows.
@@ -199,7 +199,8 @@ impl SparseArena {
     fn clear_columns(&mut self, chunk: u32) {
         let rows = &self.rows;
         let is_dropped = |row| !rows.holds(Row::new(row));
-        clear_dropped(&mut [&mut self.owners, &mut self.deaths], chunk, rows.chunk_rows(), is_dropped);
+        clear_dropped(&mut self.owners, chunk, rows.chunk_rows(), is_dropped);
+        clear_dropped(&mut self.deaths, chunk, rows.chunk_rows(), is_dropped);
     }
 
     /// Lets readers take the rows of a full chunk from a map from now on.
@@ -222,8 +223,8 @@ pub struct SparseTable {
     pub rows: SparseRows,
     /// The inverted index of most of them.
     pub blocks: Blocks,
-    owners: ColumnTable,
-    deaths: ColumnTable,
+    owners: ColumnTable32,
+    deaths: ColumnTable64,
     live: u64,
 }
 
@@ -250,7 +251,7 @@ impl SparseTable {
 
     /// Offset of the point that a row belongs to.
     pub fn owner(&self, row: Row) -> PointOffset {
-        PointOffset::new(self.owners.load(row.get()) as u32)
+        PointOffset::new(self.owners.load(row.get()))
     }
 
     /// Whether a row is alive at operation `op`, at which this table was taken or later.

@@ -2,8 +2,9 @@
 
 use super::arena::FieldCounts;
 use super::graph_slot::GraphSlot;
+use super::places::PlacesTable;
 use super::run::{RunPlace, run_of};
-use crate::arena::{ColumnTable, RowTable};
+use crate::arena::{ColumnTable64, RowTable};
 use crate::config::VectorParams;
 use crate::faults::PlantedFault;
 use crate::types::{Datatype, Metric, OpNumber, PointOffset, Row, RowRange};
@@ -22,8 +23,8 @@ pub struct FieldTable {
     pub is_multi: bool,
     /// The vectors, as they are searched exactly.
     pub rows: RowTable,
-    pub(super) places: ColumnTable,
-    pub(super) deaths: ColumnTable,
+    pub(super) places: PlacesTable,
+    pub(super) deaths: ColumnTable64,
     pub(super) live: u64,
     pub(super) vectors: u64,
     /// The graphs over the rows. They change while the table stays as it is.
@@ -82,7 +83,7 @@ impl FieldTable {
     /// Offset of the point that a row belongs to.
     #[inline(always)]
     pub fn owner(&self, row: Row) -> PointOffset {
-        self.place(row).owner()
+        self.places.owner(row.get())
     }
 
     /// How many rows the vector that begins at this row has; none if no vector begins here.
@@ -98,7 +99,7 @@ impl FieldTable {
 
     #[inline(always)]
     fn place(&self, row: Row) -> RunPlace {
-        RunPlace::from_word(self.places.load(row.get()))
+        self.places.load(row.get())
     }
 
     /// Bytes of the place of a row in a checkpoint.

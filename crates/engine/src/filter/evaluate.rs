@@ -5,11 +5,12 @@ use super::text_memo::TextMemo;
 use super::{Clause, Condition, Filter};
 use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
+use std::borrow::Cow;
 
 /// A point as filters see it.
 pub trait PointView {
     /// The point's id.
-    fn id(&self) -> &PointId;
+    fn id(&self) -> Cow<'_, PointId>;
     /// Whether the point has the vector of that name; `""` is the unnamed one.
     fn has_vector(&self, name: &str) -> bool;
     /// The payload, as normalised JSON.
@@ -93,9 +94,9 @@ impl Condition {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
             // These never hold for an object inside a payload.
             Condition::HasId(_) | Condition::HasVector(_) | Condition::Slice(_) if scope.is_some() => false,
-            Condition::HasId(ids) => ids.binary_search(point.id()).is_ok(),
+            Condition::HasId(ids) => ids.binary_search(&point.id()).is_ok(),
             Condition::HasVector(name) => point.has_vector(name),
-            Condition::Slice(slice) => slice.contains(point.id()),
+            Condition::Slice(slice) => slice.contains(&point.id()),
             Condition::Nested { key, filter } => {
                 let inner = Some(&Scope { key, outer: scope });
                 document.any_at(key, |element| match element {

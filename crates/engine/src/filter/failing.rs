@@ -45,12 +45,13 @@ mod tests {
     use crate::limits::Limits;
     use crate::payload::{JsonPath, Tokenizer};
     use crate::types::PointId;
+    use std::borrow::Cow;
 
     struct Point(&'static str);
 
     impl PointView for Point {
-        fn id(&self) -> &PointId {
-            &PointId::Num(7)
+        fn id(&self) -> Cow<'_, PointId> {
+            Cow::Owned(PointId::Num(7))
         }
 
         fn has_vector(&self, name: &str) -> bool {

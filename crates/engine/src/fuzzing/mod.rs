@@ -24,6 +24,7 @@ use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
 use crate::types::{IdKind, Metric, PointId, Row};
 use crate::vectors::{CodeParams, CodeQuery, CodeTable, Encoder, VectorValue};
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 /// A fuzzed function.
@@ -62,8 +63,8 @@ static PAYLOADS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 struct Asked<'a>(&'a [u8]);
 
 impl PointView for Asked<'_> {
-    fn id(&self) -> &PointId {
-        &PointId::Num(7)
+    fn id(&self) -> Cow<'_, PointId> {
+        Cow::Owned(PointId::Num(7))
     }
 
     fn has_vector(&self, name: &str) -> bool {

@@ -49,8 +49,8 @@ impl KeyColumn {
             None => {
                 deadline.expect(documents(state.points.len() as u64))?;
                 let mut pace = Pace::new(deadline, 1);
-                for (at, point) in state.points.iter().enumerate().filter(|(_, point)| point.live) {
-                    let payload = point.payload.bytes();
+                for (at, point) in state.points.iter().enumerate().filter(|(_, point)| point.is_live()) {
+                    let payload = point.document();
                     pace.step(payload.len())?;
                     draft.read(PointOffset::new(at as u32), payload, path);
                     if draft.is_too_large() {
@@ -82,8 +82,8 @@ impl KeyColumn {
         for offset in changed {
             let point = state.at(offset);
             keys.clear();
-            if point.live {
-                let payload = point.payload.bytes();
+            if point.is_live() {
+                let payload = point.document();
                 pace.step(payload.len())?;
                 groups_of(payload, path, &mut ids);
                 keys.extend(ids.iter().map(|id| next.number_or_new(id)));
@@ -217,7 +217,7 @@ impl Draft {
         let mut pace = Pace::new(deadline, 1);
         deadline.expect(documents(odd.len()))?;
         for offset in &odd {
-            let payload = state.at(offset).payload.bytes();
+            let payload = state.at(offset).document();
             pace.step(payload.len())?;
             self.read(offset, payload, index.path());
         }

@@ -66,7 +66,7 @@ impl Writer {
         let payload = value.map_or_else(|| "{}".to_string(), |value| format!("{{\"k\":{value}}}"));
         let point = point(value.is_some(), payload.as_bytes());
         let known = self.state.offset(&PointId::Num(id));
-        let before = known.map(|offset| self.state.at(offset).payload.bytes().to_vec());
+        let before = known.map(|offset| self.state.at(offset).document().to_vec());
         let offset = match (known, value) {
             (None, None) => return,
             (None, Some(_)) => {
@@ -98,7 +98,7 @@ fn documents(view: &View) -> BTreeMap<GroupId<'static>, Vec<PointOffset>> {
     let mut groups: BTreeMap<GroupId<'static>, Vec<PointOffset>> = BTreeMap::new();
     for offset in &view.state.live {
         let mut ids = Vec::new();
-        groups_of(view.state.at(offset).payload.bytes(), &path(), &mut ids);
+        groups_of(view.state.at(offset).document(), &path(), &mut ids);
         ids.into_iter().for_each(|id| groups.entry(id.into_owned()).or_default().push(offset));
     }
     groups
@@ -110,7 +110,7 @@ fn check(column: &KeyColumn, view: &View) -> Result<(), TestCaseError> {
     prop_assert!(column.groups() >= groups.len());
     for offset in &view.state.live {
         let mut ids = Vec::new();
-        groups_of(view.state.at(offset).payload.bytes(), &path(), &mut ids);
+        groups_of(view.state.at(offset).document(), &path(), &mut ids);
         // In the order of the document.
         let expected: Vec<u32> = ids.iter().map(|id| column.number(id).unwrap()).collect();
         prop_assert_eq!(column.keys(offset).iter().collect::<Vec<u32>>(), expected);

@@ -88,7 +88,7 @@ impl<'a> BoundSearch<'a> {
     pub fn possible(&self, matching: &Matching<'_>) -> u64 {
         let is_everything = matching.is_everything();
         let is_candidate = |offset: PointOffset| is_everything || matching.candidates().contains(offset);
-        let has_row = |offset: PointOffset| self.view.state.at(offset).rows.row(self.field()).is_some();
+        let has_row = |offset: PointOffset| self.view.state.at(offset).row(self.field()).is_some();
         let matches = matching.at_most() - self.search.excluded.count(is_candidate);
         matches.min(self.table.vectors() - self.search.excluded.count(has_row))
     }
@@ -100,8 +100,8 @@ impl<'a> BoundSearch<'a> {
 
     /// Order of rows of equal distance: by id, so that the result does not depend on the plan.
     pub fn tie(&self, a: Row, b: Row) -> Ordering {
-        let id = |row| &self.view.state.at(self.table.owner(row)).id;
-        id(a).cmp(id(b))
+        let id = |row| self.view.state.at(self.table.owner(row)).id();
+        id(a).cmp(&id(b))
     }
 }
 
@@ -163,7 +163,7 @@ impl<'a> Check<'a> {
     }
 
     fn has_time(&self, offset: PointOffset) -> bool {
-        let bytes = self.search.view.state.at(offset).payload.bytes().len();
+        let bytes = self.search.view.state.at(offset).document().len();
         self.late.set(self.late.get() || self.pace.borrow_mut().step(bytes).is_err());
         !self.late.get()
     }

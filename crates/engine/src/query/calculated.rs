@@ -29,7 +29,7 @@ pub fn rank(
     let mut pace = Pace::new(deadline, formula.work());
     let mut of_point = Vec::with_capacity(lists.len());
     for offset in &found {
-        pace.step(state.at(offset).payload.bytes().len())?;
+        pace.step(state.at(offset).document().len())?;
         of_point.clear();
         of_point.extend(scores.iter().map(|scores| scores.get(&offset).copied()));
         best.offer(offset, formula.evaluate(&state.subject(offset), &of_point)?);

@@ -123,7 +123,7 @@ pub(super) fn sampled(snapshot: &Snapshot, field: usize, number: u32, is_live: b
         let rank = scattered(u64::from(number) << 8 | attempt) % count.max(1);
         let offset = state.live.nth(u32::try_from(rank).ok()?)?;
         let vector = vector_of(&snapshot.view, field, offset)?;
-        let row = state.at(offset).rows.row(field);
+        let row = state.at(offset).row(field);
         let own = if PlantedFault::OwnPointMeasured.is_on() { Vec::new() } else { vec![offset] };
         Some(Sampled { target: target(vector), own: Excluded::new(own), row })
     })

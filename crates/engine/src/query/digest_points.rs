@@ -22,7 +22,7 @@ pub fn digest_points(view: &View, deadline: &Deadline) -> Result<u128, Error> {
     let mut sum = 0_u128;
     for offset in &state.live {
         let point = state.at(offset);
-        pace.step(point.payload.bytes().len() + row_bytes as usize)?;
+        pace.step(point.document().len() + row_bytes as usize)?;
         sum = sum.wrapping_add(digester.digest(point));
     }
     Ok(sum)

@@ -110,7 +110,7 @@ impl<'v> Counts<'v, '_> {
     ) -> Result<(), Error> {
         let mut values = Vec::new();
         for offset in points {
-            let bytes = state.at(offset).payload.bytes();
+            let bytes = state.at(offset).document();
             self.pace.step(bytes.len())?;
             Document::new(bytes).values_at(key, |value| match value {
                 Value::Array(array) => array.elements().for_each(|element| values.extend(of(element))),

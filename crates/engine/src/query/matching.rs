@@ -131,7 +131,7 @@ impl<'a> Matching<'a> {
         let mut matching = Vec::new();
         let mut pace = self.pace(deadline);
         for offset in candidates {
-            pace.step(self.state.at(offset).payload.bytes().len())?;
+            pace.step(self.state.at(offset).document().len())?;
             if self.passes(offset) {
                 matching.push(offset);
             }

@@ -31,14 +31,14 @@ pub fn matrix(
     let matching = Matching::new(state, request.filter.as_ref());
     let with_vector: PointSet = (&matching.offsets(deadline)?)
         .into_iter()
-        .filter(|&offset| state.at(offset).rows.row(field).is_some())
+        .filter(|&offset| state.at(offset).row(field).is_some())
         .collect();
     let drawn = sample::sample(&Matching::among(state, with_vector), request.sample, deadline)?;
     let mut offsets: Vec<PointOffset> = drawn.into_iter().map(|hit| hit.offset).collect();
     if offsets.len() < 2 {
         return Ok(Vec::new());
     }
-    offsets.sort_unstable_by(|&a, &b| state.at(a).id.cmp(&state.at(b).id));
+    offsets.sort_unstable_by(|&a, &b| state.at(a).id().cmp(&state.at(b).id()));
     let size = state.config.fields().get(field).map_or(1, |(_, params)| params.size) as u64;
     let compared = (offsets.len() as u64).saturating_pow(2).saturating_mul(size);
     if compared > MAX_COMPARED_COMPONENTS {

@@ -276,12 +276,8 @@ impl<'a> MultiSearch<'a> {
             if at % STOP_INTERVAL as usize == 0 {
                 self.bound.deadline.check()?;
             }
-            let first = view
-                .state
-                .at(offset)
-                .rows
-                .row(self.bound.field())
-                .filter(|_| !search.excluded.contains(offset));
+            let first =
+                view.state.at(offset).row(self.bound.field()).filter(|_| !search.excluded.contains(offset));
             let Some(first) = first else { continue };
             let run = table.run(first);
             if run.end <= end {

@@ -40,7 +40,7 @@ impl<'a> MultiScorer<'a> {
     /// `Timeout`: one comparison may take long.
     pub fn similarities(&mut self, offset: PointOffset, out: &mut Vec<f32>) -> Result<bool, Error> {
         out.clear();
-        let Some(first) = self.view.state.at(offset).rows.row(self.field) else { return Ok(false) };
+        let Some(first) = self.view.state.at(offset).row(self.field) else { return Ok(false) };
         let stop = || self.deadline.passed();
         for query in &mut self.queries {
             let distance = query.compare(&self.table.rows, self.table.run(first), &stop);

@@ -130,7 +130,7 @@ pub fn hits(view: &View, search: &VectorSearch<'_>, found: Vec<(f32, Row)>) -> V
     let mut hits: Vec<Hit> = found.into_iter().map(hit).filter(is_good).collect();
     // Different distances may have one score: the root of a square is coarser than the square.
     for equal in hits.chunk_by_mut(|a, b| a.score == b.score) {
-        equal.sort_unstable_by(|a, b| view.state.at(a.offset).id.cmp(&view.state.at(b.offset).id));
+        equal.sort_unstable_by(|a, b| view.state.at(a.offset).id().cmp(&view.state.at(b.offset).id()));
     }
     hits
 }

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::filter::IndexSet as _;
 use crate::payload::{Document, OrderKey, Postings, Value, parse_datetime};
 use crate::types::{PointId, PointOffset};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Integers below this are floats without loss.
@@ -68,12 +69,12 @@ fn from_index<'a>(
         };
         let mut offsets = Vec::new();
         for offset in postings.iter() {
-            pace.step(state.at(offset).payload.bytes().len())?;
+            pace.step(state.at(offset).document().len())?;
             if matching.accepts(offset) {
                 offsets.push(offset);
             }
         }
-        offsets.sort_unstable_by(|&a, &b| state.at(a).id.cmp(&state.at(b).id));
+        offsets.sort_unstable_by(|&a, &b| state.at(a).id().cmp(&state.at(b).id()));
         hits.extend(offsets.into_iter().map(|offset| Hit { offset, score: 1.0, order_value: Some(value) }));
         if hits.len() >= limit {
             hits.truncate(limit);
@@ -99,7 +100,7 @@ fn from_documents(
             Direction::Asc => compare_values(a.value, b.value),
             Direction::Desc => compare_values(b.value, a.value),
         };
-        by_value.then_with(|| a.id.cmp(b.id))
+        by_value.then_with(|| a.id.cmp(&b.id))
     };
     deadline.expect(estimate::documents(matching.at_most(), 1))?;
     // Keeps the list short, for one point with a long array as for all points together. Entries beyond the first `limit` are
@@ -110,15 +111,15 @@ fn from_documents(
     for offset in &matching.offsets(deadline)? {
         let point = state.at(offset);
         let first_entry = entries.len();
-        pace.step(point.payload.bytes().len())?;
-        Document::new(point.payload.bytes()).values_at(&order_by.key, |value| {
+        pace.step(point.document().len())?;
+        Document::new(point.document()).values_at(&order_by.key, |value| {
             each_orderable(value, &mut |value| {
                 let from_start = start.is_none_or(|start| match order_by.direction {
                     Direction::Asc => compare_values(value, start) != Ordering::Less,
                     Direction::Desc => compare_values(value, start) != Ordering::Greater,
                 });
                 if from_start {
-                    entries.push(Entry { value, id: &point.id, offset });
+                    entries.push(Entry { value, id: point.id(), offset });
                     if entries.len() - first_entry >= most {
                         drop_repeated(&mut entries, first_entry);
                         keep_first(&mut entries, first_entry, limit, compare);
@@ -172,7 +173,7 @@ fn drop_repeated(entries: &mut Vec<Entry>, first: usize) {
 /// A value of a point.
 struct Entry<'v> {
     value: OrderValue,
-    id: &'v PointId,
+    id: Cow<'v, PointId>,
     offset: PointOffset,
 }
 
@@ -241,7 +242,8 @@ mod tests {
     #[test]
     fn a_point_has_one_row_for_each_different_value() {
         let ids = [7, 8].map(PointId::Num);
-        let entry = |id: usize, value| Entry { value, id: &ids[id - 7], offset: PointOffset::new(0) };
+        let entry =
+            |id: usize, value| Entry { value, id: Cow::Borrowed(&ids[id - 7]), offset: PointOffset::new(0) };
         let (one, also_one, two) = (OrderValue::Integer(1), OrderValue::Float(1.0), OrderValue::Integer(2));
         let mut entries =
             vec![entry(7, one), entry(8, two), entry(8, also_one), entry(8, two), entry(8, one)];
@@ -254,7 +256,7 @@ mod tests {
     fn of_many_rows_the_first_are_kept() {
         let entry = |value| Entry {
             value: OrderValue::Integer(value),
-            id: &PointId::Num(1),
+            id: Cow::Owned(PointId::Num(1)),
             offset: PointOffset::new(0),
         };
         let mut entries: Vec<Entry<'_>> = [-7, -8].into_iter().chain((0..100).rev()).map(entry).collect();

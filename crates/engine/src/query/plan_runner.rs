@@ -138,7 +138,7 @@ impl<'a> PlanRunner<'a> {
             if seen == FIRST_SAMPLE && passed * 4 >= seen {
                 break;
             }
-            pace.step(self.bound.view.state.at(offset).payload.bytes().len())?;
+            pace.step(self.bound.view.state.at(offset).document().len())?;
             seen += 1;
             passed += usize::from(matching.accepts(offset));
         }
@@ -247,9 +247,9 @@ impl<'a> PlanRunner<'a> {
             let point = view.state.at(offset);
             // A condition that no index has answered is checked on the document.
             if !matching.is_exact() {
-                pace.step(point.payload.bytes().len())?;
+                pace.step(point.document().len())?;
             }
-            let row = point.rows.row(self.bound.field());
+            let row = point.row(self.bound.field());
             let row = row.filter(|row| search.avoided != Some(*row));
             rows.extend(row.filter(|&row| row < self.boundary && matching.accepts(offset)));
         }

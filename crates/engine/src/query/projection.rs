@@ -340,7 +340,7 @@ fn each_row(
     for (at, offset) in offsets.iter().enumerate() {
         check_each(LOOKED_AT, at, deadline)?;
         // The finder may give any row of a multi-vector.
-        let row = if is_multi { view.state.at(offset).rows.row(field) } else { finder.row(offset) };
+        let row = if is_multi { view.state.at(offset).row(field) } else { finder.row(offset) };
         if let Some(row) = row {
             each(offset, row);
         }

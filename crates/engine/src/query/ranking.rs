@@ -32,7 +32,7 @@ pub fn ranking_by<T: Fn(PointOffset, PointOffset) -> Ordering>(
 
 /// The order of the points of a state by their ids.
 pub fn by_id(state: &State) -> impl Fn(PointOffset, PointOffset) -> Ordering + use<'_> {
-    |a: PointOffset, b: PointOffset| state.at(a).id.cmp(&state.at(b).id)
+    |a: PointOffset, b: PointOffset| state.at(a).id().cmp(&state.at(b).id())
 }
 
 impl<T: Fn(PointOffset, PointOffset) -> Ordering> Ranking<T> {

@@ -38,7 +38,7 @@ impl<'a> RowFinder<'a> {
 
     #[cold]
     fn read_point(&mut self, offset: PointOffset) -> Option<Row> {
-        let row = self.view.state.at(offset).rows.row(self.field)?;
+        let row = self.view.state.at(offset).row(self.field)?;
         self.shift = row.get().wrapping_sub(offset.get());
         Some(row)
     }

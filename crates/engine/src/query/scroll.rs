@@ -9,6 +9,7 @@ use crate::collection::View;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::types::{PointId, PointOffset};
+use std::borrow::Cow;
 
 /// A page, and the id of the first point after it.
 pub struct Page {
@@ -26,7 +27,8 @@ pub fn scroll(view: &View, request: &ScrollRequest, deadline: &Deadline) -> Resu
         return Ok(Page { hits, next: None });
     }
     let mut offsets = by_id(&view.state, &matching, request.offset.as_ref(), request.limit + 1, deadline)?;
-    let next = (offsets.len() > request.limit).then(|| view.state.at(offsets[request.limit]).id.clone());
+    let next =
+        (offsets.len() > request.limit).then(|| view.state.at(offsets[request.limit]).id().into_owned());
     offsets.truncate(request.limit);
     Ok(Page { hits: offsets.into_iter().map(Hit::unscored).collect(), next })
 }
@@ -72,7 +74,7 @@ fn in_order(
         if step == steps {
             return Ok(None);
         }
-        pace.step(state.at(offset).payload.bytes().len())?;
+        pace.step(state.at(offset).document().len())?;
         if matching.accepts(offset) {
             found.push(offset);
             if found.len() == limit {
@@ -91,11 +93,11 @@ fn sorted(
     limit: usize,
     deadline: &Deadline,
 ) -> Result<Vec<PointOffset>, Error> {
-    let mut found: Vec<(&PointId, PointOffset)> = matching
+    let mut found: Vec<(Cow<'_, PointId>, PointOffset)> = matching
         .offsets(deadline)?
         .iter()
-        .map(|offset| (&state.at(offset).id, offset))
-        .filter(|(id, _)| *id >= from)
+        .map(|offset| (state.at(offset).id(), offset))
+        .filter(|(id, _)| **id >= *from)
         .collect();
     if found.len() > limit {
         found.select_nth_unstable(limit);

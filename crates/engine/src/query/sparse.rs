@@ -112,7 +112,7 @@ impl<'a> SparseSearch<'a> {
     /// The similarity of the live point at an offset, 0 where no index is shared; `None` when it has no vector in the
     /// field.
     pub fn similarity(&self, offset: PointOffset) -> Option<f32> {
-        let row = self.view.state.at(offset).rows.row(self.position)?;
+        let row = self.view.state.at(offset).row(self.position)?;
         Some(self.table.row(row).dot(&self.query).unwrap_or(0.0))
     }
 
@@ -127,7 +127,7 @@ impl<'a> SparseSearch<'a> {
             if at % ROWS_PER_CHECK == 0 {
                 deadline.check()?;
             }
-            if let Some(row) = self.view.state.at(offset).rows.row(self.position)
+            if let Some(row) = self.view.state.at(offset).row(self.position)
                 && let Some(score) = self.table.row(row).dot(&self.query)
                 && score >= best.bound()
             {
@@ -181,8 +181,8 @@ impl<'a> SparseSearch<'a> {
 
     /// Order of rows of equal score: by id, so that the result does not depend on the plan.
     fn tie(&self, a: Row, b: Row) -> Ordering {
-        let id = |row| &self.view.state.at(self.table.owner(row)).id;
-        id(a).cmp(id(b))
+        let id = |row| self.view.state.at(self.table.owner(row)).id();
+        id(a).cmp(&id(b))
     }
 }
 
@@ -210,7 +210,7 @@ fn count_corpus(
     deadline.expect(estimate::documents(matching.at_most(), 1))?;
     let (mut points, mut sharing) = (0, vec![0; query.indices.len()]);
     let mut count = |offset: PointOffset| {
-        if let Some(row) = view.state.at(offset).rows.row(position) {
+        if let Some(row) = view.state.at(offset).row(position) {
             points += 1;
             table.row(row).for_each_shared(&query.indices, |place, _| sharing[place] += 1);
         }
@@ -270,7 +270,7 @@ impl<T: Fn(Row, Row) -> Ordering> Best<'_, T> {
     fn is_match(&mut self, offset: PointOffset) -> bool {
         let Some(matching) = self.matching else { return true };
         if !matching.is_exact() {
-            let bytes = self.view.state.at(offset).payload.bytes().len();
+            let bytes = self.view.state.at(offset).document().len();
             if let Err(error) = self.pace.step(bytes) {
                 self.failed.get_or_insert(error);
                 return false;

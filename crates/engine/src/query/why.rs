@@ -175,9 +175,10 @@ impl Case<'_> {
             return (Some(score), None);
         }
         let state = &self.snapshot.view.state;
-        let id = &state.at(offset).id;
+        let id = state.at(offset).id();
         let is_better = |other: &Hit| {
-            self.trace.is_worse(score, other.score) || score == other.score && state.at(other.offset).id < *id
+            self.trace.is_worse(score, other.score)
+                || score == other.score && state.at(other.offset).id() < id
         };
         (Some(score), Some(hits.partition_point(is_better) as u64 + 1))
     }

@@ -13,6 +13,7 @@ use crate::json::write_string;
 use crate::query::request::MatrixRequest;
 use crate::query::{Hit, MatrixRow};
 use crate::types::{Metric, PointId, PointOffset};
+use std::borrow::Cow;
 
 /// A random sample of the points that have the vector, and of each its nearest others.
 pub(super) async fn matrix(
@@ -46,7 +47,7 @@ pub(super) async fn matrix(
         return Err(unavailable("A distance matrix of so large a sample"));
     }
     let rows = if vectors.len() < 2 { Vec::new() } else { rows(&vectors, metric, request.limit) };
-    let id = |offset: PointOffset| &ids[offset.index()];
+    let id = |offset: PointOffset| Cow::Borrowed(&ids[offset.index()]);
     if is_pairs {
         write_matrix_pairs(out, &rows, id)
     } else {

@@ -1,6 +1,6 @@
 //! Digests of the logical state of a collection, and of its points.
 
-use super::{Point, View};
+use super::{PointRef, View};
 use crate::allocator::reserve_or_unwind;
 use crate::change::{Skipped, put_id};
 use crate::types::{PointId, Row};
@@ -40,7 +40,7 @@ impl View {
         }
         for offset in self.state.indexed_offsets_from(&PointId::Num(0)) {
             let point = self.state.at(offset);
-            match &point.id {
+            match &*point.id() {
                 PointId::Num(number) => digest.add(&number.to_le_bytes()),
                 PointId::Uuid(uuid) => digest.add(&uuid.to_le_bytes()),
                 PointId::Text(text) => {
@@ -49,8 +49,8 @@ impl View {
                     text.with_str(|text| digest.add(text.as_bytes()));
                 }
             }
-            digest.add(&point.version.get().to_le_bytes());
-            digest.add(point.payload.bytes());
+            digest.add(&point.version().get().to_le_bytes());
+            digest.add(point.document());
             for position in 0..self.fields.len() + self.sparse.len() {
                 digest.add_vector(self.vector(point, position).as_ref());
             }
@@ -79,14 +79,14 @@ impl<'v> PointDigester<'v> {
 
     /// XXH3 of 128 bits over a point's id, version, payload and vectors, the vectors as clients read them back. Replicas of
     /// different releases are compared by it, so it never changes.
-    pub fn digest(&mut self, point: &Point) -> u128 {
+    pub fn digest(&mut self, point: PointRef<'_>) -> u128 {
         self.parts.clear();
-        put_id(&mut self.parts, &point.id);
-        self.parts.extend_from_slice(&point.version.get().to_le_bytes());
-        put(&mut self.parts, point.payload.bytes());
+        put_id(&mut self.parts, &point.id());
+        self.parts.extend_from_slice(&point.version().get().to_le_bytes());
+        put(&mut self.parts, point.document());
         for at in 0..self.fields.len() {
             let (position, name) = self.fields[at];
-            if let Some(row) = point.rows.row(position) {
+            if let Some(row) = point.row(position) {
                 put(&mut self.parts, name.as_bytes());
                 self.put_vector(position, row);
             }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn payloads(head: &Head) -> Vec<String> {
-        let bytes = |id| head.state.point(&PointId::Num(id)).unwrap().1.payload.bytes().to_vec();
+        let bytes = |id| head.state.point(&PointId::Num(id)).unwrap().1.document().to_vec();
         (0..3).map(|id| String::from_utf8(bytes(id)).unwrap()).collect()
     }
 
@@ -157,12 +157,12 @@ mod tests {
     #[test]
     fn a_payload_that_is_as_before_is_not_copied() {
         let mut head = head();
-        let place = |head: &Head| head.state.point(&PointId::Num(1)).unwrap().1.payload.bytes().as_ptr();
+        let place = |head: &Head| head.state.point(&PointId::Num(1)).unwrap().1.document().as_ptr();
         let before = place(&head);
         let absent = PayloadEdit::Remove(vec![JsonPath::parse("b.c").unwrap()]);
         edit(&mut head, absent, &[1], &mut Allowance::unbounded()).unwrap();
         assert_eq!(place(&head), before);
-        assert_eq!(head.state.point(&PointId::Num(1)).unwrap().1.version, OpNumber::new(2));
+        assert_eq!(head.state.point(&PointId::Num(1)).unwrap().1.version(), OpNumber::new(2));
     }
 
     proptest! {

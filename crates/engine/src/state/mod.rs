@@ -16,6 +16,7 @@ mod last_changes;
 mod numbering;
 mod point;
 mod scan_costs;
+mod table;
 mod view;
 
 pub use allowance::{Allowance, Unapplied};
@@ -29,6 +30,7 @@ pub use ids::IdIndex;
 pub use numbering::Numbering;
 pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 pub use scan_costs::{ScanCosts, ScanMeter};
+pub use table::{PayloadRef, PointRef, PointTable};
 pub use view::View;
 
 use crate::config::{CollectionConfig, FieldIndexes};
@@ -39,8 +41,8 @@ use crate::point_set::PointSet;
 use crate::recent_operations::RecentOperations;
 use crate::scheduling::yield_to_reads;
 use crate::types::{OpNumber, PointId, PointOffset};
-use imbl::Vector;
 use last_changes::LastChanges;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Points, ids and field indexes of a collection at one operation. Every part is copy-on-write: a clone costs
@@ -52,7 +54,7 @@ pub struct State {
     /// Offset of each live id, in the order of scrolling.
     pub ids: IdIndex,
     /// Points by offset, tombstones included.
-    pub points: Vector<Point>,
+    pub points: PointTable,
     /// Offsets of the live points.
     pub live: PointSet,
     /// Offsets of tombstones, which the next new points take.
@@ -90,7 +92,7 @@ impl State {
         State {
             config,
             ids: IdIndex::default(),
-            points: Vector::new(),
+            points: PointTable::default(),
             live: PointSet::new(),
             vacant: PointSet::new(),
             lacking: Arc::default(),
@@ -107,7 +109,7 @@ impl State {
     }
 
     /// The live point of that id, with its offset.
-    pub fn point(&self, id: &PointId) -> Option<(PointOffset, &Point)> {
+    pub fn point(&self, id: &PointId) -> Option<(PointOffset, PointRef<'_>)> {
         let offset = self.offset(id)?;
         Some((offset, self.at(offset)))
     }
@@ -153,15 +155,16 @@ impl State {
             return;
         };
         for offset in &self.live {
-            self.at(offset).payload.note_in(&mut expiry, offset);
+            expiry.replace(offset, None, Some(self.at(offset).document()));
             yield_to_reads();
         }
         self.expiry = Some(expiry);
     }
 
     /// The point at an offset that came from this state.
-    pub fn at(&self, offset: PointOffset) -> &Point {
-        &self.points[offset.index()]
+    #[inline]
+    pub fn at(&self, offset: PointOffset) -> PointRef<'_> {
+        self.points.at(offset)
     }
 
     /// Appends a point as a checkpoint has it. Its id and its life are entered by the caller.
@@ -178,15 +181,14 @@ impl State {
             point.payload.note_in(expiry, offset);
         }
         self.id_bytes += point.id.heap_bytes();
-        self.points.push_back(point);
+        self.points.push(point);
     }
 
     /// Offsets of the points that were changed after an operation, tombstones included, ascending.
     pub fn changed_after(&self, op: OpNumber) -> impl Iterator<Item = PointOffset> + '_ {
         let indices = self.last_changes.blocks_after(op).flatten();
-        indices
-            .filter(move |at| self.points.get(*at).is_some_and(|point| point.version > op))
-            .map(|at| PointOffset::new(at as u32))
+        let offsets = indices.map(|at| PointOffset::new(at as u32));
+        offsets.filter(move |at| self.points.get(*at).is_some_and(|point| point.version() > op))
     }
 
     /// The place of a new point: that of a tombstone, or a new one behind all others. [`State::set`] is to put the point
@@ -197,7 +199,7 @@ impl State {
         self.ids.insert(&blank.id, offset, &self.points);
         if !self.vacant.remove(offset) {
             self.id_bytes += blank.id.heap_bytes();
-            self.points.push_back(blank);
+            self.points.push(blank);
         }
         self.live.insert(offset);
         offset
@@ -215,10 +217,10 @@ impl State {
         self.note_vectors(offset, &point);
         self.last_changes.note(offset, point.version);
         let (added, of_id) = (point.payload.memory_bytes(), point.id.heap_bytes());
-        if let Some(old) = self.points.get_mut(offset.index()) {
-            let old = std::mem::replace(old, point);
-            self.payload_bytes = self.payload_bytes + added - old.payload.memory_bytes();
-            self.id_bytes = self.id_bytes + of_id - old.id.heap_bytes();
+        if let Some(old) = self.points.get(offset) {
+            self.payload_bytes = self.payload_bytes + added - old.payload().memory_bytes();
+            self.id_bytes = self.id_bytes + of_id - old.id().heap_bytes();
+            self.points.set(offset, point);
         }
     }
 
@@ -226,7 +228,6 @@ impl State {
     /// that is new. Every point gets its rows anew; their versions stay.
     #[must_use]
     pub fn rearranged(&self, config: Arc<CollectionConfig>, from: &[Option<usize>]) -> State {
-        let rearranged = |point: &Point| Point { rows: point.rows.rearranged(from), ..point.clone() };
         let lacking = |old: &Option<usize>| match old.and_then(|old| self.lacking.get(old)) {
             Some(lacking) => lacking.clone(),
             // No point has a vector in a field that is new.
@@ -234,7 +235,7 @@ impl State {
         };
         State {
             config,
-            points: self.points.iter().map(rearranged).collect(),
+            points: self.points.rearranged(from),
             lacking: Arc::new(from.iter().map(lacking).collect()),
             ..self.clone()
         }
@@ -289,21 +290,21 @@ impl IndexSet for State {
 
 /// A point as filters see it.
 pub struct Subject<'a> {
-    point: &'a Point,
+    point: PointRef<'a>,
     state: &'a State,
 }
 
 impl PointView for Subject<'_> {
-    fn id(&self) -> &PointId {
-        &self.point.id
+    fn id(&self) -> Cow<'_, PointId> {
+        self.point.id()
     }
 
     fn has_vector(&self, name: &str) -> bool {
-        self.state.config.vector_position(name).is_some_and(|field| self.point.rows.row(field).is_some())
+        self.state.config.vector_position(name).is_some_and(|field| self.point.row(field).is_some())
     }
 
     fn document(&self) -> &[u8] {
-        self.point.payload.bytes()
+        self.point.document()
     }
 
     fn tokenizer(&self, path: &JsonPath) -> Option<&Tokenizer> {

@@ -23,6 +23,14 @@ impl Rows {
         if fields == 1 { Rows::One(NO_ROW) } else { Rows::Many(vec![NO_ROW; fields].into()) }
     }
 
+    /// These rows, one for each field.
+    pub fn of(rows: &[Row]) -> Rows {
+        match rows {
+            [one] => Rows::One(*one),
+            _ => Rows::Many(rows.into()),
+        }
+    }
+
     /// How many fields there are.
     pub fn fields(&self) -> usize {
         match self {
@@ -39,15 +47,6 @@ impl Rows {
             Rows::Many(rows) => rows.get(field).copied().unwrap_or(NO_ROW),
         };
         (row != NO_ROW).then_some(row)
-    }
-
-    /// The rows where fields have other positions: for each new position the old one, none for a field that is new.
-    pub fn rearranged(&self, from: &[Option<usize>]) -> Rows {
-        let row = |from: &Option<usize>| from.and_then(|old| self.row(old)).unwrap_or(NO_ROW);
-        match from {
-            [one] => Rows::One(row(one)),
-            _ => Rows::Many(from.iter().map(row).collect()),
-        }
     }
 
     /// Sets the row of a field; [`NO_ROW`] for none.
@@ -113,7 +112,7 @@ impl Payload {
     }
 }
 
-/// A point at its offset. A deleted point leaves a tombstone, so that offsets never move; a new point takes its place.
+/// A point as it is read from the table of points and put into it. A deleted point leaves a tombstone, so that offsets never move; a new point takes its place.
 #[derive(Clone)]
 pub struct Point {
     /// The client's id.

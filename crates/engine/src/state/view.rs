@@ -1,6 +1,6 @@
 //! What a reader holds: one consistent, immutable state of a collection.
 
-use super::Point;
+use super::PointRef;
 use super::State;
 use crate::field::FieldTable;
 use crate::field::sparse_table::SparseTable;
@@ -26,8 +26,8 @@ impl View {
     /// The vector of a point of this view in the field at a position
     /// ([`CollectionConfig::vector_position`](crate::config::CollectionConfig::vector_position)), as clients read it
     /// back; `None` when the point has none there.
-    pub fn vector(&self, point: &Point, position: usize) -> Option<VectorValue> {
-        let row = point.rows.row(position)?;
+    pub fn vector(&self, point: PointRef<'_>, position: usize) -> Option<VectorValue> {
+        let row = point.row(position)?;
         let Some(table) = self.fields.get(position) else {
             return Some(VectorValue::Sparse(self.sparse[position - self.fields.len()].vector(row)));
         };

@@ -46,7 +46,7 @@ pub enum PointId {
     Text(TextId),
 }
 
-// An id is in each entry of the table of points.
+// Where some ids are strings, the table of points has each id in this size.
 const _: () = assert!(size_of::<PointId>() == 32);
 
 impl PointId {

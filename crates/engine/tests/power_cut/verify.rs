@@ -135,19 +135,19 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
     };
     let ids = || {
         let offsets = view.state.indexed_offsets_from(&PointId::Num(0));
-        offsets.map(|offset| (&view.state.at(offset).id, offset))
+        offsets.map(|offset| (view.state.at(offset).id(), offset))
     };
     for (id, _) in ids() {
-        match id {
+        match &*id {
             PointId::Num(_) => {}
-            PointId::Uuid(uuid) => assert_eq!(*uuid, uuid_of(model_id(id)), "an id that was never sent"),
+            PointId::Uuid(uuid) => assert_eq!(*uuid, uuid_of(model_id(&id)), "an id that was never sent"),
             PointId::Text(text) => {
-                let is_sent = text.with_str(|text| json!(text) == shown(model_id(id)));
+                let is_sent = text.with_str(|text| json!(text) == shown(model_id(&id)));
                 assert!(is_sent && expected.has_strings, "an id that was never sent");
             }
         }
     }
-    let found: BTreeMap<u64, PointOffset> = ids().map(|(id, offset)| (model_id(id), offset)).collect();
+    let found: BTreeMap<u64, PointOffset> = ids().map(|(id, offset)| (model_id(&id), offset)).collect();
     // What has come to its end is there until it is removed.
     let wanted = |id: &u64| expected.points.get(id).or_else(|| expected.expired.get(id));
     let missing: Vec<_> = expected.points.keys().filter(|id| !found.contains_key(id)).collect();
@@ -164,7 +164,7 @@ fn points_difference(view: &View, expected: &Collection) -> Option<String> {
 
 fn point_difference(view: &View, offset: PointOffset, expected: &Point) -> Option<String> {
     let point = view.state.at(offset);
-    let bytes = point.payload.bytes();
+    let bytes = point.document();
     let same = expected.payload.is_empty() && bytes == b"{}" || {
         let found: Value = serde_json::from_slice(bytes).expect("payloads are JSON");
         found.as_object() == Some(&expected.payload)

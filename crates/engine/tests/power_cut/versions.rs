@@ -28,7 +28,7 @@ pub fn of<'c>(client: &'c Client, name: &'c str) -> impl Fn(u64) -> u64 + 'c {
             Some(text) => PointId::of_string(text, kind).expect("an id that is sent"),
             None => PointId::Num(id),
         };
-        collection.current_view().state.point(&id).map_or(0, |(_, point)| point.version.get())
+        collection.current_view().state.point(&id).map_or(0, |(_, point)| point.version().get())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::checkpoint::{MovedPayload, WrittenRows};
 use crate::collection::Collection;
 use crate::config::{CollectionConfig, Placement};
 use crate::faults::PlantedFault;
-use crate::state::{Payload, Point, StoredPayload};
+use crate::state::{Payload, PayloadRef, Point, StoredPayload};
 use crate::storage::Map;
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ impl Collection {
             let mut head = self.writer.lock();
             for MovedPayload { offset, from, extent_offset, len } in batch {
                 let state = &mut head.state;
-                let Some(point) = state.points.get(offset.index()) else { continue };
-                if is_same_payload(&point.payload, from) || PlantedFault::ChangedPayloadMovedBack.is_on() {
+                let Some(point) = state.points.get(*offset) else { continue };
+                if is_same_payload(point.payload(), from) || PlantedFault::ChangedPayloadMovedBack.is_on() {
                     let stored = StoredPayload { file, map: map.clone(), offset: *extent_offset, len: *len };
-                    let point = Point { payload: Payload::Stored(stored), ..point.clone() };
+                    let point = Point { payload: Payload::Stored(stored), ..point.to_point() };
                     state.set(*offset, point);
                 }
             }
@@ -50,10 +50,12 @@ impl Collection {
     }
 }
 
-fn is_same_payload(now: &Payload, then: &Payload) -> bool {
+fn is_same_payload(now: PayloadRef<'_>, then: &Payload) -> bool {
     match (now, then) {
-        (Payload::Memory(now), Payload::Memory(then)) => Arc::ptr_eq(now, then),
-        (Payload::Stored(now), Payload::Stored(then)) => now.file == then.file && now.offset == then.offset,
+        (PayloadRef::Memory(now), Payload::Memory(then)) => Arc::ptr_eq(now, then),
+        (PayloadRef::Stored { file, offset, .. }, Payload::Stored(then)) => {
+            file == then.file && offset == then.offset
+        }
         _ => false,
     }
 }

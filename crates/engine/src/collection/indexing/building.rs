@@ -67,7 +67,7 @@ impl Collection {
                 draft.report(index.points_count(), at as u64);
                 self.check_draft(draft)?;
             }
-            index.insert(offset, view.state.at(offset).payload.bytes());
+            index.insert(offset, view.state.at(offset).document());
             if draft.is_automatic() {
                 // Nobody waits for it.
                 yield_to_reads();
@@ -151,13 +151,13 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
     let mut changed = 0;
     for offset in touched {
         let point = after.at(offset);
-        if point.version <= before.op {
+        if point.version() <= before.op {
             continue;
         }
         changed += 1;
-        let old = before.state.points.get(offset.index()).filter(|old| old.live);
-        let new = Some(point).filter(|new| new.live);
-        index.replace(offset, old.map(|old| old.payload.bytes()), new.map(|new| new.payload.bytes()));
+        let old = before.state.points.get(offset).filter(|old| old.is_live());
+        let new = Some(point).filter(|new| new.is_live());
+        index.replace(offset, old.map(|old| old.document()), new.map(|new| new.document()));
     }
     changed
 }
@@ -215,7 +215,7 @@ mod tests {
             let mut view = head.view(Lsn::NONE);
             let mut index = draft.blank();
             for offset in view.state.live.iter() {
-                index.insert(offset, view.state.at(offset).payload.bytes());
+                index.insert(offset, view.state.at(offset).document());
             }
             for changes in &rounds[1..] {
                 // What is rolled back has left no trace.
@@ -232,7 +232,7 @@ mod tests {
             }
             let mut fresh = FieldIndex::new(path, schema);
             for offset in view.state.live.iter() {
-                fresh.insert(offset, view.state.at(offset).payload.bytes());
+                fresh.insert(offset, view.state.at(offset).document());
             }
             for number in 0..4 {
                 prop_assert_eq!(index.match_integer(number), fresh.match_integer(number));

@@ -63,7 +63,7 @@ impl IndexedSample {
         let mut index = FieldIndex::new(path.clone(), FieldSchema::new(kind));
         let mut add = |offsets: &[PointOffset]| {
             for offset in offsets {
-                let doc = state.at(*offset).payload.bytes();
+                let doc = state.at(*offset).document();
                 // A point that comes twice is in the index already.
                 index.replace(*offset, None, Some(doc));
             }

@@ -81,9 +81,9 @@ pub(in crate::collection) fn filled(state: &State, filling: Filling) -> Result<O
             .map_err(|why| Error::bad(format!("points[{place}].input: {why}")))?;
         if wanted.contains(at) {
             let point = state.at(at);
-            let is_current = reembedding.text(point.payload.bytes()).as_deref() == Some(&*text);
+            let is_current = reembedding.text(point.document()).as_deref() == Some(&*text);
             if is_current || PlantedFault::StaleVectorsTaken.is_on() {
-                vectors.push((point.id.clone(), components));
+                vectors.push((point.id().into_owned(), components));
             }
         }
     }
@@ -104,7 +104,7 @@ pub(in crate::collection) fn check_complete(state: &State, name: &str) -> Result
     let what = if lacking.len() > LOOKED_THROUGH {
         format!("{} points have no new vector yet", lacking.len())
     } else {
-        let has_text = |at: &PointOffset| reembedding.text(state.at(*at).payload.bytes()).is_some();
+        let has_text = |at: &PointOffset| reembedding.text(state.at(*at).document()).is_some();
         let waiting = lacking.iter().filter(has_text).count() as u64;
         let missing = lacking.len() - waiting;
         let key = &reembedding.text_key;

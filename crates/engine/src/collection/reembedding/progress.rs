@@ -165,7 +165,7 @@ impl Progress {
                 return (texts, false);
             };
             let point = state.at(at);
-            let payload = point.payload.bytes();
+            let payload = point.document();
             if texts.len() == most || looked == LOOKED_AT || (looked > 0 && looked_bytes > LOOKED_AT_BYTES) {
                 return (texts, true);
             }
@@ -175,7 +175,7 @@ impl Progress {
                 }
                 Some(text) => {
                     bytes += text.len();
-                    texts.push(TextOfPoint { at, id: point.id.clone(), text: text.into_owned() });
+                    texts.push(TextOfPoint { at, id: point.id().into_owned(), text: text.into_owned() });
                 }
                 None => {
                     self.missing.insert(at);

@@ -91,7 +91,7 @@ impl<'r> Applying<'r> {
         let mut outside = Vec::new();
         for id in changes.iter().flat_map(Change::kept) {
             let Some((offset, point)) = head.state.point(id) else { continue };
-            pace.step(point.payload.bytes().len())?;
+            pace.step(point.document().len())?;
             if !within.matches(&head.state.subject(offset)) {
                 outside.push(id.clone());
             }

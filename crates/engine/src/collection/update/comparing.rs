@@ -13,6 +13,7 @@ use crate::payload::{JsonPath, Tokenizer};
 use crate::scheduling::yield_to_reads;
 use crate::state::State;
 use crate::types::{OpNumber, PointId, TextInput};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ pub fn plan_sync(
 pub fn ask_for_vectors(state: &State, sync: &SourceSync) -> Result<(), Error> {
     let is_needed = |entry: &&SyncEntry| {
         let stored = state.point(&entry.id);
-        stored.is_none_or(|(_, point)| !sync.is_unchanged(&entry.id, point.payload.bytes()))
+        stored.is_none_or(|(_, point)| !sync.is_unchanged(&entry.id, point.document()))
     };
     wanted(sync.entries.iter().filter(is_needed))
 }
@@ -189,11 +190,11 @@ fn compare(
     let filter = if reaches_all { &everything } else { sync.reached() };
     for (offset, is_unchanged) in finder.compared(state, filter, sync, pause)? {
         let point = state.at(offset);
-        comparison.revision.add(&point.id, point.version);
-        match sync.entries.of(&point.id) {
-            None => comparison.deleted.push((point.id.clone(), point.version)),
+        comparison.revision.add(&point.id(), point.version());
+        match sync.entries.of(&point.id()) {
+            None => comparison.deleted.push((point.id().into_owned(), point.version())),
             Some((place, _)) if is_unchanged => comparison.found[place] = Found::Unchanged,
-            Some((place, _)) => comparison.found[place] = Found::Changed(point.version),
+            Some((place, _)) => comparison.found[place] = Found::Changed(point.version()),
         }
         pause();
     }
@@ -240,8 +241,8 @@ struct Incoming<'a> {
 }
 
 impl PointView for Incoming<'_> {
-    fn id(&self) -> &PointId {
-        self.id
+    fn id(&self) -> Cow<'_, PointId> {
+        Cow::Borrowed(self.id)
     }
 
     fn has_vector(&self, name: &str) -> bool {

@@ -25,11 +25,11 @@ impl Matched {
     /// Points at ascending offsets of `state`, which is `base` after earlier updates of the request.
     pub fn new(base: &State, state: &State, offsets: &[PointOffset]) -> Matched {
         let is_present = |offset: &PointOffset| {
-            let before = base.points.get(offset.index()).filter(|point| point.live);
-            before.is_some_and(|point| point.id == state.at(*offset).id)
+            let before = base.points.get(*offset).filter(|point| point.is_live());
+            before.is_some_and(|point| point.id() == state.at(*offset).id())
         };
         let (present, added): (Vec<_>, Vec<_>) = offsets.iter().copied().partition(is_present);
-        let added = added.into_iter().map(|offset| state.at(offset).id.clone()).collect();
+        let added = added.into_iter().map(|offset| state.at(offset).id().into_owned()).collect();
         Matched { present: PointSet::from_sorted(&present), added, unchanged: PointSet::new() }
     }
 
@@ -69,7 +69,7 @@ impl Changed {
         let offsets: Vec<PointOffset> = after.changed_after(op).collect();
         // An offset may have another point than before.
         let of = |state: &State, offset: PointOffset| {
-            state.points.get(offset.index()).filter(|point| point.live).map(|point| point.id.clone())
+            state.points.get(offset).filter(|point| point.is_live()).map(|point| point.id().into_owned())
         };
         let ids = offsets.iter().flat_map(|offset| [of(before, *offset), of(after, *offset)]);
         Changed { ids: ids.flatten().collect(), offsets: PointSet::from_sorted(&offsets) }
@@ -78,7 +78,7 @@ impl Changed {
     /// These, and points of a state at some offsets.
     pub fn and(mut self, state: &State, offsets: &PointSet) -> Changed {
         if !offsets.is_empty() {
-            self.ids.extend(offsets.iter().map(|offset| state.at(offset).id.clone()));
+            self.ids.extend(offsets.iter().map(|offset| state.at(offset).id().into_owned()));
             self.offsets = &self.offsets | offsets;
         }
         self
@@ -134,18 +134,18 @@ impl<'a> Finder<'a> {
                 let mut ids = Vec::new();
                 let pace = Pace::new(deadline, filter.work());
                 look_at_all(state, filter, pace, yield_to_reads, |offset| {
-                    ids.push(state.at(offset).id.clone());
+                    ids.push(state.at(offset).id().into_owned());
                 })?;
                 Ok(ids)
             }
             Finder::Found { base, matched, changed, deadline } => {
                 let unchanged = &matched.present - &changed.offsets;
                 let mut ids: Vec<PointId> =
-                    unchanged.iter().map(|offset| base.at(offset).id.clone()).collect();
+                    unchanged.iter().map(|offset| base.at(offset).id().into_owned()).collect();
                 ids.extend(matched.added.difference(&changed.ids).cloned());
                 let pace = Pace::new(deadline, filter.work());
                 look_at_changed(state, filter, pace, changed, |offset| {
-                    ids.push(state.at(offset).id.clone())
+                    ids.push(state.at(offset).id().into_owned())
                 })?;
                 Ok(ids)
             }
@@ -166,7 +166,7 @@ impl<'a> Finder<'a> {
     ) -> Result<Vec<(PointOffset, bool)>, Error> {
         let is_unchanged = |offset: PointOffset| {
             let point = state.at(offset);
-            sync.is_unchanged(&point.id, point.payload.bytes())
+            sync.is_unchanged(&point.id(), point.document())
         };
         // It looks for the hash of what matches, too.
         let conditions = filter.work() + 1;
@@ -200,7 +200,7 @@ fn look_at_all(
     let plan = state.plan(filter);
     let meter = ScanMeter::new(state, filter);
     for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
-        pace.step(state.at(offset).payload.bytes().len())?;
+        pace.step(state.at(offset).document().len())?;
         let look = || {
             meter.count();
             filter.matches(&state.subject(offset))
@@ -223,7 +223,7 @@ fn look_at_changed(
 ) -> Result<(), Error> {
     for id in &changed.ids {
         let Some((offset, point)) = state.point(id) else { continue };
-        pace.step(point.payload.bytes().len())?;
+        pace.step(point.document().len())?;
         if filter.matches(&state.subject(offset)) {
             each(offset);
         }

@@ -242,8 +242,9 @@ impl Pass {
         let op = numbering.number_after(self.view.op);
         let changes = applying.apply(&mut self.preview, op, at, part, &finder)?.changes;
         self.used = applying.used();
-        let bytes =
-            |id: &PointId| self.preview.state.point(id).map_or(0, |(_, point)| point.payload.memory_bytes());
+        let bytes = |id: &PointId| {
+            self.preview.state.point(id).map_or(0, |(_, point)| point.payload().memory_bytes())
+        };
         self.written += changes.iter().flat_map(Change::edited).map(bytes).sum::<u64>();
         Ok(())
     }
@@ -295,7 +296,7 @@ impl Search {
         let conditions = filter.work() + usize::from(sync.is_some());
         let mut pace = Pace::new(updates.deadline, conditions);
         while let Some(offset) = self.next {
-            pace.step(state.at(offset).payload.bytes().len())?;
+            pace.step(state.at(offset).document().len())?;
             let of_point = look_work(state, offset, conditions as u64);
             *work += of_point;
             if *work > most {
@@ -308,7 +309,7 @@ impl Search {
             if self.plan.admits(offset, || filter.matches(&state.subject(offset))) {
                 self.matching.push(offset);
                 let point = state.at(offset);
-                if sync.is_some_and(|sync| sync.is_unchanged(&point.id, point.payload.bytes())) {
+                if sync.is_some_and(|sync| sync.is_unchanged(&point.id(), point.document())) {
                     self.unchanged.push(offset);
                 }
             }

@@ -10,7 +10,7 @@ use crate::error::{Error, VersionConflict};
 use crate::faults::PlantedFault;
 use crate::field::table as field;
 use crate::filter::Filter;
-use crate::state::{Point, State};
+use crate::state::{PointRef, State};
 use crate::types::{OpNumber, PointId, PointOffset};
 use crate::vectors::{MultiVector, SparseFormat, VectorKind, VectorValue};
 use std::collections::HashSet;
@@ -106,10 +106,10 @@ impl<'a> AccessScope<'a> {
     }
 
     /// The point of that id, with its offset, if the caller may reach it.
-    pub(super) fn point(&mut self, id: &PointId) -> Result<Option<(PointOffset, &'a Point)>, Error> {
+    pub(super) fn point(&mut self, id: &PointId) -> Result<Option<(PointOffset, PointRef<'a>)>, Error> {
         let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
         let Some(within) = self.within else { return Ok(Some((offset, point))) };
-        self.pace.step(point.payload.bytes().len())?;
+        self.pace.step(point.document().len())?;
         Ok(within.matches(&self.state.subject(offset)).then_some((offset, point)))
     }
 
@@ -151,7 +151,7 @@ fn check_versions<'i>(
     let mut seen = HashSet::new();
     let mut conflicts = Vec::new();
     for (id, expected) in expected {
-        let found = access.point(id)?.map_or(0, |(_, point)| point.version.get());
+        let found = access.point(id)?.map_or(0, |(_, point)| point.version().get());
         if found != expected && seen.insert(id) && !PlantedFault::VersionsNotCompared.is_on() {
             conflicts.push(VersionConflict { id: id.clone(), expected, found });
         }
@@ -180,10 +180,10 @@ impl<'a> Guard<'a> {
     fn lets_through(&mut self, offset: PointOffset) -> Result<bool, Error> {
         let Some(filter) = self.filter else { return Ok(true) };
         let point = self.state.at(offset);
-        if let Some(known) = self.finder.known(&point.id) {
+        if let Some(known) = self.finder.known(&point.id()) {
             return Ok(known);
         }
-        self.pace.step(point.payload.bytes().len())?;
+        self.pace.step(point.document().len())?;
         Ok(filter.matches(&self.state.subject(offset)))
     }
 }

@@ -10,7 +10,7 @@ const POINT_WORK: u64 = 256;
 
 /// The work of checking a filter of so many conditions ([`Filter::work`]) on one point.
 pub fn look_work(state: &State, offset: PointOffset, conditions: u64) -> u64 {
-    POINT_WORK + state.at(offset).payload.bytes().len() as u64 * conditions
+    POINT_WORK + state.at(offset).document().len() as u64 * conditions
 }
 
 /// The most that the filters of a request can cost on a state, in bytes of payload times conditions; more than `enough`
@@ -42,7 +42,7 @@ pub fn filter_work(state: &State, updates: &[Update], enough: u64) -> u64 {
         if sum > enough {
             break;
         }
-        sum += POINT_WORK * filters + state.at(offset).payload.bytes().len() as u64 * conditions;
+        sum += POINT_WORK * filters + state.at(offset).document().len() as u64 * conditions;
     }
     sum
 }
@@ -63,7 +63,7 @@ pub fn edited_bytes(state: &State, updates: &[Update], enough: u64) -> u64 {
             if sum >= enough {
                 return sum;
             }
-            sum += state.point(id).map_or(0, |(_, point)| point.payload.bytes().len() as u64);
+            sum += state.point(id).map_or(0, |(_, point)| point.document().len() as u64);
         }
     }
     sum

@@ -208,7 +208,7 @@ fn remove_expired(
         Some(until) => expiry.due(until).iter().collect(),
         None => due_points(expiry, shared.clock.now()),
     };
-    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id.clone()).collect();
+    let ids: Vec<PointId> = due.into_iter().map(|offset| head.state.at(offset).id().into_owned()).collect();
     shared.expired_points.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if ids.is_empty() {
         return Ok(Vec::new());

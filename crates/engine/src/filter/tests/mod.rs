@@ -17,6 +17,7 @@ use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
 use crate::payload::{JsonPath, Tokenizer};
 use crate::types::PointId;
+use std::borrow::Cow;
 
 /// A point of a test.
 struct Point {
@@ -34,8 +35,8 @@ impl Point {
 }
 
 impl PointView for Point {
-    fn id(&self) -> &PointId {
-        &self.id
+    fn id(&self) -> Cow<'_, PointId> {
+        Cow::Borrowed(&self.id)
     }
 
     fn has_vector(&self, name: &str) -> bool {

@@ -196,5 +196,5 @@ fn sort_hits(state: &State, order: Order, hits: &mut [Hit]) {
 
 fn by_score(state: &State, smaller_is_better: bool, a: &Hit, b: &Hit) -> Ordering {
     let scores = if smaller_is_better { a.score.total_cmp(&b.score) } else { b.score.total_cmp(&a.score) };
-    scores.then_with(|| state.at(a.offset).id.cmp(&state.at(b.offset).id))
+    scores.then_with(|| state.at(a.offset).id().cmp(&state.at(b.offset).id()))
 }

@@ -64,7 +64,7 @@ fn by_documents(
         let places: HashMap<&GroupId<'_>, usize> = groups.iter().copied().zip(0..).collect();
         let (mut pace, mut ids) = (Pace::new(deadline, 1), Vec::new());
         for offset in points {
-            let payload = state.at(offset).payload.bytes();
+            let payload = state.at(offset).document();
             pace.step(payload.len())?;
             groups_of(payload, by, &mut ids);
             ids.iter().filter_map(|id| places.get(id)).for_each(|&place| members[place].push(offset));

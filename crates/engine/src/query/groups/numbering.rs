@@ -43,7 +43,7 @@ impl<'v, 'q> Numbering<'v, 'q> {
             Source::Kept(column) => groups.extend(column.keys(offset).iter()),
             Source::Documents(known) => {
                 let mut ids = Vec::new();
-                groups_of(self.state.at(offset).payload.bytes(), self.by, &mut ids);
+                groups_of(self.state.at(offset).document(), self.by, &mut ids);
                 groups.extend(ids.into_iter().map(|id| {
                     let next = known.len() as u32;
                     *known.entry(id).or_insert(next)
@@ -58,7 +58,7 @@ impl<'v, 'q> Numbering<'v, 'q> {
             Source::Kept(column) => column.keys(offset).iter().position(|key| key == group),
             Source::Documents(known) => {
                 let mut ids = Vec::new();
-                groups_of(self.state.at(offset).payload.bytes(), self.by, &mut ids);
+                groups_of(self.state.at(offset).document(), self.by, &mut ids);
                 ids.iter().position(|id| known.get(id) == Some(&group))
             }
         };
@@ -68,7 +68,7 @@ impl<'v, 'q> Numbering<'v, 'q> {
     /// The id of a group, which the point at an offset is in.
     pub fn id(&self, group: u32, offset: PointOffset) -> Option<GroupId<'v>> {
         let mut ids = Vec::new();
-        groups_of(self.state.at(offset).payload.bytes(), self.by, &mut ids);
+        groups_of(self.state.at(offset).document(), self.by, &mut ids);
         let is_it = |id: &GroupId<'v>| match &self.source {
             Source::Kept(column) => column.number(id) == Some(group),
             Source::Documents(known) => known.get(id) == Some(&group),

@@ -151,7 +151,7 @@ impl Head {
             if let Some((_, point)) = self.state.point(id)
                 && seen.insert(id)
             {
-                certain.grow(least.saturating_sub(point.payload.bytes().len() as u64))?;
+                certain.grow(least.saturating_sub(point.document().len() as u64))?;
             }
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Head {
     }
 
     fn take(&self, id: &PointId) -> Option<(PointOffset, Point)> {
-        self.state.point(id).map(|(offset, point)| (offset, point.clone()))
+        self.state.point(id).map(|(offset, point)| (offset, point.to_point()))
     }
 
     fn write_back(&mut self, op: OpNumber, offset: PointOffset, mut point: Point) {

@@ -14,7 +14,7 @@ impl Head {
     pub(super) fn fill_vectors(&mut self, op: OpNumber, shadow: u16, vectors: &[(PointId, Vec<f32>)]) {
         for (id, components) in vectors {
             if let Some((offset, point)) = self.state.point(id) {
-                let mut point = point.clone();
+                let mut point = point.to_point();
                 let vector = VectorValue::Dense(components.clone());
                 self.set_row(op, offset, &mut point, shadow, Some(&vector));
                 self.state.set(offset, point);

@@ -171,8 +171,10 @@ impl Head {
         for row in live {
             let arena = &mut self.sparse[sparse];
             let (owner, bytes) = (arena.owner(row), arena.row(row).to_vec());
-            let Some(point) = self.state.points.get_mut(owner.index()) else { continue };
-            point.rows.set(position, arena.push(&bytes, owner));
+            if self.state.points.get(owner).is_none() {
+                continue;
+            }
+            self.state.points.set_row(owner, position, arena.push(&bytes, owner));
             self.kill(op, position as u16, row);
         }
     }
@@ -180,9 +182,11 @@ impl Head {
     fn move_vector(&mut self, op: OpNumber, field: usize, first: Row, bytes: &mut Vec<u8>) {
         let arena = &mut self.fields[field];
         let owner = arena.owner(first);
-        let Some(point) = self.state.points.get_mut(owner.index()) else { return };
+        if self.state.points.get(owner).is_none() {
+            return;
+        }
         arena.copy(first, bytes);
-        point.rows.set(field, arena.push(bytes, owner));
+        self.state.points.set_row(owner, field, arena.push(bytes, owner));
         if !PlantedFault::MovedRowStaysAlive.is_on() {
             self.kill(op, field as u16, first);
         }

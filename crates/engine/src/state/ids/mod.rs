@@ -4,14 +4,14 @@
 //! [`strings`] says how they are found. No id has a reference count of its own here: the first write into a
 //! node after a view copies the node, and that copy is one of bytes.
 
+mod sorted;
 mod strings;
 
-use super::Point;
-use crate::payload::ordered_map_bytes;
+use super::PointTable;
 use crate::types::{PointId, PointOffset};
 use imbl::ordmap::RangedIter;
 use imbl::shared_ptr::DefaultSharedPtr;
-use imbl::{OrdMap, Vector};
+use sorted::SortedOffsets;
 use strings::Strings;
 
 /// An iterator over entries of a map, in the order of the keys.
@@ -33,8 +33,8 @@ struct Uuid(u128);
 /// string that is entered here, since the string is read from that point.
 #[derive(Clone, Default)]
 pub struct IdIndex {
-    integers: OrdMap<Integer, PointOffset>,
-    uuids: OrdMap<Uuid, PointOffset>,
+    integers: SortedOffsets<Integer>,
+    uuids: SortedOffsets<Uuid>,
     strings: Strings,
 }
 
@@ -50,22 +50,17 @@ impl IdIndex {
     }
 
     /// The offset of an id.
-    pub fn get(&self, id: &PointId, points: &Vector<Point>) -> Option<PointOffset> {
+    pub fn get(&self, id: &PointId, points: &PointTable) -> Option<PointOffset> {
         match id {
-            PointId::Num(number) => self.integers.get(&Integer(*number)).copied(),
-            PointId::Uuid(uuid) => self.uuids.get(&Uuid(*uuid)).copied(),
+            PointId::Num(number) => self.integers.get(&Integer(*number)),
+            PointId::Uuid(uuid) => self.uuids.get(&Uuid(*uuid)),
             PointId::Text(text) => self.strings.get(text, points),
         }
     }
 
     /// Enters an id. Its point may be put into the table of points afterwards. Returns the offset that the id
     /// had before.
-    pub fn insert(
-        &mut self,
-        id: &PointId,
-        offset: PointOffset,
-        points: &Vector<Point>,
-    ) -> Option<PointOffset> {
+    pub fn insert(&mut self, id: &PointId, offset: PointOffset, points: &PointTable) -> Option<PointOffset> {
         match id {
             PointId::Num(number) => self.integers.insert(Integer(*number), offset),
             PointId::Uuid(uuid) => self.uuids.insert(Uuid(*uuid), offset),
@@ -74,7 +69,7 @@ impl IdIndex {
     }
 
     /// Removes an id, whose point must still be in the table of points. Returns the offset that the id had.
-    pub fn remove(&mut self, id: &PointId, points: &Vector<Point>) -> Option<PointOffset> {
+    pub fn remove(&mut self, id: &PointId, points: &PointTable) -> Option<PointOffset> {
         match id {
             PointId::Num(number) => self.integers.remove(&Integer(*number)),
             PointId::Uuid(uuid) => self.uuids.remove(&Uuid(*uuid)),
@@ -86,32 +81,29 @@ impl IdIndex {
     pub fn from<'a>(
         &'a self,
         id: &PointId,
-        points: &'a Vector<Point>,
+        points: &'a PointTable,
     ) -> impl Iterator<Item = PointOffset> + 'a {
         let (integers, uuids, strings) = match id {
             PointId::Num(number) => (
-                Some(self.integers.range(Integer(*number)..)),
-                Some(self.uuids.range(Uuid(0)..)),
+                Some(self.integers.from(Some(&Integer(*number)))),
+                Some(self.uuids.from(None)),
                 self.strings.iter(),
             ),
-            PointId::Uuid(uuid) => (None, Some(self.uuids.range(Uuid(*uuid)..)), self.strings.iter()),
+            PointId::Uuid(uuid) => (None, Some(self.uuids.from(Some(&Uuid(*uuid)))), self.strings.iter()),
             PointId::Text(text) => (None, None, self.strings.from(text, points)),
         };
-        let integers = integers.into_iter().flatten().map(|(_, offset)| *offset);
-        integers.chain(uuids.into_iter().flatten().map(|(_, offset)| *offset)).chain(strings)
+        integers.into_iter().flatten().chain(uuids.into_iter().flatten()).chain(strings)
     }
 
     /// Estimated bytes of memory. What several views share is counted in each of them.
     pub fn memory_bytes(&self) -> u64 {
-        ordered_map_bytes(self.integers.len(), size_of::<(Integer, PointOffset)>())
-            + ordered_map_bytes(self.uuids.len(), size_of::<(Uuid, PointOffset)>())
-            + self.strings.memory_bytes()
+        self.integers.memory_bytes() + self.uuids.memory_bytes() + self.strings.memory_bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NO_ROW, Payload, Rows};
+    use super::super::{NO_ROW, Payload, Point, Rows};
     use super::*;
     use crate::types::{IdKind, OpNumber};
     use proptest::prelude::*;
@@ -120,7 +112,7 @@ mod tests {
     /// A table of points, its index of ids, and a map that says what the index must have.
     #[derive(Clone, Default)]
     struct Tables {
-        points: Vector<Point>,
+        points: PointTable,
         index: IdIndex,
         model: BTreeMap<PointId, PointOffset>,
         vacant: Vec<PointOffset>,
@@ -143,9 +135,9 @@ mod tests {
             let offset = self.vacant.pop().unwrap_or(PointOffset::new(self.points.len() as u32));
             assert_eq!(self.index.insert(&id, offset, &self.points), None);
             if offset.index() == self.points.len() {
-                self.points.push_back(point);
+                self.points.push(point);
             } else {
-                self.points.set(offset.index(), point);
+                self.points.set(offset, point);
             }
             self.model.insert(id, offset);
         }

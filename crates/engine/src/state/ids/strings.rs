@@ -7,12 +7,12 @@
 //! This is the trie of Masstree (Mao, Kohler, Morris: "Cache craftiness for fast multicore key-value
 //! storage", EuroSys 2012) with lists at its ends, because a layer of two strings would take a node of a map.
 
-use super::super::Point;
+use super::super::PointTable;
 use super::Range;
 use crate::faults::PlantedFault;
 use crate::payload::ordered_map_bytes;
-use crate::types::{PointId, PointOffset, TextId};
-use imbl::{OrdMap, Vector};
+use crate::types::{PointOffset, TextId};
+use imbl::OrdMap;
 use std::iter::Peekable;
 use std::ops::Bound;
 use std::slice;
@@ -80,16 +80,13 @@ enum Group {
 }
 
 /// The string of the point at an offset that is in the index.
-fn text_at(points: &Vector<Point>, offset: PointOffset) -> &TextId {
-    match &points[offset.index()].id {
-        PointId::Text(text) => text,
-        PointId::Num(_) | PointId::Uuid(_) => unreachable!("its point has the string that was entered"),
-    }
+fn text_at(points: &PointTable, offset: PointOffset) -> &TextId {
+    points.text(offset).expect("its point has the string that was entered")
 }
 
 /// Whether a string is that of the point at an offset with the same part. Where the part ends the string, the
 /// part decides.
-fn is_at(offset: PointOffset, text: &TextId, part: Part, points: &Vector<Point>) -> bool {
+fn is_at(offset: PointOffset, text: &TextId, part: Part, points: &PointTable) -> bool {
     !part.goes_on() || text_at(points, offset) == text
 }
 
@@ -98,7 +95,7 @@ impl Strings {
         self.len
     }
 
-    pub(super) fn get(&self, text: &TextId, points: &Vector<Point>) -> Option<PointOffset> {
+    pub(super) fn get(&self, text: &TextId, points: &PointTable) -> Option<PointOffset> {
         let (mut layer, mut at) = (&self.first, 0);
         loop {
             let part = Part::new(text, at);
@@ -117,14 +114,14 @@ impl Strings {
         &mut self,
         text: &TextId,
         offset: PointOffset,
-        points: &Vector<Point>,
+        points: &PointTable,
     ) -> Option<PointOffset> {
         let before = self.first.insert((text, offset), 0, points);
         self.len += usize::from(before.is_none());
         before
     }
 
-    pub(super) fn remove(&mut self, text: &TextId, points: &Vector<Point>) -> Option<PointOffset> {
+    pub(super) fn remove(&mut self, text: &TextId, points: &PointTable) -> Option<PointOffset> {
         let removed = self.first.remove(text, 0, points);
         self.len -= usize::from(removed.is_some());
         removed
@@ -136,7 +133,7 @@ impl Strings {
     }
 
     /// The offsets of a string and of all strings behind it, in the order of the strings.
-    pub(super) fn from<'a>(&'a self, text: &TextId, points: &'a Vector<Point>) -> Iter<'a> {
+    pub(super) fn from<'a>(&'a self, text: &TextId, points: &'a PointTable) -> Iter<'a> {
         let mut steps = Vec::new();
         let (mut layer, mut at) = (&self.first, 0);
         loop {
@@ -172,7 +169,7 @@ impl Layer {
         &mut self,
         (text, offset): (&TextId, PointOffset),
         at: usize,
-        points: &Vector<Point>,
+        points: &PointTable,
     ) -> Option<PointOffset> {
         let part = Part::new(text, at);
         if let Some(group) = self.groups.get_mut(&part) {
@@ -188,7 +185,7 @@ impl Layer {
         None
     }
 
-    fn remove(&mut self, text: &TextId, at: usize, points: &Vector<Point>) -> Option<PointOffset> {
+    fn remove(&mut self, text: &TextId, at: usize, points: &PointTable) -> Option<PointOffset> {
         let part = Part::new(text, at);
         if let Some(&offset) = self.single.get(&part) {
             return if is_at(offset, text, part, points) { self.single.remove(&part) } else { None };
@@ -214,7 +211,7 @@ impl Group {
         &mut self,
         (text, offset): (&TextId, PointOffset),
         at: usize,
-        points: &Vector<Point>,
+        points: &PointTable,
     ) -> Option<PointOffset> {
         let listed = match self {
             Group::Layer(layer) => return layer.insert((text, offset), at, points),
@@ -236,7 +233,7 @@ impl Group {
         None
     }
 
-    fn remove(&mut self, text: &TextId, at: usize, points: &Vector<Point>) -> Option<PointOffset> {
+    fn remove(&mut self, text: &TextId, at: usize, points: &PointTable) -> Option<PointOffset> {
         match self {
             Group::List(list) => found_in(list, text, points).ok().map(|place| list.remove(place)),
             Group::Layer(layer) => layer.remove(text, at, points),
@@ -256,7 +253,7 @@ impl Group {
 }
 
 /// The position of a string in a list; as an error the position at which it would be inserted.
-fn found_in(list: &[PointOffset], text: &TextId, points: &Vector<Point>) -> Result<usize, usize> {
+fn found_in(list: &[PointOffset], text: &TextId, points: &PointTable) -> Result<usize, usize> {
     list.binary_search_by(|offset| text_at(points, *offset).cmp(text))
 }
 

@@ -12,6 +12,7 @@ use crate::json::{Reader, read_payload};
 use crate::limits::Limits;
 use crate::payload::{JsonPath, Tokenizer};
 use crate::types::PointId;
+use std::borrow::Cow;
 
 /// A point of a test, with the vector `dense`.
 struct Point {
@@ -30,8 +31,8 @@ impl Point {
 }
 
 impl PointView for Point {
-    fn id(&self) -> &PointId {
-        &PointId::Num(ID)
+    fn id(&self) -> Cow<'_, PointId> {
+        Cow::Owned(PointId::Num(ID))
     }
 
     fn has_vector(&self, name: &str) -> bool {
