@@ -201,5 +201,5 @@ fn readers_keep_the_fields_that_they_have_c4_8() {
     let new = entry.collection().expect("it is served").snapshot();
     assert_eq!((new.graphs.len(), new.view.state.config.positions()), (2, 2));
     assert!(new.graphs[0].is_some() && new.graphs[1].is_none());
-    assert!(new.view.vector(new.view.state.points.front().expect("a point"), 1).is_none());
+    assert!(new.view.vector(new.view.state.points.iter().next().expect("a point"), 1).is_none());
 }
