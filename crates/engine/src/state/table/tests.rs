@@ -82,7 +82,10 @@ fn maps() -> Vec<Map> {
     (0..4u8).map(|file| Map::of_bytes(vec![file; 64])).collect()
 }
 
-fn parts(point: &Point) -> (PointId, OpNumber, bool, Option<(u32, u64)>, Vec<u8>, Rows) {
+/// What a point has: id, version, life, the place of its payload in a data file, the payload, and rows.
+type Parts = (PointId, OpNumber, bool, Option<(u32, u64)>, Vec<u8>, Rows);
+
+fn parts(point: &Point) -> Parts {
     let place = match &point.payload {
         Payload::Stored(stored) => Some((stored.file, stored.offset)),
         Payload::Empty | Payload::Memory(_) => None,
