@@ -179,6 +179,7 @@ async function npmInstall(step, folder, home, tarballs) {
 }
 
 async function install(folder, tarballs) {
+  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
   await npmInstall('packed-install', folder, folder, tarballs);
   const [command, leading] = npm();
