@@ -1,7 +1,6 @@
 /** Latencies around the death of a process, over time, as an SVG that is legible on light and on dark pages. */
-import { escape, pixel } from '../index/picture.mjs';
+import { escape, page, pixel } from '../svg.mjs';
 
-const WIDTH = 860;
 const PLOT = { left: 72, right: 836, height: 190, gap: 92, top: 104 };
 /** Milliseconds of the vertical axis, which is logarithmic. */
 const TICKS_MS = [1, 10, 100, 1000, 10_000];
@@ -22,19 +21,12 @@ const SHADES = { reads: ['#0a58b8', '#6cb6ff'], writes: ['#b4470b', '#fb923c'] }
  * @param {{title: string, subtitle: string}} text
  * @returns {string} SVG
  */
-export function picture(deaths, { title, subtitle }) {
+export function picture(deaths, text) {
   const height = PLOT.top + deaths.length * (PLOT.height + PLOT.gap) - 30;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escape(title)}">`,
-    `<style>${style()}</style>`,
-    `<rect class="page" width="${WIDTH}" height="${height}" rx="8"/>`,
-    `<text class="title" x="24" y="30">${escape(title)}</text>`,
-    `<text class="note" x="24" y="50">${escape(subtitle)}</text>`,
+  return page(text, height, rules(), [
     ...LINES.map(legend),
     ...deaths.flatMap((death, at) => panel(death, PLOT.top + at * (PLOT.height + PLOT.gap))),
-    '</svg>',
-    '',
-  ].join('\n');
+  ]);
 }
 
 function legend({ name, of, dashed }, at) {
@@ -105,19 +97,13 @@ function dash(dashed) {
   return dashed ? ' stroke-dasharray="5 3"' : '';
 }
 
-function style() {
+function rules() {
   const lines = (shade) =>
     Object.entries(SHADES)
       .map(([of, shades]) => `.${of}{stroke:${shades[shade]}}`)
       .join('');
-  return [
-    'text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:13px}',
-    '.page{fill:#ffffff}.title{font-size:17px;font-weight:600;fill:#111827}.note{fill:#4b5563}',
-    '.label{font-weight:600;fill:#111827}.grid{stroke:#e2e6ea;stroke-width:1}.death{stroke:#475569}',
-    lines(0),
-    '@media (prefers-color-scheme:dark){',
-    '.page{fill:#0d1117}.title,.label{fill:#f0f3f6}.note{fill:#a9b4c0}.grid{stroke:#252c35}.death{stroke:#a3b1c2}',
-    lines(1),
-    '}',
-  ].join('');
+  return {
+    light: `.label{font-weight:600;fill:#111827}.grid{stroke:#e2e6ea;stroke-width:1}.death{stroke:#475569}${lines(0)}`,
+    dark: `.label{fill:#f0f3f6}.grid{stroke:#252c35}.death{stroke:#a3b1c2}${lines(1)}`,
+  };
 }

@@ -1,7 +1,6 @@
 /** Horizontal bars as an SVG for light and dark pages: memory of the systems, cost of filters. */
-import { escape, pixel } from './picture.mjs';
+import { escape, page, pixel } from '../svg.mjs';
 
-const WIDTH = 860;
 const LABEL_WIDTH = 210;
 const BAR = { left: 224, right: 770, height: 18, step: 27, top: 92 };
 const LEGEND_Y = 72;
@@ -70,21 +69,14 @@ export function filterBars({ set, filtered }) {
  * @param {{label: string, parts: [string, number][]}[]} rows
  * @param {string[]} names of the parts, in the order of their colours
  */
-function bars({ title, subtitle }, rows, names) {
+function bars(text, rows, names) {
   const total = ({ parts }) => parts.reduce((sum, [, value]) => sum + value, 0);
   const scale = (BAR.right - BAR.left) / Math.max(...rows.map(total));
   const height = BAR.top + rows.length * BAR.step + 16;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escape(title)}">`,
-    `<style>${style()}</style>`,
-    `<rect class="page" width="${WIDTH}" height="${height}" rx="8"/>`,
-    `<text class="title" x="24" y="30">${escape(title)}</text>`,
-    `<text class="note" x="24" y="50">${escape(subtitle)}</text>`,
+  return page(text, height, rules(), [
     ...(names.length > 1 ? names.map(legend) : []),
     ...rows.flatMap((row, at) => bar(row, BAR.top + at * BAR.step, scale, names)),
-    '</svg>',
-    '',
-  ].join('\n');
+  ]);
 }
 
 function legend(name, at) {
@@ -118,15 +110,10 @@ function shown(value) {
   return value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toFixed(2)));
 }
 
-function style() {
+function rules() {
   const parts = (shade) => COLOURS.map((shades, at) => `.p${at}{fill:${shades[shade]}}`).join('');
-  return [
-    'text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:13px}',
-    '.page{fill:#ffffff}.title{font-size:17px;font-weight:600;fill:#111827}.note{fill:#4b5563}.value{font-weight:600;fill:#111827}',
-    parts(0),
-    '@media (prefers-color-scheme:dark){',
-    '.page{fill:#0d1117}.title,.value{fill:#f0f3f6}.note{fill:#a9b4c0}',
-    parts(1),
-    '}',
-  ].join('');
+  return {
+    light: `.value{font-weight:600;fill:#111827}${parts(0)}`,
+    dark: `.value{fill:#f0f3f6}${parts(1)}`,
+  };
 }

@@ -1,8 +1,8 @@
 /** Recall against queries per second as an SVG that is legible on light and on dark pages. */
 import { frontier, logit } from './curve.mjs';
+import { escape, page, pixel } from '../svg.mjs';
 import { curves, OURS } from './ratios.mjs';
 
-const WIDTH = 860;
 const HEIGHT = 520;
 const PLOT = { left: 72, right: 700, top: 64, bottom: 456 };
 const LABEL_STEP = 18;
@@ -27,7 +27,7 @@ const COLOURS = [
  * @param {{title: string, subtitle: string}} text
  * @returns {string} SVG
  */
-export function picture(runs, { title, subtitle }) {
+export function picture(runs, text) {
   const lines = curves(runs)
     .map(([system, mode, points]) => ({
       system,
@@ -47,12 +47,7 @@ export function picture(runs, { title, subtitle }) {
     PLOT.top,
   );
   const place = ({ recall, qps }) => [x.at(logit(recall)), y.at(Math.log(qps))];
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escape(title)}">`,
-    `<style>${style()}</style>`,
-    `<rect class="page" width="${WIDTH}" height="${HEIGHT}" rx="8"/>`,
-    `<text class="title" x="24" y="30">${escape(title)}</text>`,
-    `<text class="note" x="24" y="50">${escape(subtitle)}</text>`,
+  return page(text, HEIGHT, rules(), [
     ...RECALL_TICKS.filter((recall) => x.shows(logit(recall))).map((recall) => {
       const at = pixel(x.at(logit(recall)));
       return (
@@ -71,9 +66,7 @@ export function picture(runs, { title, subtitle }) {
     `<text class="note" transform="translate(18 ${(PLOT.top + PLOT.bottom) / 2}) rotate(-90)" text-anchor="middle">queries per second, one thread</text>`,
     ...lines.map((line) => curve(line, place)),
     ...labels(lines, place),
-    '</svg>',
-    '',
-  ].join('\n');
+  ]);
 }
 
 /** Maps values to pixels, with a little room at both ends. */
@@ -122,7 +115,7 @@ function labels(lines, place) {
     const from = PLOT.right + 8;
     return (
       `<path class="lead" d="M${pixel(endX + 5)} ${pixel(endY)}L${from} ${pixel(y)}"/>` +
-      `<text class="${text(system)}" x="${from + 6}" y="${pixel(y + 4)}">${escape(name(system, mode))}</text>`
+      `<text class="${labelled(system)}" x="${from + 6}" y="${pixel(y + 4)}">${escape(name(system, mode))}</text>`
     );
   });
 }
@@ -138,31 +131,15 @@ function colour(system) {
 
 const stroke = (system) => `s${colour(system)}`;
 const dot = (system) => `f${colour(system)}`;
-const text = (system) => `label f${colour(system)}`;
+const labelled = (system) => `label f${colour(system)}`;
 
-function style() {
+function rules() {
   const systems = (shade) =>
     COLOURS.map(([, ...shades], at) => `.s${at}{stroke:${shades[shade]}}.f${at}{fill:${shades[shade]}}`).join(
       '',
     );
-  return [
-    'text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;font-size:13px}',
-    '.page{fill:#ffffff}.title{font-size:17px;font-weight:600;fill:#111827}.note,.tick{fill:#4b5563}',
-    '.label{font-weight:600}.grid{stroke:#e2e6ea;stroke-width:1}.lead{stroke:#9aa4b0;stroke-width:0.75;fill:none}',
-    systems(0),
-    '@media (prefers-color-scheme:dark){',
-    '.page{fill:#0d1117}.title{fill:#f0f3f6}.note,.tick{fill:#a9b4c0}.grid{stroke:#252c35}.lead{stroke:#5b6673}',
-    systems(1),
-    '}',
-  ].join('');
-}
-
-/** A coordinate with one digit behind the point. */
-export function pixel(value) {
-  return String(Number(value.toFixed(1)));
-}
-
-/** Text as it may stand in SVG. */
-export function escape(value) {
-  return value.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+  return {
+    light: `.tick{fill:#4b5563}.label{font-weight:600}.grid{stroke:#e2e6ea;stroke-width:1}.lead{stroke:#9aa4b0;stroke-width:0.75;fill:none}${systems(0)}`,
+    dark: `.tick{fill:#a9b4c0}.grid{stroke:#252c35}.lead{stroke:#5b6673}${systems(1)}`,
+  };
 }
