@@ -7,7 +7,7 @@ import { MAP_KIND, MAP_SUBJECT } from '../map/shard-map';
 import { pause } from '../pause';
 import type { KnownMap, SeenMap } from './known-map';
 
-/** Sequences that are left out behind the last event that is known: other nodes may have read more of the lost stream. */
+/** Sequences that are left out after the last event that is known: other nodes may have read more of the lost stream. */
 const ROOM = 2 ** 20;
 /** How long a stream must be found lost: servers that have just started may not know all that they have. */
 const SETTLE_MS = 5_000;
