@@ -10,8 +10,8 @@ export interface Console {
 }
 
 /** A number with its noun, in the plural unless the number is one. */
-export function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+export function counted(number: number, noun: string, plural = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : plural}`;
 }
 
 /** The exit codes of every command. */

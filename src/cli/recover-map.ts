@@ -1,4 +1,6 @@
+import type { RecoveryPlan } from '../cluster';
 import type { Config, SettingKey } from '../config';
+import { reasonOf } from '../files/explained';
 import { CommandError, counted, EXIT, type Console, type ExitCode } from './console';
 import type { GivenFlags } from './verbs';
 
@@ -7,16 +9,6 @@ export const RECOVERY_SETTINGS: readonly SettingKey[] = [
   ...(['config', 'dataDir', 'cluster', 'clusterName', 'clusterLogGroups', 'clusterLogCopies'] as const),
   ...(['natsUser', 'natsPassword', 'natsCredentials', 'natsTlsCa', 'natsTlsCert', 'natsTlsKey'] as const),
 ];
-
-/** What the command says of the map; the JSON of `--json`. */
-interface Recovery {
-  readonly found: string;
-  readonly isLeft: boolean;
-  readonly lastSequence: number;
-  readonly nodes: number;
-  readonly collections: readonly string[];
-  readonly aliases: number;
-}
 
 /** `kithdb cluster recover-map`: a stream of the shard map that the log servers have lost, made anew of what a node has saved. */
 export async function recoverClusterMap(
@@ -33,20 +25,21 @@ export async function recoverClusterMap(
     import('../startup/cluster.js'),
     import('../engine/offline.js'),
   ]);
-  const { makeMapAnew } = await loadCluster();
+  const { makeMapAnew, requireNode } = await loadCluster();
   const settings = {
     ...{ cluster: cluster.name, nats: cluster.log, groups: cluster.groups, logReplicas: cluster.copies },
     dataDir,
   };
-  let plan: Recovery;
+  let plan: RecoveryPlan;
   try {
+    // Before the lock, which makes a directory that is not there.
+    await requireNode(settings);
     const lock = lockDataDir(dataDir);
     plan = await makeMapAnew(settings, isConfirmed).finally(() => {
       lock.release();
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError(`Cannot make the shard map anew: ${reason}`);
+    throw new CommandError(`Cannot make the shard map anew: ${reasonOf(error)}`);
   }
   console.stdout.write(flags.has('json') ? `${jsonOf(plan, isConfirmed)}\n` : textOf(plan, isConfirmed));
   if (isConfirmed) return EXIT.success;
@@ -55,19 +48,26 @@ export async function recoverClusterMap(
 }
 
 function jsonOf(
-  { found, isLeft, lastSequence, nodes, collections, aliases }: Recovery,
+  { found, hasRemains, lastSequence, nodes, collections, aliases }: RecoveryPlan,
   done: boolean,
 ): string {
-  const members = { found, removes_stream: isLeft, last_event: lastSequence, nodes, collections, aliases };
+  const members = {
+    found,
+    removes_stream: hasRemains,
+    last_event: lastSequence,
+    nodes,
+    collections,
+    aliases,
+  };
   return JSON.stringify({ ...members, done });
 }
 
-function textOf(plan: Recovery, done: boolean): string {
-  const { found, isLeft, lastSequence, nodes, collections, aliases } = plan;
-  const sizes = `${counted(nodes, 'node')}, ${counted(collections.length, 'collection')}, ${counted(aliases, 'alias').replace(/aliass$/, 'aliases')}`;
+function textOf(plan: RecoveryPlan, done: boolean): string {
+  const { found, hasRemains, lastSequence, nodes, collections, aliases } = plan;
+  const sizes = `${counted(nodes, 'node')}, ${counted(collections.length, 'collection')}, ${counted(aliases, 'alias', 'aliases')}`;
   const lines = [
     `Found: ${found}`,
-    ...(isLeft ? [`${done ? 'Removed' : 'Would be removed'}: that stream`] : []),
+    ...(hasRemains ? [`${done ? 'Removed' : 'Would be removed'}: that stream`] : []),
     `${done ? 'Made' : 'Would be made'}: a stream that begins with the map after event ${lastSequence}: ${sizes}`,
     ...collections.map((name) => `  collection ${name}`),
     `${done ? 'Lost' : 'Would be lost'}: every change of collections, aliases and nodes after event ${lastSequence}, where there was one; the replicas of collections that the map does not have are removed when their nodes start`,

@@ -6,6 +6,7 @@
 export { openAuthReplication, type AuthLogSettings } from './auth/open';
 export { openAloneEngine, readAlone } from './alone/open';
 export { openClusterEngine, type OpenSettings } from './open';
-export { makeMapAnew, type RecoverySettings } from './recover-map';
+export { makeMapAnew, requireNode, type RecoverySettings } from './recover-map';
+export type { RecoveryPlan } from './streams/map-recovery';
 /** For who loads the package: whether it uses the modules of the same kithdb. */
 export { EngineError } from '../engine/types';

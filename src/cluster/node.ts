@@ -72,8 +72,8 @@ export class ClusterNode implements ServingNode {
   /** Ends a start that is under way. */
   readonly #leaving = new AbortController();
   #starting: Promise<void> = Promise.resolve();
-  /** Why this node could not join its cluster again. */
-  #failure: string | undefined;
+  /** Why this node, which was in its cluster, is not in it now. */
+  #outside: string | undefined;
 
   constructor(private readonly parts: ClusterNodeParts) {
     this.#security = parts.settings.security;
@@ -86,7 +86,7 @@ export class ClusterNode implements ServingNode {
   /** Why this node answers nothing any more; undefined while it does. */
   get refusal(): string | undefined {
     const failure = this.#running?.map.failure;
-    return failure instanceof LaterVersionError ? failure.message : this.#failure;
+    return failure instanceof LaterVersionError ? failure.message : this.#outside;
   }
 
   /** How many collections the cluster has. */
@@ -110,7 +110,9 @@ export class ClusterNode implements ServingNode {
   }
 
   healthIssues(): readonly HealthIssue[] {
-    if (this.#running === undefined) return [];
+    if (this.#running === undefined) {
+      return this.#outside === undefined ? [] : [{ kind: 'background', what: this.#outside }];
+    }
     const { replicas, divergence, watch, repair, mapRepair, repeated } = this.#running;
     const ofReplicas = [...replicas.failures(), ...divergence.problems()];
     const ofWork = [...repeated.problems].map(([about, what]) => `${about}: ${what}`);
@@ -138,9 +140,10 @@ export class ClusterNode implements ServingNode {
     const running = this.#running;
     if (running === undefined || this.#isStopping) return;
     const { log } = this.parts;
-    log.warn('this node joins its cluster again');
     this.#running = undefined;
-    const left = new EngineError('unavailable', { message: 'this node joins its cluster again' });
+    this.#outside = 'this node joins its cluster again';
+    log.warn(this.#outside);
+    const left = new EngineError('unavailable', { message: this.#outside });
     for (const over of this.#underWay) over.abort(left);
     this.#starting = running.cleanUp
       .run()
@@ -149,11 +152,12 @@ export class ClusterNode implements ServingNode {
       .then(() => this.start(engine));
     this.#starting.then(
       () => {
+        this.#outside = undefined;
         log.info('this node has joined its cluster again');
       },
       (error: unknown) => {
         if (this.#isStopping) return;
-        this.#failure = reasonOf(error);
+        this.#outside = reasonOf(error);
         log.fatal({ err: error }, 'this node cannot join its cluster again');
       },
     );
@@ -367,7 +371,7 @@ function takeAnswers(
 ): Acknowledgements {
   const acknowledgements = new Acknowledgements();
   const end = channel.receive(answersTo(node), (bytes) => {
-    const answer = decodeAnswer(Buffer.from(bytes));
+    const answer = decodeAnswer(bytes);
     if (answer === undefined) return;
     acknowledgements.take(answer);
     divergence.compare(answer);

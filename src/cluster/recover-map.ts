@@ -19,15 +19,22 @@ export interface RecoverySettings extends AuthLogSettings {
   readonly dataDir: string;
 }
 
+/** @throws RecoveryRefused for a directory that is none of a node of the cluster */
+export async function requireNode({
+  cluster,
+  dataDir,
+}: Pick<RecoverySettings, 'cluster' | 'dataDir'>): Promise<void> {
+  if ((await identityIn(dataDir, cluster)) === undefined) {
+    throw new RecoveryRefused(`${dataDir} is no directory of a node of the cluster ${cluster}`);
+  }
+}
+
 /**
  * Makes the shard map of a cluster anew of what a node has saved of it, where `isConfirmed`; else only says what would be done.
  * @throws RecoveryRefused, and the errors of the log servers
  */
 export async function makeMapAnew(settings: RecoverySettings, isConfirmed: boolean): Promise<RecoveryPlan> {
   const { cluster, dataDir, nats, groups, logReplicas: replicas } = settings;
-  if ((await identityIn(dataDir, cluster)) === undefined) {
-    throw new RecoveryRefused(`${dataDir} is no directory of a node of the cluster ${cluster}`);
-  }
   const known = await KnownMap.open(dataDir);
   const connection = await connectToNats(nats, `kithdb recovery of ${cluster}`, { timeoutMs: CONNECT_MS });
   try {

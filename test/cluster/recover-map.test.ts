@@ -1,11 +1,10 @@
 /** A shard map whose stream the log servers have lost, made anew by the command. */
 import { jetstreamManager } from '@nats-io/jetstream';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { connectToNats } from '../../src/cluster/log/nats-connection';
-import { run } from '../../src/cli/run';
+import { runCommand, type Outcome } from '../cli/run-command';
 import { describeUnless } from '../missing';
 import { until } from '../until';
 import { isNoNats } from './nats-server';
@@ -14,34 +13,21 @@ import { TestCluster, type TestNode } from './nodes';
 const CONFIG = { vectors: { size: 2, distance: 'Dot' }, shard_number: 2, replication_factor: 2 };
 const STREAM = 'KITHDB_test_map';
 
-/** A stream that keeps what is written to it. */
-class Kept extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
-}
-
-async function kithdb(...flags: string[]) {
-  const [stdout, stderr] = [new Kept(), new Kept()];
-  const words = ['cluster', 'recover-map', ...flags];
-  const code = await run(words, { env: {}, stdin: process.stdin, stdout, stderr });
-  return { code, stdout: stdout.text, stderr: stderr.text };
-}
+const kithdb = (...flags: string[]): Promise<Outcome> => runCommand(['cluster', 'recover-map', ...flags]);
 
 it('kithdb cluster recover-map says what it needs', async () => {
   expect(await kithdb()).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--cluster URLS is required'),
+    err: expect.stringContaining('--cluster URLS is required'),
   });
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-no-node-'));
-  const flags = ['--cluster', 'nats://127.0.0.1:1', '--data-dir', folder];
+  const mistyped = join(folder, 'mistyped');
+  const flags = ['--cluster', 'nats://127.0.0.1:1', '--data-dir', mistyped];
   expect(await kithdb(...flags, '--yes')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is no directory of a node of the cluster kithdb'),
+    err: expect.stringContaining('is no directory of a node of the cluster kithdb'),
   });
+  expect(existsSync(mistyped)).toBe(false);
   rmSync(folder, { recursive: true });
 });
 
@@ -100,20 +86,20 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
     await counted(second, 10);
 
     await second.stop();
-    expect((await command(second, '--yes')).stderr).toMatch(/nodes run at .*: stop all nodes first/);
+    expect((await command(second, '--yes')).err).toMatch(/nodes run at .*: stop all nodes first/);
     await first.stop();
-    expect((await command(first, '--yes')).stderr).toMatch(/KITHDB_test_map is not lost/);
+    expect((await command(first, '--yes')).err).toMatch(/KITHDB_test_map is not lost/);
     await deleteStream();
     await expect(first.start()).rejects.toThrow(/the shard map of the cluster was lost/);
 
     const asked = await command(first);
-    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('give --yes') });
-    expect(asked.stdout).toMatch(/Would be made: .*: 2 nodes, 1 collection, 1 alias\n {2}collection birds\n/);
-    expect(asked.stdout).toMatch(/Would be lost: every change/);
+    expect(asked).toMatchObject({ code: 1, err: expect.stringContaining('give --yes') });
+    expect(asked.out).toMatch(/Would be made: .*: 2 nodes, 1 collection, 1 alias\n {2}collection birds\n/);
+    expect(asked.out).toMatch(/Would be lost: every change/);
     await expect(first.start()).rejects.toThrow(/the shard map of the cluster was lost/);
 
     const done = await command(first, '--yes', '--json');
-    expect([done.code, JSON.parse(done.stdout)]).toEqual([
+    expect([done.code, JSON.parse(done.out)]).toEqual([
       0,
       expect.objectContaining({ done: true, removes_stream: false, collections: ['birds'], aliases: 1 }),
     ]);
@@ -127,7 +113,7 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
       const { exists } = (await first.ask('collection_exists', 'owls')) as { exists: boolean };
       return exists;
     });
-    expect(await command(first)).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') });
+    expect(await command(first)).toMatchObject({ code: 1, err: expect.stringContaining('in use') });
   });
 
   it.each([

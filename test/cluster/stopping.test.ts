@@ -158,7 +158,7 @@ describe('the end of a node does not wait for', () => {
       } as unknown as JetStreamManager;
       const deadline = (signal: AbortSignal) => ({ atMs: Infinity, signal });
       await aborting((signal) => ensureJetStream(manager, deadline(signal)));
-      await aborting((signal) => existingStream(manager, names, deadline(signal)));
+      await aborting((signal) => existingStream(manager, names, settings, deadline(signal)));
       await aborting((signal) => ensureStream(manager, names, settings, deadline(signal)));
     }
   });

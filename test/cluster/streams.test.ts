@@ -244,8 +244,8 @@ describe('a shard map that is made anew', () => {
   test('has what the node had saved, and is followed by nodes that have read no more', async () => {
     const { servers, newer, older, state, known } = await withTwo();
     servers.mapStream.isMissing = true;
-    const plan = await planRecovery(servers, known, 0);
-    expect(plan).toMatchObject({ isLeft: false, lastSequence: state.version, collections: ['x'] });
+    const plan = await planRecovery(servers, known, { settleMs: 0 });
+    expect(plan).toMatchObject({ hasRemains: false, lastSequence: state.version, collections: ['x'] });
     await recoverMap(servers, known, plan);
     expect(await openingBy(servers, newer)).toBe(servers.mapStream.created);
     expect(await openingBy(servers, older)).toBe(servers.mapStream.created);
@@ -264,13 +264,13 @@ describe('a shard map that is made anew', () => {
     const { servers, newer, older } = await withTwo();
     servers.mapStream.isMissing = true;
     const known = await KnownMap.open(older);
-    await recoverMap(servers, known, await planRecovery(servers, known, 0));
+    await recoverMap(servers, known, await planRecovery(servers, known, { settleMs: 0 }));
     await expect(openingBy(servers, newer)).rejects.toThrow(/goes on from event 1, and this node has read/);
     const stranger = mkdtempSync(join(folder, 'node-'));
     await (await KnownMap.open(stranger)).note('another time', { ...EMPTY_MAP, version: 1 });
     await expect(openingBy(servers, stranger)).rejects.toThrow(/read one that was made at another time/);
     // Nor is it made once more, of more.
-    await expect(planRecovery(servers, await KnownMap.open(newer), 0)).rejects.toThrow(
+    await expect(planRecovery(servers, await KnownMap.open(newer), { settleMs: 0 })).rejects.toThrow(
       /made anew at .* and has events/,
     );
   });
@@ -278,14 +278,14 @@ describe('a shard map that is made anew', () => {
   test('takes the place of one that went back, or of one that is empty, as after an interruption', async () => {
     const { servers, newer, known, state } = await withTwo();
     servers.mapStream.goBackTo(1);
-    const plan = await planRecovery(servers, known, 0);
-    expect(plan).toMatchObject({ isLeft: true, found: expect.stringContaining('ends at event 1') });
+    const plan = await planRecovery(servers, known, { settleMs: 0 });
+    expect(plan).toMatchObject({ hasRemains: true, found: expect.stringContaining('ends at event 1') });
     // The stream is made, and nothing more is done.
     await servers.removeMap();
     await servers.makeMap({ isNew: true, firstSequence: 1000 });
     await expect(openingBy(servers, newer)).rejects.toThrow(/begins at 1000 with no map; kithdb cluster/);
-    const second = await planRecovery(servers, known, 0);
-    expect(second).toMatchObject({ isLeft: true, found: expect.stringContaining('is empty') });
+    const second = await planRecovery(servers, known, { settleMs: 0 });
+    expect(second).toMatchObject({ hasRemains: true, found: expect.stringContaining('is empty') });
     await recoverMap(servers, known, second);
     expect(await openingBy(servers, newer)).toBe(servers.mapStream.created);
     const { state: saved } = await KnownMap.open(newer);
@@ -294,11 +294,15 @@ describe('a shard map that is made anew', () => {
 
   test('is refused where the map is not lost, or not saved', async () => {
     const { servers, known } = await withTwo();
-    await expect(planRecovery(servers, known, 0)).rejects.toThrow(/is not lost/);
+    await expect(planRecovery(servers, known, { settleMs: 0 })).rejects.toThrow(/is not lost/);
     const dataDir = mkdtempSync(join(folder, 'node-'));
-    await expect(planRecovery(servers, await KnownMap.open(dataDir), 0)).rejects.toThrow(/never read/);
+    await expect(planRecovery(servers, await KnownMap.open(dataDir), { settleMs: 0 })).rejects.toThrow(
+      /never read/,
+    );
     writeFileSync(join(dataDir, 'cluster-map.json'), '{"format":1,"created":"then","lastSequence":3}');
-    await expect(planRecovery(servers, await KnownMap.open(dataDir), 0)).rejects.toThrow(/earlier release/);
+    await expect(planRecovery(servers, await KnownMap.open(dataDir), { settleMs: 0 })).rejects.toThrow(
+      /earlier release/,
+    );
   });
 });
 

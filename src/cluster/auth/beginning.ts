@@ -11,6 +11,7 @@ import {
   type StoreContent,
 } from '../../auth/store/change';
 import { SECRET_SETTINGS } from '../../auth/store/port';
+import { recordFrom } from '../log/record-from';
 import type { RecordLog, StreamState } from '../log/record-log';
 import type { BroughtContent } from '../membership/identity';
 import { pause } from '../pause';
@@ -127,16 +128,9 @@ async function isLost(
 }
 
 /** The first record of a stream; undefined where it has none, or it is something else. */
-async function firstRecord(log: RecordLog, state: StreamState): Promise<AuthRecord | undefined> {
-  if (state.lastSequence < state.firstSequence) return undefined;
-  const reading = new AbortController();
-  let first: AuthRecord | undefined;
-  const signal = AbortSignal.any([reading.signal, AbortSignal.timeout(FIRST_MS)]);
-  await log.read({ fromSequence: state.firstSequence, subjects: ['>'], signal }, ({ payload }) => {
-    first ??= decodeRecord(payload);
-    reading.abort();
-  });
-  return first;
+async function firstRecord(log: RecordLog, { firstSequence }: StreamState): Promise<AuthRecord | undefined> {
+  const first = await recordFrom(log, { fromSequence: firstSequence }, { timeoutMs: FIRST_MS });
+  return first && decodeRecord(first.payload);
 }
 
 /**

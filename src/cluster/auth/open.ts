@@ -9,7 +9,8 @@ import { contentOf } from '../adoption/adopt';
 import { joinWhenPossible } from '../joining';
 import { connectToNats, type NatsSettings } from '../log/nats-connection';
 import { NatsLogService } from '../log/nats-log';
-import { StreamMissingError, type RecordLog } from '../log/record-log';
+import { stateIfThere } from '../log/record-from';
+import type { RecordLog } from '../log/record-log';
 import type { BroughtContent } from '../membership/identity';
 import { LogReplication, type AuthLog } from './replication';
 
@@ -60,12 +61,7 @@ async function connected(
 
 /** Whether the stream of the shard map is there and has events. */
 async function hasEvents(map: RecordLog): Promise<boolean> {
-  try {
-    return (await map.state()).lastSequence > 0;
-  } catch (error) {
-    if (error instanceof StreamMissingError) return false;
-    throw error;
-  }
+  return ((await stateIfThere(map))?.lastSequence ?? 0) > 0;
 }
 
 /**

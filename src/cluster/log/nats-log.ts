@@ -70,9 +70,10 @@ export class NatsLogService implements LogServers {
     const deadline = deadlineOf(limits);
     await ensureJetStream(this.manager, deadline);
     const names = this.#mapNames;
-    if (!isNew && !(await existingStream(this.manager, names, deadline)))
-      throw new StreamMissingError(names.stream);
-    return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadline);
+    if (isNew) return ensureStream(this.manager, names, { ...this.settings, firstSequence }, deadline);
+    const existing = await existingStream(this.manager, names, this.settings, deadline);
+    if (existing === undefined) throw new StreamMissingError(names.stream);
+    return existing;
   }
 
   removeMap(): Promise<void> {

@@ -137,12 +137,17 @@ export async function ensureStream(
   deadline: Deadline,
 ): Promise<StreamOrigin> {
   const wanted = wantedConfiguration(names, replicas, groups);
-  const { config, created } = await answered(
+  const info = await answered(
     () => existingOrNew(manager, wanted, firstSequence),
     deadline,
     `${names.stream} could not be made`,
     (error) => refusalOf(error, names.stream),
   );
+  return originOf(info, wanted);
+}
+
+/** @throws LogConfigurationError where the stream has another configuration than is wanted */
+function originOf({ config, created }: StreamInfo, wanted: WantedConfiguration): StreamOrigin {
   refuseOther(wanted, config);
   return { created, firstSequence: Math.max(1, (config as Partial<StreamConfig>).first_seq ?? 1) };
 }
@@ -165,14 +170,19 @@ async function existingOrNew(
   }
 }
 
-/** Whether the servers have a stream. @throws LogUnavailableError where they did not say so in time */
+/**
+ * A stream as the servers have it, compared with what is wanted; undefined where they do not have it.
+ * @throws LogConfigurationError; LogUnavailableError where they did not say so in time
+ */
 export async function existingStream(
   manager: JetStreamManager,
-  { stream }: StreamNames,
+  names: StreamNames,
+  { replicas, groups }: Pick<StreamSettings, 'replicas' | 'groups'>,
   deadline: Deadline,
-): Promise<boolean> {
+): Promise<StreamOrigin | undefined> {
+  const { stream } = names;
   const info = await answered(() => infoOf(manager, stream), deadline, `${stream} could not be looked for`);
-  return info !== undefined;
+  return info && originOf(info, wantedConfiguration(names, replicas, groups));
 }
 
 /** Removes a stream, which may be gone. @throws LogUnavailableError where the servers did not do it */

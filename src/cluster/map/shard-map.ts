@@ -35,6 +35,8 @@ interface Waiting {
 /** The shard map of this node: the state after the events that it has read. */
 export class ShardMap {
   #state = EMPTY_MAP;
+  /** The operation of the last record; undefined where the last message was none. */
+  #lastOperation: string | undefined;
   readonly #waiting = new Set<Waiting>();
   readonly #listeners = new Set<(state: ShardMapState) => void>();
   readonly #stop = new AbortController();
@@ -48,6 +50,11 @@ export class ShardMap {
 
   get state(): ShardMapState {
     return this.#state;
+  }
+
+  /** Whether a record is the one at the version of this map. */
+  isLast({ sequence, operation }: LogRecord): boolean {
+    return sequence === this.#state.version && operation === this.#lastOperation;
   }
 
   /** Why the map can no longer be read; undefined while it can. */
@@ -86,6 +93,7 @@ export class ShardMap {
     const { signal } = this.#stop;
     try {
       const onIgnored = (sequence: number, why: string): void => {
+        this.#lastOperation = undefined;
         this.#advance({ ...this.#state, version: sequence }, why);
       };
       await this.log.read({ fromSequence, subjects: ['>'], signal, onIgnored }, (record) => {
@@ -104,7 +112,8 @@ export class ShardMap {
     this.#waiting.clear();
   }
 
-  #handle({ sequence, payload }: LogRecord): void {
+  #handle({ sequence, operation, payload }: LogRecord): void {
+    this.#lastOperation = operation;
     const event = decodeEvent(payload);
     if (event === undefined) {
       this.#advance({ ...this.#state, version: sequence }, 'it is no event');

@@ -1,9 +1,12 @@
 /** Where a replica is in its stream, and whether the stream is still the one that it has read. */
+import { recordFrom } from '../log/record-from';
 import { LogChangedError, type LogRecord, type RecordLog } from '../log/record-log';
 import { decodeWrite } from '../record/write-record';
 import type { Shard } from '../shards';
 import { subjectsOf } from './replica-reader';
 import type { ShardReplica } from './shard-replica';
+
+const READ_MS = 30_000;
 
 /** A replica, and where the records of its shard begin in the stream. */
 export interface ReplicaPlace {
@@ -71,21 +74,8 @@ async function recordAt(
   position: number,
   signal: AbortSignal,
 ): Promise<LogRecord | undefined> {
-  const enough = new AbortController();
-  let found: LogRecord | undefined;
-  const request = {
-    fromSequence: position,
-    subjects: subjectsOf(shard),
-    signal: AbortSignal.any([signal, enough.signal]),
-    onPending: (pending: number) => {
-      if (pending === 0) enough.abort();
-    },
-  };
-  await log.read(request, (record) => {
-    found ??= record;
-    enough.abort();
-  });
-  signal.throwIfAborted();
+  const place = { fromSequence: position, subjects: subjectsOf(shard) };
+  const found = await recordFrom(log, place, { timeoutMs: READ_MS, signal });
   return found?.sequence === position ? found : undefined;
 }
 

@@ -41,6 +41,9 @@ export class MapLostError extends Error {
  * what the directory is served alone with, and what a new stream is made of where the log servers have lost theirs.
  */
 export class KnownMap {
+  /** Writes follow one another. */
+  #writing: Promise<void> = Promise.resolve();
+
   private constructor(
     readonly path: string,
     private saved: Saved | undefined,
@@ -99,7 +102,13 @@ export class KnownMap {
   }
 
   /** Writes what the node sees, where that is news. */
-  async note(created: string, state: ShardMapState): Promise<void> {
+  note(created: string, state: ShardMapState): Promise<void> {
+    const written = this.#writing.then(() => this.#write(created, state));
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async #write(created: string, state: ShardMapState): Promise<void> {
     const { version: lastSequence } = state;
     const isKnown = this.saved?.created === created && lastSequence <= this.saved.lastSequence;
     if (isKnown && this.saved?.map !== undefined) return;
@@ -109,13 +118,19 @@ export class KnownMap {
   }
 }
 
+/** The file: what is saved, with a checksum of its JSON before it. */
 function textOf(saved: Required<Saved>): string {
-  return `${JSON.stringify({ format: FORMAT, sha256: checksumOf(saved), ...saved })}\n`;
+  const json = jsonOf(saved);
+  return `{"format":${FORMAT},"sha256":"${checksumOf(json)}",${json.slice(1)}\n`;
 }
 
 /** JSON that was written by `JSON.stringify` is the same when it is read and written again: no key of it is a number. */
-function checksumOf({ created, lastSequence, map }: Required<Saved>): string {
-  return createHash('sha256').update(JSON.stringify({ created, lastSequence, map })).digest('hex');
+function jsonOf({ created, lastSequence, map }: Required<Saved>): string {
+  return JSON.stringify({ created, lastSequence, map });
+}
+
+function checksumOf(json: string): string {
+  return createHash('sha256').update(json).digest('hex');
 }
 
 async function read(path: string): Promise<Saved | undefined> {
@@ -139,7 +154,7 @@ async function read(path: string): Promise<Saved | undefined> {
   if (typeof created === 'string' && isCount(lastSequence)) {
     if (format === FORMAT_WITHOUT_MAP) return { created, lastSequence };
     const saved = { created, lastSequence, map: map as SavedMap };
-    if (format === FORMAT && isSavedMap(map) && sha256 === checksumOf(saved)) return saved;
+    if (format === FORMAT && isSavedMap(map) && sha256 === checksumOf(jsonOf(saved))) return saved;
   }
   throw new MapLostError(`${path} is damaged: it does not say which map this node has read`);
 }

@@ -1,6 +1,7 @@
 /** Making a stream of the shard map anew, of what a node has saved of it, where the log servers have lost theirs for good. */
 import { randomUUID } from 'node:crypto';
-import { StreamMissingError, type LogServers, type StreamState } from '../log/record-log';
+import { recordFrom, stateIfThere } from '../log/record-from';
+import { LogUnavailableError, type LogServers } from '../log/record-log';
 import { encodeEvent } from '../map/event';
 import { savedMapOf } from '../map/saved';
 import { MAP_KIND, MAP_SUBJECT } from '../map/shard-map';
@@ -14,6 +15,7 @@ const SETTLE_MS = 5_000;
 const PAUSE_MS = 500;
 const MAKE_MS = 30_000;
 const PUBLISH_MS = 60_000;
+const READ_MS = 30_000;
 
 /** The map is not to be made anew, or not of what this directory has. */
 export class RecoveryRefused extends Error {
@@ -25,7 +27,7 @@ export interface RecoveryPlan {
   /** Why the stream is lost. */
   readonly found: string;
   /** What is left of it, which is removed. */
-  readonly isLeft: boolean;
+  readonly hasRemains: boolean;
   /** The last event that the new stream begins with: later ones are lost. */
   readonly lastSequence: number;
   readonly nodes: number;
@@ -34,14 +36,22 @@ export interface RecoveryPlan {
   readonly aliases: number;
 }
 
+/** How a recovery waits. */
+export interface RecoveryLimits {
+  /** How long the stream must be found lost: servers that have just started may not know all that they have. */
+  readonly settleMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Looks whether the stream was lost, and what of it this directory has.
- * @throws RecoveryRefused where it was not lost, was made anew already, or is not saved here; LogUnavailableError
+ * @throws RecoveryRefused where it was not lost, was made anew already, or is not saved here; LogUnavailableError; the reason of the
+ *   signal
  */
 export async function planRecovery(
   servers: LogServers,
   known: KnownMap,
-  settleMs = SETTLE_MS,
+  { settleMs = SETTLE_MS, signal }: RecoveryLimits = {},
 ): Promise<RecoveryPlan> {
   const { seen, state } = known;
   if (seen === undefined) {
@@ -52,7 +62,7 @@ export async function planRecovery(
   }
   const endMs = performance.now() + settleMs;
   for (;;) {
-    const found = lossOf(servers, seen, await stateIn(servers));
+    const found = await lossOf(servers, seen, signal);
     if (performance.now() >= endMs) {
       const { nodes, collections, aliases } = state;
       return {
@@ -60,26 +70,20 @@ export async function planRecovery(
         collections: [...collections.values()].map(({ name }) => name).sort(),
       };
     }
-    await pause(PAUSE_MS);
-  }
-}
-
-async function stateIn({ map }: LogServers): Promise<StreamState | undefined> {
-  try {
-    return await map.state();
-  } catch (error) {
-    if (error instanceof StreamMissingError) return undefined;
-    throw error;
+    await pause(PAUSE_MS, signal);
+    signal?.throwIfAborted();
   }
 }
 
 /** Why a stream is lost, and whether something of its name is left. @throws RecoveryRefused where it is not lost */
-function lossOf(
-  { map: { name } }: LogServers,
+async function lossOf(
+  { map }: LogServers,
   seen: SeenMap,
-  state: StreamState | undefined,
-): Pick<RecoveryPlan, 'found' | 'isLeft'> {
-  if (state === undefined) return { found: `the log servers do not have ${name}`, isLeft: false };
+  signal: AbortSignal | undefined,
+): Promise<Pick<RecoveryPlan, 'found' | 'hasRemains'>> {
+  const { name } = map;
+  const state = await stateIfThere(map, signal);
+  if (state === undefined) return { found: `the log servers do not have ${name}`, hasRemains: false };
   const { created, firstSequence, lastSequence } = state;
   if (created === seen.created) {
     if (lastSequence >= seen.lastSequence) {
@@ -88,35 +92,40 @@ function lossOf(
       );
     }
     const found = `${name} ends at event ${lastSequence}, and this node has read ${seen.lastSequence}`;
-    return { found, isLeft: true };
+    return { found, hasRemains: true };
   }
-  if (lastSequence >= firstSequence) {
-    throw new RecoveryRefused(
-      `${name} was made anew at ${created} and has events. Where this command was run at a node already, start this node: it says whether it can follow. Else remove that stream from the log servers, if it is nothing that is still wanted`,
-    );
+  if (lastSequence < firstSequence) {
+    return { found: `${name} was made anew at ${created}, and is empty`, hasRemains: true };
   }
-  return { found: `${name} was made anew at ${created}, and is empty`, isLeft: true };
+  // A long map is several messages: a recovery that was interrupted between them has left no record.
+  const first = await recordFrom(map, { fromSequence: firstSequence }, { timeoutMs: READ_MS, signal });
+  if (first === undefined && firstSequence > 1) {
+    return { found: `${name} was made anew at ${created}, and has a part of a map`, hasRemains: true };
+  }
+  throw new RecoveryRefused(
+    `${name} was made anew at ${created} and has events. Where this command was run at a node already, start this node: it says whether it can follow. Else remove that stream from the log servers, if it is nothing that is still wanted`,
+  );
 }
 
 /**
- * Does it: removes what is left, makes the stream, and publishes the map as its first event; this directory follows the new
- * stream from then on. After an interruption it can be done again.
- * @throws LogUnavailableError, OutcomeUnknownError, LogConfigurationError
+ * Does it: removes what is left, makes the stream, and publishes the map as its first event. A node whose directory has read no more
+ * follows it, this one too. After an interruption it can be done again.
+ * @throws LogUnavailableError, OutcomeUnknownError, LogConfigurationError; the reason of the signal
  */
 export async function recoverMap(
   servers: LogServers,
-  known: KnownMap,
-  { isLeft, lastSequence }: RecoveryPlan,
+  { path, seen, state }: KnownMap,
+  { hasRemains, lastSequence }: RecoveryPlan,
+  signal?: AbortSignal,
 ): Promise<void> {
-  const { seen, state } = known;
-  if (seen === undefined || state === undefined) throw new RecoveryRefused(`${known.path} has no map`);
-  if (isLeft) await servers.removeMap();
-  const { created } = await servers.makeMap(
-    { isNew: true, firstSequence: lastSequence + ROOM + 1 },
-    { timeoutMs: MAKE_MS },
-  );
+  if (seen === undefined || state === undefined) throw new RecoveryRefused(`${path} has no map`);
+  if (hasRemains) await servers.removeMap();
+  const firstSequence = lastSequence + ROOM + 1;
+  const made = await servers.makeMap({ isNew: true, firstSequence }, { timeoutMs: MAKE_MS, signal });
+  if (made.firstSequence !== firstSequence) {
+    throw new LogUnavailableError(`${servers.map.name} was made by another node meanwhile`);
+  }
   const event = { kind: 'map_recovered', lost: seen.created, lastSequence, map: savedMapOf(state) } as const;
   const record = { operation: randomUUID(), epoch: 0, kind: MAP_KIND, payload: encodeEvent(event) };
-  const { sequence } = await servers.map.publish(MAP_SUBJECT, record, { timeoutMs: PUBLISH_MS });
-  await known.note(created, { ...state, version: sequence });
+  await servers.map.publish(MAP_SUBJECT, record, { timeoutMs: PUBLISH_MS, signal });
 }

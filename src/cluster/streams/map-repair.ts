@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { LogServers } from '../log/record-log';
+import { recordFrom } from '../log/record-from';
+import { LogChangedError, type LogServers } from '../log/record-log';
 import { LaterVersionError } from '../map/event';
 import type { ShardMap } from '../map/shard-map';
 import { nodeIds } from '../map/state';
@@ -9,7 +10,7 @@ import { planRecovery, recoverMap } from './map-recovery';
 import { openMapStream } from './opening';
 import type { StreamWatch } from './watch';
 
-/** The map counts as lost after so many looks in succession: log servers that start may err. */
+/** Something is done in each so many looks that find the map lost, the first time then too: log servers that start may err. */
 const LOOKS = 3;
 const LOOK_MS = 30_000;
 
@@ -18,7 +19,7 @@ export interface MapRepairParts {
   /** The id of this node. */
   readonly node: string;
   readonly servers: LogServers;
-  readonly map: Pick<ShardMap, 'state' | 'failure'>;
+  readonly map: Pick<ShardMap, 'state' | 'failure' | 'isLast'>;
   readonly known: KnownMap;
   /** When the stream was made that this node reads the map from, as the log servers write it. */
   readonly created: string;
@@ -29,6 +30,8 @@ export interface MapRepairParts {
   /** Ends all that this node does in the cluster, and joins it again. */
   readonly rejoin: () => void;
   readonly log: Pick<Logger, 'warn'>;
+  /** How long the stream must be found lost; that of `planRecovery` where absent. */
+  readonly settleMs?: number;
 }
 
 /**
@@ -49,40 +52,50 @@ export class MapRepair {
 
   /** Looks whether the map was lost, and does what this node can do about it. */
   async look(signal: AbortSignal): Promise<void> {
-    const { map, watch } = this.parts;
-    this.#waiting = undefined;
+    const { map, watch, rejoin } = this.parts;
     // A node that is too old for the map has not lost it.
     const isLost = watch.mapProblem() !== undefined && !(map.failure instanceof LaterVersionError);
     this.#looks = isLost ? this.#looks + 1 : 0;
-    if (this.#looks < LOOKS) return;
-    if (await this.#canFollow(signal)) this.parts.rejoin();
-    else await this.#recover(signal);
+    if (!isLost) this.#waiting = undefined;
+    if (this.#looks === 0 || this.#looks % LOOKS !== 0) return;
+    const isThere = await this.#hasStream(signal);
+    if (isThere === 'lost') await this.#recover(signal);
+    else if (isThere === 'another' || (await this.#goesOn(signal))) rejoin();
   }
 
-  /** Whether the log servers have a stream again with all that this node has read, or one that goes on from it. */
-  async #canFollow(signal: AbortSignal): Promise<boolean> {
-    const { servers, known, noteMap, created, map } = this.parts;
+  /** Whether the log servers have the stream again with all that this node has read, or another one that goes on from it. */
+  async #hasStream(signal: AbortSignal): Promise<'same' | 'another' | 'lost'> {
+    const { servers, known, noteMap, created } = this.parts;
     await noteMap();
     try {
       const now = await openMapStream(servers, known, { timeoutMs: LOOK_MS, signal });
-      return now.created !== created || map.failure !== undefined;
+      return now.created === created ? 'same' : 'another';
     } catch (error) {
-      if (error instanceof MapLostError) return false;
+      if (error instanceof MapLostError) return 'lost';
       throw error;
     }
   }
 
+  /** Whether this node stopped reading a stream that has what it has read: a log server that was behind led it for a while. */
+  async #goesOn(signal: AbortSignal): Promise<boolean> {
+    const { servers, map } = this.parts;
+    if (!(map.failure instanceof LogChangedError)) return false;
+    const place = { fromSequence: map.state.version };
+    const record = await recordFrom(servers.map, place, { timeoutMs: LOOK_MS, signal });
+    return record !== undefined && map.isLast(record);
+  }
+
   async #recover(signal: AbortSignal): Promise<void> {
-    const { servers, known, rejoin, map, log } = this.parts;
+    const { servers, known, rejoin, map, log, settleMs } = this.parts;
     if (!this.#isItsTurn()) return;
-    const plan = await planRecovery(servers, known);
+    const plan = await planRecovery(servers, known, { signal, ...(settleMs !== undefined && { settleMs }) });
     // It took a while.
-    if (signal.aborted || !this.#isItsTurn()) return;
+    if (!this.#isItsTurn()) return;
     log.warn(
       { found: plan.found, version: map.state.version },
       'the shard map is made anew of what nodes have read',
     );
-    await recoverMap(servers, known, plan);
+    await recoverMap(servers, known, plan, signal);
     rejoin();
   }
 
@@ -91,10 +104,11 @@ export class MapRepair {
     const { node, map, members } = this.parts;
     const ids = nodeIds(map.state);
     const silent = ids.filter((id) => !members.isLive(id));
-    if (silent.length > 0) {
-      this.#waiting = `the shard map is made anew when all nodes are live, and ${silent.join(', ')} is not: see docs/cluster.md`;
-      return false;
-    }
+    this.#waiting =
+      silent.length === 0
+        ? undefined
+        : `the shard map is made anew when all nodes are live, and ${silent.join(', ')} is not: see docs/cluster.md`;
+    if (silent.length > 0) return false;
     const versionOf = (id: string): number => members.heartbeatOf(id)?.mapVersion ?? 0;
     const highest = Math.max(map.state.version, ...ids.map(versionOf));
     const first = ids.filter((id) => versionOf(id) === highest).sort()[0];

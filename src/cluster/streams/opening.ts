@@ -1,7 +1,7 @@
+import { recordFrom } from '../log/record-from';
 import {
   LogUnavailableError,
   StreamMissingError,
-  type LogRecord,
   type LogServers,
   type RecordLog,
   type StreamOrigin,
@@ -54,31 +54,22 @@ export async function openMapStream(
  * @throws MapLostError where it does not say so
  */
 async function recoveryIn(stream: RecordLog, signal?: AbortSignal): Promise<RecoveredMap> {
-  const { firstSequence, lastSequence } = await stream.state(signal);
-  const event = lastSequence < firstSequence ? undefined : await firstEvent(stream, firstSequence, signal);
+  const { firstSequence } = await stream.state(signal);
+  const event = await firstEvent(stream, firstSequence, signal);
   if (event?.kind === 'map_recovered') return event;
   throw new MapLostError(
     `its stream begins at ${firstSequence} with no map; kithdb cluster recover-map, which was interrupted, has to run again`,
   );
 }
 
-/** The first event of a stream; undefined where its first record is none. */
+/** The event that a stream begins with; undefined where it has no whole record, or one of something else. */
 async function firstEvent(
   stream: RecordLog,
   fromSequence: number,
-  ended?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<ShardMapEvent | undefined> {
-  const enough = new AbortController();
-  const late = AbortSignal.timeout(READ_MS);
-  let first: LogRecord | undefined;
-  const signals = [enough.signal, late, ...(ended === undefined ? [] : [ended])];
-  const request = { fromSequence, subjects: ['>'], signal: AbortSignal.any(signals) };
-  await stream.read(request, (record) => {
-    first ??= record;
-    enough.abort();
-  });
-  if (first === undefined) throw new LogUnavailableError('the shard map could not be read in time');
-  return decodeEvent(first.payload);
+  const first = await recordFrom(stream, { fromSequence }, { timeoutMs: READ_MS, signal });
+  return first && decodeEvent(first.payload);
 }
 
 /**

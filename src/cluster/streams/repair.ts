@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Engine } from '../../engine/types';
 import { FROZEN, type Channel } from '../channel';
+import { stateIfThere } from '../log/record-from';
 import { LogChangedError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
 import type { Proposal, ShardMap } from '../map/shard-map';
 import { groupOf, type ShardMapState, type StreamEntry } from '../map/state';
@@ -177,12 +178,7 @@ export class StreamRepair {
       .filter((one) => one.group === group)
       .map(({ position }) => position);
     const heard = members.highestPosition((collection) => groupOf(state, collection) === group);
-    let last = 0;
-    try {
-      last = (await logs.group(group, epoch).state(signal)).lastSequence;
-    } catch (error) {
-      if (!(error instanceof StreamMissingError)) throw error;
-    }
+    const last = (await stateIfThere(logs.group(group, epoch), signal))?.lastSequence ?? 0;
     return Math.max(firstPosition, heard, last, ...told);
   }
 }
