@@ -6,7 +6,9 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** The object that bytes are as JSON; undefined for others. */
 export function objectIn(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    const value: unknown = JSON.parse(
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+    );
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -26,8 +26,11 @@ export async function makeWorkingCopy(dataDir: string): Promise<WorkingCopy> {
   const lock = lockDataDir(dataDir);
   let folder: string | undefined;
   const remove = async (): Promise<void> => {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-    lock.release();
+    try {
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    } finally {
+      lock.release();
+    }
   };
   try {
     folder = await mkdtemp(join(tmpdir(), 'kithdb-alone-'));

@@ -2,10 +2,9 @@
 import { ReadOnlyReplication } from '../auth';
 import type { Config } from '../config';
 import type { Engine, EngineOptions } from '../engine/types';
-import { StartError } from '../http/listen';
 import { makeWorkingCopy } from '../operations/working-copy';
 import type { CleanUp } from '../process/clean-up';
-import { loadCluster, type Cluster } from './cluster';
+import { asStartError, loadCluster, type Cluster } from './cluster';
 import type { Logger } from 'pino';
 
 /** A directory that is ready to be served. */
@@ -48,8 +47,4 @@ export async function openAlone(config: Config, log: Logger, cleanUp: CleanUp): 
       leave: () => undefined,
     },
   };
-}
-
-function asStartError(error: unknown): never {
-  throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
 }

@@ -22,6 +22,7 @@ type Loaded = Pick<
   | 'readAlone'
   | 'openAloneEngine'
   | 'makeMapAnew'
+  | 'requireNode'
   | 'EngineError'
 >;
 
@@ -76,7 +77,8 @@ export async function openCluster(
   return { openEngine, replication: openAuthReplication(settings, leaving.signal, log), leave };
 }
 
-function asStartError(error: unknown): never {
+/** Fails a start with the reason of an error. */
+export function asStartError(error: unknown): never {
   throw new StartError(reasonOf(error), { cause: error });
 }
 

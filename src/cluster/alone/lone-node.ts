@@ -4,18 +4,18 @@ import {
   type ClusterReport,
   type Engine,
   type EngineOptions,
-  type EngineRequest,
   type HealthIssue,
   type Operation,
   type TextModels,
 } from '../../engine/types';
+import { reasonOf } from '../../files/explained';
 import { collectionExists } from '../../snapshots/files-of-collections';
 import type { RequestExecutor, ServingNode } from '../cluster-engine';
 import { Acknowledgements } from '../coordinator/acknowledgements';
 import { coordinatorOf } from '../coordinator/assemble';
 import type { Coordinator } from '../coordinator/coordinator';
 import { clusterReport } from '../coordinator/reports';
-import { replicaOn, type ShardEntry, type ShardMapState } from '../map/state';
+import { replicaOn, type ShardMapState } from '../map/state';
 import { READS } from '../peers/read-headers';
 import { isOfStream, mappedShard } from '../replica/opening';
 import type { Progress } from '../replica/progress';
@@ -52,22 +52,13 @@ export class LoneNode implements ServingNode {
   readonly #replicas = new Map<string, ShardReplica>();
   /** Why replicas that the map gives this node are not served, by name. */
   readonly #unserved = new Map<string, string>();
-  #coordinator: Coordinator | undefined;
+  #coordinator: RequestExecutor | undefined;
   #isStopping = false;
 
   constructor(private readonly parts: LoneNodeParts) {}
 
   get coordinator(): RequestExecutor | undefined {
-    const coordinator = this.#isStopping ? undefined : this.#coordinator;
-    return (
-      coordinator && {
-        operator: coordinator.operator,
-        execute: async (request: EngineRequest, body, deadline) => {
-          if (!ANSWERED.has(request.operation)) throw this.#readOnly();
-          return coordinator.execute(request, body, deadline);
-        },
-      }
-    );
+    return this.#isStopping ? undefined : this.#coordinator;
   }
 
   get collections(): number {
@@ -81,22 +72,27 @@ export class LoneNode implements ServingNode {
       for (const [number, entry] of shards.entries()) {
         if (replicaOn(entry, identity.node) === undefined) continue;
         const shard = { collection, shard: number };
-        const why = await this.#open(engine, shard, entry).catch((error: unknown) =>
-          error instanceof Error ? error.message : String(error),
-        );
+        const why = await this.#open(engine, shard).catch(reasonOf);
         if (why === undefined) continue;
         this.#unserved.set(nameOf(shard), why);
         log.warn({ replica: nameOf(shard), reason: why }, 'a replica is not served');
       }
     }
-    this.#coordinator = this.#coordinatorOver(engine);
+    const coordinator = this.#coordinatorOver(engine);
+    this.#coordinator = {
+      operator: coordinator.operator,
+      execute: async (request, body, deadline) => {
+        if (!ANSWERED.has(request.operation)) throw this.#readOnly();
+        return coordinator.execute(request, body, deadline);
+      },
+    };
   }
 
   /** Opens a replica, or says why it is not served: what the node itself would not have answered from. */
-  async #open(engine: Engine, shard: Shard, entry: ShardEntry): Promise<string | undefined> {
+  async #open(engine: Engine, shard: Shard): Promise<string | undefined> {
     const { state, identity, progress } = this.parts;
     const name = nameOf(shard);
-    const { stream } = mappedShard(state, shard);
+    const { entry, stream } = mappedShard(state, shard);
     if (replicaOn(entry, identity.node)?.state !== 'active') return 'it is not active in the shard map';
     if (progress.lackedBy(name) !== undefined) return 'it lacks a record, and was to be made anew';
     if (!(await collectionExists(engine, name))) return 'this directory does not have it';

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { AuthStartError } from '../../auth/open';
 import type { AuthReplication, ReplicatedNode } from '../../auth/replication';
+import { reasonOf } from '../../files/explained';
 import type { LocalTokenStore } from '../../auth/store/change';
 import { StoreDamaged, type TokenStore } from '../../auth/store/port';
 import type { RecordLog } from '../log/record-log';
@@ -114,8 +115,4 @@ function reporter(logger: Logger): (what: string, error?: unknown) => void {
     if (text !== last) logger.error({ err: error }, what);
     last = text;
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

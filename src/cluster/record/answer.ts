@@ -29,7 +29,7 @@ export function encodeAnswer(answer: ReplicaAnswer): Buffer {
 }
 
 /** The answer of some bytes; undefined where they are none. */
-export function decodeAnswer(bytes: Buffer): ReplicaAnswer | undefined {
+export function decodeAnswer(bytes: Uint8Array): ReplicaAnswer | undefined {
   if (bytes.length > MAX_BYTES) return undefined;
   const answer: Partial<ReplicaAnswer> | undefined = objectIn(bytes);
   const isAnswer =
