@@ -413,7 +413,8 @@ impl Session {
             return;
         }
         assert!(answer.is_ok(), "a repeat of {} in {}: {answer:?}", sent.operation, sent.collection);
-        // It may have been applied now, without a sync.
+        // It may have been applied now: to the collections that it replaces, and without a sync.
+        self.forget_staged_in(&sent);
         self.acknowledged(&sent, after);
         verify::one_of(client, &[&self.model]);
         self.keep(sent);
