@@ -112,7 +112,8 @@ impl Payload {
     }
 }
 
-/// A point as it is read from the table of points and put into it. A deleted point leaves a tombstone, so that offsets never move; a new point takes its place.
+/// A point as it is read from the table of points and put into it. A deleted point leaves a tombstone, so that offsets
+/// never move; a new point takes its place.
 #[derive(Clone)]
 pub struct Point {
     /// The client's id.

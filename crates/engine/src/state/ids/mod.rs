@@ -1,8 +1,8 @@
 //! The index of ids: the offset of the point of each id, in the order in which a scroll returns them.
 //!
-//! Integers and UUIDs are keys of fixed size in ordered maps. Strings are kept in the points alone;
+//! Integers and UUIDs are keys of fixed size in [`sorted`] lists. Strings are kept in the points alone;
 //! [`strings`] says how they are found. No id has a reference count of its own here: the first write into a
-//! node after a view copies the node, and that copy is one of bytes.
+//! list after a view copies the list, and that copy is one of bytes.
 
 mod sorted;
 mod strings;

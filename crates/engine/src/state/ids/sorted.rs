@@ -3,12 +3,11 @@
 //! An entry takes its own bytes and little more: lists have up to 64 entries and at most eight places that are free.
 //! The first write into a list after a view copies it.
 
+use super::Range;
 use crate::allocator;
 use crate::payload::ordered_map_bytes;
 use crate::types::PointOffset;
 use imbl::OrdMap;
-use imbl::ordmap::RangedIter;
-use imbl::shared_ptr::DefaultSharedPtr;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ const STEP: usize = 8;
 const FEW_ENTRIES: usize = MAX_ENTRIES / 4;
 
 type Entries<K> = Vec<(K, PointOffset)>;
-type Lists<'a, K> = RangedIter<'a, K, Arc<Entries<K>>, DefaultSharedPtr>;
+type Lists<'a, K> = Range<'a, K, Arc<Entries<K>>>;
 
 /// The offset of each key, in the order of the keys. A clone costs a few reference counts and never changes.
 #[derive(Clone)]
@@ -59,25 +58,26 @@ impl<K: Copy + Ord> SortedOffsets<K> {
     /// Enters a key. Returns the offset that it had before.
     pub(super) fn insert(&mut self, key: K, offset: PointOffset) -> Option<PointOffset> {
         let Some((own, list)) = self.list_of(&key) else {
-            self.enter(key, vec![(key, offset)]);
-            self.len = 1;
+            self.enter_alone(key, offset);
             return None;
         };
         let place = list.binary_search_by_key(&key, |(key, _)| *key);
         if place.is_err() && list.len() == MAX_ENTRIES {
-            self.split(own, &key);
+            let is_last = self.lists.get_max().is_none_or(|(last, _)| *last == own);
+            if is_last && list.last().is_some_and(|(last, _)| *last < key) {
+                // Keys that come in their order leave full lists behind.
+                self.enter_alone(key, offset);
+                return None;
+            }
+            self.split(own);
             return self.insert(key, offset);
         }
         let list = self.list_mut(&own);
-        let (before, bytes) = (list_bytes(list), list);
-        let list = Arc::make_mut(bytes);
+        let before = list_bytes(list);
         let replaced = match place {
-            Ok(at) => Some(std::mem::replace(&mut list[at].1, offset)),
+            Ok(at) => Some(std::mem::replace(&mut Arc::make_mut(list)[at].1, offset)),
             Err(at) => {
-                if list.len() == list.capacity() {
-                    list.reserve_exact(STEP.min(MAX_ENTRIES - list.len()));
-                }
-                list.insert(at, (key, offset));
+                insert_at(list, at, (key, offset));
                 None
             }
         };
@@ -87,20 +87,18 @@ impl<K: Copy + Ord> SortedOffsets<K> {
         replaced
     }
 
-    /// Makes room for a key in a full list. A key behind all others gets a list of its own, so that keys that come in
-    /// their order leave full lists behind.
-    fn split(&mut self, own: K, key: &K) {
-        let mut list = self.leave(&own);
-        let is_last = self.lists.get_max().is_none_or(|(last, _)| *last < own);
-        let at = if is_last && list.last().is_some_and(|(last, _)| last < key) {
-            MAX_ENTRIES - 1
-        } else {
-            MAX_ENTRIES / 2
-        };
-        let behind = list.split_off(at);
-        list.shrink_to_fit();
-        self.enter(list[0].0, list);
-        self.enter(behind[0].0, behind);
+    /// Enters a key that is above all others in a list of its own.
+    fn enter_alone(&mut self, key: K, offset: PointOffset) {
+        self.enter(key, vec![(key, offset)]);
+        self.len += 1;
+    }
+
+    /// Makes two lists of a full one.
+    fn split(&mut self, own: K) {
+        let list = self.leave(&own);
+        for half in list.chunks(MAX_ENTRIES / 2) {
+            self.enter(half[0].0, half.to_vec());
+        }
     }
 
     pub(super) fn remove(&mut self, key: &K) -> Option<PointOffset> {
@@ -122,23 +120,23 @@ impl<K: Copy + Ord> SortedOffsets<K> {
         Some(offset)
     }
 
-    /// Joins a short list to the next one, if both fit one list, and drops it where it is empty.
+    /// Joins a short list to the next one, if both fit one list; an empty one is dropped.
     fn join(&mut self, own: K) {
         let short = self.lists.get(&own).map_or(0, |list| list.len());
-        let mut behind = self.lists.range((Bound::Excluded(own), Bound::Unbounded));
-        let next = behind.next().filter(|(_, next)| short + next.len() <= MAX_ENTRIES).map(|(next, _)| *next);
-        if short > 0 && next.is_none() {
+        if short == 0 {
+            self.leave(&own);
             return;
         }
+        let mut behind = self.lists.range((Bound::Excluded(own), Bound::Unbounded));
+        let next = behind.next().filter(|(_, next)| short + next.len() <= MAX_ENTRIES).map(|(next, _)| *next);
+        let Some(next) = next else {
+            return;
+        };
         let mut list = self.leave(&own);
-        if let Some(next) = next {
-            let next = self.leave(&next);
-            list.reserve_exact(next.len());
-            list.extend(next);
-        }
-        if let Some((first, _)) = list.first() {
-            self.enter(*first, list);
-        }
+        let next = self.leave(&next);
+        list.reserve_exact(next.len());
+        list.extend(next);
+        self.enter(list[0].0, list);
     }
 
     /// The entries from a key on; all without one.
@@ -171,6 +169,23 @@ impl<K: Copy + Ord> SortedOffsets<K> {
         self.list_bytes -= list_bytes(&list);
         Arc::unwrap_or_clone(list)
     }
+}
+
+/// Inserts an entry. A list that a view shares is copied once, with room for the entry.
+fn insert_at<K: Copy>(list: &mut Arc<Entries<K>>, at: usize, entry: (K, PointOffset)) {
+    let room = STEP.min(MAX_ENTRIES - list.len());
+    if let Some(list) = Arc::get_mut(list) {
+        if list.len() == list.capacity() {
+            list.reserve_exact(room);
+        }
+        list.insert(at, entry);
+        return;
+    }
+    let mut copy = Vec::with_capacity(list.len() + room);
+    copy.extend_from_slice(&list[..at]);
+    copy.push(entry);
+    copy.extend_from_slice(&list[at..]);
+    *list = Arc::new(copy);
 }
 
 /// Bytes of a list.

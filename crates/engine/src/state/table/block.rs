@@ -92,6 +92,7 @@ impl Block {
     /// Replaces a point, or appends the next one.
     pub(super) fn put(&mut self, at: usize, point: Point) {
         let Point { id, version, live, payload, rows } = point;
+        debug_assert_eq!(rows.fields(), self.fields, "a row for each field");
         self.payloads.put(at, self.len(), payload);
         self.ids.put(at, id);
         for field in 0..self.fields {
@@ -103,6 +104,7 @@ impl Block {
     }
 
     pub(super) fn set_row(&mut self, at: usize, field: usize, row: Row) {
+        assert!(field < self.fields, "field {field} of {}", self.fields);
         self.rows[at * self.fields + field] = row;
     }
 

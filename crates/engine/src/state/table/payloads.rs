@@ -71,7 +71,7 @@ pub(super) enum Payloads {
 }
 
 /// Payloads in data files, and empty ones.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Stored {
     /// The files that places name, each once: mostly one.
     files: Vec<(u32, Map)>,
@@ -199,7 +199,8 @@ impl Stored {
             Payload::Stored(StoredPayload { file, map, offset, len }) => {
                 Place::new(self.position_of(file, map), offset, len)
             }
-            Payload::Empty | Payload::Memory(_) => Place::NONE,
+            Payload::Empty => Place::NONE,
+            Payload::Memory(_) => unreachable!("a payload in memory is put into the other form"),
         };
         let before = self.places.get(at).map_or(usize::MAX, |place| place.file());
         put(&mut self.places, at, place, BLOCK_POINTS);
