@@ -10,6 +10,7 @@ export { hasData } from './auth/store/catalog';
 export { ChangeNotConfirmed, parseAuthState, SECRET_SETTINGS, StoreDamaged } from './auth/store/port';
 export { hostAndPort } from './config/cluster-settings';
 export { openNativeEngine } from './engine';
+export { CallingThread } from './engine/calling-thread';
 export { executeJson, resultIn } from './engine/json-call';
 export { bodyFormOf } from './engine/native-call';
 export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';

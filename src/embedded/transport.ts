@@ -1,6 +1,7 @@
 import { answerError, ConnectionError } from '../client/errors';
 import { encodeJson, parseJson } from '../client/json';
 import type { ByteTransport, Call, Envelope, VersionInfo } from '../client/transport';
+import { CallingThread } from '../engine/calling-thread';
 import { bytesOf, EngineError, type Answer, type Engine, type Packing } from '../engine/types';
 import { engineFailure } from '../http/errors';
 import { QDRANT_API_LEVEL } from '../system/plain';
@@ -13,8 +14,6 @@ const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
-/** How long calls may be answered on this thread before other work of the event loop is served. */
-const HERE_MS = 2;
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
 export class EmbeddedTransport implements ByteTransport {
@@ -22,8 +21,7 @@ export class EmbeddedTransport implements ByteTransport {
   #underWay = 0;
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
-  /** When a call was first answered on this thread in this iteration of the event loop. */
-  #runsHereSince: number | undefined;
+  readonly #thread = new CallingThread();
 
   /** `engine` is open; it is closed with the transport, and so are the models that it has and what embeds with them. */
   constructor(
@@ -54,8 +52,7 @@ export class EmbeddedTransport implements ByteTransport {
     // Written before anything is counted: a value that cannot be sent throws.
     const packed = packBody(call.operation, call.body);
     const body = packed ?? jsonOf(call.body);
-    const mayRunHere = this.#mayRunHere();
-    this.#begin();
+    const mayRunHere = this.#begin();
     try {
       const packing = { body: packed !== undefined, answer: packsAnswer };
       const answer = this.#run(call, body, { packing, mayRunHere }).catch((error: unknown) => {
@@ -93,22 +90,6 @@ export class EmbeddedTransport implements ByteTransport {
         signal?.addEventListener('abort', callback, { once: true });
       },
     });
-  }
-
-  /**
-   * Whether the engine may answer a short read on this thread: a program that waits for each call then waits for no other
-   * thread. Calls beside each other are for the threads of the engine, which answer several at a time.
-   */
-  #mayRunHere(): boolean {
-    if (this.#underWay > 0) return false;
-    const now = performance.now();
-    if (this.#runsHereSince === undefined) {
-      this.#runsHereSince = now;
-      setImmediate(() => {
-        this.#runsHereSince = undefined;
-      });
-    }
-    return now - this.#runsHereSince < HERE_MS;
   }
 
   /** Runs work with the engine; `prefix` begins the message of an internal failure. */
@@ -188,14 +169,19 @@ export class EmbeddedTransport implements ByteTransport {
     }
   }
 
-  /** The native binding does not keep the event loop alive; a call whose answer is awaited, and closing, do. */
-  #begin(): void {
+  /**
+   * Begins a call; whether a short read may run on this thread. The native binding does not keep the event loop alive; a call
+   * whose answer is awaited, and closing, do.
+   */
+  #begin(): boolean {
     this.#underWay += 1;
     this.#alive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
     this.#alive.ref();
+    return this.#thread.begin();
   }
 
   #end(): void {
+    this.#thread.end();
     this.#underWay -= 1;
     if (this.#underWay === 0) this.#alive?.unref();
   }

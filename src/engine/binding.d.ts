@@ -213,8 +213,8 @@ export interface NativeAsk {
   operation: string
   /** Point id from the path. */
   target?: string
-  /** The body, as JSON. */
-  body: Buffer
+  /** The place of the body in the list of bodies. */
+  body: number
   /** Whether it is to be taken leniently, whatever the read says. */
   isLenient: boolean
 }
@@ -684,6 +684,8 @@ export interface NativeStatus {
 export interface NativeStep {
   /** Questions, whose answers are to be given in this order. */
   asks?: Array<NativeAsk>
+  /** The bodies of the questions, as JSON: one for those that are alike. */
+  bodies?: Array<Buffer>
   /** The whole success envelope. */
   envelope?: Buffer
   /** The stable code of a failure. */

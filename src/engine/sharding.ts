@@ -8,10 +8,16 @@ import type {
   NativeStep,
 } from './binding';
 import { failureOf, formNumber, placeOf, type BodyForm } from './native-call';
-import type { EngineOptions } from './types';
+import { EngineError, type EngineOptions } from './types';
 
 /** Bytes from which on work is done on a thread of its own: splitting or merging fewer takes less than a millisecond. */
 const LARGE_BYTES = 128 * 1024;
+
+/** Parts of the keys of models, of other collections and of cursors; a backslash may be an escape in one of them. */
+const READ_FIRST = ['model', 'lookup', 'cursor', '\\'].map((part) => Buffer.from(part));
+
+const NO_BODY = Buffer.alloc(0);
+const NO_SHARD = 'there is no answer of a shard of the collection';
 
 /** How vectors are compared, in the words of a collection's configuration. */
 export type ShardMetric = 'Cosine' | 'Euclid' | 'Dot' | 'Manhattan';
@@ -107,7 +113,8 @@ export function joinWrite(request: ShardedRequest, layout: ShardLayout, answers:
  */
 export class ShardedRead {
   private constructor(
-    private readonly native: NativeShardedRead,
+    /** Undefined where the answer of the one shard is the answer. */
+    private readonly native: NativeShardedRead | undefined,
     private readonly collection: string,
   ) {}
 
@@ -122,14 +129,19 @@ export class ShardedRead {
     layout: ShardLayout,
     others: Readonly<Record<string, ShardLayout>> = {},
   ): Promise<{ readonly read: ShardedRead; readonly step: ShardedStep }> {
-    const read = new ShardedRead(new (loadBinding().NativeShardedRead)(), request.collection);
+    const only = onlyAsk(request, layout);
+    if (only !== undefined) {
+      return { read: new ShardedRead(undefined, request.collection), step: { asks: [only] } };
+    }
+    const native = new (loadBinding().NativeShardedRead)();
+    const read = new ShardedRead(native, request.collection);
     const named = Object.entries(others).map(([name, other]) => [name, nativeLayout(other)] as const);
     const sent = nativeRequest(request);
     const layouts = [nativeLayout(layout), Object.fromEntries(named)] as const;
     const step =
       sent.body.length >= LARGE_BYTES
-        ? await read.native.beginApart(sent, ...layouts)
-        : read.native.begin(sent, ...layouts);
+        ? await native.beginApart(sent, ...layouts)
+        : native.begin(sent, ...layouts);
     return { read, step: read.stepOf(step) };
   }
 
@@ -140,22 +152,42 @@ export class ShardedRead {
    * @throws EngineError of the operation; the read is over then.
    */
   async advance(answers: readonly (Buffer | undefined)[]): Promise<ShardedStep> {
+    const { native } = this;
+    if (native === undefined) {
+      const [envelope] = answers;
+      if (envelope === undefined) throw new EngineError('shard_unavailable', { message: NO_SHARD });
+      return { envelope };
+    }
     const bytes = answers.reduce((sum, answer) => sum + (answer?.length ?? 0), 0);
     const given = answers.map((answer) => answer ?? null);
-    const step = bytes >= LARGE_BYTES ? await this.native.advanceApart(given) : this.native.advance(given);
+    const step = bytes >= LARGE_BYTES ? await native.advanceApart(given) : native.advance(given);
     return this.stepOf(step);
   }
 
   private stepOf(step: NativeStep): ShardedStep {
     if (step.envelope !== undefined) return { envelope: step.envelope };
-    if (step.asks === undefined) throw failureOf(step);
-    return { asks: step.asks.map((ask) => this.askOf(ask)) };
+    const { asks, bodies = [] } = step;
+    if (asks === undefined) throw failureOf(step);
+    return { asks: asks.map((ask) => this.askOf(ask, bodies)) };
   }
 
-  private askOf({ shard, collection, operation, target, body, isLenient }: NativeAsk): ShardAsk {
-    const ask = { shard, collection: collection ?? this.collection, operation, body, isLenient };
+  private askOf(asked: NativeAsk, bodies: readonly Buffer[]): ShardAsk {
+    const { shard, operation, target, isLenient } = asked;
+    const body = bodies[asked.body] ?? NO_BODY;
+    const ask = { shard, collection: asked.collection ?? this.collection, operation, body, isLenient };
     return target === undefined ? ask : { ...ask, target };
   }
+}
+
+/**
+ * The question to the one shard of a collection, where it is the request as it was sent: a body that may have texts of models,
+ * may name collections, whose shards have other names, or may open a cursor, is read first.
+ */
+function onlyAsk(request: ShardedRequest, { shards }: ShardLayout): ShardAsk | undefined {
+  const { operation, collection, target, body = NO_BODY, form = 'json', isLenient = false } = request;
+  const isText = form === 'json' || form === 'lines';
+  if (shards !== 1 || (isText && READ_FIRST.some((part) => body.includes(part)))) return undefined;
+  return { shard: 0, collection, operation, ...(target !== undefined && { target }), body, isLenient };
 }
 
 function nativeRequest(request: ShardedRequest): NativeShardedRequest {

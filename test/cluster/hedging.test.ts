@@ -63,7 +63,7 @@ async function answered(times: readonly number[], kind?: string): Promise<void> 
       clock.now += ms;
       return Promise.resolve('');
     };
-    await hedging.askOne([A], ask, kind === undefined ? {} : { kind });
+    await hedging.askOne([A, B], ask, kind === undefined ? {} : { kind });
   }
 }
 

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EngineError } from '../../src/engine/types';
 import { PeerClient, type PeerAddress } from '../../src/cluster/peers/client';
+import { MAX_FRAMED_BODY } from '../../src/cluster/peers/frames';
 import { MapDiffers, PeerRefusal, PeerUnreachable } from '../../src/cluster/peers/errors';
 import type { ReplicaRead } from '../../src/cluster/peers/handlers';
 import { Hedging } from '../../src/cluster/peers/hedging';
@@ -64,6 +65,8 @@ function client(
 
 const READ: ReplicaRead = { operation: 'search', collection: 'c.0', timeoutMs: 5000, mapVersion: 3 };
 const BODY = Buffer.from('{"vector":[1,2]}');
+/** One that goes in a request of its own. */
+const LONG_BODY = Buffer.alloc(MAX_FRAMED_BODY + 1, 'x');
 
 /** An answer to what no node sends. */
 async function raw(
@@ -176,10 +179,14 @@ describe('a read of a replica on another node', () => {
   ])('is refused for %s, and its body released', async (_, refusal, kind, message) => {
     const node = await listening();
     peer.refusal = refusal();
-    const asked = client().execute(node, READ, BODY);
-    await expect(asked).rejects.toThrow(kind);
-    await expect(asked).rejects.toThrow(message);
-    expect([peer.requests.length, peer.bodies[0]!.discarded]).toEqual([0, true]);
+    const asking = client();
+    for (const body of [BODY, LONG_BODY]) {
+      const asked = asking.execute(node, READ, body);
+      await expect(asked).rejects.toThrow(kind);
+      await expect(asked).rejects.toThrow(message);
+    }
+    // A body that comes as a frame is given to the engine when it was admitted.
+    expect([peer.requests.length, peer.bodies.map(({ discarded }) => discarded)]).toEqual([0, [true]]);
   });
 
   it('tells nothing of an unexpected error', async () => {
@@ -254,7 +261,8 @@ describe('a read of a replica on another node', () => {
     for (let round = 0; round < 3; round += 1) {
       expect(await asking.execute(at, READ)).toEqual({ answer: Buffer.from('ab'), position: 5 });
     }
-    expect(connections).toBe(3);
+    // The first one is asked whether it has frames.
+    expect(connections).toBe(4);
   });
 });
 

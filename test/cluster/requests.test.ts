@@ -313,4 +313,30 @@ describeUnless(isNoNats)('requests over several shards', () => {
       code: 'bad_request',
     });
   });
+
+  it('have keys of a read of one shard found, however they are spelled', async () => {
+    await create('spelled', { shard_number: 1 });
+    const ask = async (operation: 'query' | 'scroll', json: string, readAfter?: string): Promise<string> => {
+      const body = first.engine.receive();
+      body.append(Buffer.from(json), json.length);
+      const request = {
+        operation,
+        collection: 'spelled',
+        body,
+        ...(readAfter !== undefined && { readAfter }),
+      };
+      return bytesOf(await first.engine.execute(request)).toString();
+    };
+    const points = { points: [{ id: 1, vector: [1, 1] }] };
+    let readAfter: string | undefined;
+    const written = (position: string): void => {
+      readAfter = position;
+    };
+    await first.ask('upsert_points', 'spelled', points, { written });
+    const looked = '{"query":3,"\\u006cookup_from":{"collection":"texts"},"limit":1}';
+    expect(await ask('query', looked, readAfter)).toContain('"id":1');
+    const text = '{"query":{"text":"four","\\u006dodel":"lengths"},"limit":1}';
+    expect(await ask('query', text, readAfter)).toContain('"id":1');
+    await expect(ask('scroll', '{"\\u0063ursor":{"ttl":5}}')).rejects.toMatchObject({ code: 'bad_request' });
+  });
 });

@@ -56,6 +56,22 @@ fn a_short_read_is_answered_as_on_a_thread_of_the_engine() {
 }
 
 #[test]
+fn a_read_that_may_give_out_texts_is_answered_here_unless_it_has_some_c16() {
+    let engine = engine();
+    let answered = |body: &Value| {
+        let mut request = common::request("query", "c", body);
+        request.gives_out_texts = true;
+        engine.answer_here(&request).map(|envelope| result(&envelope))
+    };
+    let plain = json!({"query": [5, 5, 5, 1], "limit": 4});
+    let answer = (0..1000).find_map(|_| answered(&plain));
+    assert_eq!(answer, Some(on_a_thread(&engine, "query", &plain)));
+    let text = json!({"query": {"text": "five", "model": "numbers"}, "limit": 4});
+    assert_eq!(answered(&text), None, "its vectors are to be made first");
+    engine.close();
+}
+
+#[test]
 fn what_takes_long_or_fails_or_changes_something_is_left_to_the_threads_of_the_engine() {
     let engine = engine();
     let ids: Vec<u64> = (0..9_999).map(|id| id + 1_000_000_000_000_000_000).chain([1]).collect();

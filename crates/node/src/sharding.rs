@@ -197,8 +197,8 @@ pub struct NativeAsk {
     pub operation: &'static str,
     /// Point id from the path.
     pub target: Option<String>,
-    /// The body, as JSON.
-    pub body: Buffer,
+    /// The place of the body in the list of bodies.
+    pub body: u32,
     /// Whether it is to be taken leniently, whatever the read says.
     pub is_lenient: bool,
 }
@@ -209,6 +209,8 @@ pub struct NativeAsk {
 pub struct NativeStep {
     /// Questions, whose answers are to be given in this order.
     pub asks: Option<Vec<NativeAsk>>,
+    /// The bodies of the questions, as JSON: one for those that are alike.
+    pub bodies: Option<Vec<Buffer>>,
     /// The whole success envelope.
     pub envelope: Option<Buffer>,
     /// The stable code of a failure.
@@ -221,15 +223,25 @@ impl NativeStep {
     fn of(step: Result<Step, Error>) -> NativeStep {
         match step {
             Ok(Step::Ask(asks)) => {
+                let mut bodies: Vec<Vec<u8>> = Vec::new();
+                let mut body_of = |body: Vec<u8>| {
+                    // Mostly every shard is asked the same.
+                    if bodies.last() != Some(&body) {
+                        bodies.push(body);
+                    }
+                    bodies.len() as u32 - 1
+                };
                 let ask = |ask: kithdb_engine::Ask| NativeAsk {
                     shard: ask.shard,
                     collection: ask.collection,
                     operation: ask.operation.name(),
                     target: ask.target,
-                    body: ask.body.into(),
+                    body: body_of(ask.body),
                     is_lenient: ask.strictness == Strictness::Lenient,
                 };
-                NativeStep { asks: Some(asks.into_iter().map(ask).collect()), ..NativeStep::default() }
+                let asks = asks.into_iter().map(ask).collect();
+                let bodies = bodies.into_iter().map(Buffer::from).collect();
+                NativeStep { asks: Some(asks), bodies: Some(bodies), ..NativeStep::default() }
             }
             Ok(Step::Done(envelope)) => {
                 NativeStep { envelope: Some(envelope.into()), ..NativeStep::default() }

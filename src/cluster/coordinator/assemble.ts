@@ -10,7 +10,7 @@ import type { PeerAddress, PeerClient } from '../peers/client';
 import { Hedging } from '../peers/hedging';
 import type { LocalReplicas } from '../replica/local-replicas';
 import { isThere, reached } from '../replica/reached';
-import { bodyOf } from '../replica/shard-replica';
+import { bodyOf } from '../engine-body';
 import { shardOfName } from '../shards';
 import type { Acknowledgements } from './acknowledgements';
 import { Collections } from './collections';

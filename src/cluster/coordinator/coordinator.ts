@@ -263,8 +263,8 @@ export class Coordinator {
 
   /** The layouts of the other collections that the caller may read, where its request may name some. */
   #others(entry: CollectionEntry, body: Buffer, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
-    // `lookup_from` and `with_lookup` are the only places.
-    if (!body.includes('lookup')) return {};
+    // `lookup_from` and `with_lookup` are the only places; a backslash may be an escape in one of them.
+    if (!body.includes('lookup') && !body.includes('\\')) return {};
     const state = this.parts.map();
     const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) =>
       limits.allows(name, 'read'),

@@ -7,6 +7,9 @@ import { EngineError } from '../../engine/types';
 import { readDigest, readFailure, readPositions } from './answers';
 import { PeerUnreachable } from './errors';
 import type { DigestQuestion, ReplicaDigest, ReplicaPosition, ReplicaRead } from './handlers';
+import type { FramedPatience } from './frame-client';
+import { FramedPeers } from './frame-pool';
+import { MAX_FRAMED_BODY } from './frames';
 import { headersOfRead, number, POSITION } from './read-headers';
 import { clientSecurity, type PeerSecurity, type PeerTls } from './security';
 
@@ -25,6 +28,8 @@ export interface PeerClientLimits {
   /** A connection that is not used is closed after this: before the other node does so. */
   readonly idleMs: number;
   readonly maxAnswerBytes: number;
+  /** A connection for frames whose other end reads nothing is cut after this. */
+  readonly stalledMs: number;
 }
 
 export const DEFAULT_PEER_CLIENT_LIMITS: PeerClientLimits = {
@@ -33,6 +38,7 @@ export const DEFAULT_PEER_CLIENT_LIMITS: PeerClientLimits = {
   maxConnectionsPerPeer: 256,
   idleMs: 30_000,
   maxAnswerBytes: 256 * 1024 * 1024,
+  stalledMs: 30_000,
 };
 
 /** The answer of a replica. */
@@ -50,6 +56,7 @@ export interface Patience {
   readonly timeoutMs?: number;
 }
 
+const NO_BODY = Buffer.alloc(0);
 const QUESTION_MS = 5000;
 const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
@@ -74,6 +81,7 @@ interface Received {
  */
 export class PeerClient {
   readonly #limits: PeerClientLimits;
+  readonly #framed: FramedPeers;
   #agent: PlainAgent;
   /** Of certificates that were replaced: a few in the life of a node. */
   readonly #earlier = new Set<PlainAgent>();
@@ -85,25 +93,53 @@ export class PeerClient {
   ) {
     this.#limits = { ...DEFAULT_PEER_CLIENT_LIMITS, ...limits };
     this.#agent = this.#agentOf(security);
+    this.#framed = new FramedPeers(security, this.#limits);
   }
 
   /** Executes a read on a replica of another node. */
   async execute(
     peer: PeerAddress,
     read: ReplicaRead,
-    body?: Buffer,
+    body: Buffer = NO_BODY,
     signal?: AbortSignal,
   ): Promise<ReplicaAnswer> {
-    const { response, bytes } = await this.#ask(peer, {
-      method: 'POST',
-      path: '/execute',
-      headers: headersOfRead(read),
-      body,
+    this.#checkAddress(peer);
+    signal?.throwIfAborted();
+    const patience = {
       maxAnswerBytes: Math.min(read.answerBytes ?? Infinity, this.#limits.maxAnswerBytes),
       timeoutMs: read.timeoutMs + this.#limits.graceMs,
       signal,
+    };
+    if (body.length <= MAX_FRAMED_BODY) {
+      const answer = await this.#askFramed(peer, read, body, patience);
+      if (answer !== undefined) return answer;
+    }
+    const headers = headersOfRead(read);
+    const { response, bytes } = await this.#ask(peer, {
+      ...{ method: 'POST', path: '/execute', headers, body },
+      ...patience,
     });
     return readingOf(peer, () => ({ answer: bytes, position: number(response.headers, POSITION) }));
+  }
+
+  /** Undefined where the other node knows no frames. Asks once more where its connection was closed meanwhile. */
+  async #askFramed(
+    peer: PeerAddress,
+    read: ReplicaRead,
+    body: Buffer,
+    patience: FramedPatience,
+  ): Promise<ReplicaAnswer | undefined> {
+    const head = JSON.stringify(headersOfRead(read));
+    const connection = this.#framed.opened(peer) ?? (await this.#framed.open(peer));
+    if (connection === undefined) return undefined;
+    try {
+      return await connection.ask(head, body, patience);
+    } catch (error) {
+      const wasClosed = error instanceof PeerUnreachable && !connection.isOpen && connection.hasAnswered;
+      if (!wasClosed || patience.signal?.aborted === true) throw error;
+    }
+    const again = await this.#framed.open(peer);
+    return again?.ask(head, body, patience);
   }
 
   /** The positions of all replicas of another node. */
@@ -126,11 +162,19 @@ export class PeerClient {
     // What is under way goes on, on connections that close when they are idle.
     this.#earlier.add(this.#agent);
     this.#agent = this.#agentOf(tls);
+    this.#framed.useCertificate(tls);
   }
 
   /** Closes all connections; what is under way fails. */
   close(): void {
+    this.#framed.close();
     for (const agent of [...this.#earlier, this.#agent]) agent.destroy();
+  }
+
+  #checkAddress(peer: PeerAddress): void {
+    if (this.security === 'insecure' && !isLoopbackHost(peer.host)) {
+      throw new PeerUnreachable(nameOf(peer), 'without TLS only loopback addresses are asked');
+    }
   }
 
   #agentOf(security: PeerSecurity): PlainAgent {
@@ -143,9 +187,7 @@ export class PeerClient {
 
   /** Asks once more where a connection that was kept was closed by the other node meanwhile. */
   async #ask(peer: PeerAddress, call: Call): Promise<Received> {
-    if (this.security === 'insecure' && !isLoopbackHost(peer.host)) {
-      throw new PeerUnreachable(nameOf(peer), 'without TLS only loopback addresses are asked');
-    }
+    this.#checkAddress(peer);
     call.signal?.throwIfAborted();
     const first = this.#send(peer, call);
     const received = await first.answer.catch((error: unknown) => {

@@ -68,6 +68,21 @@ export class Hedging {
   ): Promise<T> {
     this.#saved = Math.min(this.#saved + 1, MAX_SAVED * ASKED_PER_HEDGE);
     const times = this.#timesOf(kind);
+    const startedAt = this.#now();
+    return this.#firstAnswer(replicas, ask, { signal, times }).then((answer) => {
+      // From the first request on: the time of a second one alone would make the usual time ever shorter.
+      times.add(this.#now() - startedAt);
+      return answer;
+    });
+  }
+
+  #firstAnswer<R extends AskableReplica, T>(
+    replicas: readonly R[],
+    ask: Ask<R, T>,
+    { signal, times }: { readonly signal: AbortSignal | undefined; readonly times: AnswerTimes },
+  ): Promise<T> {
+    const [only, ...others] = replicas;
+    if (only !== undefined && others.length === 0) return this.#askOnly(only, ask, signal);
     const asking = new Asking(this.#inOrder(replicas), {
       ask: (replica: R, over) => this.#ask(replica, ask, over),
       delayMs: times.delayMs(),
@@ -75,12 +90,22 @@ export class Hedging {
       after: this.options.after ?? later,
       signal,
     });
-    const startedAt = this.#now();
-    return asking.answer().then((answer) => {
-      // From the first request on: the time of a second one alone would make the usual time ever shorter.
-      times.add(this.#now() - startedAt);
-      return answer;
-    });
+    return asking.answer();
+  }
+
+  /** Asks where there is nobody else to ask, and so nothing to give up when another one has answered. */
+  async #askOnly<R extends AskableReplica, T>(
+    replica: R,
+    ask: Ask<R, T>,
+    signal = new AbortController().signal,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await this.#ask(replica, ask, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw reasonOf(error);
+    }
   }
 
   /** This node first, then those with the fewest requests under way. */

@@ -4,13 +4,17 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { isLoopbackAddress, isLoopbackHost, unmapped } from '../../auth/loopback';
+import { CallingThread } from '../../engine/calling-thread';
 import type { Operation } from '../../engine/types';
 import { listen, StartError } from '../../http/listen';
 import { PeerExchange } from './exchange';
+import { FramedConnection } from './frame-server';
+import { FRAMES, FRAMES_PATH } from './frames';
 import type { PeerHandlers } from './handlers';
 import { DEFAULT_PEER_LIMITS, MAX_HEAD_BYTES, MAX_HEADERS, type PeerLimits } from './limits';
+import { PeerLoad } from './load';
 import { READS } from './read-headers';
-import { answer } from './routes';
+import { answer, type PeerServices } from './routes';
 import { isOfCluster, serverSecurity, type PeerSecurity, type PeerTls } from './security';
 
 /** Where and how a node listens for others. */
@@ -50,15 +54,17 @@ class Listening implements PeerListener {
   readonly #limits: PeerLimits;
   readonly #server: Server;
   #tls: PeerTls | undefined;
-  #heldBytes = 0;
-  /** Requests under way, by the address that they come from. */
-  readonly #running = new Map<string, number>();
+  readonly #load: PeerLoad;
+  readonly #thread = new CallingThread();
+  /** Connections that have frames. */
+  readonly #framed = new Set<FramedConnection>();
   /** Connections whose certificate is one of the cluster. */
   readonly #known = new WeakSet<Socket>();
 
   constructor(private readonly options: PeerListenerOptions) {
     const { security } = options;
     this.#limits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
+    this.#load = new PeerLoad(this.#limits);
     this.#tls = security === 'insecure' ? undefined : security;
     this.#server = this.#createServer();
   }
@@ -82,7 +88,9 @@ class Listening implements PeerListener {
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeIdleConnections();
+    for (const framed of this.#framed) framed.end();
     const cut = setTimeout(() => {
+      for (const framed of this.#framed) framed.destroy();
       this.#server.closeAllConnections();
     }, this.#limits.drainMs);
     await closed;
@@ -110,6 +118,9 @@ class Listening implements PeerListener {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       void this.#answer(request, response);
     });
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, first: Buffer) => {
+      this.#upgrade(request, socket, first);
+    });
     server.on('clientError', (_error, socket) => socket.destroy());
     server.prependListener('secureConnection', (socket: TLSSocket) => {
       this.#admit(socket);
@@ -131,38 +142,56 @@ class Listening implements PeerListener {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request;
-    if (this.#tls !== undefined && !this.#known.has(socket)) {
+    if (!this.#isAdmitted(socket)) {
       socket.destroy();
       return;
     }
     const exchange = new PeerExchange(request, response, this.#limits.stalledAnswerMs);
-    const from = unmapped(socket.remoteAddress ?? '');
-    const running = this.#running.get(from) ?? 0;
-    if (running >= this.#limits.maxRequestsPerPeer || !this.#server.listening) {
-      const code = this.#server.listening ? 'busy' : 'closing';
-      exchange.sendJson(503, { kind: 'refusal', code });
+    const isClosing = !this.#server.listening;
+    const share = isClosing ? undefined : this.#load.begin(unmapped(socket.remoteAddress ?? ''));
+    if (share === undefined) {
+      exchange.sendJson(503, { kind: 'refusal', code: isClosing ? 'closing' : 'busy' });
       return;
     }
-    this.#running.set(from, running + 1);
-    let held = 0;
-    const hold = (bytes: number): boolean => {
-      if (this.#heldBytes + bytes > this.#limits.maxHeldBytes) return false;
-      this.#heldBytes += bytes;
-      held += bytes;
-      return true;
-    };
     try {
-      await answer(exchange, this.#servicesWith(hold));
+      await answer(exchange, { ...this.#services(), hold: (bytes) => share.hold(bytes) });
     } finally {
-      this.#heldBytes -= held;
-      const left = (this.#running.get(from) ?? 1) - 1;
-      if (left === 0) this.#running.delete(from);
-      else this.#running.set(from, left);
+      share.end();
     }
   }
 
-  #servicesWith(hold: (bytes: number) => boolean): Parameters<typeof answer>[1] {
+  /** A connection that is to have frames from now on. */
+  #upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
+    const { url, method, headers } = request;
+    const isFrames = method === 'GET' && url === FRAMES_PATH && headers.upgrade === FRAMES;
+    if (!this.#isAdmitted(socket) || !this.#server.listening) {
+      socket.destroy();
+      return;
+    }
+    if (!isFrames) {
+      socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+      return;
+    }
+    socket.setTimeout(0);
+    socket.setNoDelay(true);
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${FRAMES}\r\n\r\n`);
+    const framed = new FramedConnection(socket, unmapped(socket.remoteAddress ?? ''), {
+      ...this.#services(),
+      load: this.#load,
+      thread: this.#thread,
+      isClosing: () => !this.#server.listening,
+    });
+    this.#framed.add(framed);
+    socket.once('close', () => this.#framed.delete(framed));
+    if (first.length > 0) framed.read(first);
+  }
+
+  #isAdmitted(socket: Socket): boolean {
+    return this.#tls === undefined || this.#known.has(socket);
+  }
+
+  #services(): PeerServices {
     const { handlers, log, operations = READS } = this.options;
-    return { handlers, operations, limits: this.#limits, hold, log };
+    return { handlers, operations, limits: this.#limits, log };
   }
 }

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { readStrictScope, strictScopeText, type StrictScope } from '../../engine/strict-scope';
 import type { Operation } from '../../engine/types';
 import type { ReplicaRead } from './handlers';
@@ -70,6 +69,9 @@ const ANSWER_BYTES = 'kithdb-answer-bytes';
 const LIMITS = 'kithdb-limits';
 const CALLER = 'kithdb-caller';
 
+/** Headers of a request, or the head of a question in a frame. */
+export type ReadHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
 const MAX_TIMEOUT_MS = 3_600_000;
 /** Characters of texts, as they are sent. */
 const MAX_TEXT = 48 * 1024;
@@ -86,31 +88,32 @@ export class BadPeerRequest extends Error {
   }
 }
 
-/** The headers of a read. Texts are percent-encoded. */
+/** The headers of a read. Texts are percent-encoded. Every read of another node has them, so they are made without copies. */
 export function headersOfRead(read: ReplicaRead): Record<string, string> {
-  const { target, packing, position, answerBytes, limits, caller } = read;
-  return {
+  const { target, packing, position, operationId, strictScope, answerBytes, limits, caller } = read;
+  const headers: Record<string, string> = {
     [OPERATION]: read.operation,
     [COLLECTION]: encodeURIComponent(read.collection),
     [TIMEOUT]: String(read.timeoutMs),
     [MAP_VERSION]: String(read.mapVersion),
-    ...(target !== undefined && { [TARGET]: encodeURIComponent(target) }),
-    ...(read.isLenient === true && { [LENIENT]: '1' }),
-    ...(read.dryRun === true && { [DRY_RUN]: '1' }),
-    ...(read.operationId !== undefined && { [OPERATION_ID]: encodeURIComponent(read.operationId) }),
-    ...(read.strictScope !== undefined && { [STRICT_SCOPE]: strictScopeText(read.strictScope) }),
-    ...(packing !== undefined && { [PACKING]: `${Number(packing.body)}${Number(packing.answer)}` }),
-    ...(read.isArrow === true && { [ROWS]: 'arrow' }),
-    ...(read.isLines === true && { [ROWS]: 'lines' }),
-    ...(position !== undefined && { [POSITION]: String(position) }),
-    ...(answerBytes !== undefined && { [ANSWER_BYTES]: String(answerBytes) }),
-    ...(limits !== undefined && { [LIMITS]: encodeURIComponent(limits) }),
-    ...(caller !== undefined && { [CALLER]: encodeURIComponent(caller) }),
   };
+  if (target !== undefined) headers[TARGET] = encodeURIComponent(target);
+  if (read.isLenient === true) headers[LENIENT] = '1';
+  if (read.dryRun === true) headers[DRY_RUN] = '1';
+  if (operationId !== undefined) headers[OPERATION_ID] = encodeURIComponent(operationId);
+  if (strictScope !== undefined) headers[STRICT_SCOPE] = strictScopeText(strictScope);
+  if (packing !== undefined) headers[PACKING] = `${Number(packing.body)}${Number(packing.answer)}`;
+  if (read.isArrow === true) headers[ROWS] = 'arrow';
+  if (read.isLines === true) headers[ROWS] = 'lines';
+  if (position !== undefined) headers[POSITION] = String(position);
+  if (answerBytes !== undefined) headers[ANSWER_BYTES] = String(answerBytes);
+  if (limits !== undefined) headers[LIMITS] = encodeURIComponent(limits);
+  if (caller !== undefined) headers[CALLER] = encodeURIComponent(caller);
+  return headers;
 }
 
 /** The read of headers, checked. @throws BadPeerRequest */
-export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
+export function readOfHeaders(headers: ReadHeaders, allowed: ReadonlySet<Operation>): ReplicaRead {
   const operation = single(headers, OPERATION);
   const dryRun = flag(headers, DRY_RUN);
   const operationId = text(headers, OPERATION_ID);
@@ -144,22 +147,22 @@ export function readOfHeaders(headers: IncomingHttpHeaders, allowed: ReadonlySet
 }
 
 /** True where the header is there; undefined where it is not. */
-function flag(headers: IncomingHttpHeaders, name: string): true | undefined {
+function flag(headers: ReadHeaders, name: string): true | undefined {
   return oneOf(headers, name, ['1']) === undefined ? undefined : true;
 }
 
-function scopeOf(headers: IncomingHttpHeaders): StrictScope | undefined {
+function scopeOf(headers: ReadHeaders): StrictScope | undefined {
   const sent = single(headers, STRICT_SCOPE);
   return sent === undefined ? undefined : required(readStrictScope(sent), STRICT_SCOPE);
 }
 
-function packingOf(headers: IncomingHttpHeaders): ReplicaRead['packing'] {
+function packingOf(headers: ReadHeaders): ReplicaRead['packing'] {
   const flags = oneOf(headers, PACKING, ['00', '01', '10', '11']);
   return flags === undefined ? undefined : { body: flags.startsWith('1'), answer: flags.endsWith('1') };
 }
 
 /** A whole number of decimal digits, such as a position; undefined where the header is missing. */
-export function number(headers: IncomingHttpHeaders, name: string): number | undefined {
+export function number(headers: ReadHeaders, name: string): number | undefined {
   const sent = single(headers, name);
   if (sent === undefined) return undefined;
   const value = /^(?:0|[1-9][0-9]{0,15})$/.test(sent) ? Number(sent) : NaN;
@@ -167,7 +170,7 @@ export function number(headers: IncomingHttpHeaders, name: string): number | und
   return value;
 }
 
-function text(headers: IncomingHttpHeaders, name: string): string | undefined {
+function text(headers: ReadHeaders, name: string): string | undefined {
   const sent = single(headers, name);
   if (sent === undefined) return undefined;
   if (sent.length > MAX_TEXT) throw bad(name);
@@ -180,14 +183,14 @@ function text(headers: IncomingHttpHeaders, name: string): string | undefined {
   throw bad(name);
 }
 
-function oneOf(headers: IncomingHttpHeaders, name: string, values: readonly string[]): string | undefined {
+function oneOf(headers: ReadHeaders, name: string, values: readonly string[]): string | undefined {
   const sent = single(headers, name);
   if (sent !== undefined && !values.includes(sent)) throw bad(name);
   return sent;
 }
 
 /** A header; Node joins those that are sent twice, and no value of this table has a comma and a space. */
-function single(headers: IncomingHttpHeaders, name: string): string | undefined {
+function single(headers: ReadHeaders, name: string): string | undefined {
   const sent = headers[name];
   if (Array.isArray(sent)) throw bad(name);
   return sent;

@@ -1,27 +1,40 @@
 import type { Logger } from 'pino';
-import { EngineError, type IncomingBody, type Operation } from '../../engine/types';
+import { EngineError, type Answer, type IncomingBody, type Operation } from '../../engine/types';
 import { GatheredBody } from '../../http/body';
 import { announcedLength } from '../../http/content';
+import { isCount, isObject } from '../json';
 import { engineErrorJson, PeerRefusal, type PeerRefusalCode } from './errors';
 import type { PeerExchange } from './exchange';
 import type { DigestQuestion, PeerHandlers, ReplicaRead } from './handlers';
-import { isCount, isObject } from '../json';
 import type { PeerLimits } from './limits';
 import { BadPeerRequest, POSITION, readOfHeaders } from './read-headers';
 
-/** What the routes need. */
-export interface PeerRouteServices {
+/** What answering needs. */
+export interface PeerServices {
   readonly handlers: PeerHandlers;
   readonly operations: ReadonlySet<Operation>;
   readonly limits: PeerLimits;
-  /** Takes bytes of what requests may hold together; false where there are none. */
-  readonly hold: (bytes: number) => boolean;
   readonly log: Pick<Logger, 'error'>;
 }
 
-type Route = (exchange: PeerExchange, services: PeerRouteServices) => Promise<void>;
+/** The same with what one question may take: `hold` takes bytes of what all may hold together; false where there are none. */
+export interface QuestionServices extends PeerServices {
+  readonly hold: (bytes: number) => boolean;
+}
 
-/** All that nodes ask one another. */
+/** One read of another node, apart from how it came. */
+export interface ReadQuestion {
+  readonly read: ReplicaRead;
+  readonly arrivedAt: number;
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal;
+  /** Whether a short one may run on the calling thread; not where absent. */
+  readonly mayRunHere?: boolean;
+}
+
+type Route = (exchange: PeerExchange, services: QuestionServices) => Promise<void>;
+
+/** All that nodes ask one another in requests of HTTP. Reads mostly come in frames. */
 const ROUTES: Readonly<Record<string, Route>> = {
   'POST /execute': execute,
   'GET /positions': positions,
@@ -38,7 +51,7 @@ const STATUSES: Readonly<Record<PeerRefusalCode, number>> = {
 };
 
 /** Answers a request; never rejects. */
-export async function answer(exchange: PeerExchange, services: PeerRouteServices): Promise<void> {
+export async function answer(exchange: PeerExchange, services: QuestionServices): Promise<void> {
   try {
     const { method, url } = exchange.request;
     const name = `${method ?? ''} ${url ?? ''}`;
@@ -46,26 +59,33 @@ export async function answer(exchange: PeerExchange, services: PeerRouteServices
     if (route === undefined) throw new BadPeerRequest(404, 'there is no such route');
     await route(exchange, services);
   } catch (error) {
-    if (!exchange.signal.aborted) fail(exchange, error, services);
+    if (exchange.signal.aborted) return;
+    const { status, reason } = failureOf(error, exchange.request.url, services.log);
+    exchange.sendJson(status, reason);
   }
 }
 
-function fail(exchange: PeerExchange, error: unknown, { log }: PeerRouteServices): void {
-  if (error instanceof EngineError) {
-    exchange.sendJson(422, engineErrorJson(error));
-  } else if (error instanceof PeerRefusal) {
+/** The status and the reason with which a question fails; what is not expected is logged. */
+export function failureOf(
+  error: unknown,
+  route: string | undefined,
+  log: Pick<Logger, 'error'>,
+): { readonly status: number; readonly reason: object } {
+  if (error instanceof EngineError) return { status: 422, reason: engineErrorJson(error) };
+  if (error instanceof PeerRefusal) {
     const { code, mapVersion } = error;
-    exchange.sendJson(STATUSES[code], { kind: 'refusal', code, map_version: mapVersion });
-  } else if (error instanceof BadPeerRequest) {
-    exchange.sendJson(error.status, { kind: 'malformed', what: error.what });
-  } else {
-    log.error({ err: error, route: exchange.request.url }, 'a request of another node failed');
-    exchange.sendJson(500, { kind: 'internal' });
+    return { status: STATUSES[code], reason: { kind: 'refusal', code, map_version: mapVersion } };
   }
+  if (error instanceof BadPeerRequest) {
+    return { status: error.status, reason: { kind: 'malformed', what: error.what } };
+  }
+  log.error({ err: error, route }, 'a request of another node failed');
+  return { status: 500, reason: { kind: 'internal' } };
 }
 
-async function execute(exchange: PeerExchange, services: PeerRouteServices): Promise<void> {
+async function execute(exchange: PeerExchange, services: QuestionServices): Promise<void> {
   const { handlers, limits } = services;
+  const { arrivedAt, signal } = exchange;
   const read = readOfHeaders(exchange.request.headers, services.operations);
   const bytes = lengthOf(exchange, limits.maxBodyBytes);
   // All of it at once: half a body is of no use.
@@ -74,25 +94,26 @@ async function execute(exchange: PeerExchange, services: PeerRouteServices): Pro
   let position: number;
   try {
     await exchange.receive((piece) => void gathered.add(piece));
-    position = await handlers.admit(read, exchange.signal);
-    exchange.signal.throwIfAborted();
+    position = await handlers.admit(read, signal);
+    signal.throwIfAborted();
   } catch (error) {
     gathered.discard();
     throw error;
   }
-  const result = await executeNow(exchange, handlers, { read, body: gathered.take() });
+  const result = await executeNow({ read, arrivedAt, signal }, handlers, gathered.take());
   exchange.send(200, result, { [POSITION]: String(position) });
 }
 
-function executeNow(
-  exchange: PeerExchange,
+/** Executes a read that was admitted. */
+export function executeNow(
+  { read, arrivedAt, signal, mayRunHere }: ReadQuestion,
   { engine }: PeerHandlers,
-  { read, body }: { readonly read: ReplicaRead; readonly body: IncomingBody | undefined },
-): ReturnType<PeerHandlers['engine']['execute']> {
-  const leftMs = read.timeoutMs - (performance.now() - exchange.arrivedAt);
+  body: IncomingBody | undefined,
+): Promise<Answer> {
+  const leftMs = read.timeoutMs - (performance.now() - arrivedAt);
   return engine.execute({
     operation: read.operation,
-    arrivedAt: exchange.arrivedAt,
+    arrivedAt,
     collection: read.collection,
     target: read.target,
     timeoutSeconds: Math.max(1, leftMs) / 1000,
@@ -107,18 +128,19 @@ function executeNow(
     limits: read.limits,
     caller: read.caller,
     body,
+    mayRunHere,
     whenAbandoned: (callback) => {
-      exchange.signal.addEventListener('abort', callback, { once: true });
+      signal.addEventListener('abort', callback, { once: true });
     },
   });
 }
 
-async function positions(exchange: PeerExchange, { handlers }: PeerRouteServices): Promise<void> {
+async function positions(exchange: PeerExchange, { handlers }: QuestionServices): Promise<void> {
   lengthOf(exchange, 0);
   exchange.sendJson(200, await handlers.positions());
 }
 
-async function digest(exchange: PeerExchange, { handlers }: PeerRouteServices): Promise<void> {
+async function digest(exchange: PeerExchange, { handlers }: QuestionServices): Promise<void> {
   lengthOf(exchange, MAX_QUESTION_BYTES);
   const pieces: Buffer[] = [];
   await exchange.receive((piece) => pieces.push(piece));

@@ -5,7 +5,8 @@ import type { CollectionEntry, ShardEntry, ShardMapState, StreamEntry } from '..
 import type { Shard } from '../shards';
 import type { CheckpointReach } from './checkpoint-reach';
 import type { Progress } from './progress';
-import { bodyOf, readState, ShardReplica } from './shard-replica';
+import { bodyOf } from '../engine-body';
+import { readState, ShardReplica } from './shard-replica';
 
 /** A replica that lacks so many records is rather made of a checkpoint than of all of them. */
 const MANY_RECORDS = 1000;

@@ -1,5 +1,6 @@
 import { executeJson, type Executor } from '../../engine/json-call';
 import { bytesOf, EngineError, type Engine, type EngineErrorCode } from '../../engine/types';
+import { bodyOf } from '../engine-body';
 import { pause } from '../pause';
 import type { ShardOutcome } from '../record/answer';
 import { formIn, type WriteRecord } from '../record/write-record';
@@ -173,12 +174,4 @@ export function isDamage(error: unknown): boolean {
 export async function readState(engine: Executor, name: string, digest = false): Promise<ReplicaState> {
   const request = { operation: 'replica_state', collection: name, timeoutSeconds: MAX_SECONDS } as const;
   return (await executeJson(engine, request, { digest })) as ReplicaState;
-}
-
-/** A whole body for the engine, which copies it. */
-export function bodyOf(engine: Engine, bytes: Buffer): ReturnType<Engine['receive']> {
-  const body = engine.receive();
-  // The engine takes the memory of a whole ArrayBuffer: a view of a part of one is copied.
-  body.append(Buffer.from(bytes), bytes.length);
-  return body;
 }

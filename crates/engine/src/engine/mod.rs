@@ -436,7 +436,7 @@ impl Engine {
     /// or has to wait: then nothing was done, and [`Engine::execute`] is to be called. For programs that call the engine one
     /// request after the other: a change of threads takes longer than a search.
     pub fn answer_here(&self, request: &Request) -> Option<Vec<u8>> {
-        let may_run = request.operation.may_run_here() && !request.gives_out_texts && !self.core.inline;
+        let may_run = request.operation.may_run_here() && !self.core.inline;
         if may_run { execute::run_here(&self.core, request) } else { None }
     }
 

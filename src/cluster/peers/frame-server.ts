@@ -1,0 +1,168 @@
+import type { Duplex } from 'node:stream';
+import type { CallingThread } from '../../engine/calling-thread';
+import type { Answer } from '../../engine/types';
+import { bodyOf } from '../engine-body';
+import { isObject } from '../json';
+import { PeerRefusal } from './errors';
+import { failureFrame, FrameReader, KIND, MAX_FRAMED_BODY, readAsk, type Frame } from './frames';
+import { FrameWriter } from './frame-writer';
+import type { HeldShare, PeerLoad } from './load';
+import { MAX_HEAD_BYTES } from './limits';
+import { BadPeerRequest, readOfHeaders, type ReadHeaders } from './read-headers';
+import { executeNow, failureOf, type PeerServices } from './routes';
+
+/** Bytes of a frame of a node that asks. */
+const MAX_ASK_BYTES = MAX_HEAD_BYTES + MAX_FRAMED_BODY;
+
+const GONE = new Error('the other node does not wait for the answer');
+
+/** What a connection of another node needs. */
+export interface FramedServices extends PeerServices {
+  readonly load: PeerLoad;
+  /** Of the event loop: a short read of a node that does nothing else runs on it. */
+  readonly thread: CallingThread;
+  /** Whether this node stops. */
+  readonly isClosing: () => boolean;
+}
+
+/** Answers the reads of another node that come as frames over one connection. */
+export class FramedConnection {
+  readonly #writer: FrameWriter;
+  readonly #reader: FrameReader;
+  /** What is under way, by the number of its question. */
+  readonly #running = new Map<number, AbortController>();
+  /** Until the rest of a frame has to be here. */
+  #unfinished: NodeJS.Timeout | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #isEnding = false;
+
+  constructor(
+    private readonly connection: Duplex,
+    private readonly from: string,
+    private readonly services: FramedServices,
+  ) {
+    this.#writer = new FrameWriter(connection, services.limits.stalledAnswerMs);
+    this.#reader = new FrameReader(MAX_ASK_BYTES, (frame) => {
+      this.#take(frame);
+    });
+    connection.on('error', () => undefined);
+    connection.on('data', (chunk: Buffer) => {
+      this.read(chunk);
+    });
+    connection.once('end', () => connection.destroy());
+    connection.once('close', () => {
+      clearTimeout(this.#unfinished);
+      clearTimeout(this.#idle);
+      for (const over of this.#running.values()) over.abort(GONE);
+    });
+    this.#watchIdle();
+  }
+
+  /** Takes bytes of the connection. One that sends what no node of this release sends is cut. */
+  read(chunk: Buffer): void {
+    try {
+      this.#reader.add(chunk);
+    } catch {
+      this.connection.destroy();
+      return;
+    }
+    clearTimeout(this.#unfinished);
+    this.#unfinished = this.#reader.isWithin
+      ? setTimeout(() => this.connection.destroy(), this.services.limits.requestTimeoutMs)
+      : undefined;
+  }
+
+  /** Ends when what is under way was answered. */
+  end(): void {
+    this.#isEnding = true;
+    this.#endWhenDone();
+  }
+
+  destroy(): void {
+    this.connection.destroy();
+  }
+
+  #take(frame: Frame): void {
+    if (frame.kind === KIND.ask) void this.#answer(frame);
+    else if (frame.kind === KIND.cancel) {
+      this.#running.get(frame.number)?.abort(GONE);
+      this.#writer.drop(frame.number);
+    } else this.connection.destroy();
+  }
+
+  async #answer(frame: Frame): Promise<void> {
+    const { number } = frame;
+    if (this.#running.has(number)) {
+      this.connection.destroy();
+      return;
+    }
+    const over = new AbortController();
+    this.#running.set(number, over);
+    clearTimeout(this.#idle);
+    const share = this.services.load.begin(this.from);
+    try {
+      await this.#execute(frame, over.signal, share);
+    } catch (error) {
+      if (!over.signal.aborted) {
+        const { status, reason } = failureOf(error, 'frames', this.services.log);
+        this.#writer.send(failureFrame(number, status, reason));
+      }
+    } finally {
+      share?.end();
+      this.#running.delete(number);
+      if (this.#running.size === 0) this.#watchIdle();
+      this.#endWhenDone();
+    }
+  }
+
+  async #execute(frame: Frame, signal: AbortSignal, share: HeldShare | undefined): Promise<void> {
+    const { handlers, operations, limits, thread, isClosing } = this.services;
+    if (isClosing()) throw new PeerRefusal('closing');
+    if (share === undefined) throw new PeerRefusal('busy');
+    const arrivedAt = performance.now();
+    const { head, body } = readAsk(frame);
+    const read = readOfHeaders(headersIn(head), operations);
+    if (body.length > limits.maxBodyBytes) {
+      throw new BadPeerRequest(413, `the body has more than ${limits.maxBodyBytes} bytes`);
+    }
+    if (!share.hold(body.length)) throw new PeerRefusal('busy');
+    const position = await handlers.admit(read, signal);
+    signal.throwIfAborted();
+    const given = body.length === 0 ? undefined : bodyOf(handlers.engine, body);
+    const mayRunHere = thread.begin();
+    let result: Answer;
+    try {
+      result = await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given);
+    } finally {
+      thread.end();
+    }
+    if (!signal.aborted) this.#writer.sendAnswer(frame.number, position, result);
+  }
+
+  /** A connection without a question is closed after a while. */
+  #watchIdle(): void {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.#writer.isBusy) this.#watchIdle();
+      else this.connection.destroy();
+    }, this.services.limits.idleMs);
+  }
+
+  #endWhenDone(): void {
+    if (this.#isEnding && this.#running.size === 0) this.#writer.end();
+  }
+}
+
+/** The head of a question: texts by name, as the headers of a request. @throws BadPeerRequest */
+function headersIn(json: string): ReadHeaders {
+  let sent: unknown;
+  try {
+    sent = JSON.parse(json);
+  } catch {
+    // It is refused below.
+  }
+  if (isObject(sent) && Object.values(sent).every((value) => typeof value === 'string')) {
+    return sent as ReadHeaders;
+  }
+  throw new BadPeerRequest(400, 'the head of a question is no object of texts');
+}
