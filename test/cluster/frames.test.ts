@@ -1,6 +1,7 @@
 import { connect as connectTcp, createServer, type AddressInfo, type Socket } from 'node:net';
 import { request } from 'node:http';
 import { PeerClient, type PeerAddress } from '../../src/cluster/peers/client';
+import { FramedPeer } from '../../src/cluster/peers/frame-client';
 import { PeerRefusal, PeerUnreachable } from '../../src/cluster/peers/errors';
 import {
   answerFrame,
@@ -304,6 +305,17 @@ describe('reads over one connection', () => {
     expect(node.connections).toBe(1);
     await other.execute(node, READ, long);
     expect([node.connections, peer.requests.at(-1)?.text?.length]).toEqual([2, long.length]);
+  });
+
+  it('fail at once on a connection that is closed', async () => {
+    const node = await listening();
+    const limits = { security: 'insecure', connectMs: 1000, idleMs: 1000, stalledMs: 1000 } as const;
+    const connection = await FramedPeer.open(node, limits);
+    connection!.destroy();
+    const patience = { timeoutMs: 1e9, maxAnswerBytes: 1, signal: undefined };
+    await expect(connection!.ask(HEAD, BODY, patience)).rejects.toThrow(/closed the connection/);
+    await until(() => connection!.isClosed);
+    await expect(connection!.ask(HEAD, BODY, patience)).rejects.toThrow(/closed the connection/);
   });
 
   it('do not wait for a connection that no question uses any more', async () => {

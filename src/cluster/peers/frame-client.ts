@@ -170,6 +170,8 @@ export class FramedPeer {
    */
   ask(head: string, body: Buffer, patience: FramedPatience): Promise<FramedAnswer> {
     const { signal, timeoutMs } = patience;
+    // Its end was told to what was under way then.
+    if (this.connection.destroyed) return Promise.reject(this.#unreachable());
     this.#number = numberAfter(this.#number);
     const number = this.#number;
     return new Promise((resolve, reject) => {
@@ -262,13 +264,15 @@ export class FramedPeer {
 
   #closed(): void {
     clearTimeout(this.#idle);
-    const code = (this.#cause as NodeJS.ErrnoException | undefined)?.code;
     for (const pending of this.#pending.values()) {
       pending.over();
-      pending.reject(
-        new PeerUnreachable(this.peer, code ?? 'it closed the connection', { cause: this.#cause }),
-      );
+      pending.reject(this.#unreachable());
     }
     this.#pending.clear();
+  }
+
+  #unreachable(): PeerUnreachable {
+    const code = (this.#cause as NodeJS.ErrnoException | undefined)?.code;
+    return new PeerUnreachable(this.peer, code ?? 'it closed the connection', { cause: this.#cause });
   }
 }
