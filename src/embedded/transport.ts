@@ -14,6 +14,8 @@ const KEEP_ALIVE_MS = 60_000;
 /** What closing may take: what is not checkpointed then stays in the log. Calls of other processes wait meanwhile. */
 const CLOSE_MS = 1000;
 const EMPTY = Buffer.alloc(0);
+/** How long calls may be answered on this thread before other work of the event loop is served. */
+const HERE_MS = 2;
 
 /** Executes the operations of a client in the engine of a folder, which is in this process or in the owner's (C18). */
 export class EmbeddedTransport implements ByteTransport {
@@ -21,7 +23,7 @@ export class EmbeddedTransport implements ByteTransport {
   #underWay = 0;
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
-  readonly #thread = new CallingThread();
+  readonly #thread = new CallingThread(HERE_MS);
 
   /** `engine` is open; it is closed with the transport, and so are the models that it has and what embeds with them. */
   constructor(
@@ -52,7 +54,9 @@ export class EmbeddedTransport implements ByteTransport {
     // Written before anything is counted: a value that cannot be sent throws.
     const packed = packBody(call.operation, call.body);
     const body = packed ?? jsonOf(call.body);
-    const mayRunHere = this.#begin();
+    // Calls beside each other are for the threads of the engine.
+    const mayRunHere = this.#underWay === 0 && this.#thread.hasTime();
+    this.#begin();
     try {
       const packing = { body: packed !== undefined, answer: packsAnswer };
       const answer = this.#run(call, body, { packing, mayRunHere }).catch((error: unknown) => {
@@ -169,19 +173,14 @@ export class EmbeddedTransport implements ByteTransport {
     }
   }
 
-  /**
-   * Begins a call; whether a short read may run on this thread. The native binding does not keep the event loop alive; a call
-   * whose answer is awaited, and closing, do.
-   */
-  #begin(): boolean {
+  /** The native binding does not keep the event loop alive; a call whose answer is awaited, and closing, do. */
+  #begin(): void {
     this.#underWay += 1;
     this.#alive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
     this.#alive.ref();
-    return this.#thread.begin();
   }
 
   #end(): void {
-    this.#thread.end();
     this.#underWay -= 1;
     if (this.#underWay === 0) this.#alive?.unref();
   }

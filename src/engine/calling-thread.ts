@@ -1,28 +1,17 @@
-/** Milliseconds of a turn of the event loop that short reads may take together. */
-const MOST_MS = 2;
-
 /**
- * Says which reads the engine may answer on the calling thread (`EngineRequest.mayRunHere`): a program that waits for each call
- * then waits for no other thread. Calls beside each other are for the threads of the engine, which answer several at a time.
+ * Says which reads the engine may answer on the calling thread (`EngineRequest.mayRunHere`): the two changes of threads of a
+ * read that is by itself take longer than a short search. Only the first reads of a turn of the event loop run there; the
+ * others are for the threads of the engine, which answer several at a time.
  */
 export class CallingThread {
-  #underWay = 0;
   /** When the first read of this turn of the event loop began. */
   #since: number | undefined;
 
-  /** Begins a call; whether it may run here. */
-  begin(): boolean {
-    const may = this.#underWay === 0 && this.#hasTime();
-    this.#underWay += 1;
-    return may;
-  }
+  /** @param mostMs milliseconds of a turn of the event loop after which no further read begins on it */
+  constructor(private readonly mostMs: number) {}
 
-  /** A call has ended. */
-  end(): void {
-    this.#underWay -= 1;
-  }
-
-  #hasTime(): boolean {
+  /** Whether a short read may begin now. */
+  hasTime(): boolean {
     const now = performance.now();
     if (this.#since === undefined) {
       this.#since = now;
@@ -30,6 +19,6 @@ export class CallingThread {
         this.#since = undefined;
       });
     }
-    return now - this.#since < MOST_MS;
+    return now - this.#since < this.mostMs;
   }
 }

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import type { CallingThread } from '../../engine/calling-thread';
-import type { Answer } from '../../engine/types';
 import { bodyOf } from '../engine-body';
 import { isObject } from '../json';
 import { PeerRefusal } from './errors';
@@ -19,7 +18,7 @@ const GONE = new Error('the other node does not wait for the answer');
 /** What a connection of another node needs. */
 export interface FramedServices extends PeerServices {
   readonly load: PeerLoad;
-  /** Of the event loop: a short read of a node that does nothing else runs on it. */
+  /** Of the event loop: the first short reads of a turn run on it. */
   readonly thread: CallingThread;
   /** Whether this node stops. */
   readonly isClosing: () => boolean;
@@ -129,13 +128,8 @@ export class FramedConnection {
     const position = await handlers.admit(read, signal);
     signal.throwIfAborted();
     const given = body.length === 0 ? undefined : bodyOf(handlers.engine, body);
-    const mayRunHere = thread.begin();
-    let result: Answer;
-    try {
-      result = await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given);
-    } finally {
-      thread.end();
-    }
+    const mayRunHere = thread.hasTime();
+    const result = await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given);
     if (!signal.aborted) this.#writer.sendAnswer(frame.number, position, result);
   }
 

@@ -17,6 +17,9 @@ import { READS } from './read-headers';
 import { answer, type PeerServices } from './routes';
 import { isOfCluster, serverSecurity, type PeerSecurity, type PeerTls } from './security';
 
+/** Milliseconds of a turn of the event loop that reads may take: mostly one or two of them. */
+const HERE_MS = 0.3;
+
 /** Where and how a node listens for others. */
 export interface PeerListenerOptions {
   readonly host: string;
@@ -55,7 +58,7 @@ class Listening implements PeerListener {
   readonly #server: Server;
   #tls: PeerTls | undefined;
   readonly #load: PeerLoad;
-  readonly #thread = new CallingThread();
+  readonly #thread = new CallingThread(HERE_MS);
   /** Connections that have frames. */
   readonly #framed = new Set<FramedConnection>();
   /** Connections whose certificate is one of the cluster. */
