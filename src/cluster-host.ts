@@ -24,6 +24,7 @@ export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
 export { within } from './http/deferred';
 export { authority, listen, StartError } from './http/listen';
+export { MAX_POSITIONS, parsePosition, splitPositions } from './http/positions';
 export { bodyOfInfo } from './migration/qdrant-config';
 export { NODE_FILE, whyOfCluster } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';
