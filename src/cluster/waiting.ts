@@ -54,3 +54,28 @@ export async function retried<T>(
     await pause(pauseMs, signal);
   }
 }
+
+/** How long something may take to settle, and the pause between two looks at it. */
+export interface Settling {
+  readonly settleMs: number;
+  readonly pauseMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Looks at something again and again: gives what it has seen where that `isSettled`, or when the time is over.
+ * @throws what `look` throws; the reason of the signal once that is aborted
+ */
+export async function settled<T>(
+  look: () => Promise<T>,
+  isSettled: (seen: T) => boolean,
+  { settleMs, pauseMs, signal }: Settling,
+): Promise<T> {
+  const endMs = performance.now() + settleMs;
+  for (;;) {
+    const seen = await unlessAborted(look(), signal);
+    if (isSettled(seen) || performance.now() >= endMs) return seen;
+    await pause(pauseMs, signal);
+    signal?.throwIfAborted();
+  }
+}
