@@ -215,10 +215,11 @@ export async function publishRecord(
   record: AuthRecord,
   operation: string,
   { publishMs: timeoutMs }: Pick<Bounds, 'publishMs'>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const published = { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) };
   try {
-    await log.publish(SUBJECT, published, { timeoutMs });
+    await log.publish(SUBJECT, published, { timeoutMs, signal });
   } catch (error) {
     throw whyNotMade(error);
   }
