@@ -1,13 +1,11 @@
 /** A data directory that is served without being changed: the engine works on a copy whose large files are links. */
 import { constants } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { STORE_JOURNALS } from '../auth/store/file';
 import { lockDataDir } from '../engine/offline';
-import { listDataFiles, STORE_FILE } from './data-files';
-
-/** Files that are written once, under a name that is not used again: a link to one never leads to a write. */
-const WRITTEN_ONCE = /^collections\/[^/]+\/[^/]+\.data$/;
+import { isFile, isWrittenOnce, listDataFiles } from './data-files';
 
 /** A copy, and the lock of the directory that it was made of. */
 export interface WorkingCopy {
@@ -37,7 +35,7 @@ export async function makeWorkingCopy(dataDir: string): Promise<WorkingCopy> {
     for (const path of [...(await listDataFiles(dataDir)), ...(await journalsIn(dataDir))]) {
       const [from, to] = [join(dataDir, path), join(folder, path)];
       await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-      await (WRITTEN_ONCE.test(path) ? linked(from, to) : copied(from, to));
+      await (isWrittenOnce(path) ? linked(from, to) : copied(from, to));
     }
     return { folder, remove };
   } catch (error) {
@@ -64,7 +62,6 @@ async function copied(from: string, to: string): Promise<void> {
 
 /** What SQLite keeps beside the store of authentication after a kill. */
 async function journalsIn(dataDir: string): Promise<readonly string[]> {
-  const names = (await readdir(dataDir)).filter((name) => name.startsWith(`${STORE_FILE}-`));
-  const kinds = await Promise.all(names.map(async (name) => (await stat(join(dataDir, name))).isFile()));
-  return names.filter((_, at) => kinds[at] === true);
+  const areThere = await Promise.all(STORE_JOURNALS.map((name) => isFile(join(dataDir, name))));
+  return STORE_JOURNALS.filter((_, at) => areThere[at]);
 }
