@@ -63,7 +63,9 @@ async function ask(
 const EXACT = { exact: true };
 /** The folders of temporary files that have a link into the data directory: other tests serve other directories. */
 const workFolders = (): string[] =>
-  readdirSync(tmpdir()).filter((name) => name.startsWith('kithdb-alone-') && hasLink(join(tmpdir(), name)));
+  readdirSync(tmpdir()).filter(
+    (name) => name.startsWith('kithdb-served-copy-') && hasLink(join(tmpdir(), name)),
+  );
 
 function hasLink(path: string): boolean {
   try {
