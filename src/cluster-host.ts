@@ -22,7 +22,6 @@ export { replaceSynced, writeSynced } from './files/synced';
 export { GatheredBody } from './http/body';
 export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
-export { within } from './http/deferred';
 export { authority, listen, StartError } from './http/listen';
 export { MAX_POSITIONS, parsePosition, splitPositions } from './http/positions';
 export { bodyOfInfo } from './migration/qdrant-config';

@@ -28,6 +28,29 @@ export function unlessAborted<T>(
   });
 }
 
+/**
+ * The value of a promise; undefined where it has none in time, or before the signal is aborted. Rejects where the promise does.
+ */
+export function within<T>(
+  outcome: Promise<T>,
+  { timeoutMs, signal }: WaitLimits,
+): Promise<{ readonly value: T } | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve(undefined);
+    };
+    const timer = setTimeout(end, timeoutMs);
+    const settle = (value: T): void => {
+      resolve({ value });
+    };
+    void outcome.then(settle, reject).finally(end);
+    if (signal?.aborted === true) end();
+    else signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
 /** How often something is tried, and what ends that. */
 export interface Retries {
   readonly pauseMs: number;

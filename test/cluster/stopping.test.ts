@@ -23,6 +23,7 @@ import { RepeatedWork } from '../../src/cluster/repeated-work';
 import { KnownMap } from '../../src/cluster/streams/known-map';
 import { openMapStream } from '../../src/cluster/streams/opening';
 import { tryEach } from '../../src/cluster/try-each';
+import { within } from '../../src/cluster/waiting';
 import type { Engine } from '../../src/engine/types';
 import { sleep, until } from '../until';
 import { replicationOver } from './auth-nodes';
@@ -221,6 +222,26 @@ describe('the end of a node does not wait for', () => {
     over.abort(new Error('it stops'));
     await expect(connecting).rejects.toThrow('it stops');
     server.close();
+  });
+});
+
+describe('the value of a promise within a time', () => {
+  const never = new Promise<undefined>(() => undefined);
+
+  it('is told from none in time, also where it is undefined', async () => {
+    expect(await within(Promise.resolve(undefined), WAITS_LONG)).toEqual({ value: undefined });
+    expect(await within(never, { timeoutMs: 1 })).toBeUndefined();
+    await expect(within(Promise.reject(new Error('no')), WAITS_LONG)).rejects.toThrow('no');
+  });
+
+  it('is not waited for once the signal is aborted', async () => {
+    const over = new AbortController();
+    const limits = { ...WAITS_LONG, signal: over.signal };
+    const waiting = within(never, limits);
+    over.abort();
+    expect(await waiting).toBeUndefined();
+    expect(await within(never, limits)).toBeUndefined();
+    expect(isAwaiting(over.signal)).toBe(false);
   });
 });
 

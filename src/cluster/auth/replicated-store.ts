@@ -10,8 +10,8 @@ import {
   type StoredToken,
   type TokenStore,
 } from '../../auth/store/port';
-import { within } from '../../http/deferred';
 import { LogRefusedError, LogUnavailableError, OutcomeUnknownError, type RecordLog } from '../log/record-log';
+import { within } from '../waiting';
 import { encodeRecord, type AuthRecord, type StateRecord } from './change-record';
 import { RecordRefused, type AuthFollower } from './follower';
 import type { Bounds, Freshness } from './freshness';
@@ -109,8 +109,8 @@ export class ReplicatedTokenStore implements TokenStore {
     const { own, freshness } = this.parts;
     const known = await own.tokenByDigest(digest);
     if (known !== undefined) return known;
-    const isCurrent = await within(freshness.catchUp(), UNKNOWN_MS);
-    return isCurrent === true ? own.tokenByDigest(digest) : undefined;
+    const caughtUp = await within(freshness.catchUp(), { timeoutMs: UNKNOWN_MS });
+    return caughtUp?.value === true ? own.tokenByDigest(digest) : undefined;
   }
 
   replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
@@ -172,10 +172,7 @@ export class ReplicatedTokenStore implements TokenStore {
 
   /** What a change that is in the log did. @throws ChangeNotConfirmed where this node does not apply it in time */
   async #inTime(applied: Promise<unknown>): Promise<unknown> {
-    const outcome = await within(
-      applied.then((value) => ({ value })),
-      APPLY_MS,
-    );
+    const outcome = await within(applied, { timeoutMs: APPLY_MS });
     if (outcome === undefined) throw new ChangeNotConfirmed('unknown');
     return outcome.value;
   }
