@@ -15,6 +15,7 @@ import { open } from '../../src';
 import { openNativeEngine } from '../../src/engine';
 import { checkDataDir } from '../../src/operations/check';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
+import { runCommand } from '../cli/run-command';
 import { ADMIN_TOKEN, contentOf, NODE, POINTS, saveNode } from './saved-node';
 
 let folder: string;
@@ -185,6 +186,22 @@ describe('the directory of a node that is served alone', () => {
     const { count: found } = partial.result as { count: number };
     expect(found).toBeGreaterThan(0);
     expect(found).toBeLessThan(POINTS);
+  });
+
+  it('C30.5 kithdb collections lists them all, and says which lack shards', async () => {
+    const list = (...flags: string[]) =>
+      runCommand(['collections', '--url', server.url, ...flags], { KITHDB_TOKEN: ADMIN_TOKEN });
+    const { code, out } = await list('--json');
+    expect(code).toBe(3);
+    const incomplete = { status: 'incomplete', indexed_vectors: null, missing_shards: [1] };
+    const rows = JSON.parse(out) as { readonly points: number }[];
+    expect(rows).toEqual([
+      { name: 'birds', status: 'green', points: POINTS, indexed_vectors: expect.any(Number) },
+      { name: 'owls', ...incomplete, points: expect.any(Number) },
+      { name: 'swans', ...incomplete, points: expect.any(Number) },
+    ]);
+    expect(rows[1]!.points).toBeLessThan(POINTS);
+    expect((await list()).out).toMatch(/^owls +incomplete: without shard 1 +\d+ +-$/m);
   });
 
   it('keeps its node, and a second server, from the directory', async () => {
