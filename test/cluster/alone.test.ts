@@ -16,6 +16,7 @@ import { openNativeEngine } from '../../src/engine';
 import { checkDataDir } from '../../src/operations/check';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { runCommand } from '../cli/run-command';
+import { askHttp, type Answered } from './http-ask';
 import { ADMIN_TOKEN, contentOf, NODE, POINTS, saveNode } from './saved-node';
 
 let folder: string;
@@ -43,23 +44,13 @@ function copied(name: string): string {
   return copy;
 }
 
-async function ask(
-  { url }: TemporaryServer,
+const ask = (
+  server: TemporaryServer,
   method: string,
   path: string,
   body?: object,
   headers: Readonly<Record<string, string>> = { 'api-key': ADMIN_TOKEN },
-) {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as { result?: unknown; status: unknown; message?: string };
-  const { error } = answer.status as { error?: string };
-  const { result, message } = answer;
-  return { status: response.status, headers: response.headers, result, error: error ?? message };
-}
+): Promise<Answered> => askHttp(server, method, path, body, headers);
 
 const EXACT = { exact: true };
 /** The folders of temporary files that have a link into the data directory: other tests serve other directories. */
