@@ -1,5 +1,6 @@
 import { NotFoundError, UnavailableError } from '../client/errors';
-import type { ByteTransport } from '../client/transport';
+import { DEFAULT_RETRIES, Retries, retrying } from '../client/retries';
+import type { ByteTransport, Transport } from '../client/transport';
 import type { Config } from '../config';
 import { EXIT, type Console, type ExitCode } from './console';
 import { withService } from './service';
@@ -34,7 +35,8 @@ export async function listCollections(
   console: Console,
   flags: GivenFlags,
 ): Promise<ExitCode> {
-  const rows = await withService(config, flags, listed);
+  // What may be tried again is below.
+  const rows = await withService(config, flags, listed, { retries: 0 });
   const isWhole = rows.every(({ missing_shards: missing }) => missing === undefined);
   const code = isWhole ? EXIT.success : EXIT.reservations;
   if (flags.has('json')) {
@@ -58,12 +60,13 @@ export async function listCollections(
   return code;
 }
 
-async function listed(service: ByteTransport): Promise<readonly Listed[]> {
+async function listed(once: ByteTransport): Promise<readonly Listed[]> {
+  const service = retrying(once);
   const { result } = await service.execute({ operation: 'list_collections' });
   const { collections } = result as { collections: readonly { name: string }[] };
   const rows: Listed[] = [];
   for (const { name } of collections) {
-    const row = await unlessDeleted(rowOf(service, name));
+    const row = await unlessDeleted(rowOf(once, name));
     if (row !== undefined) rows.push(row);
   }
   return rows;
@@ -80,20 +83,37 @@ async function unlessDeleted(row: Promise<Listed>): Promise<Listed | undefined> 
   }
 }
 
-async function rowOf(service: ByteTransport, name: string): Promise<Listed> {
+async function rowOf(once: Transport, name: string): Promise<Listed> {
+  const service = retrying(once);
+  // Not tried again where it is a 503: that a shard cannot be asked may last.
+  const first = await new Retries(DEFAULT_RETRIES).run(true, undefined, () => infoUnless503(once, name));
+  if (first === undefined) {
+    const incomplete = await incompleteRow(service, name);
+    if (incomplete !== undefined) return incomplete;
+  }
+  const {
+    status,
+    points_count: points,
+    indexed_vectors_count: indexed,
+  } = first ?? (await infoOf(service, name));
+  return { name, status, points, indexed_vectors: indexed };
+}
+
+async function infoOf(service: Transport, collection: string): Promise<Info> {
+  return (await service.execute({ operation: 'collection_info', collection })).result as Info;
+}
+
+async function infoUnless503(service: Transport, collection: string): Promise<Info | undefined> {
   try {
-    const { result } = await service.execute({ operation: 'collection_info', collection: name });
-    const { status, points_count: points, indexed_vectors_count: indexed } = result as Info;
-    return { name, status, points, indexed_vectors: indexed };
+    return await infoOf(service, collection);
   } catch (error) {
-    const incomplete = error instanceof UnavailableError && (await incompleteRow(service, name));
-    if (incomplete) return incomplete;
+    if (error instanceof UnavailableError) return undefined;
     throw error;
   }
 }
 
 /** The row of a collection of a cluster of which shards cannot be asked; undefined where all of them can. */
-async function incompleteRow(service: ByteTransport, name: string): Promise<Listed | undefined> {
+async function incompleteRow(service: Transport, name: string): Promise<Listed | undefined> {
   let missing: readonly number[] = [];
   const { result } = await service.execute({
     ...{ operation: 'count', collection: name, body: { exact: true }, flags: { allow_partial: true } },
