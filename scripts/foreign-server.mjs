@@ -1,23 +1,10 @@
-/** What servers of other projects need that run as child processes: a port, an end, and a wait until they answer. */
-import { createServer } from 'node:net';
+/** What servers of other projects need that run as child processes: an end, and a wait until they answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BuildError } from './build/process.mjs';
 
 /** Longer than any start takes on a loaded machine. */
 const START_TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
-
-/** A port of 127.0.0.1 that was free a moment ago. */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 /**
  * Kills a child, also when this process ends early and would leave it behind.

@@ -134,14 +134,23 @@ export async function startServer(given: Config, options: StartOptions = {}): Pr
   return running;
 }
 
-/** What is served: the data directory, as a node of a cluster has it where it is one, or a copy of one that is served alone. */
+/**
+ * What is served: the data directory, as a node of a cluster has it where it is one, or a copy of one that is served alone. When
+ * that fails, what was opened so far is closed.
+ */
 async function openDirectory(
   config: Config,
   log: Logger,
   cleanUp: CleanUp,
 ): Promise<Pick<Start, 'config' | 'cluster'>> {
-  if (config.clusterAlone) return openAlone(config, log, cleanUp);
-  return { config, cluster: await openCluster(config, log, cleanUp) };
+  try {
+    if (config.clusterAlone) return await openAlone(config, log, cleanUp);
+    return { config, cluster: await openCluster(config, log, cleanUp) };
+  } catch (error) {
+    // What could not be closed is in the log.
+    await cleanUp.run().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** @throws StartError when the data directory is none for a server. */

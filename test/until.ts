@@ -22,3 +22,19 @@ export async function until(
     await sleep(everyMs);
   }
 }
+
+/** Asks until the answer is the wanted one, as JSON; a question that fails is asked again. */
+export async function eventually(
+  ask: () => Promise<unknown>,
+  wanted: unknown,
+  state?: () => unknown,
+): Promise<void> {
+  await until(
+    async () => {
+      const answer = await ask().catch(() => undefined);
+      return JSON.stringify(answer) === JSON.stringify(wanted);
+    },
+    20,
+    state,
+  );
+}

@@ -1,11 +1,11 @@
 /** Reads and writes at a steady rate through one node while another node, or the leader of the log servers, is killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, fill } from '../load/calls.mjs';
+import { fill, makeCollection } from '../load/calls.mjs';
 import { atMost, shown } from '../load/verdict.mjs';
 import { pointsInJson, upsertsOf } from '../points.mjs';
 import { searchesOf } from './searches.mjs';
 import { SteadyLoad } from './steady-load.mjs';
-import { failedMs, failures, longestPauseMs, timeline } from './timeline.mjs';
+import { failedMs, failures, longestPauseMs, slowestMs, timeline } from './timeline.mjs';
 
 /** Of its three shards the node that is asked lacks one, whose two copies are on the others: its reads need one of these. */
 const READ = { name: 'read', config: { shard_number: 3, replication_factor: 2 } };
@@ -43,10 +43,7 @@ const KINDS = {
 export async function measureDeaths({ nodes, log, set, rows }, how) {
   const count = Math.min(rows, ROWS);
   await fill(nodes, READ.name, set, count, { payload: false, config: READ.config });
-  await ask(nodes, 'PUT', `/collections/${WRITTEN.name}`, {
-    vectors: { size: set.dims, distance: set.distance },
-    ...WRITTEN.config,
-  });
+  await makeCollection(nodes, WRITTEN.name, set, WRITTEN.config);
   const url = new URL(nodes.url);
   const upserts = upsertsOf(url, WRITTEN.name, pointsInJson({ ...set, rows: count }), BATCH);
   const requests = { reads: searchesOf(url, READ.name, set), writes: upserts };
@@ -81,14 +78,13 @@ async function measureDeath(url, { reads, writes }, victim, { beforeSeconds, aft
   const [readAfter, writtenAfter] = [read, written].map((samples) =>
     samples.filter(({ answeredAt }) => answeredAt > killedAt),
   );
-  const slowest = (samples) => Math.max(...samples.map(({ dueAt, answeredAt }) => answeredAt - dueAt));
   return {
     reads_failed_ms: failedMs(readAfter),
     read_failures: failures(readAfter),
-    slowest_read_ms: slowest(readAfter),
+    slowest_read_ms: slowestMs(readAfter),
     writes_paused_ms: longestPauseMs(written, killedAt),
     write_failures: failures(writtenAfter),
-    slowest_write_ms: slowest(writtenAfter),
+    slowest_write_ms: slowestMs(writtenAfter),
     reads: timeline(read, killedAt, BIN_MS),
     writes: timeline(written, killedAt, BIN_MS),
   };
@@ -96,7 +92,7 @@ async function measureDeath(url, { reads, writes }, victim, { beforeSeconds, aft
 
 /** The worst of the kills, and the run whose writes paused longest over time. */
 function report(what, runs) {
-  const worst = (figure) => Math.max(...runs.map((run) => run[figure]));
+  const worst = (figure) => Math.max(...runs.map((run) => run[figure]).filter((value) => value !== null));
   const failed = (figure) =>
     runs.reduce((sum, run) => sum + Object.values(run[figure]).reduce((a, b) => a + b, 0), 0);
   const figures = [

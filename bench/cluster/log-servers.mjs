@@ -1,9 +1,9 @@
 /** Three log servers as processes of this machine, which sync every record before they acknowledge it. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { goTool } from '../../scripts/build/go-tool.mjs';
+import { freePorts } from '../../scripts/free-ports.mjs';
 import { LOG_SERVER } from '../../scripts/long/cluster.mjs';
 import { until } from './until.mjs';
 
@@ -150,21 +150,4 @@ export class LogServers {
   async stop() {
     await Promise.all(this.#servers.map((server) => server.kill()));
   }
-}
-
-/** Ports that nothing listened on a moment ago. */
-async function freePorts(count) {
-  const listeners = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise((resolve, reject) => {
-          const listener = createServer().once('error', reject);
-          listener.listen(0, '127.0.0.1', () => resolve(listener));
-        }),
-    ),
-  );
-  const ports = listeners.map((listener) => listener.address().port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return ports;
 }

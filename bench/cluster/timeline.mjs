@@ -74,6 +74,17 @@ export function longestPauseMs(samples, at) {
   return Math.max(longest, last - from);
 }
 
+/**
+ * The longest time from when a request was due to its answer, of those that succeeded.
+ *
+ * @param {Sample[]} samples
+ * @returns {number | null} null where none succeeded
+ */
+export function slowestMs(samples) {
+  const latencies = samples.filter(isAnswered).map(({ dueAt, answeredAt }) => answeredAt - dueAt);
+  return latencies.length === 0 ? null : Math.max(...latencies);
+}
+
 /** How many of the samples have each status that is no success. */
 export function failures(samples) {
   const counts = {};

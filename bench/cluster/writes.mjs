@@ -1,7 +1,7 @@
 /** Upserts into new collections of a cluster beside those of a server by itself, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ratioInterval } from '../interval.mjs';
-import { ask } from '../load/calls.mjs';
+import { makeCollection } from '../load/calls.mjs';
 import { atLeast, atMost, shown } from '../load/verdict.mjs';
 import { sendAll } from '../load.mjs';
 import { pointsInJson, upsertsOf } from '../points.mjs';
@@ -59,11 +59,7 @@ export async function compareWrites({ nodes, alone, set, rows }, { rounds }) {
 
 /** Writes into a new collection. The processor time is that until its graphs are built and all replicas have every point. */
 async function write(server, set, points, batch, config) {
-  await ask(server, 'DELETE', `/collections/${COLLECTION}`);
-  await ask(server, 'PUT', `/collections/${COLLECTION}`, {
-    vectors: { size: set.dims, distance: set.distance },
-    ...config,
-  });
+  await makeCollection(server, COLLECTION, set, config);
   const url = new URL(server.url);
   const requests = upsertsOf(url, COLLECTION, points, batch);
   const before = usedBy(server);

@@ -52,6 +52,20 @@ export async function callAll(server, count, make, connections = CONNECTIONS) {
 }
 
 /**
+ * Makes an empty collection for the vectors of a set, in place of one of that name.
+ *
+ * @param {{url: string, token?: string}} server
+ * @param {string} name
+ * @param {import('../../data/vector-set.mjs').VectorSet} set
+ * @param {object} [config] of the collection, beside its vectors
+ */
+export async function makeCollection(server, name, set, config = {}) {
+  const path = `/collections/${name}`;
+  await ask(server, 'DELETE', path);
+  await ask(server, 'PUT', path, { vectors: { size: set.dims, distance: set.distance }, ...config });
+}
+
+/**
  * Makes a collection of the first rows of a set, and waits until its index is built.
  *
  * @param {{url: string, token?: string}} server
@@ -62,8 +76,7 @@ export async function callAll(server, count, make, connections = CONNECTIONS) {
  */
 export async function fill(server, name, set, rows, { payload, config = {} }) {
   const path = `/collections/${name}`;
-  await ask(server, 'DELETE', path);
-  await ask(server, 'PUT', path, { vectors: { size: set.dims, distance: set.distance }, ...config });
+  await makeCollection(server, name, set, config);
   const point = (row) => {
     const fields = payload && set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
     return `{"id":${row},"vector":${set.baseJson(row)}${fields}}`;

@@ -4,7 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, mustRun, npm, output } from '../build/process.mjs';
 import { fingerprint, isCurrent, remember, root } from '../build/tree.mjs';
-import { answering, freePort, stopper } from '../foreign-server.mjs';
+import { answering, stopper } from '../foreign-server.mjs';
+import { freePorts } from '../free-ports.mjs';
 
 const locked = join('scripts', 'long', 'registry');
 const folder = join(root, '.build', 'registry');
@@ -59,7 +60,7 @@ export async function startRegistry(node, storage) {
   const upstream = await output(command, [...leading, 'config', 'get', 'registry']);
   const config = join(storage, 'config.yaml');
   writeFileSync(config, configuration(storage, upstream ?? 'https://registry.npmjs.org/'));
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const url = `http://127.0.0.1:${port}/`;
   const child = spawn(
     node,

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { RetryPolicy } from '../client/retries';
 import type { ByteTransport } from '../client/transport';
 import type { Config, VerbFlag } from '../config';
 import { CommandError, EXIT } from './console';
@@ -20,14 +21,18 @@ export const SERVICE_SETTINGS = ['config', 'dataDir', 'token'] as const;
 /** The settings of commands whose points or queries may have texts: over a folder this process embeds them. */
 export const TEXT_SETTINGS = [...SERVICE_SETTINGS, 'models'] as const;
 
-/** Runs work on the server of `--url`, or in the data directory. What is opened is closed afterwards. */
+/**
+ * Runs work on the server of `--url`, or in the data directory. What is opened is closed afterwards.
+ * @param retry how calls of a server are tried again that fail; as in the client where absent
+ */
 export async function withService<T>(
   config: Config,
   flags: GivenFlags,
   work: (service: ByteTransport) => Promise<T>,
+  retry?: Partial<RetryPolicy>,
 ): Promise<T> {
   const url = serverUrl(flags);
-  const service = await (url === undefined ? openFolder(config) : openServer(config, url));
+  const service = await (url === undefined ? openFolder(config) : openServer(config, url, retry));
   try {
     return await work(service);
   } catch (error) {
@@ -62,9 +67,13 @@ function realPath(path: string): string {
   }
 }
 
-async function openServer({ token }: Config, url: string): Promise<ByteTransport> {
+async function openServer(
+  { token }: Config,
+  url: string,
+  retry?: Partial<RetryPolicy>,
+): Promise<ByteTransport> {
   const { httpTransport } = await import('../client/http-transport.js');
-  return httpTransport(url, token === undefined ? {} : { token });
+  return httpTransport(url, { ...(token !== undefined && { token }), ...(retry !== undefined && { retry }) });
 }
 
 /** Makes the data directory of a command that works on it, where it is missing. */

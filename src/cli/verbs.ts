@@ -308,6 +308,8 @@ export const VERBS: readonly Verb[] = [
     flags: [URL_FLAG, { name: 'json', about: 'Prints them as JSON.' }],
     settings: SERVICE_SETTINGS,
     usesSettings: true,
+    exitCodes:
+      'Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 listed, and shards of some collections cannot be asked: their points are those of the other shards.',
     run: listCollections,
   },
   {

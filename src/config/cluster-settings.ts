@@ -154,7 +154,7 @@ const checkpointMinutes: Setting<number> = {
   fallbackText: '60',
   placeholder: 'N',
   about:
-    'A shard with fewer new writes is saved so many minutes after its last checkpoint. As often the streams of the log servers are cut below what checkpoints have.',
+    'A shard with fewer new writes is saved so many minutes after its last checkpoint. At the same interval records that checkpoints have are removed from the streams of the log servers.',
 };
 
 const retentionHours: Setting<number> = {

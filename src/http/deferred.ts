@@ -1,30 +1,3 @@
-/**
- * What a promise gives; undefined where it gives nothing within so many milliseconds, or before the signal is aborted. Rejects
- * where it does.
- */
-export async function within<T>(
-  pending: Promise<T>,
-  ms: number,
-  signal?: AbortSignal,
-): Promise<T | undefined> {
-  let end: () => void = () => undefined;
-  const late = new Promise<undefined>((resolve) => {
-    const timer = setTimeout(resolve, ms, undefined);
-    end = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve(undefined);
-    };
-    signal?.addEventListener('abort', end, { once: true });
-  });
-  if (signal?.aborted === true) end();
-  try {
-    return await Promise.race([pending, late]);
-  } finally {
-    end();
-  }
-}
-
 /** A value that becomes available while the server is already listening. */
 export class Deferred<T> {
   /** The value, once it is available. */

@@ -2,6 +2,7 @@ import { link, mkdir, rm, rmdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config';
 import { copyStoreAtRest } from '../auth/store/copy';
+import { STORE_FILE } from '../auth/store/file';
 import { damageOf } from '../auth/store/port';
 import { lockDataDir, verifyEngineFiles } from '../engine/offline';
 import { productVersion } from '../system/version';
@@ -16,7 +17,6 @@ import {
   lieInOneAnother,
   listDataFiles,
   makeFolders,
-  STORE_FILE,
   syncFolders,
 } from './data-files';
 import { makeFolder } from '../files/folder';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../config';
 import { storeProblems, storeRefusal, type StoreRefusal } from '../auth/store/copy';
 import { DIGEST_FILE } from '../auth/store/digest-file';
+import { STORE_FILE } from '../auth/store/file';
 import { hasData } from '../auth/store/catalog';
 import { StoreUnavailable } from '../auth/store/open';
 import { MISSING_STORE, RESTORE_STORE } from '../auth/store/port';
@@ -10,7 +11,7 @@ import type { StoreProblem } from '../auth/store/verification';
 import { checkEngineFiles } from '../engine/offline';
 import { NODE_FILE, whyOfCluster } from './cluster-node';
 import { requireDataDir } from './data-dir';
-import { AUTH_FILES, STORE_FILE } from './data-files';
+import { AUTH_FILES } from './data-files';
 
 /** One line of a report. */
 export interface Finding {

@@ -1,10 +1,9 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { DIGEST_FILE } from '../auth/store/digest-file';
+import { STORE_FILE } from '../auth/store/file';
 import { makeFolder, syncFolder } from '../files/folder';
 
-/** The store of authentication in a data directory and in a backup. */
-export const STORE_FILE = 'auth.sqlite3';
 /** The files of authentication in a data directory and in a backup: the store, and the digest of what it holds. */
 export const AUTH_FILES: readonly string[] = [STORE_FILE, DIGEST_FILE];
 /** A file that exists in a data directory while a backup is restored into it. Nothing opens such a directory. */
@@ -16,6 +15,14 @@ const HEX16 = '[0-9a-f]{16}';
 const DATA_FILE = new RegExp(
   `^(?:(?:catalog|collections)/CATALOG|(?:log|catalog)/cut|log/${HEX16}\\.log|collections/${HEX16}/(?:MANIFEST|UNFINISHED|${HEX8}\\.data)|auth\\.(?:sqlite3|digest))$`,
 );
+
+/** Files of a data directory that are written once, under a name that is not used again. */
+const WRITTEN_ONCE = new RegExp(`^collections/${HEX16}/${HEX8}\\.data$`);
+
+/** Whether a relative path with `/` is that of a file that is written once: a link to it never leads to a write. */
+export function isWrittenOnce(path: string): boolean {
+  return WRITTEN_ONCE.test(path);
+}
 
 /** Whether a relative path with `/` is that of a file of a data directory. */
 export function isDataFile(path: string): boolean {

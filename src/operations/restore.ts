@@ -4,6 +4,7 @@ import { renewFormerStore } from '../auth/renewal';
 import { CatalogAtRest } from '../auth/store/catalog';
 import { StoreDigest } from '../auth/store/digest';
 import { DigestFile } from '../auth/store/digest-file';
+import { STORE_FILE } from '../auth/store/file';
 import type { Config } from '../config';
 import { FILES, readManifest, type BackupFile } from './backup-manifest';
 import { copyVerified, digestOf, isSame } from './copying';
@@ -14,7 +15,6 @@ import {
   isFile,
   lieInOneAnother,
   makeFolders,
-  STORE_FILE,
   syncFolders,
   UNFINISHED_RESTORE,
 } from './data-files';

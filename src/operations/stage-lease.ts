@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { STORE_FILE } from '../auth/store/file';
 import { damageOf } from '../auth/store/port';
 import type { AuditOutcome } from '../http/audit-fields';
 import { diskFull, explained, isDiskFull } from '../files/explained';
 import { identityOf, type BackupAnswer, type ControlAnswer } from './control-protocol';
-import { STORE_FILE } from './data-files';
 
 /** Folder in the data directory in which a running server offers its files to a backup. */
 export const STAGING = 'staging';

@@ -1,49 +1,48 @@
 /** A data directory that is served without being changed: the engine works on a copy whose large files are links. */
 import { constants } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { STORE_JOURNALS } from '../auth/store/file';
 import { lockDataDir } from '../engine/offline';
-import { listDataFiles, STORE_FILE } from './data-files';
+import type { CleanUp } from '../process/clean-up';
+import { isFile, isWrittenOnce, listDataFiles } from './data-files';
+import { makeHeldFolder, removeUnheldOf } from './held-folder';
 
-/** Files that are written once, under a name that is not used again: a link to one never leads to a write. */
-const WRITTEN_ONCE = /^collections\/[^/]+\/[^/]+\.data$/;
+/** Begins the names of the folders of copies, which are among those of other programs. */
+const PREFIX = 'kithdb-served-copy-';
+/** The copy in its folder: the engine locks it as any data directory. */
+const DATA = 'data';
 
-/** A copy, and the lock of the directory that it was made of. */
-export interface WorkingCopy {
-  /** A folder below that for temporary files. */
-  readonly folder: string;
-  /** Removes the copy and releases the directory. */
-  remove(): Promise<void>;
+/**
+ * Locks a data directory and makes a copy of it below the folder for temporary files: what is written later is copied, the files
+ * with the data are symbolic links, where the system has them. The clean-up removes the copy and releases the directory.
+ * @returns the folder of the copy
+ * @throws Error where another process has the directory, or it cannot be read
+ */
+export async function makeWorkingCopy(dataDir: string, cleanUp: CleanUp): Promise<string> {
+  const lock = lockDataDir(dataDir);
+  cleanUp.add('lock of the data directory', () => {
+    lock.release();
+  });
+  const held = await makeHeldFolder(tmpdir(), PREFIX);
+  cleanUp.add('copy of the data directory', () => held.remove());
+  const folder = join(held.path, DATA);
+  await mkdir(folder, { mode: 0o700 });
+  for (const path of [...(await listDataFiles(dataDir)), ...(await journalsIn(dataDir))]) {
+    const [from, to] = [join(dataDir, path), join(folder, path)];
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    await (isWrittenOnce(path) ? linked(from, to) : copied(from, to));
+  }
+  return folder;
 }
 
 /**
- * Locks a data directory and makes a copy of it: what is written later is copied, the files with the data are symbolic links,
- * where the system has them.
- * @throws Error where another process has the directory, or it cannot be read
+ * Removes the copies of processes that ended without removing theirs, as at a kill. One that a process has is locked, and stays.
+ * @throws Error where there is one that cannot be removed
  */
-export async function makeWorkingCopy(dataDir: string): Promise<WorkingCopy> {
-  const lock = lockDataDir(dataDir);
-  let folder: string | undefined;
-  const remove = async (): Promise<void> => {
-    try {
-      if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-    } finally {
-      lock.release();
-    }
-  };
-  try {
-    folder = await mkdtemp(join(tmpdir(), 'kithdb-alone-'));
-    for (const path of [...(await listDataFiles(dataDir)), ...(await journalsIn(dataDir))]) {
-      const [from, to] = [join(dataDir, path), join(folder, path)];
-      await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-      await (WRITTEN_ONCE.test(path) ? linked(from, to) : copied(from, to));
-    }
-    return { folder, remove };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+export function removeAbandonedCopies(): Promise<void> {
+  return removeUnheldOf(tmpdir(), PREFIX);
 }
 
 async function linked(from: string, to: string): Promise<void> {
@@ -64,7 +63,6 @@ async function copied(from: string, to: string): Promise<void> {
 
 /** What SQLite keeps beside the store of authentication after a kill. */
 async function journalsIn(dataDir: string): Promise<readonly string[]> {
-  const names = (await readdir(dataDir)).filter((name) => name.startsWith(`${STORE_FILE}-`));
-  const kinds = await Promise.all(names.map(async (name) => (await stat(join(dataDir, name))).isFile()));
-  return names.filter((_, at) => kinds[at] === true);
+  const areThere = await Promise.all(STORE_JOURNALS.map((name) => isFile(join(dataDir, name))));
+  return STORE_JOURNALS.filter((_, at) => areThere[at]);
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { makeFolder } from '../files/folder';
 import { noRoom } from './failure';
-import { makeHeldFolder, removeUnheld, type HeldFolder } from './held-folder';
+import { makeHeldFolder, removeUnheld, type HeldFolder } from '../operations/held-folder';
 
 /** Folder for what is being made, sent to or taken apart: a folder each, which is held meanwhile. */
 const UNFINISHED = 'unfinished';

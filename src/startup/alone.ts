@@ -2,7 +2,7 @@
 import { ReadOnlyReplication } from '../auth';
 import type { Config } from '../config';
 import type { Engine, EngineOptions } from '../engine/types';
-import { makeWorkingCopy } from '../operations/working-copy';
+import { makeWorkingCopy, removeAbandonedCopies } from '../operations/working-copy';
 import type { CleanUp } from '../process/clean-up';
 import { asStartError, loadCluster, type Cluster } from './cluster';
 import type { Logger } from 'pino';
@@ -23,16 +23,15 @@ export async function openAlone(config: Config, log: Logger, cleanUp: CleanUp): 
   const { dataDir } = config;
   // Before anything is made in a folder that is no node's.
   await readAlone(dataDir).catch(asStartError);
-  const copy = await makeWorkingCopy(dataDir).catch(asStartError);
-  cleanUp.add('copy of the data directory', () => copy.remove());
-  // Under the lock: a node that was stopping has written its last state by then.
-  const saved = await readAlone(dataDir).catch(async (error: unknown) => {
-    await cleanUp.run();
-    return asStartError(error);
+  await removeAbandonedCopies().catch((error: unknown) => {
+    log.warn({ err: error }, 'a copy that an earlier server has left could not be removed');
   });
+  const copy = await makeWorkingCopy(dataDir, cleanUp).catch(asStartError);
+  // Under the lock: a node that was stopping has written its last state by then.
+  const saved = await readAlone(dataDir).catch(asStartError);
   const { identity, state } = saved;
   log.warn(
-    { cluster: identity.cluster, node: identity.node, mapVersion: state.version, copy: copy.folder },
+    { cluster: identity.cluster, node: identity.node, mapVersion: state.version, copy },
     'this server serves the directory of a node of a cluster alone, and read-only: as far as the node had come',
   );
   const openEngine = async (options: EngineOptions): Promise<Engine> => {
@@ -40,7 +39,7 @@ export async function openAlone(config: Config, log: Logger, cleanUp: CleanUp): 
     return openAloneEngine(options, saved, log, openNativeEngine);
   };
   return {
-    config: { ...config, dataDir: copy.folder },
+    config: { ...config, dataDir: copy },
     cluster: {
       openEngine,
       replication: new ReadOnlyReplication(config.authEnabled === false),

@@ -42,6 +42,12 @@ describe('what a series of requests shows of an interruption', () => {
     });
   });
 
+  test('is the slowest of the requests that succeeded', () => {
+    const slow = { 1: { took: 700 }, 2: { took: 9000, status: 503 }, 3: { took: 8000, status: 0 } };
+    expect(measured('m.slowestMs(samples)', 5, slow)).toBe(700);
+    expect(measured('m.slowestMs(samples)', 1, { 0: { status: 0 } })).toBeNull();
+  });
+
   test('is the longest time without an answer, from the interruption on', () => {
     const pause = (count: number, changed = {}): unknown =>
       measured('m.longestPauseMs(samples, 250)', count, changed);

@@ -2,8 +2,6 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jetstreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { isNoNats, NatsServers } from '../cluster/nats-server';
 import { describeUnless } from '../missing';
@@ -20,14 +18,7 @@ describeUnless(isNoNats)('in the directory of a node', () => {
   });
 
   function node(dataDir: string): Promise<TemporaryServer> {
-    const settings = {
-      KITHDB_CLUSTER: servers.addresses.map((address) => `nats://${address}`).join(','),
-      KITHDB_CLUSTER_NAME: 'birds',
-      KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
-      KITHDB_CLUSTER_LOG_GROUPS: '1',
-      KITHDB_CLUSTER_LOG_COPIES: '1',
-    };
-    return startServer({ dataDir, settings });
+    return startServer({ dataDir, settings: servers.nodeSettings('birds') });
   }
 
   const MADE_ANEW = /empty the folder and start it again: its replicas are made anew/;
@@ -126,10 +117,7 @@ describeUnless(isNoNats)('in the directory of a node', () => {
   });
 
   it('C30.8 what only a node knows of authentication is given to a new stream, and not begun anew', async () => {
-    const connection = await connect({ servers: servers.addresses });
-    const manager = await jetstreamManager(connection);
-    await manager.streams.delete('KITHDB_birds_auth');
-    await connection.close();
+    await servers.withStreams((streams) => streams.delete('KITHDB_birds_auth'));
     const refusal =
       /KITHDB_birds_auth is empty, and the cluster has nodes: .*kithdb admin repair --older-store/;
     await expect(node(dirs().fresh)).rejects.toThrow(refusal);

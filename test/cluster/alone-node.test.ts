@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
-import { until } from '../until';
+import { eventually } from '../until';
+import { askHttp, type Answered } from './http-ask';
 import { isNoNats, NatsServers } from './nats-server';
 import { contentOf } from './saved-node';
 
@@ -23,11 +24,7 @@ describeUnless(isNoNats)('a node that is stopped, served alone, and started agai
     startServer({
       dataDir,
       settings: {
-        KITHDB_CLUSTER: log.addresses.map((address) => `nats://${address}`).join(','),
-        KITHDB_CLUSTER_NAME: 'birds',
-        KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
-        KITHDB_CLUSTER_LOG_GROUPS: '2',
-        KITHDB_CLUSTER_LOG_COPIES: '1',
+        ...log.nodeSettings('birds'),
         KITHDB_DIALECT: 'qdrant',
         KITHDB_AUTH_ENABLED: 'true',
         KITHDB_ADMIN_PASSWORD: PASSWORD,
@@ -36,12 +33,8 @@ describeUnless(isNoNats)('a node that is stopped, served alone, and started agai
   const alone = (): Promise<TemporaryServer> =>
     startServer({ dataDir, settings: { KITHDB_CLUSTER_ALONE: 'true', KITHDB_DIALECT: 'qdrant' } });
 
-  async function ask(method: string, path: string, body?: object, credential = token) {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${credential}` };
-    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
-    const response = await fetch(`${server.url}${path}`, init);
-    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-  }
+  const ask = (method: string, path: string, body?: object, credential = token): Promise<Answered> =>
+    askHttp(server, method, path, body, { authorization: `Bearer ${credential}` });
 
   async function login(password = PASSWORD): Promise<string> {
     const { body } = await ask('POST', '/auth/admin/login', { username: 'admin', password });
@@ -136,7 +129,7 @@ describeUnless(isNoNats)('a node that is stopped, served alone, and started agai
     expect(contentOf(dataDir)).toEqual(files);
 
     server = await asNode();
-    await until(async () => JSON.stringify(await answers()) === JSON.stringify(before));
+    await eventually(answers, before);
     expect(await ask('PUT', '/collections/birds/points?wait=true', point)).toMatchObject({ status: 200 });
     const counted = await ask('POST', '/collections/herons/points/count', EXACT);
     expect(counted.body['result']).toEqual({ count: 51 });

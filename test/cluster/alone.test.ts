@@ -15,6 +15,8 @@ import { open } from '../../src';
 import { openNativeEngine } from '../../src/engine';
 import { checkDataDir } from '../../src/operations/check';
 import { startServer, type TemporaryServer } from '../../src/temporary-server';
+import { runCommand } from '../cli/run-command';
+import { askHttp, type Answered } from './http-ask';
 import { ADMIN_TOKEN, contentOf, NODE, POINTS, saveNode } from './saved-node';
 
 let folder: string;
@@ -42,28 +44,20 @@ function copied(name: string): string {
   return copy;
 }
 
-async function ask(
-  { url }: TemporaryServer,
+const ask = (
+  server: TemporaryServer,
   method: string,
   path: string,
   body?: object,
   headers: Readonly<Record<string, string>> = { 'api-key': ADMIN_TOKEN },
-) {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const answer = (await response.json()) as { result?: unknown; status: unknown; message?: string };
-  const { error } = answer.status as { error?: string };
-  const { result, message } = answer;
-  return { status: response.status, headers: response.headers, result, error: error ?? message };
-}
+): Promise<Answered> => askHttp(server, method, path, body, headers);
 
 const EXACT = { exact: true };
 /** The folders of temporary files that have a link into the data directory: other tests serve other directories. */
 const workFolders = (): string[] =>
-  readdirSync(tmpdir()).filter((name) => name.startsWith('kithdb-alone-') && hasLink(join(tmpdir(), name)));
+  readdirSync(tmpdir()).filter(
+    (name) => name.startsWith('kithdb-served-copy-') && hasLink(join(tmpdir(), name)),
+  );
 
 function hasLink(path: string): boolean {
   try {
@@ -183,6 +177,22 @@ describe('the directory of a node that is served alone', () => {
     const { count: found } = partial.result as { count: number };
     expect(found).toBeGreaterThan(0);
     expect(found).toBeLessThan(POINTS);
+  });
+
+  it('C30.5 kithdb collections lists them all, and says which lack shards', async () => {
+    const list = (...flags: string[]) =>
+      runCommand(['collections', '--url', server.url, ...flags], { KITHDB_TOKEN: ADMIN_TOKEN });
+    const { code, out } = await list('--json');
+    expect(code).toBe(3);
+    const incomplete = { status: 'incomplete', indexed_vectors: null, missing_shards: [1] };
+    const rows = JSON.parse(out) as { readonly points: number }[];
+    expect(rows).toEqual([
+      { name: 'birds', status: 'green', points: POINTS, indexed_vectors: expect.any(Number) },
+      { name: 'owls', ...incomplete, points: expect.any(Number) },
+      { name: 'swans', ...incomplete, points: expect.any(Number) },
+    ]);
+    expect(rows[1]!.points).toBeLessThan(POINTS);
+    expect((await list()).out).toMatch(/^owls +incomplete: without shard 1 +\d+ +-$/m);
   });
 
   it('keeps its node, and a second server, from the directory', async () => {

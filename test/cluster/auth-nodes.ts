@@ -195,11 +195,20 @@ function replicationOf(
   return replicationOver(over, { now, lookMs: 100, ...bounds });
 }
 
+/** What is beside the stream. */
+interface Surroundings {
+  /** Whether the cluster has a shard map. */
+  readonly hasBegun?: boolean;
+  readonly brings?: BroughtContent;
+  /** Ends a start. */
+  readonly signal?: AbortSignal;
+}
+
 /** Replication over a stream in memory. */
 export function replicationOver(
   stream: MessageStream,
   bounds: Partial<Bounds> = {},
-  { hasBegun = false, brings }: { readonly hasBegun?: boolean; readonly brings?: BroughtContent } = {},
+  { hasBegun = false, brings, signal }: Surroundings = {},
 ): LogReplication {
   const disconnect = (): Promise<void> => Promise.resolve();
   const begun = (): Promise<boolean> => Promise.resolve(hasBegun);
@@ -207,5 +216,6 @@ export function replicationOver(
     connect: () => Promise.resolve({ log: new StreamLog(stream), hasBegun: begun, disconnect }),
     brings: () => Promise.resolve(brings),
     bounds: { ...BOUNDS, ...bounds },
+    signal,
   });
 }

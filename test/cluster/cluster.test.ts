@@ -6,7 +6,7 @@ import { executeJson } from '../../src/engine/json-call';
 import { EngineError } from '../../src/engine/types';
 import { startServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
-import { until } from '../until';
+import { eventually, until } from '../until';
 import { isNoNats } from './nats-server';
 import { TestCluster, type TestNode } from './nodes';
 
@@ -20,14 +20,6 @@ function points(from: number, count: number): object {
       payload: { n: from + at, even: (from + at) % 2 === 0 },
     })),
   };
-}
-
-/** Asks until the answer is the wanted one. */
-async function eventually(ask: () => Promise<unknown>, wanted: unknown): Promise<void> {
-  await until(async () => {
-    const answer = await ask().catch(() => undefined);
-    return JSON.stringify(answer) === JSON.stringify(wanted);
-  });
 }
 
 describeUnless(isNoNats)('three nodes', () => {
@@ -285,17 +277,6 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
     await engine.close();
   });
 
-  /** The settings of a server that is a node. */
-  function node(): Record<string, string> {
-    return {
-      KITHDB_CLUSTER: cluster.servers.addresses.map((address) => `nats://${address}`).join(','),
-      KITHDB_CLUSTER_NAME: 'test',
-      KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
-      KITHDB_CLUSTER_LOG_GROUPS: '2',
-      KITHDB_CLUSTER_LOG_COPIES: '1',
-    };
-  }
-
   const ENABLED = { KITHDB_ACCESS_TOKEN: 'a-value-of-the-settings-0123456789' };
 
   it.each([
@@ -311,8 +292,11 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
     });
     expect(made.status).toBe(200);
     await alone.stop();
-    const first = await startServer({ dataDir: join(cluster.folder, 'first'), settings: node() });
-    await expect(startServer({ dataDir, settings: node() })).rejects.toThrow(
+    const first = await startServer({
+      dataDir: join(cluster.folder, 'first'),
+      settings: cluster.servers.nodeSettings('test'),
+    });
+    await expect(startServer({ dataDir, settings: cluster.servers.nodeSettings('test') })).rejects.toThrow(
       'only the first one brings its collections, its admin and its access tokens along',
     );
     await first.stop();
@@ -329,7 +313,7 @@ describeUnless(isNoNats)('the first node of a cluster', () => {
 
   it('C30.10 does not start with a collection that has the name of a replica, and is as it was', async () => {
     const dataDir = await single((ask) => ask('create_collection', 'c1-s0', VECTORS).then(() => undefined));
-    await expect(startServer({ dataDir, settings: node() })).rejects.toThrow(
+    await expect(startServer({ dataDir, settings: cluster.servers.nodeSettings('test') })).rejects.toThrow(
       'the collection c1-s0 has the name of a replica',
     );
     const again = await startServer({ dataDir });

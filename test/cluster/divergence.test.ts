@@ -230,7 +230,7 @@ describe('a node', () => {
     mapStream.faults.isDown = true;
     node.divergence.noteDamaged(REPLICA);
     node.end();
-    await sleep(20);
+    await until(() => lines.some((line) => line.includes('the shard map does not say yet')));
     expect(lines.filter((line) => line.includes('the last one'))).toEqual([]);
     expect(node.remade).toEqual([]);
   });

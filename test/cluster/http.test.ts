@@ -6,34 +6,8 @@ import { startServer, type TemporaryServer } from '../../src/temporary-server';
 import { describeUnless } from '../missing';
 import { until } from '../until';
 import { Authority } from './certificates';
+import { askHttp as ask } from './http-ask';
 import { isNoNats, NatsServers } from './nats-server';
-
-interface Answered {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly result: unknown;
-  readonly error: string | undefined;
-}
-
-async function ask(
-  server: TemporaryServer | undefined,
-  method: string,
-  path: string,
-  body?: object,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Answered> {
-  const response = await fetch(`${server?.url}${path}`, {
-    method,
-    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const { result, status } = (await response.json()) as {
-    readonly result: unknown;
-    readonly status: string | { readonly error: string };
-  };
-  const error = typeof status === 'string' ? undefined : status.error;
-  return { status: response.status, headers: response.headers, result, error };
-}
 
 function points(from: number, count: number): object {
   return {
@@ -62,11 +36,7 @@ describeUnless(isNoNats)('servers of a cluster', () => {
       return path;
     };
     return {
-      KITHDB_CLUSTER: log.addresses.map((address) => `nats://${address}`).join(','),
-      KITHDB_CLUSTER_NAME: 'birds',
-      KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
-      KITHDB_CLUSTER_LOG_GROUPS: '2',
-      KITHDB_CLUSTER_LOG_COPIES: '1',
+      ...log.nodeSettings('birds'),
       KITHDB_CLUSTER_STORE: join(folder, 'store'),
       KITHDB_CLUSTER_TLS_CERT: file('cert', cert),
       KITHDB_CLUSTER_TLS_KEY: file('key', key),

@@ -61,6 +61,8 @@ export class MemoryStream implements MessageStream {
   readonly #wake = new Set<() => void>();
   /** Whether the servers have lost it. */
   isMissing = false;
+  /** How many questions have had no answer because the servers are silent. */
+  unanswered = 0;
   /** The servers' clock. */
   nowMs = 0;
 
@@ -201,7 +203,10 @@ export class MemoryStream implements MessageStream {
 
   async #answerable(): Promise<void> {
     const { longestDelayMs, random, isDown, isSilent } = this.faults;
-    if (isSilent) await new Promise(() => undefined);
+    if (isSilent) {
+      this.unanswered += 1;
+      await new Promise(() => undefined);
+    }
     if (longestDelayMs > 0) await sleep(random() * longestDelayMs);
     if (isDown) throw new NotDelivered('no server is there');
     if (this.isMissing) throw new NoSuchStream('there is no such stream');

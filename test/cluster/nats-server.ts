@@ -1,10 +1,13 @@
 /** NATS servers of a test, on free ports, with their files in a temporary folder. */
+import { jetstreamManager, type StreamAPI } from '@nats-io/jetstream';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectToNats } from '../../src/cluster/log/nats-connection';
+import { freePorts } from '../free-ports';
 import type { Missing } from '../missing';
 import { until } from '../until';
 
@@ -59,7 +62,11 @@ export class NatsServers {
     { hasJetStream = true, maxPayload = 1024 * 1024 } = {},
   ): Promise<NatsServers> {
     const folder = await mkdtemp(join(tmpdir(), 'kithdb-nats-'));
-    const ports = await freePorts(count);
+    const numbers = await freePorts(2 * count);
+    const ports = Array.from({ length: count }, (_, at) => ({
+      client: numbers[2 * at]!,
+      route: numbers[2 * at + 1]!,
+    }));
     const servers: NatsServer[] = [];
     for (const [number, { client }] of ports.entries()) {
       const name = `log-${number}`;
@@ -84,6 +91,27 @@ export class NatsServers {
     return this.servers.map(({ port }) => `127.0.0.1:${port}`);
   }
 
+  /** The settings of a `kithdb serve` that is a node of a cluster over these servers, with two log groups. */
+  nodeSettings(cluster: string): Record<string, string> {
+    return {
+      KITHDB_CLUSTER: this.addresses.map((address) => `nats://${address}`).join(','),
+      KITHDB_CLUSTER_NAME: cluster,
+      KITHDB_CLUSTER_LISTEN: '127.0.0.1:0',
+      KITHDB_CLUSTER_LOG_GROUPS: '2',
+      KITHDB_CLUSTER_LOG_COPIES: String(this.servers.length),
+    };
+  }
+
+  /** Works on the streams of the servers, over a connection of its own. */
+  async withStreams<T>(work: (streams: StreamAPI) => Promise<T>): Promise<T> {
+    const connection = await connectToNats({ servers: this.addresses }, 'test', { timeoutMs: 5000 });
+    try {
+      return await work((await jetstreamManager(connection, { checkAPI: false })).streams);
+    } finally {
+      await connection.close();
+    }
+  }
+
   named(name: string): NatsServer {
     const server = this.servers.find((one) => one.name === name);
     if (server === undefined) throw new Error(`there is no server ${name}`);
@@ -100,23 +128,6 @@ function clusterLines(ports: readonly Ports[], number: number): string[] {
   if (ports.length === 1) return [];
   const routes = ports.map(({ route }) => `"nats://127.0.0.1:${route}"`).join(', ');
   return [`cluster { name: test, listen: "127.0.0.1:${ports[number]?.route ?? 0}", routes: [${routes}] }`];
-}
-
-async function freePorts(count: number): Promise<Ports[]> {
-  const listeners = await Promise.all(Array.from({ length: count * 2 }, listening));
-  const ports = listeners.map((listener) => (listener.address() as AddressInfo).port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return Array.from({ length: count }, (_, at) => ({ client: ports[2 * at]!, route: ports[2 * at + 1]! }));
-}
-
-function listening(): Promise<ReturnType<typeof createServer>> {
-  return new Promise((resolve, reject) => {
-    const listener = createServer();
-    listener.once('error', reject);
-    listener.listen(0, '127.0.0.1', () => {
-      resolve(listener);
-    });
-  });
 }
 
 function isListening(port: number): Promise<boolean> {

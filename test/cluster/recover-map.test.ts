@@ -1,12 +1,10 @@
 /** A shard map whose stream the log servers have lost, made anew by the command. */
-import { jetstreamManager } from '@nats-io/jetstream';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectToNats } from '../../src/cluster/log/nats-connection';
 import { runCommand, type Outcome } from '../cli/run-command';
 import { describeUnless } from '../missing';
-import { until } from '../until';
+import { eventually, until } from '../until';
 import { isNoNats } from './nats-server';
 import { TestCluster, type TestNode } from './nodes';
 
@@ -45,33 +43,23 @@ describeUnless(isNoNats)('kithdb cluster recover-map', () => {
   }
 
   async function counted(node: TestNode, count: number): Promise<void> {
-    await until(
-      async () => {
-        const found = await node.ask('count', 'herons', { exact: true }).catch(() => undefined);
-        return JSON.stringify(found) === JSON.stringify({ count });
-      },
-      50,
-      () => JSON.stringify(node.engine.healthIssues()),
+    await eventually(
+      () => node.ask('count', 'herons', { exact: true }),
+      { count },
+      () => node.engine.healthIssues(),
     );
   }
 
   async function deleteStream(): Promise<void> {
-    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
-      timeoutMs: 5000,
-    });
-    await (await jetstreamManager(connection, { checkAPI: false })).streams.delete(STREAM);
-    await connection.close();
+    await cluster.servers.withStreams((streams) => streams.delete(STREAM));
   }
 
   async function emptyStream(): Promise<void> {
-    const connection = await connectToNats({ servers: cluster.servers.addresses }, 'test', {
-      timeoutMs: 5000,
+    await cluster.servers.withStreams(async (streams) => {
+      const { config } = await streams.info(STREAM);
+      await streams.delete(STREAM);
+      await streams.add({ ...config, first_seq: 1 });
     });
-    const { streams } = await jetstreamManager(connection, { checkAPI: false });
-    const { config } = await streams.info(STREAM);
-    await streams.delete(STREAM);
-    await streams.add({ ...config, first_seq: 1 });
-    await connection.close();
   }
 
   const write = (node: TestNode, id: number): Promise<unknown> =>

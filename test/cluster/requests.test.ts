@@ -10,7 +10,7 @@ import {
   type TextModels,
 } from '../../src/engine/types';
 import { describeUnless } from '../missing';
-import { until } from '../until';
+import { eventually, until } from '../until';
 import { isNoNats } from './nats-server';
 import { TestCluster, type TestNode } from './nodes';
 
@@ -116,10 +116,7 @@ describeUnless(isNoNats)('requests over several shards', () => {
     }
     const everything = { limit: 100, with_payload: true, with_vector: true };
     const page = await alone.ask('scroll', 'batches', everything);
-    await until(async () => {
-      const answer = await first.ask('scroll', 'batches', everything);
-      return JSON.stringify(answer) === JSON.stringify(page);
-    });
+    await eventually(() => first.ask('scroll', 'batches', everything), page);
   });
 
   it('have one operation number in all results of a batch, and repeat them', async () => {

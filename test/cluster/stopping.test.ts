@@ -1,10 +1,12 @@
 /** A node that stops while log servers do not answer: nothing waits for them. Where something does, its test never ends. */
 import type { JetStreamManager } from '@nats-io/jetstream';
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
+import { MemoryStore } from '../../src/auth/store/memory';
 import { ClusterEngine } from '../../src/cluster/cluster-engine';
 import { joinWhenPossible } from '../../src/cluster/joining';
 import { connectToNats } from '../../src/cluster/log/nats-connection';
@@ -21,19 +23,32 @@ import { RepeatedWork } from '../../src/cluster/repeated-work';
 import { KnownMap } from '../../src/cluster/streams/known-map';
 import { openMapStream } from '../../src/cluster/streams/opening';
 import { tryEach } from '../../src/cluster/try-each';
+import { within } from '../../src/cluster/waiting';
 import type { Engine } from '../../src/engine/types';
 import { sleep, until } from '../until';
+import { replicationOver } from './auth-nodes';
 import { MemoryLogService } from './memory-log';
 
 const WAITS_LONG = { timeoutMs: 250_000 };
 const log = pino({ level: 'silent' });
+const node = { log, jwtSecret: undefined };
 
-/** Aborts a signal while work that takes it is under way. */
-async function aborting(work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+/** Whether work waits for something that the signal ends. */
+function isAwaiting(signal: AbortSignal): boolean {
+  return getEventListeners(signal, 'abort').length > 0;
+}
+
+/** Aborts a signal while work that takes it waits for something. */
+async function aborting(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  isWaiting: (signal: AbortSignal) => boolean = isAwaiting,
+): Promise<void> {
   const over = new AbortController();
   const done = work(over.signal);
   done.catch(() => undefined);
-  await sleep(20);
+  // What fails at once has failed by then.
+  await sleep(0);
+  await until(() => isWaiting(over.signal));
   over.abort(new Error('it stops'));
   await expect(done).rejects.toThrow();
 }
@@ -103,7 +118,7 @@ describe('the end of a node does not wait for', () => {
       { fromSequence: 1, subjects: ['>'], signal: over.signal },
       () => undefined,
     );
-    await sleep(20);
+    await until(() => isAwaiting(over.signal));
     over.abort();
     await reading;
   });
@@ -136,7 +151,10 @@ describe('the end of a node does not wait for', () => {
     await map.start();
     servers.faults.isSilent = true;
     const event = { kind: 'node_joined', node: 'a', address: 'a:1' } as const;
-    await aborting((signal) => map.change(() => event, { ...WAITS_LONG, signal }));
+    await aborting(
+      (signal) => map.change(() => event, { ...WAITS_LONG, signal }),
+      () => servers.mapStream.unanswered > 0,
+    );
     await map.stop();
   });
 
@@ -144,6 +162,35 @@ describe('the end of a node does not wait for', () => {
     const known = await KnownMap.open(folder);
     servers.faults.isSilent = true;
     await aborting((signal) => openMapStream(servers, known, { ...WAITS_LONG, signal }));
+  });
+
+  it('the first record of authentication', async () => {
+    const bounds = { settleMs: WAITS_LONG.timeoutMs };
+    await aborting((signal) =>
+      replicationOver(servers.authStream, bounds, { hasBegun: true, signal }).join(new MemoryStore(), node),
+    );
+  });
+
+  it('a question for the state of the stream of authentication', async () => {
+    servers.faults.isSilent = true;
+    await aborting((signal) =>
+      replicationOver(servers.authStream, {}, { signal }).join(new MemoryStore(), node),
+    );
+  });
+
+  it('records of authentication that it lacks', async () => {
+    const { authStream } = servers;
+    const first = await replicationOver(authStream).join(new MemoryStore(), node);
+    await first.close();
+    let isRead = false;
+    authStream.open = () => {
+      isRead = true;
+      return new Promise(() => undefined);
+    };
+    await aborting(
+      (signal) => replicationOver(authStream, {}, { signal }).join(new MemoryStore(), node),
+      () => isRead,
+    );
   });
 
   it('JetStream', async () => {
@@ -175,6 +222,26 @@ describe('the end of a node does not wait for', () => {
     over.abort(new Error('it stops'));
     await expect(connecting).rejects.toThrow('it stops');
     server.close();
+  });
+});
+
+describe('the value of a promise within a time', () => {
+  const never = new Promise<undefined>(() => undefined);
+
+  it('is told from none in time, also where it is undefined', async () => {
+    expect(await within(Promise.resolve(undefined), WAITS_LONG)).toEqual({ value: undefined });
+    expect(await within(never, { timeoutMs: 1 })).toBeUndefined();
+    await expect(within(Promise.reject(new Error('no')), WAITS_LONG)).rejects.toThrow('no');
+  });
+
+  it('is not waited for once the signal is aborted', async () => {
+    const over = new AbortController();
+    const limits = { ...WAITS_LONG, signal: over.signal };
+    const waiting = within(never, limits);
+    over.abort();
+    expect(await waiting).toBeUndefined();
+    expect(await within(never, limits)).toBeUndefined();
+    expect(isAwaiting(over.signal)).toBe(false);
   });
 });
 

@@ -1,11 +1,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { open } from '../../src/index';
 import { runCommand } from '../cli/run-command';
 import type { Json } from '../contract/contract-server';
+import { freePorts } from '../free-ports';
 import { itUnless } from '../missing';
 import { until } from '../until';
 
@@ -32,15 +32,6 @@ for start in range(0, 3000, 1000):
 client.create_collection('empty', embedding_function=None)
 `;
 
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 describe('kithdb migrate chroma from a real server', () => {
   let folder: string;
   let chroma: ChildProcess | undefined;
@@ -56,7 +47,7 @@ describe('kithdb migrate chroma from a real server', () => {
     'C11.4 all records arrive',
     async () => {
       const command = CHROMA ?? '';
-      const port = await freePort();
+      const [port = 0] = await freePorts(1);
       const args = ['run', '--path', join(folder, 'chroma'), '--host', '127.0.0.1', '--port', String(port)];
       chroma = spawn(command, args, { stdio: 'ignore' });
       const from = `http://127.0.0.1:${port}`;

@@ -4,7 +4,8 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, output, run, tail } from '../../build/process.mjs';
 import { isCurrent, remember, root } from '../../build/tree.mjs';
-import { answering, freePort, stopper } from '../../foreign-server.mjs';
+import { answering, stopper } from '../../foreign-server.mjs';
+import { freePorts } from '../../free-ports.mjs';
 
 const SCRAPE_SECONDS = 1;
 const folder = join(root, '.build', 'prometheus');
@@ -54,7 +55,8 @@ export async function startPrometheus(program, data, target, rules) {
   const scrape = { job_name: 'kithdb', static_configs: [{ targets: [target] }] };
   const global = { scrape_interval: `${SCRAPE_SECONDS}s`, evaluation_interval: '1s' };
   writeFileSync(config, JSON.stringify({ global, rule_files: [rules], scrape_configs: [scrape] }));
-  const address = `127.0.0.1:${await freePort()}`;
+  const [port] = await freePorts(1);
+  const address = `127.0.0.1:${port}`;
   const flags = [
     `--config.file=${config}`,
     `--storage.tsdb.path=${join(data, 'series')}`,

@@ -6,6 +6,7 @@ import { explained, isDiskFull } from '../../files/explained';
 import { CatalogAtRest, FORMER, hasData, refuseOlder, whyOlder } from './catalog';
 import { openConnection, type SqlKind } from './connection';
 import { DIGEST_FILE, DigestFile, emptyGeneration, isFilled, type Recorded } from './digest-file';
+import { STORE_FILES } from './file';
 import {
   isEmpty,
   openStore,
@@ -18,9 +19,6 @@ import {
 import { EMPTY_STORE, MISSING_STORE, NO_CHECKSUM, StoreDamaged, StoreMissing, type TokenStore } from './port';
 import { FormerSchema } from './opening';
 import { verifyStore, type StoreProblem } from './verification';
-
-/** What SQLite keeps beside the file: the rollback journal, and the log of a store of the former schema. */
-const BESIDES = ['-journal', '-wal'];
 
 /**
  * Copies the store of a data directory that no server has open, also where it can only be read. False when there is
@@ -79,7 +77,7 @@ export async function besides<T>(dataDir: string, work: (copy: string) => Promis
   const path = storePath(dataDir);
   const folder = await written(path, () => mkdtemp(join(tmpdir(), 'kithdb-store-')));
   try {
-    for (const name of [...storeFiles(), DIGEST_FILE]) {
+    for (const name of [...STORE_FILES, DIGEST_FILE]) {
       const original = join(dataDir, name);
       if (existsSync(original)) {
         const bytes = await readFile(original);
@@ -90,12 +88,6 @@ export async function besides<T>(dataDir: string, work: (copy: string) => Promis
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Names of the files that SQLite reads as one store. */
-export function storeFiles(): readonly string[] {
-  const name = basename(storePath('.'));
-  return [name, ...BESIDES.map((suffix) => name + suffix)];
 }
 
 /** @throws StoreUnavailable in place of an error of the folder for temporary files. */
@@ -124,7 +116,7 @@ export interface StoreRefusal {
 
 /** Why this user cannot read the store of a data directory or a file beside it; undefined when it can. */
 export async function storeRefusal(dataDir: string): Promise<StoreRefusal | undefined> {
-  for (const name of [...storeFiles(), DIGEST_FILE]) {
+  for (const name of [...STORE_FILES, DIGEST_FILE]) {
     const path = join(dataDir, name);
     if (!existsSync(path)) {
       continue;

@@ -7,6 +7,7 @@ import type { LocalTokenStore } from './change';
 import { openConnection, StoreUnavailable, type SqlKind } from './connection';
 import { StoreDigest } from './digest';
 import { DigestFile, emptyGeneration, isFilled, type Recorded } from './digest-file';
+import { STORE_FILE } from './file';
 import { MemoryStore } from './memory';
 import {
   EMPTY_STORE,
@@ -27,7 +28,7 @@ export type StoreKind = TokenStore['kind'];
 
 /** The store's file in a data directory. */
 export function storePath(dataDir: string): string {
-  return join(dataDir, 'auth.sqlite3');
+  return join(dataDir, STORE_FILE);
 }
 
 /** Whether a data directory has a store already. */

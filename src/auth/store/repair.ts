@@ -12,10 +12,10 @@ import {
   type LogPosition,
 } from './change';
 import { isDamage, isReadOnly, openConnection, type SqlConnection, type SqlKind } from './connection';
-import { besides, storeFiles, storeProblems } from './copy';
+import { besides, storeProblems } from './copy';
 import { DigestBuilder, StoreDigest } from './digest';
 import { DIGEST_FILE, DigestFile, type Recorded } from './digest-file';
-import { syncFile } from './file';
+import { STORE_FILES, STORE_JOURNALS, syncFile } from './file';
 import { isEmpty, storePath } from './open';
 import { adminRows, lastTokenId, ownDigest, settingRows, storedToken, type StoredRow } from './rows';
 import {
@@ -102,7 +102,7 @@ export async function repairStore(
       });
   // Of a kill from here on the next repair keeps the same: what was kept verifies by this digest too.
   await digestFile.write(digest);
-  for (const name of storeFiles().slice(1)) {
+  for (const name of STORE_JOURNALS) {
     await rm(join(dataDir, name), { force: true });
   }
   await syncFolder(dataDir);
@@ -118,7 +118,7 @@ function positionRow(position: LogPosition): StoredRow {
 
 async function setAside(dataDir: string, folder: string): Promise<void> {
   await makeFolder(folder);
-  for (const name of [...storeFiles(), DIGEST_FILE]) {
+  for (const name of [...STORE_FILES, DIGEST_FILE]) {
     if (existsSync(join(dataDir, name))) {
       await copyFile(join(dataDir, name), join(folder, name));
       await syncFile(join(folder, name));

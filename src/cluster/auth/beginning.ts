@@ -14,7 +14,7 @@ import { SECRET_SETTINGS } from '../../auth/store/port';
 import { recordFrom } from '../log/record-from';
 import type { RecordLog, StreamState } from '../log/record-log';
 import type { BroughtContent } from '../membership/identity';
-import { pause } from '../pause';
+import { settled } from '../waiting';
 import { decodeRecord, encodeRecord, type AuthRecord } from './change-record';
 import { NOT_FIRST } from './follower';
 import type { Bounds } from './freshness';
@@ -36,6 +36,8 @@ export interface BeginningParts {
   /** The secret of the node's settings that signs JWTs. */
   readonly jwtSecret: string | undefined;
   readonly bounds: Bounds;
+  /** Ends the questions to the log. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Where a store begins to follow. */
@@ -49,17 +51,14 @@ export interface Beginning {
  * The state of the stream. The first node of a cluster publishes a record before it makes the shard map: while the stream of a
  * cluster that has begun seems to be empty, it is asked again.
  */
-export async function settledState(
+export function settledState(
   log: RecordLog,
   hasBegun: boolean,
-  settleMs: number,
+  { settleMs }: Pick<Bounds, 'settleMs'>,
+  signal?: AbortSignal,
 ): Promise<StreamState> {
-  const endMs = performance.now() + settleMs;
-  for (;;) {
-    const state = await log.state();
-    if (!hasBegun || state.lastSequence > 0 || performance.now() >= endMs) return state;
-    await pause(PAUSE_MS);
-  }
+  const isSettled = ({ lastSequence }: StreamState): boolean => !hasBegun || lastSequence > 0;
+  return settled(() => log.state(signal), isSettled, { settleMs, pauseMs: PAUSE_MS, signal });
 }
 
 /**
@@ -68,13 +67,13 @@ export async function settledState(
  * @throws IdentityError for a collection that cannot be brought along
  */
 export async function begin(parts: BeginningParts): Promise<Beginning> {
-  const { own, log, state } = parts;
+  const { own } = parts;
   const position = await own.logPosition();
   if (position === undefined) return firstStart(parts);
   if (isGiving(position)) {
     return { position: LOG_BEGIN, seed: await seeded(await own.content(), parts, position.created) };
   }
-  return position.sequence > 0 && !(await isLost(position, log, state)) ? { position } : empty(parts);
+  return position.sequence > 0 && !(await isLost(position, parts)) ? { position } : empty(parts);
 }
 
 /** Of a store that was never in a cluster. */
@@ -111,14 +110,13 @@ const RESTORE =
  */
 async function isLost(
   { stream, created, sequence }: LogPosition,
-  log: RecordLog,
-  state: StreamState,
+  { log, state, signal }: BeginningParts,
 ): Promise<boolean> {
   if (stream !== log.name) {
     throw new AuthStartError(`The data directory is of a node of another cluster, which follows ${stream}`);
   }
   if (created === state.created && sequence <= state.lastSequence) return false;
-  const first = await firstRecord(log, state);
+  const first = await firstRecord(log, state, signal);
   if (first?.kind !== 'state' || first.lost !== created) {
     throw new AuthStartError(
       `${stream} was lost: this node has it up to ${sequence}, and it now ends at ${state.lastSequence}. ${RESTORE}`,
@@ -128,8 +126,12 @@ async function isLost(
 }
 
 /** The first record of a stream; undefined where it has none, or it is something else. */
-async function firstRecord(log: RecordLog, { firstSequence }: StreamState): Promise<AuthRecord | undefined> {
-  const first = await recordFrom(log, { fromSequence: firstSequence }, { timeoutMs: FIRST_MS });
+async function firstRecord(
+  log: RecordLog,
+  { firstSequence }: StreamState,
+  signal: AbortSignal | undefined,
+): Promise<AuthRecord | undefined> {
+  const first = await recordFrom(log, { fromSequence: firstSequence }, { timeoutMs: FIRST_MS, signal });
   return first && decodeRecord(first.payload);
 }
 
@@ -139,14 +141,14 @@ async function firstRecord(log: RecordLog, { firstSequence }: StreamState): Prom
  */
 async function seeded(
   content: StoreContent,
-  { log, state, jwtSecret, bounds }: BeginningParts,
+  { log, state, jwtSecret, bounds, signal }: BeginningParts,
   lost?: string,
 ): Promise<string> {
   const given = jwtSecret === undefined ? content : withoutSecrets(content);
   const record = { kind: 'state', after: 0, content: given, ...(lost !== undefined && { lost }) } as const;
   // The same again after a crash: then the record is recognised.
   const operation = createHash('sha256').update(encodeRecord(record)).digest('hex').slice(0, 32);
-  if (state.lastSequence === 0) await publishRecord(log, record, operation, bounds);
+  if (state.lastSequence === 0) await publishRecord(log, record, operation, bounds, signal);
   return operation;
 }
 

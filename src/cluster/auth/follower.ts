@@ -1,8 +1,8 @@
 import type { LocalTokenStore, LogPosition, StoreChange } from '../../auth/store/change';
 import { StoreDamaged } from '../../auth/store/port';
-import { within } from '../../http/deferred';
 import { LogChangedError, type LogRecord, type RecordLog } from '../log/record-log';
 import { pause } from '../pause';
+import { within } from '../waiting';
 import {
   decodeRecord,
   encodeRecord,
@@ -113,7 +113,7 @@ export class AuthFollower {
       waiting = { sequence, done };
       this.#reaching.add(waiting);
     });
-    await within(reached, timeoutMs, this.#stop.signal);
+    await within(reached, { timeoutMs, signal: this.#stop.signal });
     this.#reaching.delete(waiting);
     return this.#read >= sequence;
   }

@@ -1,6 +1,6 @@
-import { within } from '../../http/deferred';
 import type { RecordLog } from '../log/record-log';
 import { pause } from '../pause';
+import { within } from '../waiting';
 import type { AuthFollower } from './follower';
 
 /** The least time between two questions, however many wait for an answer. */
@@ -104,7 +104,8 @@ export class Freshness {
     const at = bounds.now();
     this.#askedAt = at;
     const question = log.state().catch(() => undefined);
-    const state = await within(question, QUESTION_MS, this.#stop.signal);
+    const limits = { timeoutMs: QUESTION_MS, signal: this.#stop.signal };
+    const state = (await within(question, limits))?.value;
     if (state?.created !== created || follower.failure !== undefined) return false;
     // A stream that went back has not all that there was.
     if (state.lastSequence < follower.position.sequence) return false;

@@ -30,7 +30,7 @@ export interface AuthLogSettings {
 
 /**
  * Keeps authentication the same on all nodes of a cluster, over a connection of its own to the log servers. While those cannot be
- * reached a start waits for them, until `leaving` is aborted.
+ * reached a start waits for them. Once `leaving` is aborted it waits for nothing.
  */
 export function openAuthReplication(
   settings: AuthLogSettings,
@@ -40,6 +40,7 @@ export function openAuthReplication(
   return new LogReplication({
     connect: () => joinWhenPossible(() => connected(settings, leaving), leaving, log),
     brings: () => broughtBy(settings.dataDir),
+    signal: leaving,
   });
 }
 
@@ -52,7 +53,7 @@ async function connected(
   try {
     const logs = await NatsLogService.of(connection, { cluster, groups, replicas: logReplicas });
     await logs.makeAuth({ timeoutMs: PREPARE_MS, signal });
-    return { log: logs.auth, hasBegun: () => hasEvents(logs.map), disconnect: () => logs.close() };
+    return { log: logs.auth, hasBegun: (stop) => hasEvents(logs.map, stop), disconnect: () => logs.close() };
   } catch (error) {
     await connection.close();
     throw error;
@@ -60,8 +61,8 @@ async function connected(
 }
 
 /** Whether the stream of the shard map is there and has events. */
-async function hasEvents(map: RecordLog): Promise<boolean> {
-  return ((await stateIfThere(map))?.lastSequence ?? 0) > 0;
+async function hasEvents(map: RecordLog, signal?: AbortSignal): Promise<boolean> {
+  return ((await stateIfThere(map, signal))?.lastSequence ?? 0) > 0;
 }
 
 /**

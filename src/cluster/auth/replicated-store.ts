@@ -10,8 +10,8 @@ import {
   type StoredToken,
   type TokenStore,
 } from '../../auth/store/port';
-import { within } from '../../http/deferred';
 import { LogRefusedError, LogUnavailableError, OutcomeUnknownError, type RecordLog } from '../log/record-log';
+import { within } from '../waiting';
 import { encodeRecord, type AuthRecord, type StateRecord } from './change-record';
 import { RecordRefused, type AuthFollower } from './follower';
 import type { Bounds, Freshness } from './freshness';
@@ -109,8 +109,8 @@ export class ReplicatedTokenStore implements TokenStore {
     const { own, freshness } = this.parts;
     const known = await own.tokenByDigest(digest);
     if (known !== undefined) return known;
-    const isCurrent = await within(freshness.catchUp(), UNKNOWN_MS);
-    return isCurrent === true ? own.tokenByDigest(digest) : undefined;
+    const caughtUp = await within(freshness.catchUp(), { timeoutMs: UNKNOWN_MS });
+    return caughtUp?.value === true ? own.tokenByDigest(digest) : undefined;
   }
 
   replaceDigest(id: number, digest: Buffer, now: number): Promise<StoredToken | undefined> {
@@ -172,10 +172,7 @@ export class ReplicatedTokenStore implements TokenStore {
 
   /** What a change that is in the log did. @throws ChangeNotConfirmed where this node does not apply it in time */
   async #inTime(applied: Promise<unknown>): Promise<unknown> {
-    const outcome = await within(
-      applied.then((value) => ({ value })),
-      APPLY_MS,
-    );
+    const outcome = await within(applied, { timeoutMs: APPLY_MS });
     if (outcome === undefined) throw new ChangeNotConfirmed('unknown');
     return outcome.value;
   }
@@ -215,10 +212,11 @@ export async function publishRecord(
   record: AuthRecord,
   operation: string,
   { publishMs: timeoutMs }: Pick<Bounds, 'publishMs'>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const published = { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) };
   try {
-    await log.publish(SUBJECT, published, { timeoutMs });
+    await log.publish(SUBJECT, published, { timeoutMs, signal });
   } catch (error) {
     throw whyNotMade(error);
   }

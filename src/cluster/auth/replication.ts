@@ -6,6 +6,7 @@ import type { LocalTokenStore } from '../../auth/store/change';
 import { StoreDamaged, type TokenStore } from '../../auth/store/port';
 import type { RecordLog } from '../log/record-log';
 import { IdentityError, type BroughtContent } from '../membership/identity';
+import { unlessAborted } from '../waiting';
 import { begin, settledState } from './beginning';
 import { AuthFollower, ForeignStream } from './follower';
 import { BOUNDS, Freshness, type Bounds } from './freshness';
@@ -18,7 +19,7 @@ const STALLED_MS = 30_000;
 export interface AuthLog {
   readonly log: RecordLog;
   /** Whether the cluster has a shard map. */
-  readonly hasBegun: () => Promise<boolean>;
+  readonly hasBegun: (signal?: AbortSignal) => Promise<boolean>;
   readonly disconnect: () => Promise<void>;
 }
 
@@ -32,6 +33,8 @@ export interface LogReplicationParts {
   readonly brings: () => Promise<BroughtContent | undefined>;
   /** `BOUNDS` where absent. */
   readonly bounds?: Bounds;
+  /** Ends the start of a node that does not have all yet. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Replication over a stream. */
@@ -60,11 +63,11 @@ export class LogReplication implements AuthReplication {
     { log: logger, jwtSecret }: ReplicatedNode,
     { log, hasBegun: begun, disconnect }: AuthLog,
   ): Promise<TokenStore> {
-    const { brings, bounds = BOUNDS } = this.parts;
+    const { brings, bounds = BOUNDS, signal } = this.parts;
     // In this order: of a cluster that has begun before it is asked for, the stream has a record.
-    const hasBegun = await begun();
-    const state = await settledState(log, hasBegun, bounds.settleMs);
-    const { position, seed } = await begin({ own, log, state, hasBegun, brings, jwtSecret, bounds });
+    const hasBegun = await begun(signal);
+    const state = await settledState(log, hasBegun, bounds, signal);
+    const { position, seed } = await begin({ own, log, state, hasBegun, brings, jwtSecret, bounds, signal });
     const listeners: (() => Promise<void>)[] = [];
     const problem = reporter(logger);
     const changed = async (): Promise<void> => {
@@ -79,7 +82,7 @@ export class LogReplication implements AuthReplication {
     });
     follower.start();
     try {
-      await untilCurrent(follower, freshness, state.lastSequence);
+      await unlessAborted(untilCurrent(follower, freshness, state.lastSequence), signal);
     } catch (error) {
       await Promise.all([freshness.stop(), follower.stop()]);
       throw error;

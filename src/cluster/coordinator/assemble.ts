@@ -9,7 +9,7 @@ import { knownBy } from '../membership/news';
 import type { PeerAddress, PeerClient } from '../peers/client';
 import { Hedging } from '../peers/hedging';
 import type { LocalReplicas } from '../replica/local-replicas';
-import { isThere, reached } from '../replica/reached';
+import { reached, requirePosition } from '../replica/reached';
 import { bodyOf } from '../engine-body';
 import { shardOfName } from '../shards';
 import type { Acknowledgements } from './acknowledgements';
@@ -51,7 +51,7 @@ export function coordinatorOf(parts: CoordinatedNode): Coordinator {
     local: (shard) => replicas.current(shard),
     mapVersion: () => map.state.version,
     isAlone,
-    reached: isAlone ? isThere : reached,
+    reached: isAlone ? requirePosition : reached,
   });
   const collections = new Collections({
     ...{ map, logs, liveNodes },

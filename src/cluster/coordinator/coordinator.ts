@@ -20,6 +20,7 @@ import {
 } from '../../engine/sharding';
 import { PART } from '../../engine/strict-scope';
 import { withTextVectors } from '../../engine/texts-in-body';
+import { MAX_POSITIONS, parsePosition, splitPositions } from '../../http/positions';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
 import { WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
@@ -353,29 +354,23 @@ export class Coordinator {
   }
 }
 
-/** Positions of one header. */
-const MAX_POSITIONS = 64;
-
 /**
  * The writes of a consistency token, or of several, as far as they are of the collection: the replicas of another one are never at
  * their positions. @throws EngineError
  */
 function readAfterOf(text: string | undefined, { id }: CollectionEntry): ReadAfter | undefined {
   if (text === undefined) return undefined;
-  const tokens = text.split(',', MAX_POSITIONS + 1);
+  const texts = splitPositions(text, MAX_POSITIONS + 1);
   const after = new Map<number, number>();
-  for (const token of tokens) {
-    const [, of, position, shards = ''] =
-      /^(\d{1,15}):(\d{1,15}):(\d{1,5}(?:\.\d{1,5})*)$/.exec(token.trim()) ?? [];
-    if (of === undefined || tokens.length > MAX_POSITIONS) {
+  for (const position of texts.map(parsePosition)) {
+    if (position === undefined || texts.length > MAX_POSITIONS) {
       throw new EngineError('bad_request', {
         message: `KithDB-Position must be as the answer to a write has it, or up to ${MAX_POSITIONS} of them with commas`,
       });
     }
-    if (Number(of) !== id) continue;
-    for (const shard of shards.split('.').map(Number)) {
-      after.set(shard, Math.max(after.get(shard) ?? 0, Number(position)));
-    }
+    const { collection, sequence, shards } = position;
+    if (collection !== id) continue;
+    for (const shard of shards) after.set(shard, Math.max(after.get(shard) ?? 0, sequence));
   }
   return after;
 }

@@ -41,7 +41,7 @@ export class Divergence {
   /** The replicas of shards whose states differ without a majority: at which position, and on which nodes they are. */
   readonly #disputed = new Map<string, { readonly position: number; readonly nodes: readonly string[] }>();
   /** Replicas of this node that are wrong, and stay because no other one of their shards answers. */
-  readonly #onlyOnes = new Map<string, Wrong>();
+  readonly #lastReplicas = new Map<string, Wrong>();
   /** The replicas that are about to be made anew. */
   readonly #replacing = new Set<string>();
   readonly #stop = new AbortController();
@@ -97,7 +97,7 @@ export class Divergence {
       const refusal = shard && this.refusalOf(shard);
       if (refusal !== undefined) problems.set(replica, refusal);
     }
-    for (const [replica, { why }] of this.#onlyOnes) {
+    for (const [replica, { why }] of this.#lastReplicas) {
       problems.set(replica, `${why}, and it stays because no other replica of its shard answers`);
     }
     return problems;
@@ -128,7 +128,7 @@ export class Divergence {
     }
     this.#forgetSettled();
     // Another one may answer meanwhile.
-    for (const [replica, { why, position }] of this.#onlyOnes) {
+    for (const [replica, { why, position }] of this.#lastReplicas) {
       const shard = shardOfName(replica);
       if (shard !== undefined) this.#replace(shard, why, position);
     }
@@ -173,11 +173,11 @@ export class Divergence {
       if (this.#stop.signal.aborted) return;
       if (isInactive) {
         log.error({ replica, position, why }, 'a replica is made anew');
-        this.#onlyOnes.delete(replica);
+        this.#lastReplicas.delete(replica);
         this.#digests.forget(replica);
         replicas.remake(shard, position);
-      } else if (!this.#onlyOnes.has(replica)) {
-        this.#onlyOnes.set(replica, { why, position });
+      } else if (!this.#lastReplicas.has(replica)) {
+        this.#lastReplicas.set(replica, { why, position });
         log.error(
           { replica, position, why },
           'a replica is wrong, and it is the last one of its shard that answers',
@@ -223,10 +223,10 @@ export class Divergence {
       const now = shard && this.#nodesOf(shard);
       if (now?.join() !== nodes.join()) this.#disputed.delete(replica);
     }
-    for (const replica of this.#onlyOnes.keys()) {
+    for (const replica of this.#lastReplicas.keys()) {
       const shard = shardOfName(replica);
       const nodes = shard && this.#nodesOf(shard);
-      if (nodes?.includes(this.parts.node) !== true) this.#onlyOnes.delete(replica);
+      if (nodes?.includes(this.parts.node) !== true) this.#lastReplicas.delete(replica);
     }
   }
 }

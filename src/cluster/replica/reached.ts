@@ -16,8 +16,8 @@ export async function reached(
   }
 }
 
-/** The same of a replica that does not follow its stream. Rejects at once where it is not there. */
-export function isThere(replica: { readonly position: number }, position: number): Promise<void> {
+/** The same of a replica that does not follow its stream. Rejects at once where it is before the position. */
+export function requirePosition(replica: { readonly position: number }, position: number): Promise<void> {
   if (replica.position >= position) return Promise.resolve();
   const message = `the replica is at ${replica.position}, before ${position}, and follows no stream`;
   return Promise.reject(new EngineError('timeout', { message }));

@@ -5,7 +5,7 @@ import { LogUnavailableError, type LogServers } from '../log/record-log';
 import { encodeEvent } from '../map/event';
 import { savedMapOf } from '../map/saved';
 import { MAP_KIND, MAP_SUBJECT } from '../map/shard-map';
-import { pause } from '../pause';
+import { settled } from '../waiting';
 import type { KnownMap, SeenMap } from './known-map';
 
 /** Sequences that are left out after the last event that is known: other nodes may have read more of the lost stream. */
@@ -60,19 +60,18 @@ export async function planRecovery(
   if (state === undefined) {
     throw new RecoveryRefused(`${known.path} was written by an earlier release, and does not have the map`);
   }
-  const endMs = performance.now() + settleMs;
-  for (;;) {
-    const found = await lossOf(servers, seen, signal);
-    if (performance.now() >= endMs) {
-      const { nodes, collections, aliases } = state;
-      return {
-        ...{ ...found, lastSequence: seen.lastSequence, nodes: nodes.size, aliases: aliases.size },
-        collections: [...collections.values()].map(({ name }) => name).sort(),
-      };
-    }
-    await pause(PAUSE_MS, signal);
-    signal?.throwIfAborted();
-  }
+  const settling = { settleMs, pauseMs: PAUSE_MS, signal };
+  // Until the time is over it may be found not to be lost.
+  const found = await settled(
+    () => lossOf(servers, seen, signal),
+    () => false,
+    settling,
+  );
+  const { nodes, collections, aliases } = state;
+  return {
+    ...{ ...found, lastSequence: seen.lastSequence, nodes: nodes.size, aliases: aliases.size },
+    collections: [...collections.values()].map(({ name }) => name).sort(),
+  };
 }
 
 /** Why a stream is lost, and whether something of its name is left. @throws RecoveryRefused where it is not lost */

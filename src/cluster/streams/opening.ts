@@ -9,14 +9,22 @@ import {
 import { decodeEvent, type RecoveredMap, type ShardMapEvent } from '../map/event';
 import type { Proposal, ShardMap } from '../map/shard-map';
 import type { ShardMapState } from '../map/state';
-import { pause } from '../pause';
-import type { WaitLimits } from '../waiting';
+import { settled, type WaitLimits } from '../waiting';
 import { MapLostError, type KnownMap } from './known-map';
 
 /** How long a stream may seem to be behind what a node has read: a server that has just become its leader may not know yet. */
 const SETTLE_MS = 5_000;
 const PAUSE_MS = 500;
 const READ_MS = 30_000;
+
+/** What was seen of the stream of the map. */
+interface SeenStream {
+  readonly created: string;
+  /** Whether it is another one than the node has read. */
+  readonly isOther: boolean;
+  /** How it differs from what the node has read. */
+  readonly difference: string | undefined;
+}
 
 /**
  * Makes the stream of the shard map for the first node of a cluster, and compares it with what this node has seen of it. One that
@@ -32,18 +40,22 @@ export async function openMapStream(
   try {
     const origin = await servers.makeMap({ isNew: known.isNew, firstSequence: 1 }, limits);
     const recovered = origin.firstSequence > 1 ? await recoveryIn(servers.map, signal) : undefined;
-    const endMs = performance.now() + SETTLE_MS;
-    for (;;) {
+    const look = async (): Promise<SeenStream> => {
       const { created, lastSequence } = await servers.map.state(signal);
       const isOther = known.isOther(created);
       const difference =
         isOther && recovered !== undefined
           ? known.differenceToRecovered(recovered)
           : known.differenceTo({ created, lastSequence });
-      if (difference === undefined) return { ...origin, created };
-      if (isOther || performance.now() >= endMs) throw new MapLostError(difference);
-      await pause(PAUSE_MS, signal);
-    }
+      return { created, isOther, difference };
+    };
+    const { created, difference } = await settled(
+      look,
+      (seen) => seen.isOther || seen.difference === undefined,
+      { settleMs: SETTLE_MS, pauseMs: PAUSE_MS, signal },
+    );
+    if (difference !== undefined) throw new MapLostError(difference);
+    return { ...origin, created };
   } catch (error) {
     throw error instanceof StreamMissingError ? new MapLostError(error.message) : error;
   }

@@ -10,10 +10,9 @@ import {
 import type { ShardMap } from '../map/shard-map';
 import { groupOf, type StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
-import { pause } from '../pause';
 import type { LocalReplicas } from '../replica/local-replicas';
 import { tryEach } from '../try-each';
-import { unlessAborted } from '../waiting';
+import { settled, unlessAborted } from '../waiting';
 import type { KnownMap } from './known-map';
 
 /** A stream is given up after so many looks in succession that found it to be another one: servers that start may err. */
@@ -21,9 +20,9 @@ const LOOKS = 3;
 /** A stream that nothing is known against is looked at each so many looks. */
 const SELDOM = 3;
 const PROPOSE_MS = 5_000;
-/** How often a stream is asked that ends before what was read of it, and the pause between. */
-const ASKS = 5;
-const ASK_PAUSE_MS = 100;
+/** How long a stream may end before what was read of it. */
+const SETTLE_MS = 500;
+const PAUSE_MS = 100;
 
 /** What watching the streams needs. */
 export interface WatchParts {
@@ -237,13 +236,9 @@ async function findingOf(
  * The state of a stream, where it reaches a sequence as soon as it does. The server that leads a stream says where it ends, and under
  * load another server delivers a record before the leader has written it.
  */
-async function stateReaching(stream: Pick<RecordLog, 'state'>, sequence: number): Promise<StreamState> {
-  let state = await stream.state();
-  for (let asked = 1; asked < ASKS && state.lastSequence < sequence; asked += 1) {
-    await pause(ASK_PAUSE_MS);
-    state = await stream.state();
-  }
-  return state;
+function stateReaching(stream: Pick<RecordLog, 'state'>, sequence: number): Promise<StreamState> {
+  const isReached = ({ lastSequence }: StreamState): boolean => lastSequence >= sequence;
+  return settled(() => stream.state(), isReached, { settleMs: SETTLE_MS, pauseMs: PAUSE_MS });
 }
 
 function endsAt(last: number, highest: number): string {

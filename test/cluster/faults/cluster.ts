@@ -11,7 +11,7 @@ import type { History, ReplicaAtRest, Seen } from './history';
 import { Link } from './link';
 import { pointsOf, type Load } from './load';
 import { LogServers } from './log-servers';
-import { freePorts } from './ports';
+import { freePorts } from '../../free-ports';
 
 export const NODES = 3;
 export const SHARDS = 2;

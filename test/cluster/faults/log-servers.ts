@@ -6,7 +6,7 @@ import { NATS_SERVER } from '../nats-server';
 import { Child } from './child';
 import { emptyFolder } from './files';
 import { Link } from './link';
-import { freePorts } from './ports';
+import { freePorts } from '../../free-ports';
 
 const COUNT = 3;
 /** A server that starts has caught up before. */

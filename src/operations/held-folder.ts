@@ -11,6 +11,7 @@ import { lockDataDir, type DirectoryLock } from '../engine/offline';
 
 /** The file, as the engine names that of any folder that it locks. */
 const LOCK = 'lock';
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Somebody who removes what was left may take a new folder in the moment before it is locked. */
 const TRIES = 8;
 
@@ -21,19 +22,19 @@ export interface HeldFolder {
 }
 
 /**
- * Makes an empty private folder in `parent`, which is there, and holds it.
+ * Makes an empty private folder in `parent`, which is there, and holds it. Its name is the prefix and a UUID.
  * @throws Error of the system, or of the lock.
  */
-export async function makeHeldFolder(parent: string): Promise<HeldFolder> {
+export async function makeHeldFolder(parent: string, prefix = ''): Promise<HeldFolder> {
   for (let tries = 1; ; tries += 1) {
-    const path = join(parent, randomUUID());
+    const path = newPath(parent, prefix);
     await mkdir(path, { mode: 0o700 });
     let lock: DirectoryLock | undefined;
     try {
       const held = (lock = lockDataDir(path));
       // The file is at its place: nobody has moved the folder away before it was locked.
       await lstat(join(path, LOCK));
-      return { path, remove: () => remove(parent, path, held) };
+      return { path, remove: () => remove(path, newPath(parent, prefix), held) };
     } catch (error) {
       lock?.release();
       await rm(path, { recursive: true, force: true });
@@ -49,11 +50,43 @@ export async function removeUnheld(parent: string): Promise<void> {
     const found = await lstat(path).catch(() => undefined);
     if (found?.isDirectory() === true) {
       const lock = lockUnheld(path);
-      if (lock !== undefined) await remove(parent, path, lock);
+      if (lock !== undefined) await remove(path, newPath(parent), lock);
     } else {
       await rm(path, { force: true });
     }
   }
+}
+
+/**
+ * Removes the folders of `makeHeldFolder` with that prefix that nobody holds, in a folder that others use too: their folders, and
+ * everything else in it, stay.
+ * @throws the first error, when all have been tried
+ */
+export async function removeUnheldOf(parent: string, prefix: string): Promise<void> {
+  const names = (await readdir(parent)).filter((name) => isNameOf(prefix, name));
+  const removed = names.map(async (name) => {
+    const path = join(parent, name);
+    const lock = (await isOwnFolder(path)) ? lockUnheld(path) : undefined;
+    // Somebody else may have removed it before it was locked.
+    if (lock !== undefined) await remove(path, newPath(parent, prefix), lock).catch(unlessMissing);
+  });
+  await Promise.allSettled(removed);
+  await Promise.all(removed);
+}
+
+function newPath(parent: string, prefix = ''): string {
+  return join(parent, prefix + randomUUID());
+}
+
+function isNameOf(prefix: string, name: string): boolean {
+  return name.startsWith(prefix) && UUID.test(name.slice(prefix.length));
+}
+
+/** Whether there is a folder of this user, and no link to one. */
+async function isOwnFolder(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  // Windows has no numbers of users.
+  return found?.isDirectory() === true && [found.uid, undefined].includes(process.getuid?.());
 }
 
 /** Undefined for a folder that somebody holds, or that cannot be locked: it only takes room. */
@@ -69,15 +102,19 @@ function lockUnheld(path: string): DirectoryLock | undefined {
  * Moves a locked folder away and then removes it: at its name it is whole or not there, so that nobody takes a part of
  * what is in it for all.
  */
-async function remove(parent: string, path: string, lock: DirectoryLock): Promise<void> {
+async function remove(path: string, away: string, lock: DirectoryLock): Promise<void> {
   // Windows moves no folder with an open file. There one process has a data directory (C18), and a folder that a thread of it
   // has just locked cannot be moved.
   if (process.platform === 'win32') lock.release();
   try {
-    const away = join(parent, randomUUID());
     await rename(path, away);
-    await rm(away, { recursive: true, force: true });
+    // Somebody who looks for folders that nobody holds makes a new lock in it once its own is removed.
+    await rm(away, { recursive: true, force: true, maxRetries: 3 });
   } finally {
     lock.release();
   }
+}
+
+function unlessMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

@@ -3,9 +3,14 @@ import { createServer } from 'node:net';
 /** Below the ports that systems give to connections: a process that starts again finds its port free. */
 const [LOWEST, HIGHEST] = [10_000, 32_000];
 
-/** So many ports of the loopback interface that nothing listens on. */
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
+/**
+ * So many ports of the loopback interface that nothing listens on.
+ *
+ * @param {number} count
+ * @returns {Promise<number[]>}
+ */
+export async function freePorts(count) {
+  const ports = new Set();
   while (ports.size < count) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
     if (await isFree(port)) ports.add(port);
@@ -13,16 +18,10 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
-function isFree(port: number): Promise<boolean> {
+function isFree(port) {
   return new Promise((resolve) => {
     const listener = createServer();
-    listener.once('error', () => {
-      resolve(false);
-    });
-    listener.listen(port, '127.0.0.1', () => {
-      listener.close(() => {
-        resolve(true);
-      });
-    });
+    listener.once('error', () => resolve(false));
+    listener.listen(port, '127.0.0.1', () => listener.close(() => resolve(true)));
   });
 }
