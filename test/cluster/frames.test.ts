@@ -301,15 +301,95 @@ describe('reads over one connection', () => {
     const node = await relayed(await listening());
     const other = client();
     const long = Buffer.alloc(MAX_FRAMED_BODY + 1, 'x');
-    await other.execute(node, READ, long.subarray(1));
+    await other.execute(node, READ, long.subarray(0, MAX_FRAMED_BODY - 1000));
     expect(node.connections).toBe(1);
     await other.execute(node, READ, long);
     expect([node.connections, peer.requests.at(-1)?.text?.length]).toEqual([2, long.length]);
   });
 
+  it('wait for one another beyond what may be under way', async () => {
+    const node = await listening({ limits: { maxRequestsPerPeer: 8 } });
+    const asking = client({ maxQuestionsPerPeer: 8 });
+    let [running, most] = [0, 0];
+    const { engine } = peer;
+    const execute: typeof engine.execute = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      return 'ok';
+    };
+    Object.assign(peer, { engine: { ...engine, execute } });
+    const over = new AbortController();
+    const given = Array.from({ length: 100 }, (_, at) =>
+      asking.execute(node, READ, BODY, at % 10 === 9 ? over.signal : undefined),
+    );
+    over.abort(new Error('enough'));
+    const outcomes = await Promise.allSettled(given);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(90);
+    expect(most).toBe(8);
+  });
+
+  it('leave a connection on which nothing is heard any more', async () => {
+    const node = await listening();
+    let isSilent = false;
+    let connections = 0;
+    const relay = createServer((socket) => {
+      connections += 1;
+      const [there, isFirst] = [connectTcp(node.port, node.host), connections === 1];
+      for (const one of [socket, there]) one.on('error', () => undefined);
+      const passes = (): boolean => !(isSilent && isFirst);
+      socket.on('data', (chunk: Buffer) => passes() && there.write(chunk));
+      there.on('data', (chunk: Buffer) => passes() && socket.write(chunk));
+      socket.once('close', () => there.destroy());
+      there.once('close', () => socket.destroy());
+    });
+    relay.listen(0, '127.0.0.1');
+    await new Promise((resolve) => relay.once('listening', resolve));
+    cleanUps.push(() => new Promise((resolve) => relay.close(resolve)));
+    const at = { host: '127.0.0.1', port: (relay.address() as AddressInfo).port };
+    const asking = client({ maxQuestionsPerPeer: 1, graceMs: 0 });
+    expect((await asking.execute(at, READ)).position).toBe(7);
+    isSilent = true;
+    const lost = asking.execute(at, { ...READ, timeoutMs: 1100 });
+    const waiting = asking.execute(at, { ...READ, timeoutMs: 30_000 });
+    await expect(lost).rejects.toThrow(/in time/);
+    // It was not sent, and is asked on another connection.
+    expect((await waiting).position).toBe(7);
+    expect(connections).toBe(2);
+  });
+
+  it('are given up while the connection is made', async () => {
+    const silent = createServer((socket) => socket.on('error', () => undefined));
+    silent.listen(0, '127.0.0.1');
+    await new Promise((resolve) => silent.once('listening', resolve));
+    cleanUps.push(() => new Promise((resolve) => silent.close(resolve)));
+    const at = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port };
+    const asking = client({ connectMs: 60_000 });
+    const over = new AbortController();
+    const asked = asking.execute(at, READ, BODY, over.signal);
+    over.abort(new Error('enough'));
+    await expect(asked).rejects.toThrow('enough');
+    asking.close();
+    await expect(asking.execute(at, READ)).rejects.toThrow(/stops/);
+  });
+
+  it('have heads of any length that the node takes', async () => {
+    const node = await relayed(await listening());
+    const asking = client();
+    const limits = 'l'.repeat(40_000);
+    const slow = asking.execute(node, READ);
+    const long = asking.execute(node, { ...READ, limits }, Buffer.alloc(MAX_FRAMED_BODY - 100, 'x'));
+    await Promise.all([slow, long]);
+    expect(peer.admitted.map((read) => read.limits?.length ?? 0).sort()).toEqual([0, 40_000]);
+    // That of the frames, and that of the request of HTTP.
+    expect(node.connections).toBe(2);
+  });
+
   it('fail at once on a connection that is closed', async () => {
     const node = await listening();
-    const limits = { security: 'insecure', connectMs: 1000, idleMs: 1000, stalledMs: 1000 } as const;
+    const times = { connectMs: 1000, idleMs: 1000, stalledMs: 1000 };
+    const limits = { ...times, security: 'insecure', maxQuestionsPerPeer: 9 } as const;
     const connection = await FramedPeer.open(node, limits);
     connection!.destroy();
     const patience = { timeoutMs: 1e9, maxAnswerBytes: 1, signal: undefined };
@@ -415,6 +495,90 @@ describe('a node that is asked in frames', () => {
       socket.write(cancelFrame(77));
       return socket.destroyed;
     });
+  });
+
+  it('reads no further question while its answers are not taken, and goes on afterwards', async () => {
+    const node = await listening();
+    const { socket, frames } = await upgraded(node);
+    peer.answer = Buffer.alloc(MAX_PIECE);
+    socket.pause();
+    const count = 2000;
+    for (let number = 0; number < count; number += 1) socket.write(askFrame(number, HEAD, BODY));
+    let before = -1;
+    await until(async () => {
+      const isStill = before === peer.requests.length && before > 0;
+      before = peer.requests.length;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return isStill;
+    });
+    expect(peer.requests.length).toBeLessThan(count);
+    socket.resume();
+    await until(() => frames.length === count);
+  });
+
+  it('does not cut a connection whose other end reads slowly', async () => {
+    const node = await listening({ limits: { stalledAnswerMs: 300 } });
+    const { socket, frames } = await upgraded(node);
+    peer.answer = Buffer.alloc(4 * 1024 * 1024);
+    const pieces = peer.answer.length / MAX_PIECE;
+    for (let number = 0; number < 4; number += 1) socket.write(askFrame(number, HEAD, BODY));
+    // A little at a time, for longer than the limit.
+    const pausing = setInterval(() => {
+      if (socket.isPaused()) socket.resume();
+      else socket.pause();
+    }, 20);
+    await until(() => frames.length === 4 * pieces);
+    clearInterval(pausing);
+    expect(socket.destroyed).toBe(false);
+  });
+
+  it('ends a frame that comes byte by byte in time, whatever else is under way', async () => {
+    const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200 };
+    const node = await listening({ limits });
+    const { socket } = await upgraded(node);
+    peer.gate = new Promise(() => undefined);
+    socket.write(askFrame(1, HEAD, BODY));
+    await until(() => peer.requests.length === 1);
+    const frame = askFrame(2, HEAD, Buffer.alloc(10_000));
+    let at = 0;
+    const trickling = setInterval(() => {
+      socket.write(frame.subarray(at, at + 1));
+      at += 1;
+    }, 20);
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(trickling);
+    expect(at).toBeLessThan(frame.length);
+    await until(() => peer.abandoned === 1);
+  });
+
+  it('closes when what it still wrote is cancelled', async () => {
+    const node = await listening({ limits: { drainMs: 60_000 } });
+    const { socket } = await upgraded(node);
+    peer.answer = Buffer.alloc(64 * 1024 * 1024);
+    socket.pause();
+    socket.write(askFrame(1, HEAD, BODY));
+    await until(() => peer.requests.length === 1);
+    const closed = node.close();
+    socket.write(cancelFrame(1));
+    // Until the end of what was written.
+    socket.resume();
+    await closed;
+  });
+
+  it('lets go of an upgrade to something else, whose other end stays, or resets it', async () => {
+    const node = await listening({ limits: { headersTimeoutMs: 100, requestTimeoutMs: 100 } });
+    const sockets = [true, false].map((stays) => {
+      const socket = connectTcp({ port: node.port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.on('error', () => undefined);
+      socket.write('GET /x HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n');
+      socket.once('data', () => {
+        if (!stays) socket.resetAndDestroy();
+      });
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
+    await node.close();
+    for (const socket of sockets) socket.destroy();
   });
 
   it('has no other upgrade', async () => {

@@ -216,4 +216,14 @@ describe('a replica that does not answer', () => {
     await expect(hedging.askOne([A], questions.ask, { signal: over.signal })).rejects.toThrow('enough');
     expect(questions.nodes).toEqual(['a']);
   });
+
+  it('is aborted at once where there is nobody else, whatever the replica does', async () => {
+    const over = new AbortController();
+    const asked = hedging.askOne([A], questions.ask, { signal: over.signal });
+    over.abort(new Error('enough'));
+    await expect(asked).rejects.toThrow('enough');
+    expect(questions.asked[0]!.signal.aborted).toBe(true);
+    questions.asked[0]!.resolve('late');
+    await settle();
+  });
 });

@@ -7,10 +7,11 @@ import { EngineError } from '../../engine/types';
 import { readDigest, readFailure, readPositions } from './answers';
 import { PeerUnreachable } from './errors';
 import type { DigestQuestion, ReplicaDigest, ReplicaPosition, ReplicaRead } from './handlers';
-import type { FramedPatience } from './frame-client';
+import type { FramedPatience, FramedPeer } from './frame-client';
 import { FramedPeers } from './frame-pool';
 import { MAX_FRAMED_BODY } from './frames';
 import { headersOfRead, number, POSITION } from './read-headers';
+import { unlessAborted } from '../waiting';
 import { clientSecurity, type PeerSecurity, type PeerTls } from './security';
 
 /** Where a node listens for others. */
@@ -30,6 +31,8 @@ export interface PeerClientLimits {
   readonly maxAnswerBytes: number;
   /** A connection for frames whose other end reads nothing is cut after this. */
   readonly stalledMs: number;
+  /** Reads under way on the connection for frames to one node; others wait. */
+  readonly maxQuestionsPerPeer: number;
 }
 
 export const DEFAULT_PEER_CLIENT_LIMITS: PeerClientLimits = {
@@ -39,6 +42,7 @@ export const DEFAULT_PEER_CLIENT_LIMITS: PeerClientLimits = {
   idleMs: 30_000,
   maxAnswerBytes: 256 * 1024 * 1024,
   stalledMs: 30_000,
+  maxQuestionsPerPeer: 256,
 };
 
 /** The answer of a replica. */
@@ -110,11 +114,12 @@ export class PeerClient {
       timeoutMs: read.timeoutMs + this.#limits.graceMs,
       signal,
     };
-    if (body.length <= MAX_FRAMED_BODY) {
-      const answer = await this.#askFramed(peer, read, body, patience);
+    const headers = headersOfRead(read);
+    const head = JSON.stringify(headers);
+    if (head.length + body.length <= MAX_FRAMED_BODY) {
+      const answer = await this.#askFramed(peer, head, body, patience);
       if (answer !== undefined) return answer;
     }
-    const headers = headersOfRead(read);
     const { response, bytes } = await this.#ask(peer, {
       ...{ method: 'POST', path: '/execute', headers, body },
       ...patience,
@@ -125,21 +130,26 @@ export class PeerClient {
   /** Undefined where the other node knows no frames. Asks once more where its connection was closed meanwhile. */
   async #askFramed(
     peer: PeerAddress,
-    read: ReplicaRead,
+    head: string,
     body: Buffer,
     patience: FramedPatience,
   ): Promise<ReplicaAnswer | undefined> {
-    const head = JSON.stringify(headersOfRead(read));
-    const connection = this.#framed.opened(peer) ?? (await this.#framed.open(peer));
-    if (connection === undefined) return undefined;
+    const begunAt = performance.now();
+    const { signal, timeoutMs } = patience;
+    const ask = (connection: FramedPeer): Promise<ReplicaAnswer> => {
+      const leftMs = Math.max(1, timeoutMs - (performance.now() - begunAt));
+      return connection.ask(head, body, { ...patience, timeoutMs: leftMs });
+    };
+    const opened = this.#framed.opened(peer) ?? (await unlessAborted(this.#framed.open(peer), signal));
+    if (opened === undefined) return undefined;
     try {
-      return await connection.ask(head, body, patience);
+      return await ask(opened);
     } catch (error) {
-      const wasClosed = error instanceof PeerUnreachable && !connection.isOpen && connection.hasAnswered;
-      if (!wasClosed || patience.signal?.aborted === true) throw error;
+      const wasClosed = error instanceof PeerUnreachable && opened.isClosed && opened.hasAnswered;
+      if (!wasClosed || signal?.aborted === true) throw error;
     }
-    const again = await this.#framed.open(peer);
-    return again?.ask(head, body, patience);
+    const again = await unlessAborted(this.#framed.open(peer), signal);
+    return again && ask(again);
   }
 
   /** The positions of all replicas of another node. */

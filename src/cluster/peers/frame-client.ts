@@ -47,26 +47,41 @@ export interface FramedOptions {
   readonly idleMs: number;
   /** A connection whose other end reads nothing is cut after this. */
   readonly stalledMs: number;
+  /** Questions that are under way on one connection; others wait for one of them. */
+  readonly maxQuestionsPerPeer: number;
 }
 
 /** A question that has no answer. */
 interface Pending {
   readonly patience: FramedPatience;
+  readonly begunAt: number;
+  /** What is to be sent; undefined once it was. */
+  unsent: { readonly head: string; readonly body: Buffer } | undefined;
   readonly pieces: Buffer[];
   bytes: number;
-  readonly late: NodeJS.Timeout;
   readonly resolve: (answer: FramedAnswer) => void;
   readonly reject: (reason: Error) => void;
   /** Ends watching its time and its signal. */
   readonly over: () => void;
 }
 
+/**
+ * A connection on which nothing has come for so long, while a question was under way that is given up then, may be dead: a machine
+ * that lost its power says nothing of it.
+ */
+const SILENT_MS = 1000;
+const KEEP_ALIVE_MS = 10_000;
+
 /** One connection to another node, on which any number of questions are under way at once. */
 export class FramedPeer {
   readonly #pending = new Map<number, Pending>();
   readonly #writer: FrameWriter;
+  /** Those of {@link Pending} that were not sent, the oldest first. */
+  readonly #waiting = new Set<number>();
   #number = 0;
   #answered = 0;
+  /** When something came last. */
+  #heardAt = performance.now();
   #idle: NodeJS.Timeout | undefined;
   #isRetired = false;
   /** Why it is closed. */
@@ -79,11 +94,14 @@ export class FramedPeer {
     /** What the other node sent together with its consent. */
     first: Buffer,
   ) {
-    this.#writer = new FrameWriter(connection, options.stalledMs);
+    connection.setNoDelay(true);
+    connection.setKeepAlive(true, KEEP_ALIVE_MS);
+    this.#writer = new FrameWriter(connection, options);
     const reader = new FrameReader(MAX_ANSWER_FRAME, (frame) => {
       this.#take(frame);
     });
     const read = (chunk: Buffer): void => {
+      this.#heardAt = performance.now();
       try {
         reader.add(chunk);
       } catch (error) {
@@ -132,7 +150,6 @@ export class FramedPeer {
       const late = setTimeout(fail, connectMs, 'it cannot be reached in time');
       request.once('upgrade', (_: IncomingMessage, connection: Socket, first: Buffer) => {
         settle();
-        connection.setNoDelay(true);
         resolve(new FramedPeer(name, connection, options, first));
       });
       request.once('response', (response) => {
@@ -170,6 +187,7 @@ export class FramedPeer {
    */
   ask(head: string, body: Buffer, patience: FramedPatience): Promise<FramedAnswer> {
     const { signal, timeoutMs } = patience;
+    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
     // Its end was told to what was under way then.
     if (this.connection.destroyed) return Promise.reject(this.#unreachable());
     this.#number = numberAfter(this.#number);
@@ -179,17 +197,40 @@ export class FramedPeer {
         this.#giveUp(number, new PeerUnreachable(this.peer, 'it does not answer in time'));
       }, timeoutMs);
       const abort = (): void => {
-        this.#giveUp(number, signal?.reason instanceof Error ? signal.reason : new EngineError('cancelled'));
+        this.#giveUp(number, reasonOf(signal));
       };
       signal?.addEventListener('abort', abort, { once: true });
       const over = (): void => {
         clearTimeout(late);
         signal?.removeEventListener('abort', abort);
       };
-      this.#pending.set(number, { patience, pieces: [], bytes: 0, late, resolve, reject, over });
+      const [begunAt, unsent] = [performance.now(), { head, body }];
+      this.#pending.set(number, {
+        ...{ patience, begunAt, unsent, pieces: [], bytes: 0, resolve, reject, over },
+      });
+      this.#waiting.add(number);
       clearTimeout(this.#idle);
-      this.#writer.send(askFrame(number, head, body));
+      this.#sendWaiting();
     });
+  }
+
+  /** Sends questions as far as there is room for them. */
+  #sendWaiting(): void {
+    for (const number of this.#waiting) {
+      if (this.#pending.size - this.#waiting.size >= this.options.maxQuestionsPerPeer) return;
+      this.#waiting.delete(number);
+      const pending = this.#pending.get(number);
+      if (pending?.unsent === undefined) continue;
+      const { head, body } = pending.unsent;
+      pending.unsent = undefined;
+      this.#writer.send(askFrame(number, head, body));
+    }
+  }
+
+  /** Calls back when it is closed. */
+  whenClosed(callback: () => void): void {
+    if (this.connection.destroyed) callback();
+    else this.connection.once('close', callback);
   }
 
   /** Closes when what is under way was answered; nothing more is asked. */
@@ -214,12 +255,14 @@ export class FramedPeer {
       const { position, bytes } = readAnswer(frame);
       this.#add(frame.number, pending, bytes);
       if (!this.#pending.has(frame.number)) return;
+      this.#answered += 1;
       const { pieces } = pending;
       const answer = pieces.length === 1 ? bytes : Buffer.concat(pieces, pending.bytes);
       this.#done(frame.number, pending);
       pending.resolve({ answer, position });
     } else if (frame.kind === KIND.failure) {
       const { status, json } = readFailureFrame(frame);
+      this.#answered += 1;
       this.#done(frame.number, pending);
       pending.reject(readFailure(this.peer, status, json));
     } else this.#cut(new Error(`a frame of kind ${frame.kind}`));
@@ -236,16 +279,37 @@ export class FramedPeer {
   #giveUp(number: number, reason: Error): void {
     const pending = this.#pending.get(number);
     if (pending === undefined) return;
-    this.#writer.send(cancelFrame(number));
+    if (pending.unsent === undefined) {
+      this.#writer.send(cancelFrame(number));
+      const isSilent = this.#heardAt < pending.begunAt && performance.now() - pending.begunAt >= SILENT_MS;
+      if (isSilent) this.#retireSilent();
+    }
     this.#done(number, pending);
     pending.reject(reason);
+  }
+
+  /** Nothing more is sent: what waits may ask on another connection. */
+  #retireSilent(): void {
+    this.#isRetired = true;
+    this.#cause ??= Object.assign(new Error('nothing was heard on the connection'), { code: 'it is silent' });
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const number of waiting) {
+      const pending = this.#pending.get(number);
+      if (pending === undefined) continue;
+      this.#done(number, pending);
+      pending.reject(this.#unreachable());
+    }
   }
 
   #done(number: number, pending: Pending): void {
     pending.over();
     this.#pending.delete(number);
-    this.#answered += 1;
-    if (this.#pending.size > 0) return;
+    this.#waiting.delete(number);
+    if (this.#pending.size > 0) {
+      this.#sendWaiting();
+      return;
+    }
     if (this.#isRetired) this.connection.destroy();
     else this.#watchIdle();
   }
@@ -269,10 +333,15 @@ export class FramedPeer {
       pending.reject(this.#unreachable());
     }
     this.#pending.clear();
+    this.#waiting.clear();
   }
 
   #unreachable(): PeerUnreachable {
     const code = (this.#cause as NodeJS.ErrnoException | undefined)?.code;
     return new PeerUnreachable(this.peer, code ?? 'it closed the connection', { cause: this.#cause });
   }
+}
+
+function reasonOf(signal: AbortSignal | undefined): Error {
+  return signal?.reason instanceof Error ? signal.reason : new EngineError('cancelled');
 }

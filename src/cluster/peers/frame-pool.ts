@@ -1,5 +1,6 @@
 import { authority } from '../../http/listen';
 import type { PeerAddress } from './client';
+import { PeerUnreachable } from './errors';
 import { FramedPeer, type FramedOptions } from './frame-client';
 import type { PeerSecurity, PeerTls } from './security';
 
@@ -35,6 +36,7 @@ export class FramedPeers {
    */
   open(peer: PeerAddress): Promise<FramedPeer | undefined> {
     const name = authority(peer.host, peer.port);
+    if (this.#isClosed) return Promise.reject(new PeerUnreachable(name, 'this node stops'));
     const opened = this.opened(peer);
     if (opened !== undefined) return Promise.resolve(opened);
     if ((this.#without.get(name) ?? 0) > performance.now()) return Promise.resolve(undefined);
@@ -56,10 +58,19 @@ export class FramedPeers {
       return undefined;
     }
     this.#without.delete(name);
-    if (this.#isClosed) connection.destroy();
-    else if (security === this.security) this.#opened.set(name, connection);
-    // What waits for it asks on it all the same.
-    else this.#retire(connection);
+    if (this.#isClosed) {
+      connection.destroy();
+      throw new PeerUnreachable(name, 'this node stops');
+    }
+    if (security !== this.security) {
+      connection.destroy();
+      return this.#openNew(peer, name);
+    }
+    this.#opened.set(name, connection);
+    connection.whenClosed(() => {
+      if (this.#opened.get(name) === connection) this.#opened.delete(name);
+      this.#retired.delete(connection);
+    });
     return connection;
   }
 
@@ -67,14 +78,11 @@ export class FramedPeers {
   useCertificate(tls: PeerTls): void {
     this.security = tls;
     this.#opening.clear();
-    for (const connection of this.#opened.values()) this.#retire(connection);
+    for (const connection of this.#opened.values()) {
+      this.#retired.add(connection);
+      connection.retire();
+    }
     this.#opened.clear();
-  }
-
-  #retire(connection: FramedPeer): void {
-    for (const retired of this.#retired) if (retired.isClosed) this.#retired.delete(retired);
-    this.#retired.add(connection);
-    connection.retire();
   }
 
   /** Closes all; what is under way fails. */

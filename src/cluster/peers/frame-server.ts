@@ -13,6 +13,9 @@ import { executeNow, failureOf, type PeerServices } from './routes';
 /** Bytes of a frame of a node that asks. */
 const MAX_ASK_BYTES = MAX_HEAD_BYTES + MAX_FRAMED_BODY;
 
+/** Bytes of answers that the other node has not taken, above which no further question is read. */
+const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
+
 const GONE = new Error('the other node does not wait for the answer');
 
 /** What a connection of another node needs. */
@@ -33,6 +36,9 @@ export class FramedConnection {
   /** Until the rest of a frame has to be here. */
   #unfinished: NodeJS.Timeout | undefined;
   #idle: NodeJS.Timeout | undefined;
+  /** Whether a frame has ended since the watch of an unfinished one began. */
+  #hasTaken = false;
+  #isPaused = false;
   #isEnding = false;
 
   constructor(
@@ -40,7 +46,13 @@ export class FramedConnection {
     private readonly from: string,
     private readonly services: FramedServices,
   ) {
-    this.#writer = new FrameWriter(connection, services.limits.stalledAnswerMs);
+    const { stalledAnswerMs: stalledMs } = services.limits;
+    this.#writer = new FrameWriter(connection, {
+      stalledMs,
+      progressed: () => {
+        this.#resume();
+      },
+    });
     this.#reader = new FrameReader(MAX_ASK_BYTES, (frame) => {
       this.#take(frame);
     });
@@ -59,16 +71,16 @@ export class FramedConnection {
 
   /** Takes bytes of the connection. One that sends what no node of this release sends is cut. */
   read(chunk: Buffer): void {
+    this.#hasTaken = false;
     try {
       this.#reader.add(chunk);
-    } catch {
+    } catch (error) {
+      const { log } = this.services;
+      log.warn({ err: error, from: this.from }, 'a connection of another node is cut: it sent no frame');
       this.connection.destroy();
       return;
     }
-    clearTimeout(this.#unfinished);
-    this.#unfinished = this.#reader.isWithin
-      ? setTimeout(() => this.connection.destroy(), this.services.limits.requestTimeoutMs)
-      : undefined;
+    this.#watchUnfinished();
   }
 
   /** Ends when what is under way was answered. */
@@ -81,7 +93,34 @@ export class FramedConnection {
     this.connection.destroy();
   }
 
+  /** A frame has to be here as a whole in time, however its bytes arrive. */
+  #watchUnfinished(): void {
+    if (this.#reader.isWithin && !this.#hasTaken && this.#unfinished !== undefined) return;
+    clearTimeout(this.#unfinished);
+    this.#unfinished =
+      this.#reader.isWithin && !this.#isPaused && !this.connection.destroyed
+        ? setTimeout(() => this.connection.destroy(), this.services.limits.requestTimeoutMs)
+        : undefined;
+  }
+
+  /** Reads no further question while the other node does not take the answers. */
+  #pauseWhenFull(): void {
+    if (this.#isPaused || this.#writer.unsentBytes <= MAX_UNSENT_BYTES) return;
+    this.#isPaused = true;
+    this.connection.pause();
+    clearTimeout(this.#unfinished);
+    this.#unfinished = undefined;
+  }
+
+  #resume(): void {
+    if (!this.#isPaused || this.#writer.unsentBytes > MAX_UNSENT_BYTES / 2) return;
+    this.#isPaused = false;
+    this.#watchUnfinished();
+    this.connection.resume();
+  }
+
   #take(frame: Frame): void {
+    this.#hasTaken = true;
     if (frame.kind === KIND.ask) void this.#answer(frame);
     else if (frame.kind === KIND.cancel) {
       this.#running.get(frame.number)?.abort(GONE);
@@ -130,12 +169,15 @@ export class FramedConnection {
     const given = body.length === 0 ? undefined : bodyOf(handlers.engine, body);
     const mayRunHere = thread.hasTime();
     const result = await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given);
-    if (!signal.aborted) this.#writer.sendAnswer(frame.number, position, result);
+    if (signal.aborted) return;
+    this.#writer.sendAnswer(frame.number, position, result);
+    this.#pauseWhenFull();
   }
 
   /** A connection without a question is closed after a while. */
   #watchIdle(): void {
     clearTimeout(this.#idle);
+    if (this.connection.destroyed) return;
     this.#idle = setTimeout(() => {
       if (this.#writer.isBusy) this.#watchIdle();
       else this.connection.destroy();

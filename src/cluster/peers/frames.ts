@@ -141,7 +141,7 @@ export class FrameReader {
     let bytes = this.#takeHeld();
     for (;;) {
       const wanted = bytes.length < LENGTH_BYTES ? LENGTH_BYTES : this.#lengthOf(bytes);
-      if (bytes.length < wanted || bytes.length === 0) break;
+      if (bytes.length < wanted) break;
       const [kind, number] = [bytes.readUInt8(LENGTH_BYTES), bytes.readUInt32LE(LENGTH_BYTES + 1)];
       this.take({ kind, number, content: bytes.subarray(HEADER_BYTES, wanted) });
       bytes = bytes.subarray(wanted);

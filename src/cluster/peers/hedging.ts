@@ -1,3 +1,4 @@
+import { unlessAborted } from '../waiting';
 import { mayAskAnother, PeerUnreachable } from './errors';
 
 /** A replica that can be asked. */
@@ -101,9 +102,8 @@ export class Hedging {
   ): Promise<T> {
     signal.throwIfAborted();
     try {
-      return await this.#ask(replica, ask, signal);
+      return await unlessAborted(this.#ask(replica, ask, signal), signal, () => reasonOf(signal.reason));
     } catch (error) {
-      signal.throwIfAborted();
       throw reasonOf(error);
     }
   }

@@ -166,13 +166,17 @@ class Listening implements PeerListener {
   /** A connection that is to have frames from now on. */
   #upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
     const { url, method, headers } = request;
-    const isFrames = method === 'GET' && url === FRAMES_PATH && headers.upgrade === FRAMES;
+    // Node has taken its own listeners away.
+    socket.on('error', () => undefined);
     if (!this.#isAdmitted(socket) || !this.#server.listening) {
       socket.destroy();
       return;
     }
-    if (!isFrames) {
-      socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+    if (method !== 'GET' || url !== FRAMES_PATH || headers.upgrade !== FRAMES) {
+      socket.setTimeout(this.#limits.headersTimeoutMs, () => socket.destroy());
+      socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n', () => {
+        socket.destroy();
+      });
       return;
     }
     socket.setTimeout(0);

@@ -14,7 +14,7 @@ export interface PeerServices {
   readonly handlers: PeerHandlers;
   readonly operations: ReadonlySet<Operation>;
   readonly limits: PeerLimits;
-  readonly log: Pick<Logger, 'error'>;
+  readonly log: Pick<Logger, 'error' | 'warn'>;
 }
 
 /** The same with what one question may take: `hold` takes bytes of what all may hold together; false where there are none. */
