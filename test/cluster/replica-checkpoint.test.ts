@@ -11,6 +11,7 @@ import {
 } from '../../src/cluster/replica/checkpoint';
 import { positionOfCheckpoint } from '../../src/cluster/replica/checkpoint-position';
 import { CheckpointStoreError, type CheckpointStore } from '../../src/cluster/store/checkpoint-store';
+import { until } from '../until';
 import { openCheckpointStore } from '../../src/cluster/store/open';
 
 let folder: string;
@@ -75,10 +76,17 @@ async function seen(engine: Engine, collection: string): Promise<unknown> {
       { operation: 'search', collection },
       { vector: vectorOf(77), limit: 10, with_payload: true, params: { exact: true }, ...more },
     );
-  const info = (await run(engine, { operation: 'collection_info', collection })) as {
-    readonly payload_schema: unknown;
-    readonly points_count: number;
-  };
+  const infoNow = async () =>
+    (await run(engine, { operation: 'collection_info', collection })) as {
+      readonly payload_schema: Readonly<Record<string, { readonly points: number }>>;
+      readonly points_count: number;
+    };
+  // An index is built beside reads, which do not wait for it.
+  await until(async () => {
+    const { payload_schema: schema, points_count: points } = await infoNow();
+    return Object.values(schema).every((index) => index.points === points);
+  });
+  const info = await infoNow();
   return {
     schema: info.payload_schema,
     points: info.points_count,

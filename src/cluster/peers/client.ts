@@ -136,17 +136,16 @@ export class PeerClient {
   ): Promise<ReplicaAnswer | undefined> {
     const begunAt = performance.now();
     const { signal, timeoutMs } = patience;
-    const ask = (connection: FramedPeer): Promise<ReplicaAnswer> => {
-      const leftMs = Math.max(1, timeoutMs - (performance.now() - begunAt));
-      return connection.ask(head, body, { ...patience, timeoutMs: leftMs });
-    };
+    const leftMs = (): number => timeoutMs - (performance.now() - begunAt);
+    const ask = (connection: FramedPeer): Promise<ReplicaAnswer> =>
+      connection.ask(head, body, { ...patience, timeoutMs: Math.max(1, leftMs()) });
     const opened = this.#framed.opened(peer) ?? (await unlessAborted(this.#framed.open(peer), signal));
     if (opened === undefined) return undefined;
     try {
       return await ask(opened);
     } catch (error) {
       const wasClosed = error instanceof PeerUnreachable && opened.isClosed && opened.hasAnswered;
-      if (!wasClosed || signal?.aborted === true) throw error;
+      if (!wasClosed || signal?.aborted === true || leftMs() <= 0) throw error;
     }
     const again = await unlessAborted(this.#framed.open(peer), signal);
     return again && ask(again);
