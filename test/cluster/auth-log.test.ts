@@ -139,7 +139,12 @@ describe('stores that follow one log', () => {
       await Promise.allSettled(stores.map((store) => change(store, random)));
     }
     Object.assign(logs.faults, { lostMessages: 0, lostAcknowledgements: 0, interruptions: 0, duplicates: 0 });
-    await stores[0]!.storeSetting('auth_enabled', 'true');
+    // How many of the changes came through is a matter of time.
+    const isCut = (): boolean => logs.authStream.messages[0]!.sequence > 1;
+    for (let left = 200; left === 200 || (left > 0 && !isCut()); left -= 1) {
+      await stores[0]!.storeSetting('auth_enabled', 'true');
+    }
+    expect(isCut()).toBe(true);
     const last = (): number => logs.authStream.lastSequence;
     // Nothing shortens the stream any more.
     await until(async () => {
@@ -152,7 +157,6 @@ describe('stores that follow one log', () => {
     const [first, ...others] = await Promise.all(own.map((store) => store.content()));
     expect(first!.lastTokenId).toBeGreaterThan(0);
     for (const content of others) expect(content).toEqual(first);
-    expect(logs.authStream.messages[0]!.sequence).toBeGreaterThan(1);
     await Promise.all(stores.map((store) => store.close()));
   });
 
