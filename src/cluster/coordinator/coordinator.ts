@@ -234,8 +234,7 @@ export class Coordinator {
     const leftOut = new Set<number>();
     const ask = async (question: ShardAsk): Promise<Buffer | undefined> => {
       const { reads, collections } = this.parts;
-      const operation = question.operation as Operation;
-      const asked = { ...question, operation, strictScope: PART, isOneOfSeveral: entry.shards.length > 1 };
+      const asked = { ...question, operation: question.operation as Operation, strictScope: PART };
       // What is looked up elsewhere is there, or the read fails.
       if (question.collection !== request.collection) {
         const other = collections.named(question.collection);

@@ -1,4 +1,3 @@
-import { CallingThread } from '../../engine/calling-thread';
 import type { StrictScope } from '../../engine/strict-scope';
 import { bytesOf, EngineError, type Engine, type EngineRequest } from '../../engine/types';
 import type { CollectionEntry } from '../map/state';
@@ -17,8 +16,6 @@ const MAX_WAIT_MS = 5_000;
 /** The same, of a read that may leave shards out. */
 const MAX_PARTIAL_WAIT_MS = 250;
 const PAUSE_MS = 25;
-/** Milliseconds of a turn of the event loop that reads of this node's replicas may take: mostly one or two of them. */
-const HERE_MS = 0.3;
 
 /** What one shard is asked. */
 export interface Question {
@@ -30,8 +27,6 @@ export interface Question {
   readonly isLenient?: boolean;
   /** Which limits of strict mode it meets; all where absent. */
   readonly strictScope?: StrictScope;
-  /** Whether other shards are asked at the same time. */
-  readonly isOneOfSeveral?: boolean;
 }
 
 /** A replica that may be asked. */
@@ -75,8 +70,6 @@ export interface ReadContext {
 
 /** Asks replicas of shards, on this node and on others. */
 export class Reads {
-  readonly #thread = new CallingThread(HERE_MS);
-
   constructor(private readonly parts: ReadParts) {}
 
   /**
@@ -178,14 +171,11 @@ export class Reads {
       if (replica === undefined) throw new PeerUnreachable(nameOf(shard), 'it has not caught up');
       await reached(replica, position, signal);
     }
-    // Behind the questions to other nodes, which are sent at the end of this turn of the event loop.
-    if (question.isOneOfSeveral === true) await new Promise(setImmediate);
     const answer = await engine.execute({
       ...{ collection: nameOf(shard), ...askedOf(question, context) },
       ...(operationId !== undefined && { operationId, position }),
       timeoutSeconds: secondsLeft(deadline),
       body: bodyOf(engine, question.body),
-      mayRunHere: this.#thread.hasTime(),
       whenAbandoned: (callback) => {
         if (signal.aborted) callback();
         else signal.addEventListener('abort', callback, { once: true });
