@@ -73,6 +73,22 @@ function lastWrite({ writes, final }: Draft): {
 
 const SEEDS = Array.from({ length: 20 }, (_, seed) => seed);
 
+test('a repeat that is acknowledged in the stream which replaces the lost one has its first place', () => {
+  for (const seed of SEEDS) {
+    const history = historyOf(seed);
+    const { at, write } = lastWrite(history);
+    const positions = write.positions.map((position) => position + 2 ** 20);
+    history.writes[at] = { ...write, positions };
+    expect([seed, check(history)]).toEqual([seed, []]);
+    // Of the same stream it is another place, and so is a second one that was seen.
+    history.writes[at] = { ...write, positions: positions.map((position) => position - 1) };
+    expect(check(history).map(({ rule }) => rule)).toContain('doubled');
+    history.writes[at] = { ...write, positions };
+    history.final.push({ point: write.points[0]!, value: write.value, position: positions[0] });
+    expect(check(history).map(({ rule }) => rule)).toContain('doubled');
+  }
+});
+
 test('a history of one copy has nothing wrong', () => {
   for (const seed of SEEDS) expect([seed, check(historyOf(seed))]).toEqual([seed, []]);
 });

@@ -47,9 +47,13 @@ export function check(history: History, order: 'of all' | 'of each point' = 'of 
   ];
 }
 
+/** Positions of a stream that replaces a lost one are at least so far behind those that are known (docs/cluster.md). */
+const STREAMS_APART = 2 ** 20;
+
 /** Where each write is in the order, by its acknowledgements and by what was seen. */
 class Places {
   readonly violations: Violation[] = [];
+  readonly #seen = new Set<Write>();
   readonly #byValue = new Map<string, Write>();
   readonly #positions = new Map<Write, number>();
 
@@ -79,6 +83,12 @@ class Places {
     }
     if (write.outcome === 'refused')
       this.#found('refused', `point ${point} had ${value} at ${position}, whose write was refused`);
+    // A repeat that came to the stream which replaces that of the write is acknowledged there, and changes nothing.
+    const acknowledged = this.#positions.get(write) ?? position;
+    if (!this.#seen.has(write) && acknowledged - position >= STREAMS_APART) {
+      this.#positions.set(write, position);
+    }
+    this.#seen.add(write);
     this.#place(write, position, `seen in point ${point}`);
   }
 
