@@ -24,7 +24,7 @@ export { GatheredBody } from './http/body';
 export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
 export { authority, listen, StartError } from './http/listen';
-export { MAX_POSITIONS, parsePosition, splitPositions } from './http/positions';
+export { MAX_POSITIONS, parsePosition, positionText, splitPositions } from './http/positions';
 export { bodyOfInfo } from './migration/qdrant-config';
 export { NODE_FILE, whyOfCluster } from './operations/cluster-node';
 export { copyVerified, digestOf, isSame } from './operations/copying';

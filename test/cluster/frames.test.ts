@@ -148,7 +148,7 @@ describe('frames', () => {
         [KIND.answer, 11],
       ]);
       const [ask, piece, answer, , failure, empty] = frames as [Frame, Frame, Frame, Frame, Frame, Frame];
-      expect(readAsk(ask)).toEqual({ head: 'höad', body: long });
+      expect(readAsk(ask)).toEqual({ head: Buffer.from('höad'), body: long });
       expect(piece.content).toEqual(long);
       expect(readAnswer(answer)).toEqual({
         position: Number.MAX_SAFE_INTEGER,
@@ -467,6 +467,8 @@ describe('a node that is asked in frames', () => {
       Buffer.from([255, 255, 255, 127, 1, 0, 0, 0]),
       answerFrame(1, 1, 'x'),
       Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+      // Its head would be longer than the frame.
+      Buffer.from(askFrame(1, '{}', NO_BODY)).fill(99, 9, 10),
     ];
     for (const bytes of wrong) {
       const { socket } = await upgraded(node);

@@ -20,7 +20,7 @@ import {
 } from '../../engine/sharding';
 import { PART } from '../../engine/strict-scope';
 import { withTextVectors } from '../../engine/texts-in-body';
-import { MAX_POSITIONS, parsePosition, splitPositions } from '../../http/positions';
+import { MAX_POSITIONS, parsePosition, positionText, splitPositions } from '../../http/positions';
 import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
 import { WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
@@ -171,7 +171,8 @@ export class Coordinator {
     const { envelope, at } = await this.#withVectors(request, body, deadline, (whole) =>
       this.writes.execute(entry, request, whole, context),
     );
-    request.written?.(`${at.collection}:${at.position}:${at.shards.join('.')}`);
+    const { collection, position: sequence, shards } = at;
+    request.written?.(positionText({ collection, sequence, shards }));
     return envelope;
   }
 

@@ -1,6 +1,6 @@
 import { MapDiffers, PeerUnreachable, readEngineError } from './errors';
 import type { ReplicaDigest, ReplicaPosition } from './handlers';
-import { isCount, isDigest, isObject } from '../json';
+import { isCount, isDigest, isObject, objectIn } from '../json';
 
 /** The answers of other nodes, read as what anybody may have sent. */
 
@@ -28,13 +28,7 @@ export function readDigest(bytes: Buffer): ReplicaDigest {
 
 /** The error of an answer that is no success. */
 export function readFailure(peer: string, status: number, bytes: Buffer): Error {
-  let sent: unknown;
-  try {
-    sent = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    // It has no details then.
-  }
-  const { kind, code, details, map_version: mapVersion } = isObject(sent) ? sent : {};
+  const { kind, code, details, map_version: mapVersion } = objectIn(bytes) ?? {};
   if (status === 422 && kind === 'engine') {
     const error = readEngineError(code, details);
     if (error !== undefined) return error;

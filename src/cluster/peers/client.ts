@@ -3,13 +3,13 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { isLoopbackHost } from '../../auth/loopback';
 import { authority } from '../../http/listen';
-import { EngineError } from '../../engine/types';
 import { readDigest, readFailure, readPositions } from './answers';
-import { PeerUnreachable } from './errors';
+import { abortReason, PeerUnreachable } from './errors';
 import type { DigestQuestion, ReplicaDigest, ReplicaPosition, ReplicaRead } from './handlers';
 import type { FramedPatience, FramedPeer } from './frame-client';
 import { FramedPeers } from './frame-pool';
 import { MAX_FRAMED_BODY } from './frames';
+import { MAX_JSON_BYTES } from './limits';
 import { headersOfRead, number, POSITION } from './read-headers';
 import { unlessAborted } from '../waiting';
 import { clientSecurity, type PeerSecurity, type PeerTls } from './security';
@@ -62,7 +62,6 @@ export interface Patience {
 
 const NO_BODY = Buffer.alloc(0);
 const QUESTION_MS = 5000;
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
 interface Call {
   readonly method: string;
@@ -266,7 +265,7 @@ export class PeerClient {
       });
     });
     const abort = (): void => {
-      reject(signal?.reason instanceof Error ? signal.reason : new EngineError('cancelled'));
+      reject(abortReason(signal));
       request.destroy();
     };
     signal?.addEventListener('abort', abort, { once: true });

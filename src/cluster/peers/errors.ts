@@ -144,6 +144,11 @@ function isConflict(one: unknown): boolean {
   return isObject(one) && ['id', 'expected', 'found'].every((name) => typeof one[name] === 'string');
 }
 
+/** Why a signal that is aborted was. */
+export function abortReason(signal: AbortSignal | undefined): Error {
+  return signal?.reason instanceof Error ? signal.reason : new EngineError('cancelled');
+}
+
 /** Whether a replica cannot answer at the moment, so that another one may be asked, or the same later. */
 export function isAway(error: unknown): boolean {
   return error instanceof PeerUnreachable || error instanceof MapDiffers;

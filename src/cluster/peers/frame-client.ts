@@ -3,10 +3,9 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { authority } from '../../http/listen';
-import { EngineError } from '../../engine/types';
 import { readFailure } from './answers';
-import type { PeerAddress } from './client';
-import { PeerUnreachable } from './errors';
+import type { PeerAddress, PeerClientLimits } from './client';
+import { abortReason, PeerUnreachable } from './errors';
 import {
   askFrame,
   cancelFrame,
@@ -21,10 +20,11 @@ import {
   type Frame,
 } from './frames';
 import { FrameWriter } from './frame-writer';
+import { MAX_JSON_BYTES } from './limits';
 import { clientSecurity, type PeerSecurity } from './security';
 
 /** Bytes of a frame with an answer: a piece, or a reason. */
-const MAX_ANSWER_FRAME = 16 * 1024 * 1024 + MAX_PIECE;
+const MAX_ANSWER_FRAME = MAX_JSON_BYTES + MAX_PIECE;
 
 /** The answer to one question. */
 export interface FramedAnswer {
@@ -40,15 +40,11 @@ export interface FramedPatience {
 }
 
 /** How a connection is made and kept. */
-export interface FramedOptions {
+export interface FramedOptions extends Pick<
+  PeerClientLimits,
+  'connectMs' | 'idleMs' | 'stalledMs' | 'maxQuestionsPerPeer'
+> {
   readonly security: PeerSecurity;
-  readonly connectMs: number;
-  /** A connection without a question is closed after this: before the other node does so. */
-  readonly idleMs: number;
-  /** A connection whose other end reads nothing is cut after this. */
-  readonly stalledMs: number;
-  /** Questions that are under way on one connection; others wait for one of them. */
-  readonly maxQuestionsPerPeer: number;
 }
 
 /** A question that has no answer. */
@@ -79,7 +75,7 @@ export class FramedPeer {
   /** Those of {@link Pending} that were not sent, the oldest first. */
   readonly #waiting = new Set<number>();
   #number = 0;
-  #answered = 0;
+  #hasAnswered = false;
   /** When something came last. */
   #heardAt = performance.now();
   #idle: NodeJS.Timeout | undefined;
@@ -178,7 +174,7 @@ export class FramedPeer {
 
   /** Whether something was answered on this connection: where it is closed then, the other node may have closed it as idle. */
   get hasAnswered(): boolean {
-    return this.#answered > 0;
+    return this.#hasAnswered;
   }
 
   /**
@@ -187,7 +183,7 @@ export class FramedPeer {
    */
   ask(head: string, body: Buffer, patience: FramedPatience): Promise<FramedAnswer> {
     const { signal, timeoutMs } = patience;
-    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
+    if (signal?.aborted === true) return Promise.reject(abortReason(signal));
     // Its end was told to what was under way then.
     if (this.connection.destroyed) return Promise.reject(this.#unreachable());
     this.#number = numberAfter(this.#number);
@@ -197,7 +193,7 @@ export class FramedPeer {
         this.#giveUp(number, new PeerUnreachable(this.peer, 'it does not answer in time'));
       }, timeoutMs);
       const abort = (): void => {
-        this.#giveUp(number, reasonOf(signal));
+        this.#giveUp(number, abortReason(signal));
       };
       signal?.addEventListener('abort', abort, { once: true });
       const over = (): void => {
@@ -255,14 +251,14 @@ export class FramedPeer {
       const { position, bytes } = readAnswer(frame);
       this.#add(frame.number, pending, bytes);
       if (!this.#pending.has(frame.number)) return;
-      this.#answered += 1;
+      this.#hasAnswered = true;
       const { pieces } = pending;
       const answer = pieces.length === 1 ? bytes : Buffer.concat(pieces, pending.bytes);
       this.#done(frame.number, pending);
       pending.resolve({ answer, position });
     } else if (frame.kind === KIND.failure) {
       const { status, json } = readFailureFrame(frame);
-      this.#answered += 1;
+      this.#hasAnswered = true;
       this.#done(frame.number, pending);
       pending.reject(readFailure(this.peer, status, json));
     } else this.#cut(new Error(`a frame of kind ${frame.kind}`));
@@ -340,8 +336,4 @@ export class FramedPeer {
     const code = (this.#cause as NodeJS.ErrnoException | undefined)?.code;
     return new PeerUnreachable(this.peer, code ?? 'it closed the connection', { cause: this.#cause });
   }
-}
-
-function reasonOf(signal: AbortSignal | undefined): Error {
-  return signal?.reason instanceof Error ? signal.reason : new EngineError('cancelled');
 }

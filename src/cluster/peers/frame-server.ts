@@ -1,9 +1,10 @@
 import type { Duplex } from 'node:stream';
 import type { CallingThread } from '../../engine/calling-thread';
+import type { Answer } from '../../engine/types';
 import { bodyOf } from '../engine-body';
-import { isObject } from '../json';
+import { objectIn } from '../json';
 import { PeerRefusal } from './errors';
-import { failureFrame, FrameReader, KIND, MAX_FRAMED_BODY, readAsk, type Frame } from './frames';
+import { failureFrame, FrameReader, KIND, MAX_FRAMED_BODY, readAsk, type Ask, type Frame } from './frames';
 import { FrameWriter } from './frame-writer';
 import type { HeldShare, PeerLoad } from './load';
 import { MAX_HEAD_BYTES } from './limits';
@@ -121,15 +122,14 @@ export class FramedConnection {
 
   #take(frame: Frame): void {
     this.#hasTaken = true;
-    if (frame.kind === KIND.ask) void this.#answer(frame);
+    if (frame.kind === KIND.ask) void this.#answer(frame.number, readAsk(frame));
     else if (frame.kind === KIND.cancel) {
       this.#running.get(frame.number)?.abort(GONE);
       this.#writer.drop(frame.number);
     } else this.connection.destroy();
   }
 
-  async #answer(frame: Frame): Promise<void> {
-    const { number } = frame;
+  async #answer(number: number, ask: Ask): Promise<void> {
     if (this.#running.has(number)) {
       this.connection.destroy();
       return;
@@ -139,7 +139,9 @@ export class FramedConnection {
     clearTimeout(this.#idle);
     const share = this.services.load.begin(this.from);
     try {
-      await this.#execute(frame, over.signal, share);
+      const { answer, position } = await this.#execute(ask, over.signal, share);
+      if (!over.signal.aborted) this.#writer.sendAnswer(number, position, answer);
+      this.#pauseWhenFull();
     } catch (error) {
       if (!over.signal.aborted) {
         const { status, reason } = failureOf(error, 'frames', this.services.log);
@@ -153,12 +155,15 @@ export class FramedConnection {
     }
   }
 
-  async #execute(frame: Frame, signal: AbortSignal, share: HeldShare | undefined): Promise<void> {
+  async #execute(
+    { head, body }: Ask,
+    signal: AbortSignal,
+    share: HeldShare | undefined,
+  ): Promise<{ readonly answer: Answer; readonly position: number }> {
     const { handlers, operations, limits, thread, isClosing } = this.services;
     if (isClosing()) throw new PeerRefusal('closing');
     if (share === undefined) throw new PeerRefusal('busy');
     const arrivedAt = performance.now();
-    const { head, body } = readAsk(frame);
     const read = readOfHeaders(headersIn(head), operations);
     if (body.length > limits.maxBodyBytes) {
       throw new BadPeerRequest(413, `the body has more than ${limits.maxBodyBytes} bytes`);
@@ -168,10 +173,7 @@ export class FramedConnection {
     signal.throwIfAborted();
     const given = body.length === 0 ? undefined : bodyOf(handlers.engine, body);
     const mayRunHere = thread.hasTime();
-    const result = await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given);
-    if (signal.aborted) return;
-    this.#writer.sendAnswer(frame.number, position, result);
-    this.#pauseWhenFull();
+    return { answer: await executeNow({ read, arrivedAt, signal, mayRunHere }, handlers, given), position };
   }
 
   /** A connection without a question is closed after a while. */
@@ -190,15 +192,10 @@ export class FramedConnection {
 }
 
 /** The head of a question: texts by name, as the headers of a request. @throws BadPeerRequest */
-function headersIn(json: string): ReadHeaders {
-  let sent: unknown;
-  try {
-    sent = JSON.parse(json);
-  } catch {
-    // It is refused below.
-  }
-  if (isObject(sent) && Object.values(sent).every((value) => typeof value === 'string')) {
-    return sent as ReadHeaders;
+function headersIn(json: Buffer): ReadHeaders {
+  const head = objectIn(json);
+  if (head !== undefined && Object.values(head).every((value) => typeof value === 'string')) {
+    return head as ReadHeaders;
   }
   throw new BadPeerRequest(400, 'the head of a question is no object of texts');
 }

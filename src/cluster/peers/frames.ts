@@ -97,11 +97,17 @@ function begun(kind: number, number: number, contentBytes: number): Buffer {
   return frame;
 }
 
-/** The head and the body of a question. @throws BadFrame */
-export function readAsk({ content }: Frame): { readonly head: string; readonly body: Buffer } {
+/** A question: its head, which should be JSON, and its body. */
+export interface Ask {
+  readonly head: Buffer;
+  readonly body: Buffer;
+}
+
+/** @throws BadFrame */
+export function readAsk({ content }: Frame): Ask {
   const headBytes = content.length < 4 ? -1 : content.readUInt32LE(0);
   if (headBytes < 0 || headBytes > content.length - 4) throw new BadFrame('a question that is cut off');
-  return { head: content.toString('utf8', 4, 4 + headBytes), body: content.subarray(4 + headBytes) };
+  return { head: content.subarray(4, 4 + headBytes), body: content.subarray(4 + headBytes) };
 }
 
 /** The position and the last bytes of an answer. @throws BadFrame */

@@ -101,11 +101,7 @@ export class Hedging {
     signal = new AbortController().signal,
   ): Promise<T> {
     signal.throwIfAborted();
-    try {
-      return await unlessAborted(this.#ask(replica, ask, signal), signal, () => reasonOf(signal.reason));
-    } catch (error) {
-      throw reasonOf(error);
-    }
+    return unlessAborted(this.#ask(replica, ask, signal), signal);
   }
 
   /** This node first, then those with the fewest requests under way. */

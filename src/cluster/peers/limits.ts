@@ -30,6 +30,9 @@ export const DEFAULT_PEER_LIMITS: PeerLimits = {
   drainMs: 5000,
 };
 
+/** Bytes of an answer that is JSON of a node, such as the reason of a refusal. */
+export const MAX_JSON_BYTES = 16 * 1024 * 1024;
+
 /** Bytes of the head of a request: the limits of a caller are in it. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 export const MAX_HEADERS = 32;

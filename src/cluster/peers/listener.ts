@@ -151,7 +151,7 @@ class Listening implements PeerListener {
     }
     const exchange = new PeerExchange(request, response, this.#limits.stalledAnswerMs);
     const isClosing = !this.#server.listening;
-    const share = isClosing ? undefined : this.#load.begin(unmapped(socket.remoteAddress ?? ''));
+    const share = isClosing ? undefined : this.#load.begin(addressOf(socket));
     if (share === undefined) {
       exchange.sendJson(503, { kind: 'refusal', code: isClosing ? 'closing' : 'busy' });
       return;
@@ -182,7 +182,7 @@ class Listening implements PeerListener {
     socket.setTimeout(0);
     socket.setNoDelay(true);
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${FRAMES}\r\n\r\n`);
-    const framed = new FramedConnection(socket, unmapped(socket.remoteAddress ?? ''), {
+    const framed = new FramedConnection(socket, addressOf(socket), {
       ...this.#services(),
       load: this.#load,
       thread: this.#thread,
@@ -201,4 +201,9 @@ class Listening implements PeerListener {
     const { handlers, log, operations = READS } = this.options;
     return { handlers, operations, limits: this.#limits, log };
   }
+}
+
+/** The address that a connection comes from. */
+function addressOf(socket: Socket): string {
+  return unmapped(socket.remoteAddress ?? '');
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { EngineError, type Answer, type IncomingBody, type Operation } from '../../engine/types';
 import { GatheredBody } from '../../http/body';
 import { announcedLength } from '../../http/content';
-import { isCount, isObject } from '../json';
+import { isCount, objectIn } from '../json';
 import { engineErrorJson, PeerRefusal, type PeerRefusalCode } from './errors';
 import type { PeerExchange } from './exchange';
 import type { DigestQuestion, PeerHandlers, ReplicaRead } from './handlers';
@@ -144,18 +144,13 @@ async function digest(exchange: PeerExchange, { handlers }: QuestionServices): P
   lengthOf(exchange, MAX_QUESTION_BYTES);
   const pieces: Buffer[] = [];
   await exchange.receive((piece) => pieces.push(piece));
-  const question = readQuestion(Buffer.concat(pieces).toString('utf8'));
+  const question = readQuestion(Buffer.concat(pieces));
   exchange.sendJson(200, await handlers.digest(question, exchange.signal));
 }
 
-function readQuestion(json: string): DigestQuestion {
-  let sent: unknown;
-  try {
-    sent = JSON.parse(json);
-  } catch {
-    // It is refused below.
-  }
-  if (isObject(sent)) {
+function readQuestion(json: Buffer): DigestQuestion {
+  const sent = objectIn(json);
+  if (sent !== undefined) {
     const { collection, position, mapVersion } = sent;
     if (typeof collection === 'string' && isCount(position) && isCount(mapVersion)) {
       return { collection, position, mapVersion };
