@@ -62,8 +62,8 @@ interface Pending {
 }
 
 /**
- * A connection on which nothing has come for so long, while a question was under way that is given up then, may be dead: a machine
- * that lost its power says nothing of it.
+ * Where a question is given up after at least this time, and nothing has arrived meanwhile, the connection may be dead: a machine
+ * that loses its power closes none.
  */
 const SILENT_MS = 1000;
 const KEEP_ALIVE_MS = 10_000;
@@ -184,7 +184,7 @@ export class FramedPeer {
   ask(head: string, body: Buffer, patience: FramedPatience): Promise<FramedAnswer> {
     const { signal, timeoutMs } = patience;
     if (signal?.aborted === true) return Promise.reject(abortReason(signal));
-    // Its end was told to what was under way then.
+    // The event of its end has passed: nothing would end this question but its time.
     if (this.connection.destroyed) return Promise.reject(this.#unreachable());
     this.#number = numberAfter(this.#number);
     const number = this.#number;
@@ -284,7 +284,7 @@ export class FramedPeer {
     pending.reject(reason);
   }
 
-  /** Nothing more is sent: what waits may ask on another connection. */
+  /** Sends nothing more. Questions that were not sent fail, and may be asked on another connection. */
   #retireSilent(): void {
     this.#isRetired = true;
     this.#cause ??= Object.assign(new Error('nothing was heard on the connection'), { code: 'it is silent' });

@@ -166,7 +166,7 @@ class Listening implements PeerListener {
   /** A connection that is to have frames from now on. */
   #upgrade(request: IncomingMessage, socket: Socket, first: Buffer): void {
     const { url, method, headers } = request;
-    // Node has taken its own listeners away.
+    // Node removes its own listeners, that of errors too, before it hands the socket over.
     socket.on('error', () => undefined);
     if (!this.#isAdmitted(socket) || !this.#server.listening) {
       socket.destroy();
