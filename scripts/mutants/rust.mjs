@@ -1,14 +1,16 @@
 /**
  * Mutants of the engine: cargo-mutants lists them, and they are tested here and not by it, because it knows one command
  * of tests for all and compiles the engine for each. Here those of a sample are compiled together, each behind a switch
- * (switches.mjs). The unit tests come first, those of the mutant's folder before the others, and of the tests through
- * the public interface only those that are about that folder.
+ * (switches.mjs), and a mutant runs the tests that reach it (reach.mjs), the quickest first. One that cannot be behind
+ * a switch runs all unit tests, and of the tests through the public interface those that are about its folder.
  */
-import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, say } from '../build/process.mjs';
 import { attempt } from './attempt.mjs';
 import { buildPrograms, checkErrors, listMutants, SOURCES } from './cargo.mjs';
+import { measureReach, roundsOf } from './reach.mjs';
 import { nameOf } from './sample.mjs';
 import { ACTIVE, isAtMutant, MODULE, MODULE_TEXT, mutantAt, replaced, withSwitches } from './switches.mjs';
 import { copyOf, folder } from './tree.mjs';
@@ -30,7 +32,7 @@ const ALL_PROGRAMS = ['lib', ...new Set(Object.values(TESTS).flat())];
 const FAILED = /^test (.*) \.\.\. FAILED$/m;
 
 /** How long tests may take: this, or five times what they take without a mutant. */
-const LEAST_LIMIT_SECONDS = 180;
+const LEAST_LIMIT_SECONDS = 90;
 const BASELINE_LIMIT_SECONDS = 3600;
 
 /** More rounds than it takes until all that is left compiles. */
@@ -45,6 +47,7 @@ export async function openRust(commit) {
   const copy = await copyOf(commit, 'rust');
   const listed = join(folder, 'rust.json');
   if (copy.isNew) {
+    rmSync(reachesPath(), { force: true });
     writeFileSync(listed, JSON.stringify(await listMutants(copy.path, Object.keys(TESTS))));
     writeFileSync(baselinePath(), '{}');
     copy.finished();
@@ -63,14 +66,16 @@ class Sample {
   #pristine;
   #found;
   #programs;
+  #reaches;
 
-  constructor(pristine, found, programs) {
+  constructor(pristine, found, programs, reaches) {
     this.#pristine = pristine;
     this.#found = found;
     this.#programs = programs;
+    this.#reaches = reaches;
   }
 
-  /** Finds what compiles, and builds the test programs with it. */
+  /** Finds what compiles, builds the test programs with it, and finds out which tests reach what. */
   static async build(pristine, mutants) {
     const path = join(folder, 'rust-switched');
     const switched = new Set([`${SOURCES}/lib.rs`, ...mutants.map(({ file }) => file)]);
@@ -82,7 +87,11 @@ class Sample {
     );
     const { programs } = await buildPrograms(path, ALL_PROGRAMS.flatMap(targetOf));
     if (programs === undefined) throw new BuildError('The mutants pass the check and cannot be compiled.');
-    return new Sample(pristine, found, programs);
+    const names = createHash('sha256').update(mutants.map(nameOf).join('\n')).digest('hex');
+    const kept = keptReaches();
+    const reaches = kept?.names === names ? kept.reaches : await measureReach(programs, testFolder(pristine));
+    writeFileSync(reachesPath(), JSON.stringify({ names, reaches }));
+    return new Sample(pristine, found, programs, reaches);
   }
 
   /** Runs the tests of a mutant until one fails. */
@@ -90,13 +99,33 @@ class Sample {
     const { numbers, unviable, alone } = this.#found;
     const number = numbers.get(nameOf(mutant));
     if (unviable.has(number)) return { outcome: 'unviable', seconds: 0 };
-    const parts = partsOf(mutant);
-    const cwd = join(this.#pristine, 'crates', 'engine');
-    for (const part of parts) await measure(this.#programs, cwd, part);
-    if (alone.has(number)) return testAlone(this.#pristine, mutant, parts);
+    const cwd = testFolder(this.#pristine);
+    if (alone.has(number)) {
+      const parts = partsOf(mutant);
+      for (const part of parts) await measure(this.#programs, cwd, part);
+      return testAlone(this.#pristine, mutant, parts);
+    }
     const env = { [ACTIVE]: String(number) };
-    return runParts(parts, (part) => runPart(this.#programs.get(part.program), part, { cwd, env }));
+    return runParts(roundsOf(this.#reaches, number), ({ program, tests, seconds }) =>
+      runPart(
+        this.#programs.get(program),
+        { program, tests: [...tests, '--exact'] },
+        { cwd, env, limitSeconds: Math.max(LEAST_LIMIT_SECONDS, 5 * seconds) },
+      ),
+    );
   }
+}
+
+function testFolder(path) {
+  return join(path, 'crates', 'engine');
+}
+
+function keptReaches() {
+  return existsSync(reachesPath()) ? JSON.parse(readFileSync(reachesPath(), 'utf8')) : undefined;
+}
+
+function reachesPath() {
+  return join(folder, 'rust-reaches.json');
 }
 
 /** Whether a file has to be copied: what did not change keeps its time, and is not compiled again. */
@@ -153,7 +182,7 @@ async function testAlone(path, mutant, parts) {
     return await runParts(parts, async (part) => {
       const built = await buildPrograms(path, targetOf(part.program));
       if (built.programs === undefined) return { outcome: 'unviable', seconds: built.seconds };
-      return runPart(built.programs.get(part.program), part, { cwd: join(path, 'crates', 'engine') });
+      return runPart(built.programs.get(part.program), part, { cwd: testFolder(path) });
     });
   } finally {
     writeFileSync(file, text);

@@ -7,22 +7,46 @@
 /** The variable that has the number of the mutant that is on. */
 export const ACTIVE = 'KITHDB_MUTANT';
 
-/** The module of the mutated crate that reads the variable. */
+/** The variable that has the file to which each switch that a process passes by writes its number, on a line. */
+export const REACHED = 'KITHDB_MUTANTS_REACHED';
+
+/** The module of the mutated crate that reads the variables. */
 export const MODULE = 'mutant_switch';
 
-export const MODULE_TEXT = `//! Which mutant is on.
+export const MODULE_TEXT = `//! Which mutant is on, and which switches a process passes by.
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
-static ACTIVE: AtomicU32 = AtomicU32::new(u32::MAX);
+use std::sync::Mutex;
+const UNREAD: u32 = u32::MAX;
+const NOTED: u32 = u32::MAX - 1;
+static ACTIVE: AtomicU32 = AtomicU32::new(UNREAD);
+static REACHED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// Whether the mutant of that number is on.
 pub fn is_on(number: u32) -> bool {
     let active = ACTIVE.load(Ordering::Relaxed);
-    number == if active == u32::MAX { read() } else { active }
+    number == active || (active >= NOTED && is_on_at_first(number))
 }
 #[cold]
-fn read() -> u32 {
-    let active = std::env::var("${ACTIVE}").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-    ACTIVE.store(active, Ordering::Relaxed);
-    active
+fn is_on_at_first(number: u32) -> bool {
+    if ACTIVE.load(Ordering::Relaxed) == UNREAD {
+        let active = std::env::var("${ACTIVE}").ok().and_then(|text| text.parse().ok());
+        let none = if std::env::var_os("${REACHED}").is_some() { NOTED } else { 0 };
+        ACTIVE.store(active.unwrap_or(none), Ordering::Relaxed);
+    }
+    if ACTIVE.load(Ordering::Relaxed) == NOTED {
+        note(number);
+    }
+    ACTIVE.load(Ordering::Relaxed) == number
+}
+fn note(number: u32) {
+    let mut reached = REACHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !reached.insert(number) {
+        return;
+    }
+    let path = std::env::var_os("${REACHED}").expect("it was set when it was first read");
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a file of notes");
+    file.write_all(format!("{number}\\n").as_bytes()).expect("a note");
 }
 `;
 

@@ -30,6 +30,11 @@ const KEEP_ALIVE_MS = 1000;
 const CALL_NUMBERS = 2 ** 32;
 /** How often a request may ask for vectors of texts; a sync asks again where its points were changed meanwhile (C20). */
 const MAX_ROUNDS = 3;
+/**
+ * Reads run on the calling thread only where requests are slow from so many milliseconds on: a read that runs there has no
+ * profile, and takes half a millisecond at most.
+ */
+const LEAST_SLOW_HERE_MS = 2;
 /** Buffer for short answers: for each its call number, its length and its bytes. */
 const FRAME_BYTES = 128 * 1024;
 
@@ -229,7 +234,7 @@ class Facade implements Engine {
         formsOf(request),
         limits,
         caller,
-        request.mayRunHere,
+        request.mayRunHere === true && (this.options.slowRequestMs ?? Infinity) >= LEAST_SLOW_HERE_MS,
         request.position,
         request.dryRun,
         request.strictScope && strictScopeText(request.strictScope),

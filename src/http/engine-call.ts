@@ -12,6 +12,7 @@ import { isArrow, isJsonLines } from './content';
 import { engineFailure } from './errors';
 import { sentenceOf, type Dialect } from './dialect';
 import type { Exchange } from './exchange';
+import { LoneReads } from './lone-reads';
 import type { Parameters } from './parameters';
 import type { Refusal, RefusalReason } from './refusal';
 import type { RequestCounts } from './request-counts';
@@ -62,6 +63,8 @@ export interface EngineCallServices {
 
 /** Hands requests that have passed all checks to the engine, and answers them. */
 export class EngineCalls {
+  readonly #lone = new LoneReads();
+
   /** `fault` answers an unexpected error. */
   constructor(
     private readonly services: EngineCallServices,
@@ -81,11 +84,13 @@ export class EngineCalls {
     const { exchange, route, engine, client, reservation } = work;
     const room = this.services.admission.answerBudget(client);
     const traced = exchange.trace?.engine(route.operation, exchange.params[COLLECTION_PARAMETER]);
+    const mayRunHere = this.#lone.begin();
     let answering: Promise<Answer>;
     try {
-      const request = engineRequest(work, parameters, room, this.services.dialect);
+      const request = engineRequest(work, parameters, { room, mayRunHere }, this.services.dialect);
       answering = traced === undefined ? engine.execute(request) : traced.run(() => engine.execute(request));
     } catch (error) {
+      this.#lone.end();
       traced?.end({ code: 'internal', status: 500 });
       abandon(work);
       this.fault(exchange, error);
@@ -102,6 +107,7 @@ export class EngineCalls {
     // Nothing handles the promise of `then`: errors of the callbacks are handled by `guarded`.
     void answering.then(
       (answer) => {
+        this.#lone.end();
         traced?.end();
         guarded(() => {
           // The answer stays in memory, and counts, until it is written or the client has disconnected.
@@ -118,6 +124,7 @@ export class EngineCalls {
         });
       },
       (error: unknown) => {
+        this.#lone.end();
         guarded(() => {
           traced?.end(failureOf(error, route));
           this.#fail(work, error, room);
@@ -170,7 +177,7 @@ function failureOf(
 function engineRequest(
   { exchange, route, engine, body, reservation }: Work,
   { wait, timeout, operationId, allow_partial: allowsPartial }: Parameters,
-  room: AnswerAllowance | undefined,
+  { room, mayRunHere }: { readonly room: AnswerAllowance | undefined; readonly mayRunHere: boolean },
   { isLenient }: Dialect,
 ): EngineRequest {
   const rows = route.takesRows === true ? exchange.request.headers['content-type'] : undefined;
@@ -188,6 +195,7 @@ function engineRequest(
     isLenient: isLenient ? true : undefined,
     isArrow: rows === undefined ? undefined : isArrow(rows),
     isLines: rows === undefined ? undefined : isJsonLines(rows),
+    mayRunHere,
     limits: exchange.limits,
     caller: exchange.credential,
     readAfter: isCluster ? positionOf(exchange) : undefined,

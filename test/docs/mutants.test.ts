@@ -155,3 +155,23 @@ describe('mutants of Rust behind switches', () => {
     ]).toEqual([1, 3, 2, 0, 0]);
   });
 });
+
+describe('the tests that reach a mutant of Rust', () => {
+  it('run the quickest first, those of a program in a round together', () => {
+    const reaches = [
+      { program: 'engine', test: 'slow', seconds: 40, mutants: [7] },
+      { program: 'lib', test: 'a::quick', seconds: 0.1, mutants: [3, 7] },
+      { program: 'lib', test: 'b::other', seconds: 0.1, mutants: [3] },
+      { program: 'engine', test: 'quick', seconds: 0.2, mutants: [7] },
+      { program: 'lib', test: 'c::quick', seconds: 1, mutants: [7] },
+      { program: 'lib', test: 'd::middle', seconds: 6, mutants: [7] },
+    ];
+    expect(inModule('reach', `reach.roundsOf(${JSON.stringify(reaches)}, 7)`)).toEqual([
+      { program: 'lib', tests: ['a::quick', 'c::quick'], seconds: 1.1 },
+      { program: 'engine', tests: ['quick'], seconds: 0.2 },
+      { program: 'lib', tests: ['d::middle'], seconds: 6 },
+      { program: 'engine', tests: ['slow'], seconds: 40 },
+    ]);
+    expect(inModule('reach', `reach.roundsOf(${JSON.stringify(reaches)}, 8)`)).toEqual([]);
+  });
+});

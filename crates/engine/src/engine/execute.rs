@@ -54,14 +54,18 @@ impl Drop for ReplyGuard {
 /// Runs a light read on the thread of its caller. `None` where it needs a thread of the engine, and where it fails: there it
 /// is to run as if nothing had been done.
 pub fn run_here(core: &Core, request: &Request) -> Option<Vec<u8>> {
-    let _read = ActiveRead::begin();
+    let read = ActiveRead::begin();
     lane::begin_here();
     let supervisor = &core.catalog.shared().supervisor;
     let answer = supervisor.catch(Task::Request, None, || {
         let deadline = deadline_of(core, request)?;
         run_read(core, request, &deadline)
     });
-    if lane::end_here() { answer.ok()?.ok() } else { None }
+    if !lane::end_here() {
+        return None;
+    }
+    read.answered_light();
+    answer.ok()?.ok()
 }
 
 fn dispatch(core: &Core, request: Request, reply: Reply) {

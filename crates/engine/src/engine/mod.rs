@@ -433,8 +433,8 @@ impl Engine {
     }
 
     /// Answers a read on the calling thread, if it takes at most half a millisecond there. `None` where it takes longer, fails,
-    /// or has to wait: then nothing was done, and [`Engine::execute`] is to be called. For programs that call the engine one
-    /// request after the other: a change of threads takes longer than a search.
+    /// or has to wait: then nothing was done, and [`Engine::execute`] is to be called. For reads that come one after the other:
+    /// the two changes of threads that `execute` needs take longer than a short search.
     pub fn answer_here(&self, request: &Request) -> Option<Vec<u8>> {
         let may_run = request.operation.may_run_here() && !self.core.inline;
         if may_run { execute::run_here(&self.core, request) } else { None }

@@ -146,6 +146,13 @@ impl ActiveRead {
     pub fn take_light(&mut self) -> Option<LightRead> {
         self.light.take()
     }
+
+    /// It ran on the thread of its caller, and was light to the end.
+    pub fn answered_light(mut self) {
+        if let Some(light) = self.light.take() {
+            light.answered();
+        }
+    }
 }
 
 /// Processor time of the calling thread; where the system does not report it, time that has passed.
