@@ -302,6 +302,13 @@ mod tests {
     }
 
     #[test]
+    fn a_light_read_that_was_answered_on_the_thread_of_its_caller_counts_as_one() {
+        let before = START.elapsed().as_nanos() as u64;
+        ActiveRead::begin().answered_light();
+        assert!(READ_PRESSURE.last_light_answer.load(Ordering::Relaxed) >= before);
+    }
+
+    #[test]
     fn background_threads_pause_while_reads_want_processors() {
         let _reads: Vec<ActiveRead> = (0..=*PROCESSORS).map(|_| ActiveRead::begin()).collect();
         let _background: Vec<BackgroundWork> = (0..=*PROCESSORS).map(|_| BackgroundWork::begin()).collect();
