@@ -88,6 +88,47 @@ fn what_takes_long_or_fails_or_changes_something_is_left_to_the_threads_of_the_e
 }
 
 #[test]
+fn searches_count_where_they_were_answered_and_not_where_they_were_given_up() {
+    let engine = engine();
+    let body = json!({"query": [5, 5, 5, 1], "limit": 4, "with_payload": true});
+    let mut request = common::request("query", "c", &body);
+    request.answer_budget = Some(8);
+    assert_eq!(engine.answer_here(&request), None, "its answer is too long, which is found after the search");
+    assert_eq!(engine.status().searches.searches, 0);
+    let answered = (0..1000).find_map(|_| here(&engine, "query", &body));
+    assert!(answered.is_some());
+    assert_eq!(engine.status().searches.searches, 1);
+    engine.close();
+}
+
+#[test]
+fn reads_whose_rate_is_limited_take_their_tokens_once_c4_3() {
+    let engine = engine();
+    let limited = json!({"strict_mode_config": {"enabled": true, "read_rate_limit": 2}});
+    on_a_thread(&engine, "update_collection", &limited);
+    let body = json!({"query": [5, 5, 5, 1], "limit": 4});
+    for _ in 0..9 {
+        assert_eq!(here(&engine, "query", &body), None);
+    }
+    assert_eq!(on_a_thread(&engine, "query", &body)["points"].as_array().map(Vec::len), Some(4));
+    assert_eq!(on_a_thread(&engine, "query", &body)["points"].as_array().map(Vec::len), Some(4));
+    engine.close();
+}
+
+#[test]
+fn a_query_with_a_cursor_is_left_to_the_threads_of_the_engine_c22() {
+    let engine = engine();
+    let body = json!({"query": [5, 5, 5, 1], "limit": 4, "cursor": {"ttl": 600}});
+    for _ in 0..9 {
+        assert_eq!(here(&engine, "query", &body), None);
+    }
+    assert_eq!(engine.status().cursors.open, 0);
+    assert_eq!(on_a_thread(&engine, "query", &body)["points"].as_array().map(Vec::len), Some(4));
+    assert_eq!(engine.status().cursors.open, 1);
+    engine.close();
+}
+
+#[test]
 fn a_collection_that_sleeps_is_not_waited_for_here_c24() {
     let engine = engine();
     let entry = engine.catalog().entries().pop().expect("a collection");

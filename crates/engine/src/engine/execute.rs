@@ -1,5 +1,6 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
+use super::search::{add_work, settle_here};
 use super::{
     Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, maintenance, read,
     replication, write,
@@ -61,11 +62,12 @@ pub fn run_here(core: &Core, request: &Request) -> Option<Vec<u8>> {
         let deadline = deadline_of(core, request)?;
         run_read(core, request, &deadline)
     });
-    if !lane::end_here() {
-        return None;
+    let answer = if lane::end_here() { answer.ok().and_then(Result::ok) } else { None };
+    settle_here(&core.searches, answer.is_some());
+    if answer.is_some() {
+        read.answered_light();
     }
-    read.answered_light();
-    answer.ok()?.ok()
+    answer
 }
 
 fn dispatch(core: &Core, request: Request, reply: Reply) {
@@ -128,7 +130,7 @@ fn answer_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Ve
         let supervisor = &core.catalog.shared().supervisor;
         let answer = supervisor.catch(Task::Request, None, || read::run(core, request, deadline));
         // What is left of a search that failed is no part of the thread's next request.
-        core.searches.add(take_tally());
+        add_work(&core.searches, take_tally());
         if map_faults() == faults {
             return answer.unwrap_or_else(|why| Err(failure(&why)));
         }

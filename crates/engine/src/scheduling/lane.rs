@@ -133,6 +133,20 @@ pub fn end_here() -> bool {
     })
 }
 
+/// Whether the request runs on the thread of its caller.
+pub fn is_here() -> bool {
+    RUN.with(|run| run.lane.get() == Lane::Here)
+}
+
+/// Says that what follows is done once for a request: a token is taken, a cursor is opened. A request on the thread of its
+/// caller is given up before that, because it may still be given up after it, and run again.
+///
+/// # Errors
+/// Nobody sees it: the request runs again.
+pub fn once() -> Result<(), Error> {
+    if share_out() { Ok(()) } else { Err(refused(Refusal::NeedsThread)) }
+}
+
 /// Whether the request may be shared out to other threads. On the thread of its caller it is given up in place of that.
 pub fn share_out() -> bool {
     RUN.with(|run| {
@@ -213,7 +227,11 @@ pub fn be_heavy() -> bool {
 
 /// Why the request of this thread is given up, if it is on account of its lane.
 pub fn refusal() -> Option<Error> {
-    RUN.with(|run| run.refusal.get()).map(|refusal| match refusal {
+    RUN.with(|run| run.refusal.get()).map(refused)
+}
+
+fn refused(refusal: Refusal) -> Error {
+    match refusal {
         Refusal::HeavyLaneFull => {
             Error::Overloaded("the lane of heavy requests is full: too many of them are running".into())
         }
@@ -224,7 +242,7 @@ pub fn refusal() -> Option<Error> {
         )),
         // Nobody sees it: the request runs again.
         Refusal::NeedsThread => Error::Overloaded("the request needs a thread of the engine".into()),
-    })
+    }
 }
 
 /// Waits for other threads. `wait` returns whether what it waits for has come, at the latest after the time that it is

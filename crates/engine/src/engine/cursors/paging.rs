@@ -17,6 +17,7 @@ use crate::json::write_string;
 use crate::query::request::{CursorRequest, ScrollRequest};
 use crate::query::tree::{Query, QueryRequest};
 use crate::query::{self, Hit};
+use crate::scheduling::lane;
 use crate::types::PointId;
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ impl Read<'_> {
         request: QueryRequest,
         cursor: CursorRequest,
     ) -> Result<(), Error> {
+        lane::once()?;
         // A sample of a collection has no order to skip in.
         let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);
