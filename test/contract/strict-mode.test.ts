@@ -293,12 +293,13 @@ describe('C4.3 strict mode', () => {
   it('C4.3 an operation of a batch is limited as by itself', async () => {
     await limited({ unindexed_filtering_update: false, upsert_max_batchsize: 1 });
     const before = await server.everything(path);
-    for (const operation of [
-      { delete: { filter: by('city', 'Bern') } },
-      { upsert: { batch: { ids: [8, 9], vectors: [[1, 1], [2, 2]] } } }, // prettier-ignore
-    ]) {
+    for (const [operation, place] of [
+      [{ delete: { filter: by('city', 'Bern') } }, 'operations[1].delete.filter: '],
+      [{ upsert: { batch: { ids: [8, 9], vectors: [[1, 1], [2, 2]] } } }, 'operations[1].upsert.points: '], // prettier-ignore
+    ] as const) {
       const operations = [{ delete: { points: [1] } }, operation];
-      expect((await server.refused('POST', `${path}/points/batch`, { operations }))[0]).toBe(400);
+      const refusal = await server.refused('POST', `${path}/points/batch`, { operations });
+      expect(refusal).toEqual([400, expect.stringContaining(place)]);
     }
     expect(await server.everything(path)).toEqual(before);
   });

@@ -222,6 +222,7 @@ describe('C15 collections of an access token', () => {
       ],
       [{ collections: [{ name: 'a', permission: 'read', rights: 1 }] }, 'unknown field "rights"'],
       [{ filter: {} }, 'filter must have a condition'],
+      [{ filter: { must: [{ must: [] }] } }, 'filter must have a condition'],
       [{ filter: [] }, 'filter must be an object'],
       [{ filter: { must: { key: 'a', match: { text: 'b' } } } }, 'no conditions on texts'],
       [{ filter: { must: { key: 'a', mtch: { value: 1 } } } }, 'filter: '],

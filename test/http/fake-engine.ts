@@ -134,7 +134,7 @@ export class FakeEngine implements Engine {
     if (this.answer !== undefined) {
       return this.answer;
     }
-    const result = { ...rest, arrivedAt: undefined, bodyLength: body?.length ?? null };
+    const result = { ...rest, arrivedAt: undefined, mayRunHere: undefined, bodyLength: body?.length ?? null };
     return Buffer.from(JSON.stringify({ time: 0.001, status: 'ok', result }));
   }
 

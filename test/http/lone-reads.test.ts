@@ -33,6 +33,16 @@ describe('LoneReads', () => {
     expect((await oneByOne(reads, 17)).indexOf(true)).toBe(16);
   });
 
+  it('begins to count again when a call that might run on the event loop did not', async () => {
+    const reads = new LoneReads();
+    await oneByOne(reads, 16);
+    expect(reads.begin()).toBe(true);
+    await nextTurn();
+    reads.end();
+    await nextTurn();
+    expect((await oneByOne(reads, 17)).indexOf(true)).toBe(16);
+  });
+
   it('begins to count again when two calls begin in one turn of the event loop', async () => {
     const reads = new LoneReads();
     await oneByOne(reads, 16);

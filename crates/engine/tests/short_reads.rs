@@ -94,10 +94,11 @@ fn searches_count_where_they_were_answered_and_not_where_they_were_given_up() {
     let mut request = common::request("query", "c", &body);
     request.answer_budget = Some(8);
     assert_eq!(engine.answer_here(&request), None, "its answer is too long, which is found after the search");
-    assert_eq!(engine.status().searches.searches, 0);
+    let searched = || engine.catalog().entries()[0].searches();
+    assert_eq!((engine.status().searches.searches, searched()), (0, 0));
     let answered = (0..1000).find_map(|_| here(&engine, "query", &body));
     assert!(answered.is_some());
-    assert_eq!(engine.status().searches.searches, 1);
+    assert_eq!((engine.status().searches.searches, searched()), (1, 1));
     engine.close();
 }
 
@@ -125,6 +126,26 @@ fn a_query_with_a_cursor_is_left_to_the_threads_of_the_engine_c22() {
     assert_eq!(engine.status().cursors.open, 0);
     assert_eq!(on_a_thread(&engine, "query", &body)["points"].as_array().map(Vec::len), Some(4));
     assert_eq!(engine.status().cursors.open, 1);
+    engine.close();
+}
+
+#[test]
+fn a_long_document_is_looked_at_by_a_thread_of_the_engine() {
+    let engine = engine();
+    let words: Vec<String> = (0..9_000).map(|word| format!("word {word} of a long list")).collect();
+    let long = json!({"id": 500, "vector": [9, 9, 9, 9], "payload": {"words": words, "long": true}});
+    on_a_thread(&engine, "upsert_points", &json!({"points": [long]}));
+    let text = json!({"must_not": {"key": "words", "match": {"text": "absent"}}});
+    for (operation, body) in [
+        ("count", json!({"filter": {"must": [{"has_id": [500]}, text]}})),
+        ("retrieve_points", json!({"ids": [500], "with_payload": ["long"]})),
+        ("retrieve_points", json!({"ids": [500], "with_payload": true})),
+    ] {
+        assert_eq!(here(&engine, operation, &body), None, "{body}");
+        assert!(on_a_thread(&engine, operation, &body) != Value::Null);
+    }
+    let without = json!({"ids": [500], "with_payload": false});
+    assert!((0..1000).any(|_| here(&engine, "retrieve_points", &without).is_some()));
     engine.close();
 }
 

@@ -249,3 +249,64 @@ fn a_caller_reaches_no_other_collection_than_its_own_c15() {
     }
     assert_eq!(engine.ok("count", "c", json!({})), json!({"count": 10}));
 }
+
+#[test]
+fn points_that_the_caller_may_not_reach_weigh_no_sparse_vector_by_a_filter_of_the_caller_c15() {
+    let engine = TestEngine::new(1);
+    let config = json!({"vectors": {}, "sparse_vectors": {"s": {"modifier": "idf"}}});
+    engine.ok("create_collection", "c", config);
+    let vector = json!({"s": {"indices": [7], "values": [1.0]}});
+    let points = json!([
+        {"id": 0, "vector": vector, "payload": {"tenant": 0}},
+        {"id": 1, "vector": vector, "payload": {"tenant": 1, "password": "hunter2"}},
+    ]);
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    let score_where = |password: &str| {
+        let corpus = json!({"must": {"key": "password", "match": {"value": password}}});
+        let nearest = json!({"query": {"indices": [7], "values": [1.0]}, "using": "s", "limit": 1,
+            "params": {"idf": {"corpus": corpus}}});
+        let fused = json!({"prefetch": nearest, "query": {"formula": "$score"}});
+        [nearest, fused].map(|body| limited(&engine, "query", body)["points"][0]["score"].clone())
+    };
+    assert_eq!(score_where("hunter2"), score_where("hunter3"));
+}
+
+#[test]
+fn an_alias_of_a_collection_that_the_caller_may_not_reach_is_refused_as_it_is_c15() {
+    let engine = engine(1);
+    let action = json!({"create_alias": {"collection_name": "c", "alias_name": "a"}});
+    engine.ok("change_aliases", "", json!({"actions": [action]}));
+    let exists = |limits: &str| {
+        let mut asked = request("collection_exists", "a", &Value::Null);
+        asked.access =
+            Some(Arc::new(Access::parse(limits.as_bytes(), &Limits::default()).expect("it is read")));
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        engine.engine().execute(asked, Box::new(move |result| *slot.lock().unwrap() = Some(result)));
+        answer
+            .lock()
+            .unwrap()
+            .take()
+            .expect("answered before it returns")
+            .map(|envelope| result_of(&envelope))
+    };
+    let alias = r#"{"collections": [{"name": "a", "permission": "read"}]}"#;
+    assert_eq!(exists(alias).map_err(|error| error.code()), Err("collection_forbidden"));
+    let both =
+        r#"{"collections": [{"name": "a", "permission": "read"}, {"name": "c", "permission": "read"}]}"#;
+    assert_eq!(exists(both).map_err(|error| error.code()), Ok(json!({"exists": true})));
+}
+
+#[test]
+fn limits_of_the_collection_do_not_tell_how_many_points_there_are_c15() {
+    let engine = engine(1);
+    let strict = json!({"enabled": true, "max_points_count": 11, "max_collection_payload_size_bytes": 1});
+    engine.ok("update_collection", "c", json!({"strict_mode_config": strict}));
+    let point = |id: u64| json!({"id": id, "vector": [1, 1], "payload": {"tenant": 0}});
+    for points in [json!([point(20), point(21)]), json!([point(20)])] {
+        let error =
+            within(&engine, TENANT, "upsert_points", &json!({"points": points})).expect_err("refused");
+        let text = error.to_string();
+        assert!(!text.contains("12") && !text.contains("the collection has"), "{text}");
+    }
+}

@@ -134,12 +134,11 @@ fn read_columns(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Poin
     let ids = ids.ok_or_else(|| reader.missing("ids"))?;
     let (vectors, models) = vectors.ok_or_else(|| reader.missing("vectors"))?;
     check_length(reader, "vectors", &ids, &vectors)?;
-    let payloads = payloads.unwrap_or_default();
-    if !payloads.is_empty() && payloads.len() != ids.len() {
+    if let Some(payloads) = payloads.as_ref().filter(|payloads| payloads.len() != ids.len()) {
         let why = format!("number of ids and payloads must be equal ({} != {})", ids.len(), payloads.len());
         return Err(field_error(reader, "payloads", why));
     }
-    let mut payloads = payloads.into_iter();
+    let mut payloads = payloads.unwrap_or_default().into_iter();
     let with_vectors = ids.into_iter().zip(by_point(vectors));
     let points = with_vectors
         .map(|(id, vectors)| PointInput {

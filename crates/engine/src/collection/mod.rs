@@ -89,7 +89,7 @@ pub struct Collection {
     rates: Rates,
     reembeddings: Progresses,
     /// Requests that searched it since it was opened.
-    searches: AtomicU64,
+    searches: Arc<AtomicU64>,
 }
 
 impl Collection {
@@ -134,7 +134,7 @@ impl Collection {
             unexpired: Unexpired::default(),
             rates: Rates::default(),
             reembeddings: Progresses::default(),
-            searches: AtomicU64::new(0),
+            searches: Arc::default(),
             shared,
         }
     }

@@ -3,8 +3,8 @@
 use super::Collection;
 use crate::field::{FieldGraph, FieldTable};
 use crate::group_keys::GroupKeys;
+use crate::scheduling::lane;
 use crate::state::View;
-use crate::sync::atomic::Ordering;
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) type BoundedGraph = (Arc<FieldGraph>, Row);
 impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
-        self.searches.fetch_add(1, Ordering::Relaxed);
+        lane::count(&self.searches);
         let snapshot = self.read_snapshot();
         let snapshot = Snapshot { view: self.without_expired(snapshot.view), ..snapshot };
         for table in snapshot.view.fields.iter() {

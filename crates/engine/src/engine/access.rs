@@ -130,7 +130,7 @@ pub fn filter_problem(json: &str) -> Option<String> {
     match read() {
         Err(Error::FilterParse(why) | Error::BadRequest(why)) => Some(format!("filter: {why}")),
         Err(error) => Some(format!("filter: {error}")),
-        Ok(filter) if filter.is_empty() => Some("filter must have a condition".into()),
+        Ok(filter) if !filter.restricts() => Some("filter must have a condition".into()),
         Ok(filter) if filter.has_text_conditions() => Some(
             "filter must have no conditions on texts, whose meaning depends on the indexes of a collection"
                 .into(),
@@ -251,10 +251,23 @@ mod tests {
 
     #[test]
     fn a_filter_must_have_conditions_and_none_on_texts_c15() {
-        assert_eq!(filter_problem(r#"{"must": {"key": "tenant", "match": {"value": 7}}}"#), None);
+        for json in [
+            r#"{"must": {"key": "tenant", "match": {"value": 7}}}"#,
+            r#"{"must_not": [{}]}"#,
+            r#"{"min_should": {"conditions": [{}, {"key": "a", "match": {"value": 1}}], "min_count": 2}}"#,
+        ] {
+            assert_eq!(filter_problem(json), None, "{json}");
+        }
         for (json, why) in [
             ("{}", "must have a condition"),
             (r#"{"must": []}"#, "must have a condition"),
+            (r#"{"must": [{}]}"#, "must have a condition"),
+            (r#"{"must": {"must_not": []}}"#, "must have a condition"),
+            (r#"{"should": [{"must": {}}, {"key": "a", "match": {"value": 1}}]}"#, "must have a condition"),
+            (
+                r#"{"min_should": {"conditions": [{}, {"key": "a", "match": {"value": 1}}], "min_count": 1}}"#,
+                "must have a condition",
+            ),
             (r#"{"must": {"key": "a", "match": {"text": "b"}}}"#, "no conditions on texts"),
             (
                 r#"{"must_not": {"nested": {"key": "l", "filter": {"should": {"key": "a", "match": {"phrase": "b"}}}}}}"#,

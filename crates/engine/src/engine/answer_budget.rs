@@ -86,6 +86,11 @@ impl<'a> AnswerBudget<'a> {
         }
     }
 
+    /// The request is given up: no further point follows.
+    pub fn give_up(&mut self) {
+        self.exceeded = self.exceeded.take().or_else(|| Some(self.deadline.error()));
+    }
+
     /// Whether another point may follow `written` bytes of the answer, for which `searched` bytes are searched.
     pub fn admits(&mut self, written: usize, searched: usize) -> bool {
         if self.exceeded.is_some() {

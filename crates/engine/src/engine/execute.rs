@@ -64,6 +64,7 @@ pub fn run_here(core: &Core, request: &Request) -> Option<Vec<u8>> {
     });
     let answer = if lane::end_here() { answer.ok().and_then(Result::ok) } else { None };
     settle_here(&core.searches, answer.is_some());
+    lane::settle_counts(answer.is_some());
     if answer.is_some() {
         read.answered_light();
     }

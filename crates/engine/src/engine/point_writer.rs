@@ -7,6 +7,7 @@ use crate::json::PackedVectors;
 use crate::payload::PayloadSelector;
 use crate::query::Hit;
 use crate::query::request::{Selectors, VectorSelector};
+use crate::scheduling::lane;
 use crate::types::{OpNumber, PointId};
 use crate::vectors::VectorValue;
 use std::borrow::Cow;
@@ -94,7 +95,11 @@ impl<'a, 'd> PointWriter<'a, 'd> {
     }
 
     fn fits(&mut self, out: &[u8], found: &Found<'_>) -> bool {
-        let looked_through = found.document.len().saturating_mul(self.with.payload.paths());
+        let (bytes, paths) = (found.document.len(), self.with.payload.paths());
+        if self.with.payload != PayloadSelector::None && !lane::may_look_at(bytes, paths.max(1)) {
+            self.output.budget.give_up();
+        }
+        let looked_through = bytes.saturating_mul(paths);
         let packed = self.output.packed.as_ref().map_or(0, |packed| packed.len());
         self.output.budget.admits(out.len() + packed, looked_through)
     }

@@ -17,7 +17,7 @@ use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::json::{IdRules, KindOf, PackedVectors, Watch, write_key};
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
-use crate::query::tree::QueryRequest;
+use crate::query::tree::{Idf, QueryNode, QueryRequest};
 use crate::query::{self, Hit};
 use crate::types::IdKind;
 use std::sync::Arc;
@@ -212,7 +212,19 @@ impl Read<'_> {
         if self.shown().is_some() && !PlantedFault::SearchOutsideToken.is_on() {
             let own = request.node.filter.take().map(Arc::unwrap_or_clone);
             request.node.filter = self.within(own).map(Arc::new);
+            self.limit_corpora(&mut request.node);
         }
+    }
+
+    /// Puts the filter of the caller around the points that weigh the vectors of a node and of its prefetches: how many match a
+    /// filter shows in the scores.
+    fn limit_corpora(&self, node: &mut QueryNode) {
+        if let Some(Idf::Corpus(corpus)) = &mut node.idf
+            && let Some(reached) = self.within(Some((**corpus).clone()))
+        {
+            *corpus = Arc::new(reached);
+        }
+        node.prefetch.iter_mut().for_each(|source| self.limit_corpora(source));
     }
 
     fn list_collections(&mut self) {
@@ -237,7 +249,12 @@ impl Read<'_> {
     }
 
     fn collection_exists(&mut self) -> Result<(), Error> {
-        response::write_exists(self.out, self.core.catalog.exists(&self.request.collection)?);
+        let (catalog, name) = (&self.core.catalog, &self.request.collection);
+        if let Some(access) = &self.request.access {
+            // The path may have named it by an alias.
+            access.check(&catalog.resolved(name), Right::Read)?;
+        }
+        response::write_exists(self.out, catalog.exists(name)?);
         Ok(())
     }
 

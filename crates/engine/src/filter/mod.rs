@@ -150,7 +150,10 @@ impl Filter {
         self.must.iter().any(restricts)
             || !self.should.is_empty() && self.should.iter().all(restricts)
             || !self.must_not.is_empty()
-            || self.min_should.as_ref().is_some_and(|group| group.conditions.iter().any(restricts))
+            || self.min_should.as_ref().is_some_and(|group| {
+                let open = group.conditions.iter().filter(|condition| !restricts(condition)).count() as u64;
+                !group.conditions.is_empty() && open < group.min_count
+            })
     }
 
     /// How many conditions there are, at every depth.

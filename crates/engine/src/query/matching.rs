@@ -5,8 +5,9 @@ use super::excluded::Excluded;
 use crate::collection::{ScanMeter, State};
 use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
-use crate::filter::{Filter, Plan};
+use crate::filter::{Filter, Plan, PointView};
 use crate::point_set::{Bits, PointSet};
+use crate::scheduling::lane;
 use crate::types::PointOffset;
 
 /// A filter on a state: the result of the field indexes, and the conditions that are left to check on documents.
@@ -18,6 +19,8 @@ pub struct Matching<'a> {
     bits: Option<Bits>,
     /// Documents that the filter is checked on.
     meter: Option<ScanMeter<'a>>,
+    /// On the thread of its caller the [work](Filter::work) of the filter for each byte of a document; 0 elsewhere.
+    work_here: usize,
 }
 
 /// Lookups for each 64 points of the collection from which on [`Bits`] are made. A word of bits takes one or two nanoseconds to
@@ -40,13 +43,14 @@ impl<'a> Matching<'a> {
         match filter {
             None => {
                 let plan = Plan { candidates: hidden_from(state), exact: true, certain: PointSet::new() };
-                Matching { state, filter: None, plan, bits: None, meter: None }
+                Matching { state, filter: None, plan, bits: None, meter: None, work_here: 0 }
             }
             Some(filter) => {
                 let mut plan = state.plan(filter);
                 plan.candidates = plan.candidates.or_else(|| hidden_from(state));
                 let meter = (!plan.exact).then(|| ScanMeter::new(state, filter));
-                Matching { state, filter: Some(filter), plan, bits: None, meter }
+                let work_here = if lane::is_here() { filter.work() } else { 0 };
+                Matching { state, filter: Some(filter), plan, bits: None, meter, work_here }
             }
         }
     }
@@ -54,14 +58,15 @@ impl<'a> Matching<'a> {
     /// Exactly some live points.
     pub fn among(state: &'a State, offsets: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(offsets), exact: true, certain: PointSet::new() };
-        Matching { state, filter: None, plan, bits: None, meter: None }
+        Matching { state, filter: None, plan, bits: None, meter: None, work_here: 0 }
     }
 
     /// The same filter on some of the points.
     pub fn narrowed(&self, points: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(&points & self.candidates()), ..self.plan.clone() };
         let meter = self.meter.as_ref().map(ScanMeter::another);
-        Matching { state: self.state, filter: self.filter, plan, bits: None, meter }
+        let Matching { state, filter, work_here, .. } = *self;
+        Matching { state, filter, plan, bits: None, meter, work_here }
     }
 
     /// Leaves some points out.
@@ -111,9 +116,17 @@ impl<'a> Matching<'a> {
     fn passes(&self, offset: PointOffset) -> bool {
         let look = || {
             self.meter.as_ref().inspect(|meter| meter.count());
-            self.filter.is_none_or(|filter| filter.matches(&self.state.subject(offset)))
+            self.filter.is_none_or(|filter| {
+                let subject = self.state.subject(offset);
+                self.may_look_at(&subject) && filter.matches(&subject)
+            })
         };
         self.plan.admits(offset, look)
+    }
+
+    /// False where the request is given up: nobody sees what comes of it.
+    fn may_look_at(&self, subject: &impl PointView) -> bool {
+        self.work_here == 0 || lane::may_look_at(subject.document().len(), self.work_here)
     }
 
     /// The pace of a loop over points that are checked one by one.

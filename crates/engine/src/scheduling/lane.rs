@@ -15,7 +15,8 @@ use super::run_queue::{Parker, RunQueue};
 use super::{LightRead, thread_time};
 use crate::error::Error;
 use crate::faults::PlantedFault;
-use std::cell::{Cell, OnceCell};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,10 @@ use std::time::{Duration, Instant};
 pub const LIGHT_WORK: Duration = Duration::from_millis(2);
 /// What a request may take on the thread of its caller.
 pub const WORK_HERE: Duration = Duration::from_micros(500);
+/// Nanoseconds in which a byte of a document is looked at for a condition or a path, at most roughly: texts take longest.
+const DOCUMENT_BYTE: u64 = 5;
+/// Documents with fewer bytes to look at take less than the time between two deadline checks.
+const SHORT_LOOK: usize = 4096;
 /// Processor time after which a heavy request is given up, on each thread that works for it: what its deadline allows may
 /// be an hour.
 pub const MAX_WORK: Duration = Duration::from_secs(120);
@@ -80,6 +85,8 @@ struct Run {
 }
 
 thread_local! {
+    /// What the request counts in that runs on the thread of its caller.
+    static COUNTED_HERE: RefCell<Vec<Arc<AtomicU64>>> = const { RefCell::new(Vec::new()) };
     static RUN: Run = const {
         Run {
             lanes: OnceCell::new(),
@@ -145,6 +152,49 @@ pub fn is_here() -> bool {
 /// Nobody sees it: the request runs again.
 pub fn once() -> Result<(), Error> {
     if share_out() { Ok(()) } else { Err(refused(Refusal::NeedsThread)) }
+}
+
+/// Adds one to a count of requests: at once, or on the thread of its caller when the request is answered there
+/// ([`settle_counts`]).
+pub fn count(requests: &Arc<AtomicU64>) {
+    if is_here() {
+        COUNTED_HERE.with_borrow_mut(|counted| counted.push(Arc::clone(requests)));
+    } else {
+        requests.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A request on the thread of its caller has ended. It counts where it was answered.
+pub fn settle_counts(is_answered: bool) {
+    COUNTED_HERE.with_borrow_mut(|counted| {
+        for requests in counted.drain(..).filter(|_| is_answered) {
+            requests.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+}
+
+/// Whether a document of so many bytes may be looked at for so many conditions or paths. On the thread of its caller a request
+/// is given up where that takes long: it cannot stop in the middle of a document.
+#[inline]
+pub fn may_look_at(bytes: usize, times: usize) -> bool {
+    let looked_at = bytes.saturating_mul(times);
+    looked_at < SHORT_LOOK
+        || expect_here(Duration::from_nanos((looked_at as u64).saturating_mul(DOCUMENT_BYTE)))
+}
+
+/// Whether the request may go on, which is false on the thread of its caller where its work is too much for that. Elsewhere
+/// the work is not counted.
+fn expect_here(work: Duration) -> bool {
+    RUN.with(|run| {
+        if run.lane.get() != Lane::Here {
+            return true;
+        }
+        run.expected.set(run.expected.get().saturating_add(work));
+        if run.expected.get() > WORK_HERE {
+            run.refusal.set(Some(Refusal::NeedsThread));
+        }
+        run.refusal.get().is_none()
+    })
 }
 
 /// Whether the request may be shared out to other threads. On the thread of its caller it is given up in place of that.

@@ -22,6 +22,8 @@ pub struct Strict<'a> {
     scope: StrictScope,
     /// The request is only tried.
     is_dry_run: bool,
+    /// The caller may not reach all points (C15).
+    hides_counts: bool,
 }
 
 impl<'a> Strict<'a> {
@@ -44,7 +46,8 @@ impl<'a> Strict<'a> {
         };
         at_most("timeout", seconds, "max_timeout", mode.max_timeout)?;
         let (scope, is_dry_run) = (request.strict_scope, request.dry_run);
-        Ok(Some(Strict { mode, collection, state, scope, is_dry_run }))
+        let hides_counts = request.access.as_ref().is_some_and(|access| access.filter().is_some());
+        Ok(Some(Strict { mode, collection, state, scope, is_dry_run, hides_counts }))
     }
 
     /// The kind of the field index over a path, if there is one.

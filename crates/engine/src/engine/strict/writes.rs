@@ -24,9 +24,17 @@ impl Strict<'_> {
     pub fn check_write(&self, view: &View, write: &Write) -> Result<(), Error> {
         let is_part = matches!(self.scope, StrictScope::Part { .. });
         match write {
-            Write::Points { updates, .. } => {
+            Write::Points { updates, batch, .. } => {
                 if !is_part {
-                    updates.iter().try_for_each(|update| self.check_update(update))?;
+                    for (at, update) in updates.iter().enumerate() {
+                        let place = |names: &Vec<&str>| format!("operations[{at}].{}.", names[at]);
+                        self.check_update(update).map_err(|error| match (error, batch) {
+                            (Error::BadRequest(why), Some(names)) => {
+                                Error::BadRequest(format!("{}{why}", place(names)))
+                            }
+                            (error, _) => error,
+                        })?;
+                    }
                 }
                 if !self.scope.is_check() {
                     self.check_points(view, updates)?;
@@ -99,6 +107,12 @@ impl Strict<'_> {
             return Ok(());
         }
         let count = self.scope.elsewhere().points.saturating_add((view.points_count() + new.len()) as u64);
+        if self.hides_counts && count > most {
+            // Whoever reaches some of the points learns nothing of how many there are (C15).
+            return Err(Error::bad(format!(
+                "points of the collection: the new ones exceed max_points_count: {most} of the collection's strict mode"
+            )));
+        }
         at_most("points of the collection", Some(count), "max_points_count", Some(most))
     }
 
@@ -162,8 +176,10 @@ impl Strict<'_> {
                 _ => self.state.payload_bytes.saturating_add(elsewhere.payload_bytes),
             };
             if size >= most {
+                let has =
+                    if self.hides_counts { String::new() } else { format!(": the collection has {size}") };
                 return Err(Error::bad(format!(
-                    "Max {what} storage size limit of {most} bytes reached: the collection has {size} (max_collection_{what}_size_bytes of its strict mode)"
+                    "Max {what} storage size limit of {most} bytes reached{has} (max_collection_{what}_size_bytes of its strict mode)"
                 )));
             }
         }
