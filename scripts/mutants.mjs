@@ -47,14 +47,17 @@ if (request !== undefined) {
 async function run(request) {
   const { language, minutes = Infinity } = request;
   const commit = await commitOf(request.commit);
-  const { mutants, prepare, test } = await LANGUAGES[language].open(commit);
+  const { mutants, prepare, isSlow, test } = await LANGUAGES[language].open(commit);
   const chosen = request.survivors
     ? survivorsOf(language, commit, mutants)
     : await chosenOf(request, commit, mutants);
   const entryOf = (mutant) => recordedOf(language, commit, mutant);
   say(`${chosen.length} of ${mutants.length} mutants of ${commit.slice(0, 7)}`);
   const isOpen = ({ mutant }) => request.survivors || entryOf(mutant) === undefined;
-  if (!request.list && chosen.some(isOpen)) await prepare?.(chosen.map(({ mutant }) => mutant));
+  if (!request.list && chosen.some(isOpen)) {
+    await prepare?.(chosen.map(({ mutant }) => mutant));
+    if (isSlow !== undefined) chosen.sort((a, b) => isSlow(a.mutant) - isSlow(b.mutant));
+  }
   const until = performance.now() + minutes * 60_000;
   for (const { mutant, earlier } of chosen) {
     const known = entryOf(mutant);

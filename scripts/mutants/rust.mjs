@@ -47,7 +47,7 @@ export async function openRust(commit) {
   const copy = await copyOf(commit, 'rust');
   const listed = join(folder, 'rust.json');
   if (copy.isNew) {
-    rmSync(reachesPath(), { force: true });
+    rmSync(samplePath(), { force: true });
     writeFileSync(listed, JSON.stringify(await listMutants(copy.path, Object.keys(TESTS))));
     writeFileSync(baselinePath(), '{}');
     copy.finished();
@@ -57,6 +57,8 @@ export async function openRust(commit) {
   return {
     mutants,
     prepare: async (chosen) => (sample = await Sample.build(copy.path, chosen)),
+    // It needs a build of its own.
+    isSlow: (mutant) => sample.isAlone(mutant),
     test: (mutant) => sample.test(mutant),
   };
 }
@@ -81,17 +83,23 @@ class Sample {
     const switched = new Set([`${SOURCES}/lib.rs`, ...mutants.map(({ file }) => file)]);
     const isSwitched = (from) => switched.has(from.slice(pristine.length + 1).replaceAll('\\', '/'));
     cpSync(pristine, path, { recursive: true, filter: (from, to) => isOther(from, to) && !isSwitched(from) });
-    const found = await switchAll(pristine, path, mutants);
+    const names = createHash('sha256').update(mutants.map(nameOf).join('\n')).digest('hex');
+    const kept = keptOf(names);
+    const found = await switchAll(pristine, path, mutants, kept);
+    keep({ ...kept, names, unviable: [...found.unviable], alone: [...found.alone] });
     say(
       `${mutants.length} mutants: ${found.unviable.size} do not compile, ${found.alone.size} are tested alone; building …`,
     );
     const { programs } = await buildPrograms(path, ALL_PROGRAMS.flatMap(targetOf));
     if (programs === undefined) throw new BuildError('The mutants pass the check and cannot be compiled.');
-    const names = createHash('sha256').update(mutants.map(nameOf).join('\n')).digest('hex');
-    const kept = keptReaches();
-    const reaches = kept?.names === names ? kept.reaches : await measureReach(programs, testFolder(pristine));
-    writeFileSync(reachesPath(), JSON.stringify({ names, reaches }));
+    const reaches = kept.reaches ?? (await measureReach(programs, testFolder(pristine)));
+    keep({ ...keptOf(names), reaches });
     return new Sample(pristine, found, programs, reaches);
+  }
+
+  /** Whether a mutant is compiled by itself. */
+  isAlone(mutant) {
+    return this.#found.alone.has(this.#found.numbers.get(nameOf(mutant)));
   }
 
   /** Runs the tests of a mutant until one fails. */
@@ -120,12 +128,18 @@ function testFolder(path) {
   return join(path, 'crates', 'engine');
 }
 
-function keptReaches() {
-  return existsSync(reachesPath()) ? JSON.parse(readFileSync(reachesPath(), 'utf8')) : undefined;
+/** What is known of a sample from an earlier sitting: which of its mutants cannot be compiled, or only alone, and its reaches. */
+function keptOf(names) {
+  const kept = existsSync(samplePath()) ? JSON.parse(readFileSync(samplePath(), 'utf8')) : undefined;
+  return kept?.names === names ? kept : { names };
 }
 
-function reachesPath() {
-  return join(folder, 'rust-reaches.json');
+function keep(known) {
+  writeFileSync(samplePath(), JSON.stringify(known));
+}
+
+function samplePath() {
+  return join(folder, 'rust-sample.json');
 }
 
 /** Whether a file has to be copied: what did not change keeps its time, and is not compiled again. */
@@ -133,10 +147,10 @@ function isOther(from, to) {
   return statSync(from).isDirectory() || !existsSync(to) || !readFileSync(from).equals(readFileSync(to));
 }
 
-/** Writes the files with switches, without those that do not compile. */
-async function switchAll(pristine, path, mutants) {
+/** Writes the files with switches, without those that do not compile; `known` has what an earlier sitting has found out. */
+async function switchAll(pristine, path, mutants, known) {
   const numbers = new Map(mutants.map((mutant, index) => [nameOf(mutant), index + 1]));
-  const [unviable, alone] = [new Set(), new Set()];
+  const [unviable, alone] = [new Set(known.unviable), new Set(known.alone)];
   const byFile = new Map();
   for (const [index, mutant] of mutants.entries()) {
     byFile.set(mutant.file, [...(byFile.get(mutant.file) ?? []), { ...mutant, number: index + 1 }]);

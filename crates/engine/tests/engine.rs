@@ -174,6 +174,53 @@ fn a_collection_that_is_quarantined_while_it_is_deleted_is_gone_c4_5() {
 }
 
 #[test]
+fn the_name_of_a_collection_whose_deletion_has_begun_is_neither_free_nor_of_use_c4_5() {
+    let engine = TestEngine::new(7);
+    cities(&engine);
+    engine.ok("create_collection", "other", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    let alias = |of: &str, name: &str| json!({"create_alias": {"collection_name": of, "alias_name": name}});
+    engine.ok("change_aliases", "", json!({"actions": [alias("other", "second")]}));
+    let catalog = Arc::clone(engine.engine().catalog());
+    let reader = catalog.enter("cities").expect("it is there");
+    let overdue = Deadline::new(Instant::now(), Duration::ZERO, "Delete");
+    catalog.delete("cities", None, overdue, Box::new(|_| ()));
+    let rename = json!({"rename_alias": {"old_alias_name": "second", "new_alias_name": "cities"}});
+    for (operation, collection, body) in [
+        ("change_aliases", "", json!({"actions": [alias("cities", "towns")]})),
+        ("change_aliases", "", json!({"actions": [alias("other", "cities")]})),
+        ("change_aliases", "", json!({"actions": [rename]})),
+        ("create_collection", "cities", json!({"vectors": {"size": 2, "distance": "Dot"}})),
+        ("collection_exists", "cities", Value::Null),
+        ("count", "cities", json!({})),
+    ] {
+        let (code, _) = engine.refused(operation, collection, body.clone());
+        assert_eq!(code, "collection_deleted", "{operation} {body}");
+    }
+    drop(reader);
+    assert_eq!(engine.ok("collection_exists", "cities", Value::Null), json!({"exists": false}));
+    engine.ok("change_aliases", "", json!({"actions": [alias("other", "cities")]}));
+}
+
+#[test]
+fn a_count_that_may_be_an_estimate_looks_at_a_part_of_many_documents_c6_5() {
+    let engine = TestEngine::new(8);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    for first in [0, 2500] {
+        let point = |id: u64| json!({"id": id, "vector": [1], "payload": {"n": id}});
+        let points: Vec<Value> = (first..first + 2500).map(point).collect();
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
+    let count = |exact: bool, most: u64| {
+        let filter = json!({"must": {"key": "n", "range": {"lt": most}}});
+        engine.ok("count", "c", json!({"filter": filter, "exact": exact}))["count"].as_u64().expect("a count")
+    };
+    assert_eq!(count(true, 1), 1);
+    assert!([0, 5].contains(&count(false, 1)), "one of 1,024 documents stands for five: {}", count(false, 1));
+    let half = count(false, 2500);
+    assert!((2300..=2700).contains(&half), "{half}");
+}
+
+#[test]
 fn a_graph_and_a_scan_agree_and_survive_a_restart() {
     let mut engine = TestEngine::new(6);
     let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});
