@@ -150,7 +150,7 @@ function mayHaveTextForVector(line: Buffer): boolean {
 
 /** Whether an object of named vectors may have a text for one of them. A text for a model (C16) is none. */
 function mayHaveTextForField(line: Buffer, from: number): boolean {
-  const vectors = fieldsOf(line.subarray(from, endOfValue(line, from, true)), true);
+  const vectors = fieldsOf(line.subarray(from, endOfValue(line, from)));
   const isText = (value: Buffer | undefined): boolean => value?.[afterSpace(value, 0)] === QUOTE;
   return [...vectors.values()].some(isText) && !MODEL_KEYS.every((key) => isText(vectors.get(key)));
 }

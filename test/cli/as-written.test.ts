@@ -221,6 +221,14 @@ describe('rows as they are written', () => {
     expect(await ids(integers.into)).toEqual([0, 7]);
   });
 
+  it('a line that ends within a named vector is refused as any that is not JSON', async () => {
+    const points = '{"id":1,"vector":{"a":[1,2]}}\n{"id":2,"vector":{"a":[1,2}}\n';
+    const rejects = join(folder, 'within-rejects.jsonl');
+    const { code, into } = await imported('within.jsonl', points, '--rejects', rejects);
+    expect([code, await lines(into)]).toEqual([3, ['{"id":1,"payload":{},"vector":{"a":[1.0,2.0]}}']]);
+    expect(readFileSync(rejects, 'utf8')).toContain('"place":"line 2"');
+  });
+
   it('payloads of vectors: blank lines are passed over, and there is one for each row', async () => {
     const vectors = Buffer.from([1, 0, 0, 0, 1, 1, 0, 0, 0, 2]);
     const payloads = (text: string): string[] => ['--payload', file('payloads.jsonl', text)];
