@@ -196,7 +196,7 @@ describe('rows as they are written', () => {
     expect(await lines(into)).toEqual([
       '{"id":1,"payload":{"n":"1e999","t":"a\\r\\nb"},"vector":[1.0,2.0]}',
       '{"id":2,"payload":{"n":"-1e999","t":"a\\nb"},"vector":[1.0,2.0]}',
-      '{"id":3,"payload":{"n":1000,"t":"a\\rb"},"vector":[1.0,2.0]}',
+      '{"id":3,"payload":{"n":1e3,"t":"a\\rb"},"vector":[1.0,2.0]}',
     ]);
     const twice = await imported('twice.csv', 'id,a,vector,a\n1,x,"[1,2]",y\n');
     expect([twice.code, twice.err]).toEqual([1, 'kithdb: The first line has the column a twice\n']);
@@ -245,6 +245,79 @@ describe('rows as they are written', () => {
     ]);
     const none = await imported('none.bvecs', vectors, '--payload', join(folder, 'none.jsonl'));
     expect([none.code, none.err]).toEqual([1, `kithdb: There is no file ${join(folder, 'none.jsonl')}\n`]);
+  });
+
+  it('C7 numbers of columns keep their form, in lines of JSON and in CSV', async () => {
+    const forms = ['1', '1.0', '-0.0', '-0', '1e3', '1.5E2', '1e20', '0.99999999999999999999', '1e-400'];
+    const numbers = [...forms, '12345678901234567890.0', '18446744073709551615', '-9007199254740993', '0.10'];
+    const names = numbers.map((_, at) => `n${at}`);
+    const fields = numbers.map((number, at) => `"n${at}":${number}`).join(',');
+    const more = '"list":[1.0,[2.0,"]"],{"a":3.0}],"t":"1.0, \\"2.0\\"","n":null,"yes":true';
+    const payload = `{${fields},${more}}`;
+    const points = await imported('numbers.jsonl', `{"id":7,"vector":[1.0,2],"payload":${payload}}`);
+    const [stored = ''] = await lines(points.into);
+    expect(stored).toContain('"n1":1.0,');
+    const flags = ['--id', 'pk', '--vector', 'v'];
+    const line = ` { "pk" : 7 , ${fields} , "v" : [ 1.0 , 2 ], ${more.replace('"t"', '"\\u0074"')} } `;
+    const columns = await imported('numbers-columns.jsonl', line, ...flags);
+    expect(await lines(columns.into)).toEqual([stored]);
+
+    const flat = await imported('flat.jsonl', `{"id":7,"vector":[1,2],"payload":{${fields}}}`);
+    const csv = `pk,v,${names.join(',')}\n7,"[1.0,2]",${numbers.join(',')}\n`;
+    const rows = await imported('numbers.csv', csv, ...flags);
+    expect(await lines(rows.into)).toEqual(await lines(flat.into));
+
+    const match = (key: string): object => ({ filter: { must: { key, match: { value: 1 } } } });
+    for (const { into } of [points, columns, rows]) {
+      const count = (key: string): Promise<unknown> =>
+        server.ok('POST', `/collections/${into}/points/count`, match(key));
+      expect([into, await count('n0'), await count('n1')]).toEqual([into, { count: 1 }, { count: 0 }]);
+    }
+  });
+
+  it('C7 numbers of Parquet keep their form in columns of JSON, and are floats in those of floats', async () => {
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const columnData = [
+      { name: 'id', data: [7], type: 'DOUBLE' as const },
+      { name: 'vector', data: ['[1.0,2]'], type: 'STRING' as const },
+      { name: 'json', data: [{ a: 110 }], type: 'JSON' as const },
+      { name: 'double', data: [1], type: 'DOUBLE' as const },
+      { name: 'float', data: [-0], type: 'FLOAT' as const },
+      { name: 'large', data: [1e20], type: 'DOUBLE' as const },
+      { name: 'part', data: [1.5], type: 'DOUBLE' as const },
+      { name: 'integer', data: [1], type: 'INT32' as const },
+    ];
+    // The writer cannot be given 1.0 in JSON.
+    const written = Buffer.from(parquetWriteBuffer({ columnData })).toString('latin1');
+    const bytes = latin1(written.replaceAll('{"a":110}', '{"a":1.0}'));
+    const { into, err } = await imported('forms.parquet', bytes);
+    expect(err).toBe('');
+    expect(await lines(into)).toEqual([
+      '{"id":7,"payload":{"json":{"a":1.0},"double":1.0,"float":-0.0,"large":100000000000000000000.0,"part":1.5,"integer":1},"vector":[1.0,2.0]}',
+    ]);
+  });
+
+  it('an id of columns is the one that is written', async () => {
+    const rows = '{"pk":18446744073709551615,"v":[1,2]}\n{"pk":1.0,"v":[1,2]}\n{"pk":7,"v":[1,2]}\n';
+    const rejects = join(folder, 'ids-rejects.jsonl');
+    const { code, into } = await imported(
+      'ids.jsonl',
+      rows,
+      '--id',
+      'pk',
+      '--vector',
+      'v',
+      '--rejects',
+      rejects,
+    );
+    expect([code, await lines(into)]).toEqual([
+      3,
+      [
+        '{"id":7,"payload":{},"vector":[1.0,2.0]}',
+        '{"id":18446744073709551615,"payload":{},"vector":[1.0,2.0]}',
+      ],
+    ]);
+    expect(readFileSync(rejects, 'utf8')).toContain('id: value 1.0 is not a valid point ID');
   });
 
   it('numbers keep their form where a vector is decoded and where an export leaves vectors out', async () => {
