@@ -40,7 +40,7 @@ export class CsvFile implements Source {
       info: true,
     });
     this.#file = openFile(this.path);
-    const file = Readable.from(textOf(this.#file.content as AsyncIterable<Buffer>));
+    const file = Readable.from(textOf(this.#file.pieces));
     file.on('error', (error) => parser.destroy(error));
     let names: readonly string[] | undefined;
     let ordinal = -1;

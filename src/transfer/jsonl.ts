@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { encodeJson, JsonText, parseJson } from '../client/json';
 import { LineBlocks, type LineBlock } from './line-blocks';
-import { isBlank, linesAtOnce, linesIn, openPieces, withoutMark, type OpenPieces } from './lines';
+import { isBlank, linesAtOnce, linesIn, openPieces, withoutMark, type OpenFile } from './lines';
 import {
   ID_FIELD,
   idOf,
@@ -23,7 +23,7 @@ import { NOT_UTF8, type Block, type Row, type Source } from './row';
  */
 export class JsonLines implements Source {
   readonly bytes: number;
-  #file: OpenPieces | undefined;
+  #file: OpenFile | undefined;
   #blocks: LineBlocks | undefined;
 
   constructor(

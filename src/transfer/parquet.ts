@@ -61,6 +61,10 @@ export class ParquetFile implements Source {
         columns: names,
         ...range,
         onComplete,
+      }).catch((error: unknown) => {
+        throw new SourceError(
+          `${this.path} cannot be read from row ${start} on: ${(error as Error).message}`,
+        );
       });
       this.#read = Math.floor((this.bytes * end) / rows);
       for (const [at, values] of read.entries()) {

@@ -133,6 +133,61 @@ describe('rows as they are written', () => {
     });
   });
 
+  describe('a file that cannot be unpacked or read is named in one sentence', () => {
+    const point = (id: number): string =>
+      `{"id":${id},"vector":[${id}.5,2],"payload":{"a":"${'x'.repeat(id)}"}}\n`;
+    const jsonl = Array.from({ length: 200 }, (_, id) => point(id)).join('');
+    const csv = `id,vector\n${Array.from({ length: 200 }, (_, id) => `${id},"[${id}.5,2]"\n`).join('')}`;
+    const cut = (text: string): Buffer => gzipSync(text).subarray(0, 60);
+    const foreign = Buffer.from('{"id":1,"vector":[1,2]}');
+    const damaged = (text: string): Buffer => {
+      const bytes = gzipSync(text);
+      // The checksum of what is packed.
+      bytes.fill(0, bytes.length - 8, bytes.length - 4);
+      return bytes;
+    };
+
+    it.each([
+      ['cut.jsonl.gz', cut(jsonl), 'is not whole: it ends within its gzip data', []],
+      ['cut-columns.jsonl.gz', cut(jsonl), 'is not whole: it ends within its gzip data', ['--id', 'id']],
+      ['cut.csv.gz', cut(csv), 'is not whole: it ends within its gzip data', []],
+      ['foreign.jsonl.gz', foreign, 'is damaged or no gzip: incorrect header check', []],
+      ['foreign.csv.gz', foreign, 'is damaged or no gzip: incorrect header check', []],
+      ['damaged.jsonl.gz', damaged(jsonl), 'is damaged or no gzip: incorrect data check', []],
+      ['damaged.csv.gz', damaged(csv), 'is damaged or no gzip: incorrect data check', []],
+    ])('%s', async (name, content, why, flags) => {
+      const sentence = `kithdb: ${join(folder, name)} ${why}\n`;
+      const { code, err, into } = await imported(name, content, ...flags);
+      expect([code, err.replace(/^.* is imported in part.*\n/, '')]).toEqual([1, sentence]);
+      const path = ['--file', join(folder, name), ...flags];
+      // Of a collection that is there, and of one that is not.
+      await server.ok('PUT', `/collections/${into}-there`, { vectors: { size: 2, distance: 'Dot' } });
+      for (const collection of [`${into}-there`, `${into}-missing`]) {
+        const dry = await kithdb('import', '--collection', collection, '--dry-run', ...path);
+        expect([dry.code, dry.err]).toEqual([1, sentence]);
+      }
+    });
+
+    it('payloads of vectors, and pages of Parquet', async () => {
+      const payloads = file('cut-payloads.jsonl.gz', cut(jsonl));
+      const vectors = Buffer.from(Array.from({ length: 200 }, () => [1, 0, 0, 0, 1]).flat());
+      const bvecs = await imported('payloads.bvecs', vectors, '--payload', payloads);
+      expect([bvecs.code, bvecs.err]).toEqual([
+        1,
+        `kithdb: ${payloads} is not whole: it ends within its gzip data\n`,
+      ]);
+      const { parquetWriteBuffer } = await import('hyparquet-writer');
+      const data = Array.from({ length: 200 }, (_, id) => `[${id},${id}]`);
+      const columnData = [{ name: 'vector', data, type: 'STRING' as const }];
+      const parquet = Buffer.from(parquetWriteBuffer({ columnData, codec: 'SNAPPY' })).fill(0xff, 30, 200);
+      const { code, err } = await imported('damaged.parquet', parquet);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringMatching(/^kithdb: \S+damaged\.parquet cannot be read from row 0 on: .+\n$/),
+      ]);
+    });
+  });
+
   it('a byte order mark begins a file of JSON lines or payloads and is no part of it, and inside of a text it stays', async () => {
     const point = '{"id":1,"vector":[1,2],"payload":{"a":1}}\n';
     for (const [name, content, ...flags] of [
