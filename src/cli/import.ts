@@ -231,10 +231,17 @@ function explainedSource(make: () => Source): Source {
 
 /** Reads every row and stores none. Resolves with the number of those that are points for the collection. */
 async function dryRun(config: Config, flags: GivenFlags, order: Order, rejects: Rejects): Promise<number> {
-  const { problemOf } = await import('../transfer/check.js');
   const expected = await expectedBy(config, flags, order);
+  const source = await sourceOf(order, expected.hasStringIds);
+  return pointsAmong(source, expected, rejects).catch((error: unknown) => {
+    throw explained(error);
+  });
+}
+
+async function pointsAmong(source: Source, expected: Expected, rejects: Rejects): Promise<number> {
+  const { problemOf } = await import('../transfer/check.js');
   let points = 0;
-  for await (const row of (await sourceOf(order, expected.hasStringIds)).rows(0)) {
+  for await (const row of source.rows(0)) {
     if (isRejected(row)) {
       rejects.add(row);
       continue;

@@ -14,6 +14,11 @@ export type WriteVector = (vector: Float32Array) => string;
 /** Below these keys there are no vectors. */
 const WITHOUT_VECTORS: ReadonlySet<string> = new Set(['payload', 'payloads', 'filter']);
 
+/** A value as its text in JSON, which `encodeJson` writes as it is: a number keeps its form, such as `1.0`. */
+export class JsonText {
+  constructor(readonly text: string) {}
+}
+
 /**
  * Writes a value as JSON. Undefined fields are left out; a value with `toJSON` is replaced by what that returns;
  * numbers that are not finite are null, which the server refuses and names their place.
@@ -55,6 +60,9 @@ function encodeObject(value: object, depth: number, vector: WriteVector | undefi
   }
   if (Array.isArray(value)) {
     return encodeArray(value, depth, vector);
+  }
+  if (value instanceof JsonText) {
+    return value.text;
   }
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
     if (vector !== undefined && value instanceof Float32Array) return vector(value);

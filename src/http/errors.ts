@@ -13,6 +13,9 @@ export interface Failure {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What one digit can say. */
+const LONGEST_RETRY_AFTER_SECONDS = 9;
+
 type EngineRow = (details: EngineErrorDetails, operationFailed: string) => Failure;
 
 /** Each code of the engine. The second argument is the operation's own prefix from the route table (`Upsert failed`). */
@@ -68,10 +71,11 @@ const ENGINE_ERRORS: Readonly<Record<EngineErrorCode, EngineRow>> = {
   answer_budget: () => overloaded('Too many bytes of answers that are not read'),
   // Nobody gets this answer: who packs vectors sends such a body again, as JSON.
   needs_json: () => ({ status: 500, message: 'A packed body that cannot be read' }),
+  // The message says the whole time, which may be minutes; the header as much of it as its readers can.
   rate_limited: ({ message = 'Rate limiting exceeded', retryAfterSeconds = 1 }) => ({
     status: 429,
     message,
-    retryAfterSeconds,
+    retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY_AFTER_SECONDS),
   }),
   overloaded: (details) => overloaded(details.message ?? 'Too many requests in progress'),
   outcome_unknown: () => ({

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { Readable } from 'node:stream';
+import { JsonText } from '../client/json';
 import { LINE_BREAK, linesIn, openFile, type OpenFile } from './lines';
 import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { SourceError, type Row, type Source } from './row';
@@ -10,7 +11,7 @@ const MAX_RECORD_BYTES = 64 * 1024 * 1024;
 
 /**
  * A file of comma-separated values (RFC 4180) whose first line names the columns. Numbers, `true` and `false` become JSON
- * values when they are written as JSON writes them; an empty value is left out.
+ * values, in the same form, when they are written as JSON writes them; an empty value is left out.
  */
 export class CsvFile implements Source {
   readonly bytes: number;
@@ -39,7 +40,7 @@ export class CsvFile implements Source {
       info: true,
     });
     this.#file = openFile(this.path);
-    const file = Readable.from(textOf(this.#file.content as AsyncIterable<Buffer>));
+    const file = Readable.from(textOf(this.#file.pieces));
     file.on('error', (error) => parser.destroy(error));
     let names: readonly string[] | undefined;
     let ordinal = -1;
@@ -114,10 +115,8 @@ function valueOf(text: string): unknown {
   if (!JSON_NUMBER.test(text)) {
     return text;
   }
-  const number = Number(text);
   // JSON has no infinity.
-  if (!Number.isFinite(number)) return text;
-  return Number.isSafeInteger(number) || !/^-?\d+$/.test(text) ? number : BigInt(text);
+  return Number.isFinite(Number(text)) ? new JsonText(text) : text;
 }
 
 /** The mark before a text in UTF-16, which the reader of CSV knows. */

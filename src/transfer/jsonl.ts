@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
-import { encodeJson, parseJson } from '../client/json';
+import { encodeJson, JsonText, parseJson } from '../client/json';
 import { LineBlocks, type LineBlock } from './line-blocks';
-import { isBlank, linesAtOnce, linesIn, openPieces, withoutMark, type OpenPieces } from './lines';
+import { isBlank, linesAtOnce, linesIn, openPieces, withoutMark, type OpenFile } from './lines';
 import {
   ID_FIELD,
   idOf,
@@ -23,7 +23,7 @@ import { NOT_UTF8, type Block, type Row, type Source } from './row';
  */
 export class JsonLines implements Source {
   readonly bytes: number;
-  #file: OpenPieces | undefined;
+  #file: OpenFile | undefined;
   #blocks: LineBlocks | undefined;
 
   constructor(
@@ -99,19 +99,43 @@ export class JsonLines implements Source {
   }
 
   #point(line: Buffer, ordinal: number): string {
-    let value: unknown;
-    try {
-      value = parseJson(line.toString());
-    } catch {
-      throw new Error('it is not JSON');
+    if (this.mapping === undefined) {
+      return pointOfLine(line, objectOf(line, parseJson), ordinal, this.ids);
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new Error('it is not a JSON object');
-    }
-    return this.mapping === undefined
-      ? pointOfLine(line, value as Columns, ordinal, this.ids)
-      : pointOf(value as Columns, ordinal, withIdColumn(this.mapping, Object.keys(value)));
+    const columns = columnsOf(line);
+    return pointOf(columns, ordinal, withIdColumn(this.mapping, Object.keys(columns)));
   }
+}
+
+/** The object of a line. @throws Error that says what the line is instead */
+function objectOf(line: Buffer, parse: (text: string) => unknown): Columns {
+  let value: unknown;
+  try {
+    value = parse(line.toString());
+  } catch {
+    throw new Error('it is not JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Error('it is not a JSON object');
+  }
+  return value as Columns;
+}
+
+/** The fields of the object of a line: what is no text is sent as it is written. */
+function columnsOf(line: Buffer): Columns {
+  const columns = objectOf(line, JSON.parse);
+  const written = writtenFields(line);
+  return Object.fromEntries(
+    Object.entries(columns).map(([name, value]) => {
+      const isWritten = typeof value === 'number' || (typeof value === 'object' && value !== null);
+      return [name, isWritten ? new JsonText(String(written.get(name))) : value];
+    }),
+  );
+}
+
+/** The bytes of each field of the object of a line, by its name. */
+function writtenFields(line: Buffer): ReadonlyMap<string, Buffer> {
+  return new Map([...fieldsOf(line)].map(([name, json]) => [JSON.parse(`"${name}"`) as string, json]));
 }
 
 const QUOTE = 0x22;
@@ -150,7 +174,7 @@ function mayHaveTextForVector(line: Buffer): boolean {
 
 /** Whether an object of named vectors may have a text for one of them. A text for a model (C16) is none. */
 function mayHaveTextForField(line: Buffer, from: number): boolean {
-  const vectors = fieldsOf(line.subarray(from, endOfValue(line, from, true)), true);
+  const vectors = fieldsOf(line.subarray(from, endOfValue(line, from)));
   const isText = (value: Buffer | undefined): boolean => value?.[afterSpace(value, 0)] === QUOTE;
   return [...vectors.values()].some(isText) && !MODEL_KEYS.every((key) => isText(vectors.get(key)));
 }
@@ -182,9 +206,7 @@ function pointOfLine(line: Buffer, point: Columns, ordinal: number, ids: StringI
   columns[ID_FIELD] = id;
   const read = idOf(columns, ordinal, { id: ID_FIELD, vectors: fields, payload: [], ids });
   const decoded = encodeJson(vectorsOf(columns, fields));
-  const written = new Map(
-    [...fieldsOf(line)].map(([name, json]) => [JSON.parse(`"${name}"`) as string, json]),
-  );
+  const written = writtenFields(line);
   const ownId = read === id ? String(written.get('id')) : encodeJson(read);
   const ownPayload = payload === undefined || payload === null ? '{}' : String(written.get('payload'));
   return `{"id":${ownId},"vector":${decoded},"payload":${ownPayload}}`;

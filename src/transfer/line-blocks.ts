@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { isBlank, LINE_BREAK, markLength, openFile, refuseLongLine } from './lines';
+import { isBlank, LINE_BREAK, markLength, openFile, readFrom, refuseLongLine } from './lines';
 
 const OPEN = 0x7b;
 /** Bytes of the memory that a part of the file is read into, and so about the length of a request. */
@@ -103,10 +103,11 @@ export class LineBlocks {
 
   async #open(): Promise<Input> {
     if (!this.path.endsWith('.gz')) {
-      const file = await open(this.path);
+      const file = await readFrom(this.path, open(this.path));
       return {
         fill: async (memory, from) => {
-          const { bytesRead } = await file.read(memory, from, memory.length - from);
+          const read = file.read(memory, from, memory.length - from);
+          const { bytesRead } = await readFrom(this.path, read);
           this.#read += bytesRead;
           return bytesRead;
         },
@@ -114,19 +115,17 @@ export class LineBlocks {
       };
     }
     const file = openFile(this.path);
-    const pieces = file.content[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
     let piece: Buffer = Buffer.alloc(0);
     return {
       fill: async (memory, from) => {
-        if (piece.length === 0) piece = (await pieces.next()).value ?? piece;
+        if (piece.length === 0) piece = (await file.pieces.next()).value ?? piece;
         this.#read = file.bytesRead();
         const bytes = piece.copy(memory, from);
         piece = piece.subarray(bytes);
         return bytes;
       },
-      close: () => {
-        file.content.destroy();
-        return Promise.resolve();
+      close: async () => {
+        await file.pieces.return(undefined);
       },
     };
   }

@@ -1,7 +1,8 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { explained } from '../files/explained';
 import { SourceError } from './row';
 
 export const LINE_BREAK = 10;
@@ -15,49 +16,46 @@ export function refuseLongLine(bytes: number): void {
   }
 }
 
-/** A file that is read. */
+/** The bytes of a file, unpacked when its name ends in `.gz`. It is open from the first piece that is asked for to the last. */
 export interface OpenFile {
-  /** Its bytes, unpacked when its name ends in `.gz`. */
-  readonly content: Readable;
-  /** Bytes of the file that have been read. */
-  bytesRead(): number;
-}
-
-/** Opens a file. An error comes when its content is read. */
-export function openFile(path: string): OpenFile {
-  const file = createReadStream(path, { highWaterMark: 1 << 20 });
-  const bytesRead = (): number => file.bytesRead;
-  if (!path.endsWith('.gz')) {
-    return { content: file, bytesRead };
-  }
-  const unpacked = createGunzip();
-  file.on('error', (error) => unpacked.destroy(error));
-  return { content: file.pipe(unpacked), bytesRead };
-}
-
-/** The bytes of a file, unpacked when its name ends in `.gz`, in pieces that are there until the next one is asked for. */
-export interface OpenPieces {
-  readonly pieces: AsyncIterable<Buffer>;
+  /** @throws SourceError that names the file where it cannot be read or unpacked */
+  readonly pieces: AsyncGenerator<Buffer, undefined>;
   /** Bytes of the file that have been read. */
   bytesRead(): number;
 }
 
 const PIECE_BYTES = 1 << 20;
 
-/** Opens a file. An error comes when it is read. */
-export function openPieces(path: string): OpenPieces {
-  if (path.endsWith('.gz')) {
-    const file = openFile(path);
-    return { pieces: file.content as AsyncIterable<Buffer>, bytesRead: () => file.bytesRead() };
+/** Opens a file whose pieces may be kept. */
+export function openFile(path: string): OpenFile {
+  let file: ReadStream | undefined;
+  async function* pieces(): AsyncGenerator<Buffer, undefined> {
+    file = createReadStream(path, { highWaterMark: PIECE_BYTES });
+    try {
+      yield* (path.endsWith('.gz') ? unpacked(file) : file) as AsyncIterable<Buffer>;
+    } catch (error) {
+      throw unreadable(path, error);
+    }
   }
+  return { pieces: pieces(), bytesRead: () => file?.bytesRead ?? 0 };
+}
+
+function unpacked(file: Readable): Readable {
+  // Who reads gets the error of either.
+  return pipeline(file, createGunzip(), () => undefined);
+}
+
+/** Opens a file whose pieces are there until the next one is asked for. */
+export function openPieces(path: string): OpenFile {
+  if (path.endsWith('.gz')) return openFile(path);
   let read = 0;
-  async function* pieces(): AsyncGenerator<Buffer> {
-    const file = await open(path);
+  async function* pieces(): AsyncGenerator<Buffer, undefined> {
+    const file = await readFrom(path, open(path));
     // One piece of memory for all: fresh memory for each has to be collected.
     const memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
     try {
       for (;;) {
-        const { bytesRead } = await file.read(memory, 0, PIECE_BYTES);
+        const { bytesRead } = await readFrom(path, file.read(memory, 0, PIECE_BYTES));
         if (bytesRead === 0) return;
         read += bytesRead;
         yield memory.subarray(0, bytesRead);
@@ -67,6 +65,23 @@ export function openPieces(path: string): OpenPieces {
     }
   }
   return { pieces: pieces(), bytesRead: () => read };
+}
+
+/** What an operation on a file gives. @throws SourceError that names the file where it fails */
+export async function readFrom<T>(path: string, operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/** Why a file cannot be read, in a sentence that names it. */
+function unreadable(path: string, error: unknown): SourceError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'Z_BUF_ERROR') return new SourceError(`${path} is not whole: it ends within its gzip data`);
+  if (code?.startsWith('Z_') === true) return new SourceError(`${path} is damaged or no gzip: ${message}`);
+  return new SourceError(explained(Object.assign(error as Error, { path })));
 }
 
 /** The mark that programs put before a text in UTF-8. */
@@ -95,11 +110,11 @@ export async function* withoutMark(pieces: AsyncIterable<Buffer>): AsyncGenerato
 }
 
 /**
- * The lines of a stream that are not blank, without their ends, each there until the next one is asked for.
+ * The lines of pieces that are not blank, without their ends, each there until the next one is asked for.
  * @throws SourceError for one that is too long
  */
-export async function* filledLinesOf(stream: Readable): AsyncGenerator<Buffer> {
-  for await (const lines of linesAtOnce(withoutMark(stream as AsyncIterable<Buffer>))) {
+export async function* filledLinesOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const lines of linesAtOnce(withoutMark(pieces))) {
     for (const line of lines) {
       if (!isBlank(line)) yield line;
     }

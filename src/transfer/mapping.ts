@@ -1,4 +1,4 @@
-import { encodeJson } from '../client/json';
+import { encodeJson, JsonText } from '../client/json';
 
 /** Which columns of a row become what. */
 export interface Mapping {
@@ -18,7 +18,7 @@ export interface Mapping {
  */
 export type StringIds = 'typed' | 'text';
 
-/** The columns of one row by name. */
+/** The columns of one row by name. What has numbers is a `JsonText`, so that `1.0` does not become 1 (C7). */
 export type Columns = Readonly<Record<string, unknown>>;
 
 /** The column of a vector that is named by no flag. */
@@ -127,7 +127,7 @@ export function vectorsOf(columns: Columns, vectors: ReadonlyMap<string, string>
   return Object.fromEntries(named);
 }
 
-/** A vector as it is sent: a list of numbers as it is, its text in JSON, or base64 of little-endian 32-bit floats. */
+/** A vector as it is sent, from a list of numbers, its text in JSON, or base64 of little-endian 32-bit floats. */
 export function vectorOf(value: unknown, column: string): unknown {
   if (value === undefined || value === null || value === '') {
     throw new Error(`it has no ${vectorAt(column)}`);
@@ -138,10 +138,11 @@ export function vectorOf(value: unknown, column: string): unknown {
   const text = value.trim();
   if (text.startsWith('[') || text.startsWith('{')) {
     try {
-      return JSON.parse(text) as unknown;
+      JSON.parse(text);
     } catch {
       throw new Error(`the ${vectorAt(column)} is not JSON`);
     }
+    return new JsonText(text);
   }
   return floatsOf(text, column);
 }

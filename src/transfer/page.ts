@@ -107,14 +107,14 @@ export function linesOfPage(envelope: Uint8Array): PageLines {
   return { lines: bytes.subarray(start, at), points };
 }
 
-/** The fields of a point, or with `ofVectors` of its vectors, as their bytes, by their names as JSON writes them. */
-export function fieldsOf(object: Buffer, ofVectors = false): ReadonlyMap<string, Buffer> {
+/** The fields of an object as their bytes, by their names as JSON writes them. */
+export function fieldsOf(object: Buffer): ReadonlyMap<string, Buffer> {
   const fields = new Map<string, Buffer>();
   for (let at = object.indexOf(QUOTE); at >= 0 && at < object.length;) {
     const nameEnd = endOfString(object, at + 1);
     const name = object.toString('utf8', at + 1, nameEnd);
     const from = object.indexOf(COLON, nameEnd) + 1;
-    const to = endOfValue(object, from, ofVectors || name === 'vector');
+    const to = endOfValue(object, from);
     fields.set(name, object.subarray(from, to));
     at = object.indexOf(QUOTE, to);
   }
@@ -122,15 +122,17 @@ export function fieldsOf(object: Buffer, ofVectors = false): ReadonlyMap<string,
 }
 
 /** The place behind the value that begins at `from`: that of the comma or the bracket that follows it, or of the end. */
-export function endOfValue(bytes: Buffer, from: number, isVector: boolean): number {
+export function endOfValue(bytes: Buffer, from: number): number {
   let depth = 0;
   for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at];
     if (byte === QUOTE) {
       at = endOfString(bytes, at + 1);
-    } else if (byte === BEGIN && isVector && isNumber(bytes[at + 1])) {
-      at = bytes.indexOf(END, at);
-    } else if (byte === OPEN || byte === BEGIN) {
+    } else if (byte === BEGIN) {
+      const end = endOfNumbers(bytes, at);
+      if (end === undefined) depth += 1;
+      else at = end;
+    } else if (byte === OPEN) {
       depth += 1;
     } else if (byte === CLOSE || byte === END) {
       if (depth === 0) return at;
@@ -140,6 +142,20 @@ export function endOfValue(bytes: Buffer, from: number, isVector: boolean): numb
     }
   }
   return bytes.length;
+}
+
+/**
+ * The place of the bracket that ends the list at `from`; undefined where strings or lists are in it. Most of a point are lists
+ * of numbers, which are not read byte by byte.
+ */
+function endOfNumbers(bytes: Buffer, from: number): number | undefined {
+  const first = bytes[from + 1];
+  // Without this each of many lists in one another would be searched for its end.
+  if (first === BEGIN || first === OPEN || first === QUOTE) return undefined;
+  const end = bytes.indexOf(END, from);
+  if (end < 0) return undefined;
+  const inside = bytes.subarray(from + 1, end);
+  return inside.includes(QUOTE) || inside.includes(BEGIN) ? undefined : end;
 }
 
 /** The place behind the object that begins at `from`. */

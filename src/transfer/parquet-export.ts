@@ -165,7 +165,7 @@ class RowGroup {
     this.#bytes += kept.length;
     const vector = fields.get('vector');
     const isObject = vector?.[0] === OPEN;
-    const named = isObject ? fieldsOf(vector, true) : undefined;
+    const named = isObject ? fieldsOf(vector) : undefined;
     for (const [at, column] of this.#vectors.entries()) {
       const name = this.#names[at] ?? '';
       const json = isObject ? named?.get(name) : name === '' ? vector : undefined;

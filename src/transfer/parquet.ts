@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
-import { parseJson } from '../client/json';
+import { JsonText } from '../client/json';
 import { pointOf, withIdColumn, type Columns, type Mapping } from './mapping';
 import { columnsOfFile, pointOfRow, type PointColumns } from './parquet-points';
 import { SourceError, type Row, type Source } from './row';
@@ -40,9 +40,11 @@ export class ParquetFile implements Source {
     const metadata = await parquetMetadataAsync(file).catch((error: unknown) => {
       throw new SourceError(`${this.path} is not a Parquet file: ${(error as Error).message}`);
     });
-    const names = parquetSchema(metadata).children.map(({ element }) => element.name);
+    const { children } = parquetSchema(metadata);
+    const names = children.map(({ element }) => element.name);
     const exported = this.isMappingGiven ? undefined : this.#exported(metadata.key_value_metadata);
     if (exported === undefined) this.#requireColumns(names);
+    const floats = exported === undefined ? this.#floatsOfPayload(children) : NO_COLUMNS;
     const rows = Number(metadata.num_rows);
     const groups = metadata.row_groups.map((group) => Number(group.num_rows));
     for (const [start, end] of rangesOf(groups, from)) {
@@ -59,10 +61,14 @@ export class ParquetFile implements Source {
         columns: names,
         ...range,
         onComplete,
+      }).catch((error: unknown) => {
+        throw new SourceError(
+          `${this.path} cannot be read from row ${start} on: ${(error as Error).message}`,
+        );
       });
       this.#read = Math.floor((this.bytes * end) / rows);
       for (const [at, values] of read.entries()) {
-        yield this.#row(columnsOf(names, values), start + at, exported);
+        yield this.#row(columnsOf(names, values, floats), start + at, exported);
       }
     }
   }
@@ -75,6 +81,14 @@ export class ParquetFile implements Source {
       throw new SourceError(`The file has no column ${missing}: it has ${names.join(', ')}`);
     }
     this.mapping = withIdColumn(this.mapping, names);
+  }
+
+  /** The columns of floats that are no vector and no id. */
+  #floatsOfPayload(columns: readonly Column[]): ReadonlySet<string> {
+    const { id, vectors } = this.mapping;
+    const taken = new Set([id, ...vectors.values()]);
+    const names = columns.filter(isOfFloats).map(({ element }) => element.name);
+    return new Set(names.filter((name) => !taken.has(name)));
   }
 
   /** @throws SourceError where a later release has written the file */
@@ -99,15 +113,51 @@ export class ParquetFile implements Source {
   }
 }
 
+/** A column in the schema of a file: its values, or what it is made of. */
+interface Column {
+  readonly element: {
+    readonly name: string;
+    readonly type?: string;
+    readonly logical_type?: { readonly type: string };
+  };
+  readonly children: readonly Column[];
+}
+
+const NO_COLUMNS: ReadonlySet<string> = new Set();
+
+function isOfFloats({ element, children }: Column): boolean {
+  if (children.length > 0) return children.every(isOfFloats);
+  return element.type === 'FLOAT' || element.type === 'DOUBLE' || element.logical_type?.type === 'FLOAT16';
+}
+
+/** The value of a column of floats, whose whole numbers are written as floats (C7). */
+function asFloats(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? new JsonText(textOfWhole(value)) : value;
+  if (Array.isArray(value)) return value.map(asFloats);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asFloats(item)]));
+}
+
+function textOfWhole(value: number): string {
+  if (Object.is(value, -0)) return '-0.0';
+  const text = String(value);
+  return text.includes('e') ? text : `${text}.0`;
+}
+
 /**
  * The columns of a row by their names, which may be those of members of every object. A column without a value is no field
  * of the payload. Dates become texts of RFC 3339 in JSON.
  */
-function columnsOf(names: readonly string[], values: readonly unknown[]): Columns {
+function columnsOf(
+  names: readonly string[],
+  values: readonly unknown[],
+  floats: ReadonlySet<string>,
+): Columns {
   const given = names.flatMap((name, at) => {
     const value = values[at];
     if (value === undefined || value === null) return [];
-    return [[name, value instanceof Unreadable ? value.in(name) : value] as const];
+    if (value instanceof Unreadable) return [[name, value.in(name)] as const];
+    return [[name, floats.has(name) ? asFloats(value) : value] as const];
   });
   return Object.fromEntries(given);
 }
@@ -150,7 +200,8 @@ const PARSERS = {
     const text = bytes && textOf(bytes);
     if (typeof text !== 'string') return text;
     try {
-      return parseJson(text);
+      const value = JSON.parse(text) as unknown;
+      return typeof value === 'string' || value === null ? value : new JsonText(text);
     } catch {
       return new Unreadable('is not JSON');
     }

@@ -43,7 +43,7 @@ export class VectorFile implements Source {
 
   async *rows(from: number): AsyncGenerator<Row> {
     const { start, stride, rows } = this.#layout;
-    const payloads = this.payloads === undefined ? undefined : filledLinesOf(openFile(this.payloads).content);
+    const payloads = this.payloads === undefined ? undefined : filledLinesOf(openFile(this.payloads).pieces);
     for (let skipped = 0; payloads !== undefined && skipped < from; skipped += 1) {
       await payloads.next();
     }

@@ -133,6 +133,61 @@ describe('rows as they are written', () => {
     });
   });
 
+  describe('a file that cannot be unpacked or read is named in one sentence', () => {
+    const point = (id: number): string =>
+      `{"id":${id},"vector":[${id}.5,2],"payload":{"a":"${'x'.repeat(id)}"}}\n`;
+    const jsonl = Array.from({ length: 200 }, (_, id) => point(id)).join('');
+    const csv = `id,vector\n${Array.from({ length: 200 }, (_, id) => `${id},"[${id}.5,2]"\n`).join('')}`;
+    const cut = (text: string): Buffer => gzipSync(text).subarray(0, 60);
+    const foreign = Buffer.from('{"id":1,"vector":[1,2]}');
+    const damaged = (text: string): Buffer => {
+      const bytes = gzipSync(text);
+      // The checksum of what is packed.
+      bytes.fill(0, bytes.length - 8, bytes.length - 4);
+      return bytes;
+    };
+
+    it.each([
+      ['cut.jsonl.gz', cut(jsonl), 'is not whole: it ends within its gzip data', []],
+      ['cut-columns.jsonl.gz', cut(jsonl), 'is not whole: it ends within its gzip data', ['--id', 'id']],
+      ['cut.csv.gz', cut(csv), 'is not whole: it ends within its gzip data', []],
+      ['foreign.jsonl.gz', foreign, 'is damaged or no gzip: incorrect header check', []],
+      ['foreign.csv.gz', foreign, 'is damaged or no gzip: incorrect header check', []],
+      ['damaged.jsonl.gz', damaged(jsonl), 'is damaged or no gzip: incorrect data check', []],
+      ['damaged.csv.gz', damaged(csv), 'is damaged or no gzip: incorrect data check', []],
+    ])('%s', async (name, content, why, flags) => {
+      const sentence = `kithdb: ${join(folder, name)} ${why}\n`;
+      const { code, err, into } = await imported(name, content, ...flags);
+      expect([code, err.replace(/^.* is imported in part.*\n/, '')]).toEqual([1, sentence]);
+      const path = ['--file', join(folder, name), ...flags];
+      // Of a collection that is there, and of one that is not.
+      await server.ok('PUT', `/collections/${into}-there`, { vectors: { size: 2, distance: 'Dot' } });
+      for (const collection of [`${into}-there`, `${into}-missing`]) {
+        const dry = await kithdb('import', '--collection', collection, '--dry-run', ...path);
+        expect([dry.code, dry.err]).toEqual([1, sentence]);
+      }
+    });
+
+    it('payloads of vectors, and pages of Parquet', async () => {
+      const payloads = file('cut-payloads.jsonl.gz', cut(jsonl));
+      const vectors = Buffer.from(Array.from({ length: 200 }, () => [1, 0, 0, 0, 1]).flat());
+      const bvecs = await imported('payloads.bvecs', vectors, '--payload', payloads);
+      expect([bvecs.code, bvecs.err]).toEqual([
+        1,
+        `kithdb: ${payloads} is not whole: it ends within its gzip data\n`,
+      ]);
+      const { parquetWriteBuffer } = await import('hyparquet-writer');
+      const data = Array.from({ length: 200 }, (_, id) => `[${id},${id}]`);
+      const columnData = [{ name: 'vector', data, type: 'STRING' as const }];
+      const parquet = Buffer.from(parquetWriteBuffer({ columnData, codec: 'SNAPPY' })).fill(0xff, 30, 200);
+      const { code, err } = await imported('damaged.parquet', parquet);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringMatching(/^kithdb: \S+damaged\.parquet cannot be read from row 0 on: .+\n$/),
+      ]);
+    });
+  });
+
   it('a byte order mark begins a file of JSON lines or payloads and is no part of it, and inside of a text it stays', async () => {
     const point = '{"id":1,"vector":[1,2],"payload":{"a":1}}\n';
     for (const [name, content, ...flags] of [
@@ -196,7 +251,7 @@ describe('rows as they are written', () => {
     expect(await lines(into)).toEqual([
       '{"id":1,"payload":{"n":"1e999","t":"a\\r\\nb"},"vector":[1.0,2.0]}',
       '{"id":2,"payload":{"n":"-1e999","t":"a\\nb"},"vector":[1.0,2.0]}',
-      '{"id":3,"payload":{"n":1000,"t":"a\\rb"},"vector":[1.0,2.0]}',
+      '{"id":3,"payload":{"n":1e3,"t":"a\\rb"},"vector":[1.0,2.0]}',
     ]);
     const twice = await imported('twice.csv', 'id,a,vector,a\n1,x,"[1,2]",y\n');
     expect([twice.code, twice.err]).toEqual([1, 'kithdb: The first line has the column a twice\n']);
@@ -221,6 +276,14 @@ describe('rows as they are written', () => {
     expect(await ids(integers.into)).toEqual([0, 7]);
   });
 
+  it('a line that ends within a named vector is refused as any that is not JSON', async () => {
+    const points = '{"id":1,"vector":{"a":[1,2]}}\n{"id":2,"vector":{"a":[1,2}}\n';
+    const rejects = join(folder, 'within-rejects.jsonl');
+    const { code, into } = await imported('within.jsonl', points, '--rejects', rejects);
+    expect([code, await lines(into)]).toEqual([3, ['{"id":1,"payload":{},"vector":{"a":[1.0,2.0]}}']]);
+    expect(readFileSync(rejects, 'utf8')).toContain('"place":"line 2"');
+  });
+
   it('payloads of vectors: blank lines are passed over, and there is one for each row', async () => {
     const vectors = Buffer.from([1, 0, 0, 0, 1, 1, 0, 0, 0, 2]);
     const payloads = (text: string): string[] => ['--payload', file('payloads.jsonl', text)];
@@ -237,6 +300,79 @@ describe('rows as they are written', () => {
     ]);
     const none = await imported('none.bvecs', vectors, '--payload', join(folder, 'none.jsonl'));
     expect([none.code, none.err]).toEqual([1, `kithdb: There is no file ${join(folder, 'none.jsonl')}\n`]);
+  });
+
+  it('C7 numbers of columns keep their form, in lines of JSON and in CSV', async () => {
+    const forms = ['1', '1.0', '-0.0', '-0', '1e3', '1.5E2', '1e20', '0.99999999999999999999', '1e-400'];
+    const numbers = [...forms, '12345678901234567890.0', '18446744073709551615', '-9007199254740993', '0.10'];
+    const names = numbers.map((_, at) => `n${at}`);
+    const fields = numbers.map((number, at) => `"n${at}":${number}`).join(',');
+    const more = '"list":[1.0,[2.0,"]"],{"a":3.0}],"t":"1.0, \\"2.0\\"","n":null,"yes":true';
+    const payload = `{${fields},${more}}`;
+    const points = await imported('numbers.jsonl', `{"id":7,"vector":[1.0,2],"payload":${payload}}`);
+    const [stored = ''] = await lines(points.into);
+    expect(stored).toContain('"n1":1.0,');
+    const flags = ['--id', 'pk', '--vector', 'v'];
+    const line = ` { "pk" : 7 , ${fields} , "v" : [ 1.0 , 2 ], ${more.replace('"t"', '"\\u0074"')} } `;
+    const columns = await imported('numbers-columns.jsonl', line, ...flags);
+    expect(await lines(columns.into)).toEqual([stored]);
+
+    const flat = await imported('flat.jsonl', `{"id":7,"vector":[1,2],"payload":{${fields}}}`);
+    const csv = `pk,v,${names.join(',')}\n7,"[1.0,2]",${numbers.join(',')}\n`;
+    const rows = await imported('numbers.csv', csv, ...flags);
+    expect(await lines(rows.into)).toEqual(await lines(flat.into));
+
+    const match = (key: string): object => ({ filter: { must: { key, match: { value: 1 } } } });
+    for (const { into } of [points, columns, rows]) {
+      const count = (key: string): Promise<unknown> =>
+        server.ok('POST', `/collections/${into}/points/count`, match(key));
+      expect([into, await count('n0'), await count('n1')]).toEqual([into, { count: 1 }, { count: 0 }]);
+    }
+  });
+
+  it('C7 numbers of Parquet keep their form in columns of JSON, and are floats in those of floats', async () => {
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const columnData = [
+      { name: 'id', data: [7], type: 'DOUBLE' as const },
+      { name: 'vector', data: ['[1.0,2]'], type: 'STRING' as const },
+      { name: 'json', data: [{ a: 110 }], type: 'JSON' as const },
+      { name: 'double', data: [1], type: 'DOUBLE' as const },
+      { name: 'float', data: [-0], type: 'FLOAT' as const },
+      { name: 'large', data: [1e20], type: 'DOUBLE' as const },
+      { name: 'part', data: [1.5], type: 'DOUBLE' as const },
+      { name: 'integer', data: [1], type: 'INT32' as const },
+    ];
+    // The writer cannot be given 1.0 in JSON.
+    const written = Buffer.from(parquetWriteBuffer({ columnData })).toString('latin1');
+    const bytes = latin1(written.replaceAll('{"a":110}', '{"a":1.0}'));
+    const { into, err } = await imported('forms.parquet', bytes);
+    expect(err).toBe('');
+    expect(await lines(into)).toEqual([
+      '{"id":7,"payload":{"json":{"a":1.0},"double":1.0,"float":-0.0,"large":100000000000000000000.0,"part":1.5,"integer":1},"vector":[1.0,2.0]}',
+    ]);
+  });
+
+  it('an id of columns is the one that is written', async () => {
+    const rows = '{"pk":18446744073709551615,"v":[1,2]}\n{"pk":1.0,"v":[1,2]}\n{"pk":7,"v":[1,2]}\n';
+    const rejects = join(folder, 'ids-rejects.jsonl');
+    const { code, into } = await imported(
+      'ids.jsonl',
+      rows,
+      '--id',
+      'pk',
+      '--vector',
+      'v',
+      '--rejects',
+      rejects,
+    );
+    expect([code, await lines(into)]).toEqual([
+      3,
+      [
+        '{"id":7,"payload":{},"vector":[1.0,2.0]}',
+        '{"id":18446744073709551615,"payload":{},"vector":[1.0,2.0]}',
+      ],
+    ]);
+    expect(readFileSync(rejects, 'utf8')).toContain('id: value 1.0 is not a valid point ID');
   });
 
   it('numbers keep their form where a vector is decoded and where an export leaves vectors out', async () => {

@@ -39,9 +39,10 @@ describe('an upload in the console', () => {
     expect(await points(row, 'jsonl')).toEqual([
       '{"id":18446744073709551615,"vector":[1.0,2],"payload":{"big":9007199254740993,"f":1.0}}',
     ]);
-    const csv = 'id,vector,big,inf,e\n18446744073709551615,"[1,2]",9007199254740993,1e999,1e300\n';
+    const csv =
+      'id,vector,big,inf,e,f,n\n18446744073709551615,"[1,2]",9007199254740993,1e999,1e300,1.0,12345678901234567890.0\n';
     expect(await points(csv, 'csv')).toEqual([
-      '{"id":18446744073709551615,"vector":[1,2],"payload":{"big":9007199254740993,"inf":"1e999","e":1e+300}}',
+      '{"id":18446744073709551615,"vector":[1,2],"payload":{"big":9007199254740993,"inf":"1e999","e":1e300,"f":1.0,"n":12345678901234567890.0}}',
     ]);
   });
 

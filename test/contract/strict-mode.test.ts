@@ -442,6 +442,28 @@ describe('C4.3 strict mode', () => {
     await server.ok('POST', `${path}/points/scroll`, {});
   });
 
+  it('C1.5 Retry-After of a rate has one digit, however long there is not enough of it', async () => {
+    await limited({ read_rate_limit: 3, write_rate_limit: 2 });
+    const ask = (method: string, rest: string, body: object) =>
+      fetch(`http://127.0.0.1:${server.port}${path}${rest}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const requests: [method: string, rest: string, body: object, tokens: number][] = [
+      ['POST', '/points/count', {}, 3],
+      ['POST', '/points/delete', { points: [9] }, 2],
+    ];
+    for (const [method, rest, body, tokens] of requests) {
+      for (let taken = 0; taken < tokens; taken += 1)
+        expect((await ask(method, rest, body)).status).toBe(200);
+      const refused = await ask(method, rest, body);
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '9']);
+      // The sentence has the whole time.
+      expect(await refused.text()).toMatch(/Retry after (?:[12]\d|30)s"/);
+    }
+  });
+
   it('C4.3 a rate says when there is enough of it, and nothing of a refused request happens', async () => {
     await limited({ read_rate_limit: 1, write_rate_limit: 3 });
     const read = () =>
@@ -453,7 +475,8 @@ describe('C4.3 strict mode', () => {
     expect((await read()).status).toBe(200);
     const refused = await read();
     expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+    const { status } = (await refused.json()) as { status: { error: string } };
+    expect(Number(/Retry after (\d+)s$/.exec(status.error)?.[1])).toBeGreaterThan(30);
     const four = { points: [11, 12, 13, 14].map((id) => ({ id, vector: [1, 0] })) };
     expect(await server.refused('PUT', `${path}/points`, four)).toEqual([
       400,

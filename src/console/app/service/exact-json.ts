@@ -39,11 +39,15 @@ export function parseExact(text: string): JsonValue {
   ) as JsonValue;
 }
 
-/** The number of a text that JSON could have; the text itself where this browser would write another number. */
+/**
+ * The number of a text that JSON could have, in its form. Where this browser has no such numbers: JavaScript's, or the text
+ * itself where it is an integer that JavaScript cannot hold.
+ */
 export function numberOf(text: string): number | RawNumber | string {
   const value = Number(text);
   if (!Number.isFinite(value)) return text;
-  return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : (json.rawJSON?.(text) ?? text);
+  if (String(value) === text) return value;
+  return json.rawJSON?.(text) ?? (Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : text);
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {
