@@ -48,6 +48,17 @@ fn profile_of(client: &Client, operation: &str, body: &Value) -> Value {
 }
 
 #[test]
+fn the_distances_of_an_exact_search_are_those_of_all_points_c13() {
+    let engine = engine();
+    let body = json!({"query": [3.0, 4.0], "limit": 5, "params": {"exact": true}});
+    assert_eq!(profile_of(&engine.client(), "query", &body)["distances"], json!(POINTS));
+    let explained = json!({"query": [3.0, 4.0], "limit": 5, "params": {"exact": true, "explain": true}});
+    let (answer, _) = profiled(&engine.client(), request("query", "c", &explained));
+    let envelope: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
+    assert_eq!(envelope["explain"]["distances"], json!(POINTS), "{envelope}");
+}
+
+#[test]
 fn the_profile_of_a_walk_has_its_plan_and_what_it_cost_c13() {
     let engine = engine();
     let client = engine.client();
