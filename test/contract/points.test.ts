@@ -180,7 +180,7 @@ describe('C5.1 upsert', () => {
     [{ points: [POINT], shard_key: 'x' }, 'shard_key'],
     [{ points: [POINT], batch: { ids: [1], vectors: [[1, 2]] } }, 'batch'],
     [{ batch: { ids: [1, 2], vectors: [[1, 2]] } }, 'number of ids and vectors must be equal (2 != 1)'],
-    [{ batch: { ids: [1], vectors: [[1, 2]], payloads: [] }, update_mode: 'replace' }, 'update_mode'],
+    [{ batch: { ids: [1], vectors: [[1, 2]] }, update_mode: 'replace' }, 'update_mode'],
     [
       {
         batch: {

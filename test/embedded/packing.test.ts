@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -146,7 +147,15 @@ describe('packed vectors', () => {
     float32Vectors: boolean,
   ): Promise<Tree> {
     try {
-      const { result } = await transport.execute({ operation, collection, body, float32Vectors });
+      // Writes of another process have one by themselves, and a write with one takes a number though it changes nothing.
+      const operationId = randomUUID();
+      const { result } = await transport.execute({
+        operation,
+        collection,
+        body,
+        float32Vectors,
+        operationId,
+      });
       // That of a sync is of its collection.
       if (operation === 'sync_points') delete (result as { revision?: unknown }).revision;
       return { result };
