@@ -113,3 +113,32 @@ impl Pool {
         self.extend(ef, &further);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_pool_that_becomes_wider_has_the_best_of_all_that_was_offered(
+            distances in prop::collection::vec(0u8..20, 0..40),
+            (width, wider) in (1usize..12, 1usize..24),
+        ) {
+            let offered: Vec<Candidate> =
+                (0u32..).zip(&distances).map(|(node, &distance)| Candidate::new(f32::from(distance), Node::new(node))).collect();
+            let offer_all = |width: usize| {
+                let mut pool = Pool::default();
+                pool.begin(width);
+                for &one in &offered {
+                    pool.offer(one);
+                }
+                pool
+            };
+            let nodes = |pool: &Pool| pool.entries().iter().map(|entry| entry.node()).collect::<Vec<_>>();
+            let mut pool = offer_all(width);
+            pool.widen(wider, &offered);
+            prop_assert_eq!(nodes(&pool), nodes(&offer_all(width.max(wider))));
+        }
+    }
+}
