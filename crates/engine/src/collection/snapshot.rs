@@ -5,6 +5,7 @@ use crate::field::{FieldGraph, FieldTable};
 use crate::group_keys::GroupKeys;
 use crate::scheduling::lane;
 use crate::state::View;
+use crate::sync::atomic::Ordering;
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -26,7 +27,9 @@ pub(super) type BoundedGraph = (Arc<FieldGraph>, Row);
 impl Collection {
     /// A consistent snapshot for a search. From here on the tail that the search scans is kept short.
     pub fn snapshot(&self) -> Snapshot {
-        lane::count(&self.searches);
+        lane::when_answered(&self.searches, |searches| {
+            searches.fetch_add(1, Ordering::Relaxed);
+        });
         let snapshot = self.read_snapshot();
         let snapshot = Snapshot { view: self.without_expired(snapshot.view), ..snapshot };
         for table in snapshot.view.fields.iter() {

@@ -1,6 +1,5 @@
 //! Executes one request, from its bytes to its answer. All requests enter the engine here, and panics are caught here.
 
-use super::search::{add_work, settle_here};
 use super::{
     Core, DEFAULT_TIMEOUT, LONGEST_REQUEST, Operation, Reply, Request, access, maintenance, read,
     replication, write,
@@ -63,7 +62,6 @@ pub fn run_here(core: &Core, request: &Request) -> Option<Vec<u8>> {
         run_read(core, request, &deadline)
     });
     let answer = if lane::end_here() { answer.ok().and_then(Result::ok) } else { None };
-    settle_here(&core.searches, answer.is_some());
     lane::settle_counts(answer.is_some());
     if answer.is_some() {
         read.answered_light();
@@ -131,7 +129,8 @@ fn answer_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Ve
         let supervisor = &core.catalog.shared().supervisor;
         let answer = supervisor.catch(Task::Request, None, || read::run(core, request, deadline));
         // What is left of a search that failed is no part of the thread's next request.
-        add_work(&core.searches, take_tally());
+        let tally = take_tally();
+        lane::when_answered(&core.searches, move |sums| sums.add(tally));
         if map_faults() == faults {
             return answer.unwrap_or_else(|why| Err(failure(&why)));
         }

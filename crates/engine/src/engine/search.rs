@@ -13,11 +13,10 @@ use crate::faults::PlantedFault;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
-use crate::query::{self, Explanation, Hit, List, Lookup, Prepared, Tally, Totals};
+use crate::query::{self, Explanation, Hit, List, Lookup, Prepared, Totals};
 use crate::scheduling::lane;
 use crate::types::PointOffset;
 use parking_lot::Mutex;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,41 +34,16 @@ impl Sums {
     /// Adds what this thread's searches did.
     fn settle(&self) {
         let (tally, costs) = query::take_work();
-        add_work(&self.of_engine, tally);
+        lane::when_answered(&self.of_engine, move |sums| sums.add(tally));
         if let Some(profile) = &self.of_request {
             profile.add(tally, costs);
         }
     }
 }
 
-thread_local! {
-    /// What the searches of the request did that runs on the thread of its caller.
-    static HERE: Cell<Tally> = const { Cell::new(Tally::NONE) };
-}
-
 /// Where the profile of a request is. One that runs on the thread of its caller is short, and may be given up and run again.
 fn profile_of(request: &Request) -> Option<&Arc<Profile>> {
     request.profile.as_ref().filter(|_| !lane::is_here())
-}
-
-/// Adds what searches did to the sums of the engine: at once, or when it is known that the request is answered
-/// ([`settle_here`]).
-pub fn add_work(sums: &Totals, tally: Tally) {
-    if lane::is_here() {
-        let mut sum = HERE.get();
-        sum.add(tally);
-        HERE.set(sum);
-    } else {
-        sums.add(tally);
-    }
-}
-
-/// A request on the thread of its caller has ended. What it did counts where it was answered.
-pub fn settle_here(sums: &Totals, is_answered: bool) {
-    let tally = HERE.take();
-    if is_answered {
-        sums.add(tally);
-    }
 }
 
 /// The hits of a query that `of` asks for. Its prefetches are searched for on this thread and those that are free.

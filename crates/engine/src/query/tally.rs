@@ -20,9 +20,6 @@ macro_rules! tally {
         const COUNTS: usize = [$(stringify!($name)),*].len();
 
         impl Tally {
-            /// Of no search.
-            pub const NONE: Tally = Tally::of([0; COUNTS]);
-
             fn counts(&self) -> [u64; COUNTS] {
                 [$(self.$name),*]
             }
@@ -89,7 +86,7 @@ impl Tally {
     }
 
     /// Adds what another has counted.
-    pub fn add(&mut self, other: Tally) {
+    pub(super) fn add(&mut self, other: Tally) {
         let (own, others) = (self.counts(), other.counts());
         *self = Tally::of(std::array::from_fn(|at| own[at] + others[at]));
     }
@@ -114,7 +111,7 @@ impl Tally {
 }
 
 thread_local! {
-    static TALLY: Cell<Tally> = const { Cell::new(Tally::NONE) };
+    static TALLY: Cell<Tally> = const { Cell::new(Tally::of([0; COUNTS])) };
     static COSTS: Cell<Option<CostModel>> = const { Cell::new(None) };
 }
 

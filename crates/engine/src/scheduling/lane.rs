@@ -15,7 +15,6 @@ use super::run_queue::{Parker, RunQueue};
 use super::{LightRead, thread_time};
 use crate::error::Error;
 use crate::faults::PlantedFault;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -85,8 +84,8 @@ struct Run {
 }
 
 thread_local! {
-    /// What the request counts in that runs on the thread of its caller.
-    static COUNTED_HERE: RefCell<Vec<Arc<AtomicU64>>> = const { RefCell::new(Vec::new()) };
+    /// What is to be counted of the request that runs on the thread of its caller.
+    static COUNTS_HERE: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
     static RUN: Run = const {
         Run {
             lanes: OnceCell::new(),
@@ -145,32 +144,32 @@ pub fn is_here() -> bool {
     RUN.with(|run| run.lane.get() == Lane::Here)
 }
 
-/// Says that what follows is done once for a request: a token is taken, a cursor is opened. A request on the thread of its
-/// caller is given up before that, because it may still be given up after it, and run again.
+/// To be called before what a request may do once only: a token is taken, a cursor is opened. On the thread of its caller it
+/// may still be given up behind that and run again, so there it is given up before.
 ///
 /// # Errors
 /// Nobody sees it: the request runs again.
-pub fn once() -> Result<(), Error> {
+pub fn need_engine_thread() -> Result<(), Error> {
     if share_out() { Ok(()) } else { Err(refused(Refusal::NeedsThread)) }
 }
 
-/// Adds one to a count of requests: at once, or on the thread of its caller when the request is answered there
+/// Counts something of a request: at once, or on the thread of its caller when the request is answered there
 /// ([`settle_counts`]).
-pub fn count(requests: &Arc<AtomicU64>) {
+pub fn when_answered<T: 'static>(sums: &Arc<T>, count: impl FnOnce(&T) + 'static) {
     if is_here() {
-        COUNTED_HERE.with_borrow_mut(|counted| counted.push(Arc::clone(requests)));
+        let sums = Arc::clone(sums);
+        COUNTS_HERE.with_borrow_mut(|counts| counts.push(Box::new(move || count(&sums))));
     } else {
-        requests.fetch_add(1, Ordering::Relaxed);
+        count(sums);
     }
 }
 
 /// A request on the thread of its caller has ended. It counts where it was answered.
 pub fn settle_counts(is_answered: bool) {
-    COUNTED_HERE.with_borrow_mut(|counted| {
-        for requests in counted.drain(..).filter(|_| is_answered) {
-            requests.fetch_add(1, Ordering::Relaxed);
-        }
-    });
+    let counts = COUNTS_HERE.take();
+    if is_answered {
+        counts.into_iter().for_each(|count| count());
+    }
 }
 
 /// Whether a document of so many bytes may be looked at for so many conditions or paths. On the thread of its caller a request

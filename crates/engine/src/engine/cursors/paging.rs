@@ -45,7 +45,7 @@ impl Read<'_> {
         request: QueryRequest,
         cursor: CursorRequest,
     ) -> Result<(), Error> {
-        lane::once()?;
+        lane::need_engine_thread()?;
         // A sample of a collection has no order to skip in.
         let is_sample = matches!(request.node.query, Query::Sample) && request.node.prefetch.is_empty();
         let (from, limit) = (if is_sample { 0 } else { request.offset }, request.node.limit);

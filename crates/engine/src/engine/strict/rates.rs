@@ -8,7 +8,7 @@ use std::time::Instant;
 /// Takes tokens of a rate, if it is limited. The sentence of a rate that is used up is Qdrant's.
 pub(super) fn take(rate: &Rate, limit: Option<u64>, tokens: u64, name: &str) -> Result<(), Error> {
     let Some(limit) = limit else { return Ok(()) };
-    lane::once()?;
+    lane::need_engine_thread()?;
     rate.take(limit, tokens, Instant::now()).map_err(|short| match short {
         RateExceeded::Never => Error::bad(format!(
             "request: takes {tokens} tokens, which exceeds {name}: {limit} of the collection's strict mode; split it"
