@@ -417,6 +417,29 @@ describe('C1.5, C1.10 timeouts', () => {
     expect(await server.everything(path)).toEqual(before);
     // No request keeps resources: the next request is served.
     expect((await server.ok('POST', `${path}/points/count?timeout=60`)).count).toBe(points.length);
-    // A document that was begun is read to its end, for seconds where other work has the processors.
+  });
+
+  it('C1.10 a request is given up within one document, which would take it many seconds', async () => {
+    const path = await server.collection('long', { vectors: { size: 2, distance: 'Dot' } });
+    const text = 'lorem ipsum dolor sit amet '.repeat(200_000);
+    await server.ok('PUT', `${path}/points`, { points: [{ id: 1, vector: [1, 0], payload: { text } }] });
+    const conditions = Array.from({ length: 1000 }, (_, word) => ({
+      key: 'text',
+      match: { text: `word${word}` },
+    }));
+    const filter = { should: conditions };
+    const formula = { sum: conditions.map((condition) => ({ mult: [2, condition] })) };
+    const requests: [string, string, object][] = [
+      ['POST', 'count', { filter }],
+      ['POST', 'scroll', { filter: { must_not: conditions } }],
+      ['POST', 'search', { vector: [1, 0], limit: 1, filter }],
+      ['POST', 'query', { prefetch: { query: [1, 0] }, query: { formula } }],
+      ['POST', 'delete', { filter: { must_not: conditions } }],
+    ];
+    for (const [method, rest, json] of requests) {
+      const answer = await server.refused(method, `${path}/points/${rest}?timeout=1`, json);
+      expect(answer).toEqual([408, expect.stringMatching(/timed out after 1 seconds$/)]);
+    }
+    expect(await server.ok('POST', `${path}/points/count`)).toEqual({ count: 1 });
   });
 });

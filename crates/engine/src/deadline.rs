@@ -160,6 +160,12 @@ impl Deadline {
         ))
     }
 
+    /// Whether the request was given up, perhaps in the middle of a document: what it has found is not to be answered. Waits
+    /// for no turn.
+    pub fn has_given_up(&self) -> bool {
+        self.has_come() || lane::refusal().is_some()
+    }
+
     /// An error once the deadline has passed.
     pub fn check(&self) -> Result<(), Error> {
         if self.passed() { Err(self.error()) } else { Ok(()) }
@@ -167,7 +173,7 @@ impl Deadline {
 }
 
 /// Work between two checks of the deadline, in bytes of payload times conditions: a millisecond.
-const WORK_PER_CHECK: u64 = 128 * 1024;
+pub const WORK_PER_CHECK: u64 = 128 * 1024;
 /// The fixed work of a point: 256 points without payload are worth a check.
 const WORK_PER_POINT: u64 = WORK_PER_CHECK / 256;
 
@@ -202,6 +208,11 @@ impl<'a> Pace<'a> {
     #[cfg(test)]
     pub fn done(&self) -> u64 {
         self.done
+    }
+
+    /// The deadline that is checked, if one is.
+    pub fn deadline(&self) -> Option<&'a Deadline> {
+        self.deadline
     }
 
     /// Counts a point. To be called before it is processed.

@@ -108,6 +108,9 @@ fn run_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u
     let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
     let answer =
         deadline.expect(Duration::from_nanos(parsing)).and_then(|()| answer_read(core, request, deadline));
+    if answer.is_ok() && deadline.has_given_up() {
+        return Err(deadline.error());
+    }
     // The deadline is that of the whole request, and its error has no place in a batch.
     let is_of_deadline = |error: &Error| matches!(error, Error::Within(..)) && deadline.passed();
     answer.map_err(|error| if is_of_deadline(&error) { deadline.error() } else { error })

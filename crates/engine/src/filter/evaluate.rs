@@ -1,8 +1,10 @@
 //! Deciding one point by its payload: what a filter means.
 
+use super::evaluation::Evaluation;
 use super::matching::Match;
-use super::text_memo::TextMemo;
 use super::{Clause, Condition, Filter};
+use crate::deadline::{Deadline, WORK_PER_CHECK};
+use crate::error::Error;
 use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
 use std::borrow::Cow;
@@ -25,8 +27,7 @@ pub(super) struct Subject<'a, P> {
     document: Document<'a>,
     /// The nested conditions around the object; `None` for the point itself.
     scope: Option<&'a Scope<'a>>,
-    /// The texts of the point's payload.
-    texts: &'a TextMemo,
+    evaluation: &'a Evaluation<'a>,
 }
 
 pub(super) struct Scope<'a> {
@@ -45,9 +46,9 @@ impl Scope<'_> {
 }
 
 impl<'a, P: PointView> Subject<'a, P> {
-    /// A point, and room for the texts of its payload.
-    pub(super) fn of_point(point: &'a P, texts: &'a TextMemo) -> Subject<'a, P> {
-        Subject { point, document: Document::new(point.document()), scope: None, texts }
+    /// A point.
+    pub(super) fn of_point(point: &'a P, evaluation: &'a Evaluation<'a>) -> Subject<'a, P> {
+        Subject { point, document: Document::new(point.document()), scope: None, evaluation }
     }
 }
 
@@ -63,7 +64,21 @@ impl<P: PointView> Subject<'_, P> {
 impl Filter {
     /// Whether a point matches (C7).
     pub fn matches(&self, point: &impl PointView) -> bool {
-        self.holds(&Subject::of_point(point, &TextMemo::default()))
+        self.holds(&Subject::of_point(point, &Evaluation::default()))
+    }
+
+    /// Whether a point matches, which in a long document takes so long that the deadline is checked between conditions.
+    ///
+    /// # Errors
+    /// Those of [`Deadline::check`].
+    pub fn matches_until(&self, point: &impl PointView, deadline: Option<&Deadline>) -> Result<bool, Error> {
+        let evaluation = Evaluation::default();
+        let subject = Subject::of_point(point, &evaluation);
+        let is_long = || subject.document.len().saturating_mul(self.work()) as u64 >= WORK_PER_CHECK;
+        let Some(deadline) = deadline.filter(|_| is_long()) else { return Ok(self.holds(&subject)) };
+        let evaluation = Evaluation::until(deadline);
+        let matches = self.holds(&Subject { evaluation: &evaluation, ..subject });
+        evaluation.finish().map(|()| matches)
     }
 
     pub(super) fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
@@ -89,7 +104,10 @@ pub(super) fn reaches<T>(items: impl Iterator<Item = T>, count: u64) -> bool {
 
 impl Condition {
     pub(super) fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {
-        let Subject { point, document, scope, texts } = *subject;
+        let Subject { point, document, scope, evaluation } = *subject;
+        if !evaluation.may_go_on(document) {
+            return false;
+        }
         match self {
             Condition::Field { key, clauses } => clauses.iter().any(|clause| clause.holds(key, subject)),
             // These never hold for an object inside a payload.
@@ -101,7 +119,8 @@ impl Condition {
                 let inner = Some(&Scope { key, outer: scope });
                 document.any_at(key, |element| match element {
                     Value::Object(object) => {
-                        filter.holds(&Subject { point, document: object.document(), scope: inner, texts })
+                        let document = object.document();
+                        filter.holds(&Subject { point, document, scope: inner, evaluation })
                     }
                     _ => false,
                 })
@@ -120,7 +139,7 @@ impl Clause {
                     Match::Text(_) => subject.tokenizer(key),
                     _ => None,
                 };
-                any_value(document, key, |value| wanted.holds(value, tokenizer, subject.texts))
+                any_value(document, key, |value| wanted.holds(value, tokenizer, &subject.evaluation.texts))
             }
             Clause::Range(interval) => any_value(document, key, |value| {
                 value.as_f64().is_some_and(|number| interval.contains(number))

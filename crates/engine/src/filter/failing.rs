@@ -1,14 +1,21 @@
 //! Which condition of a filter a point fails.
 
 use super::evaluate::{PointView, Subject};
-use super::text_memo::TextMemo;
+use super::evaluation::Evaluation;
 use super::{Condition, Filter};
+use crate::deadline::Deadline;
+use crate::error::Error;
 
 impl Filter {
     /// Where the first part of the filter stands that the point fails, such as `must[1].should`: one condition of `must`
     /// or `must_not`, or a whole group of which too few hold. `None` for a point that matches.
-    pub fn failing(&self, point: &impl PointView) -> Option<String> {
-        self.failing_part(&Subject::of_point(point, &TextMemo::default()))
+    ///
+    /// # Errors
+    /// Those of the deadline, which is checked between conditions.
+    pub fn failing(&self, point: &impl PointView, deadline: &Deadline) -> Result<Option<String>, Error> {
+        let evaluation = Evaluation::until(deadline);
+        let failing = self.failing_part(&Subject::of_point(point, &evaluation));
+        evaluation.finish().map(|()| failing)
     }
 
     fn failing_part<P: PointView>(&self, subject: &Subject<'_, P>) -> Option<String> {
@@ -46,6 +53,7 @@ mod tests {
     use crate::payload::{JsonPath, Tokenizer};
     use crate::types::PointId;
     use std::borrow::Cow;
+    use std::time::{Duration, Instant};
 
     struct Point(&'static str);
 
@@ -72,8 +80,10 @@ mod tests {
         let failing = |filter: &str| {
             let mut reader = Reader::new(filter.as_bytes()).unwrap();
             let filter = Filter::parse(&mut reader, &Limits::default()).unwrap();
-            let (place, matches) =
-                (filter.failing(&Point(r#"{"a":1}"#)), filter.matches(&Point(r#"{"a":1}"#)));
+            let hour = Deadline::new(Instant::now(), Duration::from_secs(3600), "Query");
+            let point = Point(r#"{"a":1}"#);
+            let place = filter.failing(&point, &hour).expect("an hour has not passed");
+            let matches = filter.matches(&point);
             assert_eq!(place.is_none(), matches);
             place.unwrap_or_default()
         };

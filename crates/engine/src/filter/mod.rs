@@ -5,6 +5,7 @@
 
 mod condition_reader;
 mod evaluate;
+mod evaluation;
 mod failing;
 mod index_needs;
 mod matching;

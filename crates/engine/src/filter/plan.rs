@@ -37,8 +37,11 @@ impl Plan {
     }
 
     /// Whether a candidate matches. `look` evaluates the filter, and is called only if the plan does not decide.
-    pub fn admits(&self, offset: PointOffset, look: impl FnOnce() -> bool) -> bool {
-        self.exact || self.certain.contains(offset) || look()
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub fn admits<E>(&self, offset: PointOffset, look: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+        if self.exact || self.certain.contains(offset) { Ok(true) } else { look() }
     }
 }
 

@@ -199,6 +199,11 @@ impl<'a> Document<'a> {
         Document { bytes }
     }
 
+    /// How many bytes it has.
+    pub fn len(self) -> usize {
+        self.bytes.len()
+    }
+
     /// The document's root.
     pub fn root(self) -> Option<Value<'a>> {
         value_at(self.bytes, 0).map(|(value, _)| value)

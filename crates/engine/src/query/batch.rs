@@ -85,7 +85,7 @@ pub fn query_group(
         prepared.iter().flatten().filter_map(|one| search_of(config, one)).collect();
     let count = searches.len() as u64;
     let filter = requests[0].node.filter.as_deref();
-    let mut matching = tally::planned(count, || Matching::new(&snapshot.view.state, filter));
+    let mut matching = tally::planned(count, || Matching::new(&snapshot.view.state, filter, deadline));
     let scanned = nearest::scan_many(snapshot, &searches, &mut matching, deadline);
     tally::matched(count, &matching);
     let mut scanned = scanned.map(Vec::into_iter);

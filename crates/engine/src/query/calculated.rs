@@ -32,7 +32,7 @@ pub fn rank(
         pace.step(state.at(offset).document().len())?;
         of_point.clear();
         of_point.extend(scores.iter().map(|scores| scores.get(&offset).copied()));
-        best.offer(offset, formula.evaluate(&state.subject(offset), &of_point)?);
+        best.offer(offset, formula.evaluate(&state.subject(offset), &of_point, Some(deadline))?);
     }
     Ok(best.into_hits())
 }

@@ -138,7 +138,7 @@ fn random_set(snapshot: &Snapshot, share: f64, seed: u64) -> PointSet {
 
 fn matching<'a>(snapshot: &'a Snapshot, set: Option<&PointSet>) -> Matching<'a> {
     let state = &snapshot.view.state;
-    set.map_or_else(|| Matching::new(state, None), |set| Matching::among(state, set.clone()))
+    set.map_or_else(|| Matching::all(state), |set| Matching::among(state, set.clone()))
 }
 
 fn search(sampled: &Sampled, k: usize, ef: usize) -> VectorSearch<'_> {

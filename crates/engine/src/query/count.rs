@@ -16,7 +16,7 @@ pub fn count(view: &View, request: &CountRequest, deadline: &Deadline) -> Result
     // What an estimate says must not depend on whether there is an automatic index (C23).
     let undeclared = !request.exact && !view.state.auto_indexes.is_empty();
     let without = undeclared.then(|| view.state.without_auto_indexes());
-    let matching = Matching::new(without.as_ref().unwrap_or(&view.state), request.filter.as_ref());
+    let matching = Matching::new(without.as_ref().unwrap_or(&view.state), request.filter.as_ref(), deadline);
     if matching.is_exact() {
         return Ok(matching.at_most());
     }

@@ -129,7 +129,7 @@ pub fn explain(
         // What the merge has compared.
         last.tally.add(take_tally());
     }
-    let details = score_details(&snapshot.view.state, root, &lists, &list.hits)?;
+    let details = score_details(&snapshot.view.state, root, &lists, &list.hits, deadline)?;
     let hits = page(&prepared, list.hits);
     let of_page = details.into_iter().skip(prepared.offset).collect();
     let asked = request.node.explain.as_ref().map_or(&[][..], |explain| &explain.why);
@@ -180,7 +180,7 @@ fn explain_leaf(
     deadline.check()?;
     let state = &snapshot.view.state;
     let start = Instant::now();
-    let mut matching = Matching::new(state, step.filter.as_deref());
+    let mut matching = Matching::new(state, step.filter.as_deref(), deadline);
     let (planning, is_indexed) = (start.elapsed(), matching.is_exact());
     let costs = costs(snapshot, step, deadline)?;
     take_tally();
@@ -189,7 +189,7 @@ fn explain_leaf(
     let searching = start.elapsed();
     let found = take_tally();
     let matches = match &step.filter {
-        Some(filter) => Matching::new(state, Some(filter)).offsets(deadline)?.len(),
+        Some(filter) => Matching::new(state, Some(filter), deadline).offsets(deadline)?.len(),
         None => state.live.len(),
     };
     let tally = Tally {
@@ -235,7 +235,7 @@ fn costs(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<Option
     }
     let search = VectorSearch::of_step(&snapshot.view.state.config, step, step.params, target, k);
     let bound = BoundSearch::new(&snapshot.view, search, components, deadline);
-    let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref());
+    let mut matching = Matching::new(&snapshot.view.state, step.filter.as_deref(), deadline);
     PlanRunner::new(&bound, graph, *boundary).costs(&mut matching).map(Some)
 }
 
@@ -296,6 +296,7 @@ fn score_details(
     root: &Step,
     lists: &[List],
     hits: &[Hit],
+    deadline: &Deadline,
 ) -> Result<Vec<Vec<ScoreDetail>>, Error> {
     let sources: Vec<Source> =
         lists.iter().enumerate().map(|(at, list)| Source::new(root, at, list)).collect();
@@ -312,7 +313,11 @@ fn score_details(
                     raw: value,
                     contribution: value,
                 };
-                formula.addends(&state.subject(hit.offset), &scores)?.into_iter().map(term).collect()
+                formula
+                    .addends(&state.subject(hit.offset), &scores, Some(deadline))?
+                    .into_iter()
+                    .map(term)
+                    .collect()
             }
             _ => vec![ScoreDetail {
                 source: "query".to_string(),

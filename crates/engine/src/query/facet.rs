@@ -44,7 +44,7 @@ pub fn facet<'v>(
     deadline: &Deadline,
 ) -> Result<Vec<FacetHit<'v>>, Error> {
     let state = &view.state;
-    let matching = Matching::new(state, request.filter.as_ref());
+    let matching = Matching::new(state, request.filter.as_ref(), deadline);
     let everything = matching.is_everything();
     let points = matching.offsets(deadline)?;
     let index = state.index(&request.key).filter(|index| {

@@ -14,6 +14,8 @@ use crate::types::PointOffset;
 pub struct Matching<'a> {
     state: &'a State,
     filter: Option<&'a Filter>,
+    /// That of the request, which is given up within a long document too.
+    deadline: Option<&'a Deadline>,
     plan: Plan,
     /// The candidates as bits, if enough lookups are expected.
     bits: Option<Bits>,
@@ -38,35 +40,50 @@ fn hidden_from(state: &State) -> Option<PointSet> {
 }
 
 impl<'a> Matching<'a> {
-    /// Plans a filter. No filter matches every live point.
-    pub fn new(state: &'a State, filter: Option<&'a Filter>) -> Matching<'a> {
+    /// Plans a filter. No filter matches every live point. Where the deadline has passed within a document, the document does
+    /// not match and the request is [given up](Deadline::has_given_up).
+    pub fn new(state: &'a State, filter: Option<&'a Filter>, deadline: &'a Deadline) -> Matching<'a> {
         match filter {
-            None => {
-                let plan = Plan { candidates: hidden_from(state), exact: true, certain: PointSet::new() };
-                Matching { state, filter: None, plan, bits: None, meter: None, work_here: 0 }
-            }
+            None => Matching::all(state),
             Some(filter) => {
                 let mut plan = state.plan(filter);
                 plan.candidates = plan.candidates.or_else(|| hidden_from(state));
                 let meter = (!plan.exact).then(|| ScanMeter::new(state, filter));
                 let work_here = if lane::is_here() { filter.work() } else { 0 };
-                Matching { state, filter: Some(filter), plan, bits: None, meter, work_here }
+                Matching {
+                    state,
+                    filter: Some(filter),
+                    deadline: Some(deadline),
+                    plan,
+                    bits: None,
+                    meter,
+                    work_here,
+                }
             }
         }
     }
 
+    /// Every live point.
+    pub fn all(state: &'a State) -> Matching<'a> {
+        Matching::exactly(state, hidden_from(state))
+    }
+
     /// Exactly some live points.
     pub fn among(state: &'a State, offsets: PointSet) -> Matching<'a> {
-        let plan = Plan { candidates: Some(offsets), exact: true, certain: PointSet::new() };
-        Matching { state, filter: None, plan, bits: None, meter: None, work_here: 0 }
+        Matching::exactly(state, Some(offsets))
+    }
+
+    fn exactly(state: &'a State, candidates: Option<PointSet>) -> Matching<'a> {
+        let plan = Plan { candidates, exact: true, certain: PointSet::new() };
+        Matching { state, filter: None, deadline: None, plan, bits: None, meter: None, work_here: 0 }
     }
 
     /// The same filter on some of the points.
     pub fn narrowed(&self, points: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(&points & self.candidates()), ..self.plan.clone() };
         let meter = self.meter.as_ref().map(ScanMeter::another);
-        let Matching { state, filter, work_here, .. } = *self;
-        Matching { state, filter, plan, bits: None, meter, work_here }
+        let Matching { state, filter, deadline, work_here, .. } = *self;
+        Matching { state, filter, deadline, plan, bits: None, meter, work_here }
     }
 
     /// Leaves some points out.
@@ -116,12 +133,13 @@ impl<'a> Matching<'a> {
     fn passes(&self, offset: PointOffset) -> bool {
         let look = || {
             self.meter.as_ref().inspect(|meter| meter.count());
-            self.filter.is_none_or(|filter| {
+            self.filter.map_or(Ok(true), |filter| {
                 let subject = self.state.subject(offset);
-                self.may_look_at(&subject) && filter.matches(&subject)
+                let may_look = self.may_look_at(&subject);
+                if may_look { filter.matches_until(&subject, self.deadline) } else { Ok(false) }
             })
         };
-        self.plan.admits(offset, look)
+        self.plan.admits(offset, look).unwrap_or(false)
     }
 
     /// False where the request is given up: nobody sees what comes of it.

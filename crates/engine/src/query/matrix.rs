@@ -28,7 +28,7 @@ pub fn matrix(
     let view = &*snapshot.view;
     let state = &view.state;
     let field = state.config.declared_position(&request.using)?;
-    let matching = Matching::new(state, request.filter.as_ref());
+    let matching = Matching::new(state, request.filter.as_ref(), deadline);
     let with_vector: PointSet = (&matching.offsets(deadline)?)
         .into_iter()
         .filter(|&offset| state.at(offset).row(field).is_some())

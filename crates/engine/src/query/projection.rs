@@ -164,7 +164,7 @@ impl<'a> Sample<'a> {
     ) -> Result<Sample<'a>, Error> {
         let view = &*snapshot.view;
         let filter = request.filter.as_ref().filter(|_| !PlantedFault::ProjectionOutsideFilter.is_on());
-        let matching = Matching::new(&view.state, filter);
+        let matching = Matching::new(&view.state, filter, deadline);
         let candidates = matching.offsets(deadline)?;
         let table = &view.fields[field];
         let mut with_vector = 0;

@@ -74,7 +74,8 @@ pub fn run(snapshot: &Snapshot, prepared: &Prepared, deadline: &Deadline) -> Res
 /// `Timeout`.
 pub fn leaf(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<List, Error> {
     deadline.check()?;
-    let mut matching = tally::planned(1, || Matching::new(&snapshot.view.state, step.filter.as_deref()));
+    let mut matching =
+        tally::planned(1, || Matching::new(&snapshot.view.state, step.filter.as_deref(), deadline));
     let list = find(snapshot, step, &mut matching, step.params, deadline)?;
     tally::matched(1, &matching);
     Ok(list)

@@ -21,7 +21,7 @@ pub struct Page {
 
 /// One page of the matching points.
 pub fn scroll(view: &View, request: &ScrollRequest, deadline: &Deadline) -> Result<Page, Error> {
-    let matching = Matching::new(&view.state, request.filter.as_ref());
+    let matching = Matching::new(&view.state, request.filter.as_ref(), deadline);
     if let Some(order_by) = &request.order_by {
         let hits = order::ordered(&view.state, &matching, order_by, request.limit, deadline)?;
         return Ok(Page { hits, next: None });

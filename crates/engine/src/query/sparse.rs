@@ -205,7 +205,7 @@ fn count_corpus(
     deadline: &Deadline,
 ) -> Result<(u64, Vec<usize>), Error> {
     let table = &view.sparse[position - view.fields.len()];
-    let mut matching = Matching::new(&view.state, Some(corpus));
+    let mut matching = Matching::new(&view.state, Some(corpus), deadline);
     matching.settle(deadline)?;
     deadline.expect(estimate::documents(matching.at_most(), 1))?;
     let (mut points, mut sharing) = (0, vec![0; query.indices.len()]);

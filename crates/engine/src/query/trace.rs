@@ -11,6 +11,7 @@ use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
+use crate::filter::Filter;
 use crate::point_set::PointSet;
 use crate::types::PointOffset;
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub(super) struct Trace<'a> {
     step: &'a Step,
     node: &'a QueryNode,
+    deadline: &'a Deadline,
     /// Where it stands below the query; empty for the query itself.
     place: String,
     /// Its hits, best first: of the query and of steps with sources all that there could be, else those that it passes on.
@@ -81,6 +83,7 @@ impl<'a> Tracer<'a> {
         let kept: Vec<Hit> = hits.iter().filter(passed_on).take(step.window).copied().collect();
         let places = hits.iter().enumerate().rev().map(|(place, hit)| (hit.offset, place)).collect();
         let trace = Trace {
+            deadline: self.deadline,
             step,
             node,
             place,
@@ -200,7 +203,9 @@ impl Trace<'_> {
     fn keeps_out(&self, state: &State, offset: PointOffset) -> Option<String> {
         let dot = if self.place.is_empty() { "" } else { "." };
         let filter = self.node.filter.as_ref();
-        if let Some(failing) = filter.and_then(|filter| filter.failing(&state.subject(offset))) {
+        let failing = |filter: &Filter| filter.failing(&state.subject(offset), self.deadline);
+        // Nobody sees what is said of a request that was given up.
+        if let Some(failing) = filter.and_then(|filter| failing(filter).ok().flatten()) {
             return Some(format!("{}{dot}filter.{failing}", self.place));
         }
         if self.step.excluded.contains(offset) {

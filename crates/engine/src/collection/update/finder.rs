@@ -203,9 +203,9 @@ fn look_at_all(
         pace.step(state.at(offset).document().len())?;
         let look = || {
             meter.count();
-            filter.matches(&state.subject(offset))
+            filter.matches_until(&state.subject(offset), pace.deadline())
         };
-        if plan.admits(offset, look) {
+        if plan.admits(offset, look)? {
             each(offset);
         }
         pause();
@@ -224,7 +224,7 @@ fn look_at_changed(
     for id in &changed.ids {
         let Some((offset, point)) = state.point(id) else { continue };
         pace.step(point.document().len())?;
-        if filter.matches(&state.subject(offset)) {
+        if filter.matches_until(&state.subject(offset), pace.deadline())? {
             each(offset);
         }
     }

@@ -306,7 +306,8 @@ impl Search {
                      or send fewer of them at a time"
                 )));
             }
-            if self.plan.admits(offset, || filter.matches(&state.subject(offset))) {
+            let deadline = Some(updates.deadline);
+            if self.plan.admits(offset, || filter.matches_until(&state.subject(offset), deadline))? {
                 self.matching.push(offset);
                 let point = state.at(offset);
                 if sync.is_some_and(|sync| sync.is_unchanged(&point.id(), point.document())) {

@@ -184,7 +184,7 @@ impl<'a> Guard<'a> {
             return Ok(known);
         }
         self.pace.step(point.document().len())?;
-        Ok(filter.matches(&self.state.subject(offset)))
+        filter.matches_until(&self.state.subject(offset), self.pace.deadline())
     }
 }
 

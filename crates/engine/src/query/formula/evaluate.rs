@@ -2,6 +2,7 @@
 
 use super::parse::seconds;
 use super::{Curve, Decay, Defaults, Expression, Formula, Function, Term};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::filter::PointView;
 use crate::json::Kind;
@@ -16,9 +17,14 @@ impl Formula {
     /// # Errors
     /// `BadRequest` that names the term and the point: a payload variable without a value, or with one of the wrong
     /// type; a number that is not finite, here or as `f32`.
-    pub fn evaluate(&self, point: &impl PointView, scores: &[Option<f32>]) -> Result<f32> {
+    pub fn evaluate(
+        &self,
+        point: &impl PointView,
+        scores: &[Option<f32>],
+        deadline: Option<&Deadline>,
+    ) -> Result<f32> {
         let document = Document::new(point.document());
-        let calculation = Calculation { point, document, scores, defaults: &self.defaults };
+        let calculation = Calculation { point, document, scores, defaults: &self.defaults, deadline };
         let value = calculation.term(&self.root)?;
         let score = value as f32;
         if !score.is_finite() {
@@ -35,9 +41,14 @@ impl Formula {
     ///
     /// # Errors
     /// As [`Formula::evaluate`].
-    pub fn addends(&self, point: &impl PointView, scores: &[Option<f32>]) -> Result<Vec<(&str, f64)>> {
+    pub fn addends(
+        &self,
+        point: &impl PointView,
+        scores: &[Option<f32>],
+        deadline: Option<&Deadline>,
+    ) -> Result<Vec<(&str, f64)>> {
         let document = Document::new(point.document());
-        let calculation = Calculation { point, document, scores, defaults: &self.defaults };
+        let calculation = Calculation { point, document, scores, defaults: &self.defaults, deadline };
         let terms = match &self.root.expression {
             Expression::Sum(terms) => terms.as_slice(),
             _ => std::slice::from_ref(&self.root),
@@ -51,6 +62,7 @@ struct Calculation<'a, P> {
     document: Document<'a>,
     scores: &'a [Option<f32>],
     defaults: &'a Defaults,
+    deadline: Option<&'a Deadline>,
 }
 
 impl<P: PointView> Calculation<'_, P> {
@@ -62,7 +74,9 @@ impl<P: PointView> Calculation<'_, P> {
                 _ => self.defaults.score(*prefetch),
             }),
             Expression::Number(path) => self.value(term, path, "a number", |value| value.as_f64()),
-            Expression::Condition(filter) => Ok(if filter.matches(self.point) { 1.0 } else { 0.0 }),
+            Expression::Condition(filter) => {
+                Ok(if filter.matches_until(self.point, self.deadline)? { 1.0 } else { 0.0 })
+            }
             Expression::Sum(terms) => {
                 let sum = terms.iter().try_fold(0.0, |sum, one| Ok(sum + self.term(one)?))?;
                 self.finite(term, sum, || "the sum".into())

@@ -99,7 +99,7 @@ pub fn search<'v>(
     let numbering = Numbering::new(state, &request.by, kept);
     let found = Found::new(state, numbering, request.size, order_of(state, &step.goal));
     let mut search = GroupSearch { snapshot, step, request, found, is_complete: false, deadline };
-    let mut matching = tally::planned(1, || Matching::new(state, step.filter.as_deref()));
+    let mut matching = tally::planned(1, || Matching::new(state, step.filter.as_deref(), deadline));
     search.begin(&mut matching)?;
     search.find_further_groups()?;
     search.fill(&matching)?;
@@ -196,7 +196,7 @@ impl GroupSearch<'_, '_> {
             let excluded = Arc::new(self.step.excluded.and(self.found.seen().to_vec()));
             let step = Step { excluded, window, ..self.step.clone() };
             let snapshot = self.snapshot;
-            self.find(&step, &mut Matching::new(&snapshot.view.state, Some(&filter)))?;
+            self.find(&step, &mut Matching::new(&snapshot.view.state, Some(&filter), self.deadline))?;
             if before == (self.found.len(), self.found.full().count()) {
                 window = window.saturating_mul(WIDENING);
             }

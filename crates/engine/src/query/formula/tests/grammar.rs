@@ -227,7 +227,7 @@ proptest! {
         let end = (at + cut).min(expression.len());
         expression.replace_range(at..end, &insert);
         if let Ok(formula) = formula(&expression) {
-            let _ = formula.evaluate(&super::Point::new(r#"{"a":[0]}"#), &[Some(0.0)]);
+            let _ = formula.evaluate(&super::Point::new(r#"{"a":[0]}"#), &[Some(0.0)], None);
         }
     }
 }

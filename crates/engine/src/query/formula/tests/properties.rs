@@ -110,7 +110,7 @@ proptest! {
         let formula = parse(&query.to_string()).map_err(|error| TestCaseError::fail(format!("{query}: {error}")))?;
         let point = Point::new(&payload.to_string());
         let expected = score(&expression, &Input { id: ID, payload: &payload, scores: &scores, defaults: &defaults });
-        let found = formula.evaluate(&point, &scores);
+        let found = formula.evaluate(&point, &scores, None);
         prop_assert_eq!(found.as_ref().ok(), expected.as_ref(), "{} on {}: {:?}", query, payload, found);
     }
 }

@@ -11,9 +11,11 @@ const PAYLOAD: &str = r#"{
 }"#;
 
 fn evaluate(query: &str) -> Result<f32, Error> {
-    parse(query)
-        .unwrap_or_else(|error| panic!("{query}: {error}"))
-        .evaluate(&Point::new(PAYLOAD), &[Some(0.5), None, Some(-2.0)])
+    parse(query).unwrap_or_else(|error| panic!("{query}: {error}")).evaluate(
+        &Point::new(PAYLOAD),
+        &[Some(0.5), None, Some(-2.0)],
+        None,
+    )
 }
 
 #[track_caller]
