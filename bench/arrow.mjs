@@ -1,6 +1,7 @@
 /**
  * `npm run bench:arrow -- --data FOLDER …`: points that are acknowledged in a second, sent as Arrow IPC streams and as JSON, in
- * pairs that take turns. All requests are made before a clock starts, so that only the server is measured.
+ * pairs that take turns. All requests are made before a clock starts, so that only the server is measured. With `--copy-beside`
+ * the same points go by `COPY` to a PostgreSQL server with pgvector, in turns with the others.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,6 +24,7 @@ import { readVectorSet } from '../data/vector-set.mjs';
 import { root } from '../scripts/build/tree.mjs';
 import { startServer } from '../scripts/server-process.mjs';
 import { requestBytes } from './connection.mjs';
+import { copySide } from './copy.mjs';
 import { readFlags, whole } from './flags.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { ratioInterval } from './interval.mjs';
@@ -37,6 +39,8 @@ const USAGE = `npm run bench:arrow -- --data FOLDER [flags]
   --rounds N         pairs; default: 6
   --batch N          points in an upsert; default: 1024
   --connections N    connections that upsert; default: 4
+  --copy-beside URL  also a database of PostgreSQL with pgvector that runs, by psql: COPY, the points of an upsert in a
+                     transaction, and as many as possible in one
   --out FILE         write everything measured as JSON
 `;
 
@@ -49,6 +53,7 @@ const options = {
   rounds: { type: 'string', default: '6' },
   batch: { type: 'string', default: '1024' },
   connections: { type: 'string', default: '4' },
+  'copy-beside': { type: 'string' },
   out: { type: 'string' },
 };
 const flags = readFlags(options, USAGE, { rounds: whole, batch: whole, connections: whole });
@@ -69,26 +74,48 @@ async function run() {
   ]);
   const url = new URL(server.url);
   const requests = { arrow: streams(url), json: upsertsOf(url, 'c', pointsInJson(set), batch) };
-  const rates = { arrow: [], json: [] };
+  const copies = copiesBeside();
+  const sides = {
+    arrow: () => rateOf(url, requests.arrow),
+    json: () => rateOf(url, requests.json),
+    ...Object.fromEntries(Object.entries(copies).map(([name, copy]) => [name, copy.rate])),
+  };
+  const names = Object.keys(sides);
+  const rates = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
-    const forms = Object.keys(requests);
-    for (const form of round % 2 === 0 ? forms : forms.reverse()) {
-      rates[form].push(await rateOf(url, requests[form]));
-    }
+    for (const name of round % 2 === 0 ? names : names.toReversed()) rates[name].push(await sides[name]());
   }
-  const ratio = ratioInterval(rates.arrow.map((rate, round) => rate / rates.json[round]));
+  const beside = (name) => ratioInterval(rates.arrow.map((rate, round) => rate / rates[name][round]));
+  const [copy] = Object.values(copies);
   const report = {
     machine: machine('bench:arrow'),
     set: { name: set.name, rows: set.rows, dims: set.dims, payloads: set.payloads !== null },
     batch,
     connections,
-    points_per_second: { arrow: Math.round(median(rates.arrow)), json: Math.round(median(rates.json)) },
-    bytes: { arrow: bytesOf(requests.arrow), json: bytesOf(requests.json) },
-    ratio,
+    points_per_second: Object.fromEntries(names.map((name) => [name, Math.round(median(rates[name]))])),
+    bytes: {
+      arrow: bytesOf(requests.arrow),
+      json: bytesOf(requests.json),
+      ...(copy && { copy: copy.bytes }),
+    },
+    ...(copy && { beside: copy.version }),
+    ratio: beside('json'),
+    ...Object.fromEntries(Object.keys(copies).map((name) => [`ratio_${name}`, beside(name)])),
     rates,
   };
   console.log(JSON.stringify(report, null, 2));
   if (flags.out !== undefined) writeFileSync(flags.out, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+/** Points by COPY: as many in a transaction as in an upsert, and all that a connection sends in one. */
+function copiesBeside() {
+  const database = flags['copy-beside'];
+  if (database === undefined) return {};
+  const most = Math.ceil(set.rows / connections);
+  return {
+    copy: copySide(database, set, { batch, connections, folder }),
+    copy_whole: copySide(database, set, { batch: most, connections, folder }),
+  };
 }
 
 /** The upserts of the set as streams: ids, vectors, and the payloads as one column of JSON. */
