@@ -40,7 +40,7 @@ const USAGE = `npm run bench:arrow -- --data FOLDER [flags]
   --batch N          points in an upsert; default: 1024
   --connections N    connections that upsert; default: 4
   --copy-beside URL  also a database of PostgreSQL with pgvector that runs, by psql: COPY, the points of an upsert in a
-                     transaction, and as many as possible in one
+                     transaction, and all of a connection in one; a password is read from PGPASSWORD
   --out FILE         write everything measured as JSON
 `;
 

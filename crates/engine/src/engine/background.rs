@@ -106,7 +106,8 @@ fn keep_until_stopped(catalog: &Arc<Catalog>, stop: &Stop, interval: Duration, h
         supervisor.step(Task::Residency, || sweeper.sweep(catalog));
         supervisor.step(Task::HeapTrim, || {
             let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
-            if heap_trim.is_due(catalog.collections().iter().map(points).sum(), Instant::now()) {
+            let points = catalog.collections().iter().map(points).sum();
+            if heap_trim.is_due(points, catalog.shared().log.next_lsn(), Instant::now()) {
                 allocator::trim();
             }
         });

@@ -1,8 +1,10 @@
 //! Returning freed memory to the system.
 //!
 //! Points, payloads and postings are small allocations in the heap of the C library, which by itself gives back only
-//! what is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle.
+//! what is free at the end of each of its regions. After a large deletion most of the heap is free and in the middle. After a
+//! load so is what its requests, the payloads before their checkpoint and the building of graphs have taken.
 
+use crate::types::Lsn;
 use std::time::{Duration, Instant};
 
 /// The heap is trimmed when at least this many points are gone since there were most, …
@@ -13,21 +15,58 @@ const GONE_DIVISOR: u64 = 4;
 const DELAY: Duration = Duration::from_secs(10);
 /// Time from a start to its trim: memory that only loading the program and the collections needed is free by then.
 const DELAY_OF_START: Duration = Duration::from_secs(2);
+/// The heap is also trimmed twice in a pause of writes that is this long: when graphs have mostly been built, and when the
+/// log was shortened and payloads are in maps ([`IdleLog`](super::idle_log::IdleLog)).
+const PAUSES: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(100)];
+/// Fewer records than this since the last such trim are not worth the time.
+const LEAST_RECORDS: u64 = 16;
 
 /// Decides when the heap is trimmed.
 pub struct HeapTrim {
     most_points: u64,
     due: Option<Instant>,
+    /// The next record of the log, and since when it has been the next one.
+    written: Option<(Lsn, Instant)>,
+    /// The next record when the heap was last trimmed in a pause.
+    trimmed: Option<Lsn>,
+    /// How often it was trimmed since enough was written.
+    trims: usize,
 }
 
 impl HeapTrim {
     /// For a process that has started at this moment.
     pub fn new(started: Instant) -> HeapTrim {
-        HeapTrim { most_points: 0, due: Some(started + DELAY_OF_START) }
+        let due = Some(started + DELAY_OF_START);
+        HeapTrim { most_points: 0, due, written: None, trimmed: None, trims: PAUSES.len() }
     }
 
-    /// Notes how many points there are. Returns whether the heap is to be trimmed now.
-    pub fn is_due(&mut self, points: u64, now: Instant) -> bool {
+    /// Notes how many points there are, and the next record of the log. Returns whether the heap is to be trimmed now.
+    pub fn is_due(&mut self, points: u64, next: Lsn, now: Instant) -> bool {
+        let after_deletion = self.is_due_after_deletion(points, now);
+        self.is_due_in_pause(next, now) || after_deletion
+    }
+
+    fn is_due_in_pause(&mut self, next: Lsn, now: Instant) -> bool {
+        let trimmed = *self.trimmed.get_or_insert(next);
+        let since = match self.written {
+            Some((last, since)) if last == next => since,
+            _ => {
+                self.written = Some((next, now));
+                if next.get().saturating_sub(trimmed.get()) >= LEAST_RECORDS {
+                    self.trims = 0;
+                }
+                now
+            }
+        };
+        let is_due = PAUSES.get(self.trims).is_some_and(|pause| now.duration_since(since) >= *pause);
+        if is_due {
+            self.trimmed = Some(next);
+            self.trims += 1;
+        }
+        is_due
+    }
+
+    fn is_due_after_deletion(&mut self, points: u64, now: Instant) -> bool {
         self.most_points = self.most_points.max(points);
         let gone = self.most_points - points;
         if gone >= LEAST_GONE && gone >= self.most_points / GONE_DIVISOR {
@@ -46,7 +85,7 @@ mod tests {
     fn a_start_is_followed_by_one_trim() {
         let start = Instant::now();
         let mut heap = HeapTrim::new(start);
-        let mut see = |millis: u64| heap.is_due(7, start + Duration::from_millis(millis));
+        let mut see = |millis: u64| heap.is_due(7, Lsn::new(40), start + Duration::from_millis(millis));
         assert!(!see(0) && !see(1_999) && see(2_000) && !see(2_001) && !see(60_000));
     }
 
@@ -54,7 +93,9 @@ mod tests {
     fn a_large_deletion_is_followed_by_one_trim_a_little_later() {
         let start = Instant::now();
         let mut heap = HeapTrim::new(start - DELAY_OF_START);
-        let mut see = |points: u64, seconds: u64| heap.is_due(points, start + Duration::from_secs(seconds));
+        let mut see = |points: u64, seconds: u64| {
+            heap.is_due(points, Lsn::new(1), start + Duration::from_secs(seconds))
+        };
         assert!(see(0, 0), "that of the start");
         assert!(!see(400_000, 0) && !see(350_000, 1), "one in eight is not much");
         assert!(!see(299_000, 2) && !see(299_000, 11));
@@ -63,5 +104,21 @@ mod tests {
         // Growth counts from where it was.
         assert!(!see(500_000, 1_001) && !see(0, 1_002) && see(0, 1_012));
         assert!(!see(40_000, 1_013) && !see(0, 1_014) && !see(0, 1_100), "not worth the time");
+    }
+    #[test]
+    fn a_load_is_followed_by_two_trims_when_writes_have_ended() {
+        let start = Instant::now();
+        let mut heap = HeapTrim::new(start - DELAY_OF_START);
+        let mut see =
+            |lsn: u64, seconds: u64| heap.is_due(0, Lsn::new(lsn), start + Duration::from_secs(seconds));
+        assert!(see(5, 0), "that of the start");
+        assert!(!see(5, 200), "nothing was written");
+        assert!(!see(20, 201) && !see(20, 400), "a few records are not worth the time");
+        assert!(!see(21, 401) && !see(21, 410) && see(21, 411));
+        assert!(!see(21, 412) && !see(21, 500) && see(21, 501) && !see(21, 900), "twice is enough");
+        // Writes that go on put it off.
+        assert!(!see(50, 901) && !see(51, 910) && !see(51, 919) && see(51, 920));
+        assert!(!see(52, 930) && !see(52, 1_029), "a longer pause is awaited from the last record on");
+        assert!(see(52, 1_030) && !see(53, 1_031) && !see(53, 1_900));
     }
 }
