@@ -9,5 +9,5 @@ export function listeningDescriptors(address: string, port: number, count: numbe
   const { descriptors, error } = loadBinding().listen(address, port, count);
   if (descriptors.length === count) return descriptors;
   const code = error === undefined ? 'ENOTSUP' : getSystemErrorName(-error);
-  throw Object.assign(new Error(`listen ${code}`), { code });
+  throw Object.assign(new Error(`listen ${code}`), { code, syscall: 'listen' });
 }

@@ -89,7 +89,7 @@ class EventLoop {
   async listen(): Promise<void> {
     this.#tracing = this.data.isTraced ? await openTracing(productVersion()) : undefined;
     this.#server = this.#createServer();
-    await listenOn(this.#server, this.data.descriptor);
+    await listenOn(this.#server, this.data.descriptors);
     // Until here an error ends the thread, and with it the start.
     process.on('uncaughtException', this.#fault);
     this.#main.notify('listening', { thread: threadNumber(), isTraced: this.#tracing !== undefined });

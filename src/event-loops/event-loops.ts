@@ -75,11 +75,11 @@ export class EventLoops implements OtherLoops {
     return { open: this.memory.connections, cutOne: () => this.#cutOne() };
   }
 
-  /** Starts a thread for each descriptor. They answer when the main loop is ready: see {@link join}. */
-  start(services: MainServices, descriptors: readonly number[]): void {
+  /** Starts a thread for each list of descriptors. They answer when the main loop is ready: see {@link join}. */
+  start(services: MainServices, descriptors: readonly (readonly number[])[]): void {
     this.#services = services;
     this.#relayed = relayedServer(services.listeners);
-    this.#loops = descriptors.map((descriptor, at) => this.#startLoop(at + 1, descriptor));
+    this.#loops = descriptors.map((own, at) => this.#startLoop(at + 1, own));
     services.auth.ready.then(
       () => {
         this.publish();
@@ -90,14 +90,14 @@ export class EventLoops implements OtherLoops {
     );
   }
 
-  #startLoop(number: number, descriptor: number): Loop {
+  #startLoop(number: number, descriptors: readonly number[]): Loop {
     const { count, isTraced, engineModule, thread, config } = this.options;
     const { buffer, seed } = this.memory;
     const workerData: LoopData = {
       loop: number,
       loops: count,
       memory: { buffer, seed },
-      descriptor,
+      descriptors,
       config: loopConfig(config),
       relaysAll: config.models.length > 0,
       isTraced,

@@ -1,16 +1,26 @@
 import { lookup } from 'node:dns/promises';
-import { cannotListen } from '../http/listen';
+import { cannotListen, SOCKETS_PER_LOOP } from '../http/listen';
 
 /**
- * Listens on an address with so many descriptors, one for each server.
+ * Listens on an address for so many event loops: the descriptors of each. None for a single one where the engine, which makes
+ * the sockets, cannot be loaded: its own start says why.
  * @throws StartError saying why the address cannot be used.
  */
-export async function shareListening(port: number, host: string, count: number): Promise<readonly number[]> {
+export async function shareListening(
+  port: number,
+  host: string,
+  loops: number,
+): Promise<readonly number[][] | undefined> {
   try {
     const { address } = await lookup(host);
     const { listeningDescriptors } = await import('../engine/listening.js');
-    return listeningDescriptors(address, port, count);
+    const all = listeningDescriptors(address, port, loops * SOCKETS_PER_LOOP);
+    return Array.from({ length: loops }, (_, at) =>
+      all.slice(at * SOCKETS_PER_LOOP, (at + 1) * SOCKETS_PER_LOOP),
+    );
   } catch (error) {
+    // The system names the call that it refused.
+    if (loops === 1 && (error as NodeJS.ErrnoException).syscall === undefined) return undefined;
     throw cannotListen(error, port, host);
   }
 }

@@ -78,8 +78,8 @@ export interface LoopData {
   readonly loop: number;
   readonly loops: number;
   readonly memory: { readonly buffer: SharedArrayBuffer; readonly seed: number };
-  /** Of the socket that listens; the event loop closes it. */
-  readonly descriptor: number;
+  /** Of the sockets that listen; the event loop closes them. */
+  readonly descriptors: readonly number[];
   readonly config: LoopConfig;
   /** Whether the main loop answers every request. */
   readonly relaysAll: boolean;

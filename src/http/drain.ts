@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { outstandingOn } from './connection';
+import { stopListening } from './listen';
 
 /** How often idle connections are closed while a server drains. */
 const SWEEP_INTERVAL_MS = 20;
@@ -50,11 +51,7 @@ const WRITE_MS = 200;
  */
 export async function drain(server: Server, { graceMs, answerMs, giveUp }: Draining): Promise<boolean> {
   const open = connectionsOf(server);
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-  });
+  const closed = stopListening(server);
   const sweep = setInterval(() => {
     server.closeIdleConnections();
   }, SWEEP_INTERVAL_MS);

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { AddressInfo, ListenOptions } from 'node:net';
+import { createServer, type AddressInfo, type ListenOptions, type Server as TcpServer } from 'node:net';
 
 /** A start that failed for a reason that the operator can remove: the message is one sentence. */
 export class StartError extends Error {
@@ -21,6 +21,16 @@ const REASONS: Readonly<Record<string, string>> = {
 const BACKLOG = 4096;
 
 /**
+ * Sockets that listen for one event loop: Node accepts one connection of each in a round of the loop, so that a new one would
+ * wait for as many rounds as others came before it, and a round under load takes tens of milliseconds. Where the system does
+ * not spread connections over sockets, one is all there is.
+ */
+export const SOCKETS_PER_LOOP = process.platform === 'linux' ? 16 : 1;
+
+/** What accepts connections of a server beside itself. */
+const acceptors = new WeakMap<Server, readonly TcpServer[]>();
+
+/**
  * Listens, and gives the port, which the system chose when `port` is 0.
  * @throws StartError saying why the address cannot be used.
  */
@@ -32,12 +42,42 @@ export async function listen(server: Server, port: number, host: string): Promis
   }
 }
 
-/** Listens on a socket that listens already; gives its port. The server closes the descriptor. */
-export function listenOn(server: Server, descriptor: number): Promise<number> {
-  return listening(server, { fd: descriptor });
+/** Listens on sockets that listen already, all of one address; gives their port. The server closes the descriptors. */
+export async function listenOn(server: Server, descriptors: readonly number[]): Promise<number> {
+  const [own = -1, ...others] = descriptors;
+  const port = await listening(server, { fd: own });
+  acceptors.set(server, await Promise.all(others.map((descriptor) => acceptFor(server, descriptor))));
+  return port;
 }
 
-function listening(server: Server, options: ListenOptions & { readonly fd?: number }): Promise<number> {
+/** Hands the connections of one more socket to a server, as if it had accepted them itself. */
+async function acceptFor(server: Server, descriptor: number): Promise<TcpServer> {
+  const acceptor = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    server.emit('connection', socket);
+  });
+  await listening(acceptor, { fd: descriptor });
+  acceptor.on('error', (error) => {
+    server.emit('error', error);
+  });
+  return acceptor;
+}
+
+/** Accepts no more connections. Resolves when all that were accepted have ended. */
+export async function stopListening(server: Server): Promise<void> {
+  const all = [server, ...(acceptors.get(server) ?? [])];
+  await Promise.all(
+    all.map(
+      (one) =>
+        new Promise<void>((resolve) => {
+          one.close(() => {
+            resolve();
+          });
+        }),
+    ),
+  );
+}
+
+function listening(server: TcpServer, options: ListenOptions & { readonly fd?: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ ...options, backlog: BACKLOG }, () => {
