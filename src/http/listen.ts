@@ -22,10 +22,11 @@ const BACKLOG = 4096;
 
 /**
  * Sockets that listen for one event loop: Node accepts one connection of each in a round of the loop, so that a new one would
- * wait for as many rounds as others came before it, and a round under load takes tens of milliseconds. Where the system does
- * not spread connections over sockets, one is all there is.
+ * wait for as many rounds as others came before it, and a round under load takes tens of milliseconds. More of them would let
+ * thousands of connections that send nothing fill a round. Where the system does not spread connections over sockets, one is
+ * all there is.
  */
-export const SOCKETS_PER_LOOP = process.platform === 'linux' ? 16 : 1;
+export const SOCKETS_PER_LOOP = process.platform === 'linux' ? 4 : 1;
 
 /** What accepts connections of a server beside itself. */
 const acceptors = new WeakMap<Server, readonly TcpServer[]>();
