@@ -74,7 +74,7 @@ impl Filter {
     pub fn matches_until(&self, point: &impl PointView, deadline: Option<&Deadline>) -> Result<bool, Error> {
         let evaluation = Evaluation::default();
         let subject = Subject::of_point(point, &evaluation);
-        let is_long = || subject.document.len().saturating_mul(self.work()) as u64 >= WORK_PER_CHECK;
+        let is_long = || subject.document.size().saturating_mul(self.work()) as u64 >= WORK_PER_CHECK;
         let Some(deadline) = deadline.filter(|_| is_long()) else { return Ok(self.holds(&subject)) };
         let evaluation = Evaluation::until(deadline);
         let matches = self.holds(&Subject { evaluation: &evaluation, ..subject });

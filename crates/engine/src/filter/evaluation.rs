@@ -34,7 +34,7 @@ impl<'a> Evaluation<'a> {
             self.looked_at.set(0);
             *ended = deadline.check().err();
         }
-        self.looked_at.set(self.looked_at.get() + document.len() as u64);
+        self.looked_at.set(self.looked_at.get() + document.size() as u64);
         ended.is_none()
     }
 

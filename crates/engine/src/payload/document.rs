@@ -200,7 +200,7 @@ impl<'a> Document<'a> {
     }
 
     /// How many bytes it has.
-    pub fn len(self) -> usize {
+    pub fn size(self) -> usize {
         self.bytes.len()
     }
 
