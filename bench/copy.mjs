@@ -30,7 +30,7 @@ export function copySide(url, set, { batch, connections, folder }) {
     writeFileSync(files.at(-1), file);
     bytes += file.length;
   }
-  // Each connection takes every so manieth file.
+  // The connections share the files out in turns.
   const scripts = Array.from({ length: connections }, (_, at) =>
     files
       .filter((_file, place) => place % connections === at)
@@ -53,7 +53,8 @@ async function rateOf(url, set, scripts) {
   const payload = set.payloads === null ? '' : ', payload jsonb';
   asked(
     url,
-    `drop table if exists ${TABLE}; create table ${TABLE} (id bigint primary key, v vector(${set.dims})${payload})`,
+    // Without the notice that there is no such table.
+    `set client_min_messages = warning; drop table if exists ${TABLE}; create table ${TABLE} (id bigint primary key, v vector(${set.dims})${payload})`,
   );
   const start = performance.now();
   await Promise.all(scripts.map((script) => run(url, script)));

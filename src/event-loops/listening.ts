@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { cannotListen, SOCKETS_PER_LOOP } from '../http/listen';
 
 /**
- * Listens on an address for so many event loops: the descriptors of each. None for a single one where the engine, which makes
- * the sockets, cannot be loaded: its own start says why.
+ * Listens on an address for so many event loops: the descriptors of each. Undefined for a single one that needs one socket, and
+ * where the engine, which makes the sockets, cannot be loaded: its own start says why.
  * @throws StartError saying why the address cannot be used.
  */
 export async function shareListening(
@@ -11,6 +11,7 @@ export async function shareListening(
   host: string,
   loops: number,
 ): Promise<readonly number[][] | undefined> {
+  if (loops * SOCKETS_PER_LOOP === 1) return undefined;
   try {
     const { address } = await lookup(host);
     const { listeningDescriptors } = await import('../engine/listening.js');

@@ -21,10 +21,10 @@ const REASONS: Readonly<Record<string, string>> = {
 const BACKLOG = 4096;
 
 /**
- * Sockets that listen for one event loop: Node accepts one connection of each in a round of the loop, so that a new one would
- * wait for as many rounds as others came before it, and a round under load takes tens of milliseconds. More of them would let
- * thousands of connections that send nothing fill a round. Where the system does not spread connections over sockets, one is
- * all there is.
+ * Sockets that listen for one event loop. Node accepts one connection of each per iteration of the loop, which takes tens of
+ * milliseconds under load: with one socket a new connection waits for as many iterations as others came before it. With many,
+ * thousands of connections that send nothing would fill the iterations. Where the system does not spread connections over
+ * sockets, there is one.
  */
 export const SOCKETS_PER_LOOP = process.platform === 'linux' ? 4 : 1;
 

@@ -15,7 +15,7 @@ import type { Deferred } from '../http/deferred';
 import { DIALECTS } from '../http/dialect';
 import { createHttpServer, DEFAULT_SERVER_LIMITS } from '../http/http-server';
 import { ConnectionLimit } from '../http/connection-limit';
-import { listen, listenOn, SOCKETS_PER_LOOP, StartError } from '../http/listen';
+import { listen, listenOn, StartError } from '../http/listen';
 import { httpListeners, type HttpListeners } from '../http/listener';
 import type { OwnAddress } from '../mcp-host/own-server';
 import { mcpRoutes } from '../mcp-host/route';
@@ -40,8 +40,7 @@ export async function serve(
     const { server, listeners, connections } = createServer(start, auth);
     const { loops } = start;
     const { port: asked, host } = config;
-    const isPlain = loops === undefined && SOCKETS_PER_LOOP === 1;
-    const shared = isPlain ? undefined : await shareListening(asked, host, loops?.count ?? 1);
+    const shared = await shareListening(asked, host, loops?.count ?? 1);
     if (shared === undefined) {
       return { server, port: await listen(server, asked, host) };
     }

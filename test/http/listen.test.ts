@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setImmediate as nextRound } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { shareListening } from '../../src/event-loops/listening';
 import { drain, trackConnections } from '../../src/http/drain';
 import { listenOn, SOCKETS_PER_LOOP } from '../../src/http/listen';
@@ -10,7 +10,9 @@ const onLinux = process.platform === 'linux' ? it : it.skip;
 
 describe('a burst of connections', () => {
   onLinux('is accepted several at a time, and a stop waits for each of them', async () => {
+    let arrived = 0;
     const server = createServer((request, response) => {
+      arrived += 1;
       request.resume();
       setTimeout(() => response.end('done'), 50);
     });
@@ -26,14 +28,14 @@ describe('a burst of connections', () => {
     const clients = Array.from({ length: CONNECTIONS }, () => connect(port, '127.0.0.1'));
     const answers = clients.map(answerOf);
     while (accepted < CONNECTIONS) {
-      await nextRound();
+      await nextIteration();
       most = Math.max(most, accepted - counted);
       counted = accepted;
     }
     expect(most).toBeGreaterThan(1);
     for (const client of clients) client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    // All have arrived: those of every socket are answered before the server ends.
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    // Those of every socket are answered before the server ends.
+    while (arrived < CONNECTIONS) await nextIteration();
     const giveUp = jest.fn();
     expect(await drain(server, { graceMs: 5000, answerMs: 100, giveUp })).toBe(true);
     expect(giveUp).not.toHaveBeenCalled();
