@@ -2,7 +2,7 @@
 
 use super::heap_trim::HeapTrim;
 use super::housekeeping::{run_housekeeping, shorten_idle_log};
-use super::idle_log::IdleLog;
+use super::idle_log::{IDLE, Pause};
 use super::memory_watch;
 use super::pool::Priority;
 use super::residency::Sweeper;
@@ -93,21 +93,23 @@ impl Background {
 fn keep_until_stopped(catalog: &Arc<Catalog>, stop: &Stop, interval: Duration, heap_trim: &mut HeapTrim) {
     Priority::Low.take();
     let supervisor = &catalog.shared().supervisor;
-    let (mut idle_log, mut sweeper) = (IdleLog::default(), Sweeper::default());
+    let (mut pause, mut sweeper) = (Pause::default(), Sweeper::default());
     loop {
         stop.wait(interval);
         if stop.is_requested() {
             return;
         }
         run_housekeeping(catalog);
-        if idle_log.is_due(catalog.shared().log.next_lsn(), Instant::now()) {
+        let next = catalog.shared().log.next_lsn();
+        let pause = pause.since(next, Instant::now());
+        if pause >= IDLE {
             supervisor.step(Task::LogMaintenance, || shorten_idle_log(catalog));
         }
         supervisor.step(Task::Residency, || sweeper.sweep(catalog));
         supervisor.step(Task::HeapTrim, || {
             let points = |one: &Arc<Collection>| one.view().state.ids.len() as u64;
             let points = catalog.collections().iter().map(points).sum();
-            if heap_trim.is_due(points, catalog.shared().log.next_lsn(), Instant::now()) {
+            if heap_trim.is_due(points, next, pause, Instant::now()) {
                 allocator::trim();
             }
         });

@@ -16,7 +16,7 @@ const DELAY: Duration = Duration::from_secs(10);
 /// Time from a start to its trim: memory that only loading the program and the collections needed is free by then.
 const DELAY_OF_START: Duration = Duration::from_secs(2);
 /// The heap is also trimmed twice in a pause of writes that is this long: when graphs have mostly been built, and when the
-/// log was shortened and payloads are in maps ([`IdleLog`](super::idle_log::IdleLog)).
+/// log was shortened and payloads are in maps ([`idle_log`](super::idle_log)).
 const PAUSES: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(100)];
 /// Fewer records than this since the last such trim are not worth the time.
 const LEAST_RECORDS: u64 = 16;
@@ -25,8 +25,6 @@ const LEAST_RECORDS: u64 = 16;
 pub struct HeapTrim {
     most_points: u64,
     due: Option<Instant>,
-    /// The next record of the log, and since when it has been the next one.
-    written: Option<(Lsn, Instant)>,
     /// The next record when the heap was last trimmed in a pause.
     trimmed: Option<Lsn>,
     /// How often it was trimmed since enough was written.
@@ -37,28 +35,22 @@ impl HeapTrim {
     /// For a process that has started at this moment.
     pub fn new(started: Instant) -> HeapTrim {
         let due = Some(started + DELAY_OF_START);
-        HeapTrim { most_points: 0, due, written: None, trimmed: None, trims: PAUSES.len() }
+        HeapTrim { most_points: 0, due, trimmed: None, trims: PAUSES.len() }
     }
 
-    /// Notes how many points there are, and the next record of the log. Returns whether the heap is to be trimmed now.
-    pub fn is_due(&mut self, points: u64, next: Lsn, now: Instant) -> bool {
+    /// Notes how many points there are, the next record of the log, and how long no record has come. Returns whether the heap is
+    /// to be trimmed now.
+    pub fn is_due(&mut self, points: u64, next: Lsn, pause: Duration, now: Instant) -> bool {
         let after_deletion = self.is_due_after_deletion(points, now);
-        self.is_due_in_pause(next, now) || after_deletion
+        self.is_due_in_pause(next, pause) || after_deletion
     }
 
-    fn is_due_in_pause(&mut self, next: Lsn, now: Instant) -> bool {
+    fn is_due_in_pause(&mut self, next: Lsn, pause: Duration) -> bool {
         let trimmed = *self.trimmed.get_or_insert(next);
-        let since = match self.written {
-            Some((last, since)) if last == next => since,
-            _ => {
-                self.written = Some((next, now));
-                if next.get().saturating_sub(trimmed.get()) >= LEAST_RECORDS {
-                    self.trims = 0;
-                }
-                now
-            }
-        };
-        let is_due = PAUSES.get(self.trims).is_some_and(|pause| now.duration_since(since) >= *pause);
+        if next.get().saturating_sub(trimmed.get()) >= LEAST_RECORDS {
+            self.trims = 0;
+        }
+        let is_due = PAUSES.get(self.trims).is_some_and(|least| pause >= *least);
         if is_due {
             self.trimmed = Some(next);
             self.trims += 1;
@@ -79,13 +71,15 @@ impl HeapTrim {
 
 #[cfg(test)]
 mod tests {
+    use super::super::idle_log::Pause;
     use super::*;
 
     #[test]
     fn a_start_is_followed_by_one_trim() {
         let start = Instant::now();
         let mut heap = HeapTrim::new(start);
-        let mut see = |millis: u64| heap.is_due(7, Lsn::new(40), start + Duration::from_millis(millis));
+        let mut see =
+            |millis: u64| heap.is_due(7, Lsn::new(40), Duration::ZERO, start + Duration::from_millis(millis));
         assert!(!see(0) && !see(1_999) && see(2_000) && !see(2_001) && !see(60_000));
     }
 
@@ -94,7 +88,7 @@ mod tests {
         let start = Instant::now();
         let mut heap = HeapTrim::new(start - DELAY_OF_START);
         let mut see = |points: u64, seconds: u64| {
-            heap.is_due(points, Lsn::new(1), start + Duration::from_secs(seconds))
+            heap.is_due(points, Lsn::new(1), Duration::ZERO, start + Duration::from_secs(seconds))
         };
         assert!(see(0, 0), "that of the start");
         assert!(!see(400_000, 0) && !see(350_000, 1), "one in eight is not much");
@@ -109,8 +103,11 @@ mod tests {
     fn a_load_is_followed_by_two_trims_when_writes_have_ended() {
         let start = Instant::now();
         let mut heap = HeapTrim::new(start - DELAY_OF_START);
-        let mut see =
-            |lsn: u64, seconds: u64| heap.is_due(0, Lsn::new(lsn), start + Duration::from_secs(seconds));
+        let mut pause = Pause::default();
+        let mut see = |lsn: u64, seconds: u64| {
+            let (next, now) = (Lsn::new(lsn), start + Duration::from_secs(seconds));
+            heap.is_due(0, next, pause.since(next, now), now)
+        };
         assert!(see(5, 0), "that of the start");
         assert!(!see(5, 200), "nothing was written");
         assert!(!see(20, 201) && !see(20, 400), "a few records are not worth the time");

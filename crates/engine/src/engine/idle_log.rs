@@ -7,22 +7,22 @@ use crate::types::Lsn;
 use std::time::{Duration, Instant};
 
 /// Time without a record after which the server counts as not written to.
-const IDLE: Duration = Duration::from_secs(60);
+pub const IDLE: Duration = Duration::from_secs(60);
 
-/// Decides when the log is shortened.
+/// For how long no record has come.
 #[derive(Default)]
-pub struct IdleLog {
+pub struct Pause {
     last: Option<(Lsn, Instant)>,
 }
 
-impl IdleLog {
-    /// Notes the LSN of the next record. Returns whether none has come for a minute.
-    pub fn is_due(&mut self, next: Lsn, now: Instant) -> bool {
+impl Pause {
+    /// Notes the LSN of the next record. Returns for how long it has been the next one.
+    pub fn since(&mut self, next: Lsn, now: Instant) -> Duration {
         match self.last {
-            Some((last, since)) if last == next => now.duration_since(since) >= IDLE,
+            Some((last, since)) if last == next => now.duration_since(since),
             _ => {
                 self.last = Some((next, now));
-                false
+                Duration::ZERO
             }
         }
     }
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn a_log_is_idle_a_minute_after_its_last_record() {
-        let (mut log, start) = (IdleLog::default(), Instant::now());
+        let (mut pause, start) = (Pause::default(), Instant::now());
         let mut see =
-            |lsn: u64, seconds: u64| log.is_due(Lsn::new(lsn), start + Duration::from_secs(seconds));
+            |lsn: u64, seconds: u64| pause.since(Lsn::new(lsn), start + Duration::from_secs(seconds)) >= IDLE;
         assert!(!see(1, 0) && !see(1, 59) && see(1, 60) && see(1, 61));
         assert!(!see(2, 62) && !see(2, 121) && see(2, 122));
     }
