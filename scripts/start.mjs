@@ -1,30 +1,58 @@
 /** `npm start [-- flags]`: builds what is out of date, then serves with the given flags. */
 import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { buildEverything } from './build/everything.mjs';
+import { bundleCommandLine } from './build/bundle.mjs';
+import { buildEverything, outOfDate } from './build/everything.mjs';
 import { BuildError, say } from './build/process.mjs';
 import { root } from './build/tree.mjs';
 import { compiled } from './build/typescript.mjs';
 import { pathsFrom } from './caller-paths.mjs';
 
+const require = createRequire(import.meta.url);
+
+/** Ends a start whose flags were answered or refused before the build. */
+class Answered extends Error {
+  constructor(exitCode) {
+    super();
+    this.exitCode = exitCode;
+  }
+}
+
 try {
-  await buildEverything();
+  await buildEverything({ whenInstalled: outOfDate().length > 0 ? answerAhead : undefined });
   // It is for the build; a server refuses variables that are no settings of its own.
   delete process.env.KITHDB_ENGINE_PACKAGE;
-  const { isPathFlag } = createRequire(import.meta.url)(join(compiled, 'config', 'index.js'));
-  const folder = process.env.INIT_CWD ?? process.cwd();
   if (process.stderr.isTTY) {
     say(
       'Next: npm run example in a second terminal, which loads data. The console is at http://HOST:PORT/console.',
     );
   }
-  process.exitCode = await serve(pathsFrom(process.argv.slice(2), folder, isPathFlag));
+  process.exitCode = await serve(flagsFrom(require(join(compiled, 'config', 'index.js'))));
 } catch (error) {
-  if (!(error instanceof BuildError)) throw error;
-  say(error.message);
-  process.exitCode = 1;
+  if (!(error instanceof BuildError || error instanceof Answered)) throw error;
+  if (error instanceof BuildError) say(error.message);
+  process.exitCode = error.exitCode ?? 1;
+}
+
+/** Answers `--help` and refuses wrong flags and settings before a build that takes minutes. */
+async function answerAhead() {
+  const folder = join(root, '.build', 'command-line');
+  rmSync(folder, { recursive: true, force: true });
+  await bundleCommandLine(folder);
+  const commandLine = require(join(folder, 'main.js'));
+  const { KITHDB_ENGINE_PACKAGE: given } = process.env;
+  delete process.env.KITHDB_ENGINE_PACKAGE;
+  const exitCode = commandLine.answered(flagsFrom(commandLine));
+  if (given !== undefined) process.env.KITHDB_ENGINE_PACKAGE = given;
+  if (exitCode !== undefined) throw new Answered(exitCode);
+}
+
+/** The flags of this command, with paths from where the caller is. */
+function flagsFrom({ isPathFlag }) {
+  return pathsFrom(process.argv.slice(2), process.env.INIT_CWD ?? process.cwd(), isPathFlag);
 }
 
 /** Runs the server until it ends, and resolves with its exit code. */

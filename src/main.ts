@@ -1,5 +1,7 @@
-import { run } from './cli/run';
+import { answerAhead, run } from './cli/run';
 import { environmentOfProcess } from './config';
+
+export { isPathFlag } from './config';
 
 /** Runs `kithdb` with its arguments; the process ends with the exit code, or serves until a signal. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -16,4 +18,14 @@ export async function main(argv: readonly string[]): Promise<void> {
   } else {
     process.exitCode = exitCode;
   }
+}
+
+/**
+ * Answers arguments that name nothing to carry out, and refuses wrong ones.
+ *
+ * @returns the exit code; undefined for what {@link main} would carry out, such as a server
+ */
+export function answered(argv: readonly string[]): number | undefined {
+  const { stdin, stdout, stderr } = process;
+  return answerAhead(argv, { env: environmentOfProcess(), stdin, stdout, stderr });
 }

@@ -34,6 +34,11 @@ export async function bundle(folder) {
   await write(folder, EVENT_LOOP, { codeSplitting: false });
 }
 
+/** Writes what reads a command line into a folder, `main.js`: without types or engine, in about two seconds. */
+export async function bundleCommandLine(folder) {
+  await write(folder, { main: ENTRIES.main }, {});
+}
+
 /** Writes the sources of `@kithdb/cluster` into a folder, as one file. */
 export async function bundleCluster(folder) {
   await write(

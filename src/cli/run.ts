@@ -14,40 +14,61 @@ import { groupHelp, overview, verbHelp } from './help';
 import { printable } from './table';
 import { VERBS, type Verb } from './verbs';
 
+/** Carries a command out and gives its exit code; undefined when a server listens. */
+type Action = () => Promise<ExitCode | undefined>;
+
 /**
  * Runs the command that the arguments name and gives its exit code; undefined when a server listens, which ends the
  * process itself.
  */
 export async function run(argv: readonly string[], console: Console): Promise<ExitCode | undefined> {
   try {
-    const { positionals: words, help } = readFlags(argv, verbFlags());
-    // `kithdb help check` is `kithdb check --help`.
-    const isAbout = words[0] === 'help' && words.length > 1 && !findExactly(words);
-    const asked = isAbout ? words.slice(1) : words;
-    const group = groupOf(asked);
-    if (group.length > 0) {
-      return showGroup(asked.join(' '), group, isAbout || help, console);
-    }
-    const { verb, argument } = findVerb(asked);
-    // Two verbs may have a flag of one name: what its value is called is said by this one.
-    const commandLine = withArgument(
-      readFlags(argv, [...verbFlags(), ...(verb.flags ?? [])]),
-      verb,
-      argument,
-    );
-    if (commandLine.help || isAbout) {
-      console.stdout.write(words.length === 0 ? overview(VERBS) : verbHelp(verb));
-    } else if (commandLine.version) {
-      await execute(findVerb(['version']).verb, commandLine, console);
-    } else {
-      const code = await execute(verb, commandLine, console);
-      return verb.name === 'serve' ? undefined : code;
-    }
-    return EXIT.success;
+    const asked = understand(argv, console);
+    return typeof asked === 'function' ? await asked() : asked;
   } catch (error) {
-    console.stderr.write(`${explain(error)}\n`);
-    return exitCodeOf(error);
+    return refuse(error, console);
   }
+}
+
+/**
+ * Answers what needs no more than the arguments and settings: help, and the refusal of wrong ones. Undefined where there
+ * is something to carry out, which is not begun.
+ */
+export function answerAhead(argv: readonly string[], console: Console): ExitCode | undefined {
+  try {
+    const asked = understand(argv, console);
+    return typeof asked === 'function' ? undefined : asked;
+  } catch (error) {
+    return refuse(error, console);
+  }
+}
+
+/**
+ * The exit code of what is answered at once, or what is to be carried out.
+ * @throws CommandError or ConfigError for wrong arguments and settings.
+ */
+function understand(argv: readonly string[], console: Console): ExitCode | Action {
+  const { positionals: words, help } = readFlags(argv, verbFlags());
+  // `kithdb help check` is `kithdb check --help`.
+  const isAbout = words[0] === 'help' && words.length > 1 && !findExactly(words);
+  const asked = isAbout ? words.slice(1) : words;
+  const group = groupOf(asked);
+  if (group.length > 0) {
+    return showGroup(asked.join(' '), group, isAbout || help, console);
+  }
+  const { verb, argument } = findVerb(asked);
+  // Two verbs may have a flag of one name: what its value is called is said by this one.
+  const commandLine = withArgument(readFlags(argv, [...verbFlags(), ...(verb.flags ?? [])]), verb, argument);
+  if (commandLine.help || isAbout) {
+    console.stdout.write(words.length === 0 ? overview(VERBS) : verbHelp(verb));
+    return EXIT.success;
+  }
+  return actionOf(commandLine.version ? findVerb(['version']).verb : verb, commandLine, console);
+}
+
+function refuse(error: unknown, console: Console): ExitCode {
+  console.stderr.write(`${explain(error)}\n`);
+  return exitCodeOf(error);
 }
 
 /** Answers words that only begin verbs: with what there is behind them, which is no success unless it was asked for. */
@@ -60,7 +81,8 @@ function showGroup(name: string, verbs: readonly Verb[], isAsked: boolean, conso
   return EXIT.usage;
 }
 
-async function execute(verb: Verb, commandLine: CommandLine, console: Console): Promise<ExitCode> {
+/** @throws ConfigError for wrong flags and settings. */
+function actionOf(verb: Verb, commandLine: CommandLine, console: Console): Action {
   const problems = [...foreignFlags(verb, commandLine), ...commandLine.problems];
   if (verb.usesSettings) {
     const terminal = console.stderr.isTTY === true;
@@ -70,13 +92,18 @@ async function execute(verb: Verb, commandLine: CommandLine, console: Console): 
       terminal,
       only: settingsOf(verb, commandLine),
     });
-    return (await verb.run(config, console, commandLine.flags)) ?? EXIT.success;
+    return async () => {
+      const code = await verb.run(config, console, commandLine.flags);
+      return verb.name === 'serve' ? undefined : (code ?? EXIT.success);
+    };
   }
   if (problems.length > 0) {
     throw new ConfigError(problems);
   }
-  verb.run(console);
-  return EXIT.success;
+  return () => {
+    verb.run(console);
+    return Promise.resolve(EXIT.success);
+  };
 }
 
 /** The settings that a verb uses. A server has models of its own, so those of this machine need not be sound. */
