@@ -2,7 +2,7 @@
 
 use super::heap_trim::HeapTrim;
 use super::housekeeping::{run_housekeeping, shorten_idle_log};
-use super::idle_log::{IDLE, Pause};
+use super::idle_log::{self, Pause};
 use super::memory_watch;
 use super::pool::Priority;
 use super::residency::Sweeper;
@@ -102,7 +102,8 @@ fn keep_until_stopped(catalog: &Arc<Catalog>, stop: &Stop, interval: Duration, h
         run_housekeeping(catalog);
         let next = catalog.shared().log.next_lsn();
         let pause = pause.since(next, Instant::now());
-        if pause >= IDLE {
+        let data_bytes = catalog.collections().iter().map(|one| one.disk_bytes()).sum();
+        if idle_log::is_due(pause, catalog.shared().log.size_bytes(), data_bytes) {
             supervisor.step(Task::LogMaintenance, || shorten_idle_log(catalog));
         }
         supervisor.step(Task::Residency, || sweeper.sweep(catalog));

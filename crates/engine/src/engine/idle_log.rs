@@ -6,8 +6,22 @@
 use crate::types::Lsn;
 use std::time::{Duration, Instant};
 
-/// Time without a record after which the server counts as not written to.
-pub const IDLE: Duration = Duration::from_secs(60);
+/// Time without a record after which any log is shortened.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The same for a log that is long beside the data: a load has ended.
+const LOAD_ENDED: Duration = Duration::from_secs(3);
+
+/// A log of so many bytes, and of the data's bytes divided by [`LONG_DIVISOR`], is long. The codes and points that its
+/// checkpoint writes again are about a seventh of the data, so the disk writes at most about twice the log for it.
+const LONG_BYTES: u64 = 8 << 20;
+const LONG_DIVISOR: u64 = 8;
+
+/// Whether a log of `log_bytes` is to be shortened, beside collections of `data_bytes` on the disk.
+pub fn is_due(pause: Duration, log_bytes: u64, data_bytes: u64) -> bool {
+    let is_long = log_bytes >= LONG_BYTES.max(data_bytes / LONG_DIVISOR);
+    pause >= if is_long { LOAD_ENDED } else { IDLE }
+}
 
 /// For how long no record has come.
 #[derive(Default)]
@@ -33,11 +47,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_idle_a_minute_after_its_last_record() {
+    fn a_pause_begins_with_the_last_record() {
         let (mut pause, start) = (Pause::default(), Instant::now());
-        let mut see =
-            |lsn: u64, seconds: u64| pause.since(Lsn::new(lsn), start + Duration::from_secs(seconds)) >= IDLE;
-        assert!(!see(1, 0) && !see(1, 59) && see(1, 60) && see(1, 61));
-        assert!(!see(2, 62) && !see(2, 121) && see(2, 122));
+        let mut see = |lsn: u64, seconds: u64| {
+            pause.since(Lsn::new(lsn), start + Duration::from_secs(seconds)).as_secs()
+        };
+        assert_eq!([see(1, 0), see(1, 59), see(2, 62), see(2, 121)], [0, 59, 0, 59]);
+    }
+
+    #[test]
+    fn a_log_is_shortened_after_a_minute_and_sooner_where_it_is_long_beside_the_data() {
+        let is_due = |seconds, log_mib: u64, data_mib: u64| {
+            super::is_due(Duration::from_secs(seconds), log_mib << 20, data_mib << 20)
+        };
+        // Small writes now and then, whatever the data.
+        assert!(!is_due(59, 7, 0) && is_due(60, 7, 0) && is_due(60, 0, 1000));
+        // A first load, a further one, and one that is short beside the data.
+        assert!(!is_due(2, 8, 0) && is_due(3, 8, 0) && is_due(3, 30, 240));
+        assert!(!is_due(59, 29, 240) && is_due(60, 29, 240));
     }
 }
