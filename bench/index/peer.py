@@ -1,7 +1,7 @@
 """One peer of the index benchmark: builds and searches on request.
 
-Reads a JSON message a line, answers with a JSON object a line (see worker.mjs). All peers are asked in one batched
-call a round, which spares them the cost of a Python call for each query.
+Reads a JSON message a line, answers with a JSON object a line (see worker.mjs). Peers that take many queries at once are
+asked in one call a round, which spares them the cost of a Python call for each query: some microseconds.
 """
 
 import ctypes
@@ -12,130 +12,7 @@ import sys
 import time
 
 import numpy as np
-
-
-class Hnswlib:
-    """hnswlib, compiled for this CPU."""
-
-    def __init__(self, dims, metric, m, ef_construct):
-        import hnswlib
-
-        self.space = "l2" if metric == "euclid" else "ip"
-        self.dims, self.m, self.ef_construct = dims, m, ef_construct
-        self.make = hnswlib.Index
-        self.index = None
-
-    def build(self, rows, threads):
-        self.index = self.make(space=self.space, dim=self.dims)
-        self.index.init_index(
-            max_elements=len(rows), M=self.m, ef_construction=self.ef_construct, random_seed=100
-        )
-        self.index.add_items(rows, num_threads=threads)
-
-    def search(self, queries, k, ef, threads):
-        self.index.set_ef(ef)
-        return self.index.knn_query(queries, k, num_threads=threads)[0]
-
-    def bytes(self):
-        return self.index.index_file_size()
-
-
-class Faiss:
-    """faiss, HNSW over 32-bit floats."""
-
-    def __init__(self, dims, metric, m, ef_construct):
-        import faiss
-
-        self.faiss = faiss
-        self.dims, self.m, self.ef_construct = dims, m, ef_construct
-        self.metric = faiss.METRIC_L2 if metric == "euclid" else faiss.METRIC_INNER_PRODUCT
-        self.index = None
-
-    def build(self, rows, threads):
-        self.faiss.omp_set_num_threads(threads)
-        self.index = self.faiss.IndexHNSWFlat(self.dims, self.m, self.metric)
-        self.index.hnsw.efConstruction = self.ef_construct
-        self.index.add(rows)
-
-    def search(self, queries, k, ef, threads):
-        self.faiss.omp_set_num_threads(threads)
-        self.index.hnsw.efSearch = ef
-        return self.index.search(queries, k)[1]
-
-    def bytes(self):
-        return len(self.faiss.serialize_index(self.index))
-
-
-class Usearch:
-    """usearch over 32-bit floats."""
-
-    def __init__(self, dims, metric, m, ef_construct):
-        from usearch.index import Index
-
-        self.make = lambda: Index(
-            ndim=dims,
-            metric="l2sq" if metric == "euclid" else "ip",
-            dtype="f32",
-            connectivity=m,
-            expansion_add=ef_construct,
-        )
-        self.index = None
-
-    def build(self, rows, threads):
-        self.index = self.make()
-        self.index.add(np.arange(len(rows), dtype=np.uint64), rows, threads=threads)
-
-    def search(self, queries, k, ef, threads):
-        self.index.expansion_search = ef
-        return self.index.search(queries, k, threads=threads).keys
-
-    def bytes(self):
-        return self.index.serialized_length
-
-
-class Glass:
-    """Glass: HNSW walked over 8-bit codes, the best re-ranked by 32-bit floats."""
-
-    def __init__(self, dims, metric, m, ef_construct):
-        import glass
-
-        self.glass = glass
-        self.metric = "L2" if metric == "euclid" else "IP"
-        self.m, self.ef_construct = m, ef_construct
-        self.index = self.searcher = self.tuned = None
-
-    def build(self, rows, threads):
-        self.glass.set_num_threads(threads)
-        self.searcher = None
-        maker = self.glass.Index(
-            index_type="HNSW", metric=self.metric, quant="SQ8U", R=2 * self.m, L=self.ef_construct
-        )
-        graph = maker.build(rows)
-        self.searcher = self.glass.Searcher(
-            graph=graph, data=rows, metric=self.metric, quantizer="SQ8U", refine_quant="FP32"
-        )
-        self.tuned = False
-
-    def search(self, queries, k, ef, threads):
-        self.searcher.set_ef(ef)
-        if not self.tuned:
-            self.searcher.optimize(threads)
-            self.tuned = True
-        found = self.searcher.batch_search(queries, k, num_threads=threads)
-        # Later releases answer distances as well.
-        found = found[0] if isinstance(found, tuple) else found
-        return np.asarray(found).reshape(len(queries), -1)
-
-    def bytes(self):
-        return None
-
-
-PEERS = {
-    "hnswlib": (Hnswlib, "hnswlib"),
-    "faiss": (Faiss, "faiss-cpu"),
-    "usearch": (Usearch, "usearch"),
-    "glass": (Glass, "pyglass-portable"),
-}
+from libraries import PEERS
 
 
 def anonymous_bytes():

@@ -15,6 +15,11 @@ const PEERS = {
   usearch: { requirement: 'usearch==2.26.6' },
   // Zilliz's own package has no wheel for present Pythons; this one is the same library built for AVX2.
   glass: { requirement: 'pyglass-portable==2.1.0', optional: true },
+  // The strongest for which there are wheels. SymphonyQG is in the library of RaBitQ.
+  symphonyqg: { requirement: 'rabitqlib==0.7.1', optional: true },
+  svs: { requirement: 'scalable-vs==0.5.0', optional: true },
+  scann: { requirement: 'scann==1.4.2', optional: true },
+  vsag: { requirement: 'pyvsag==0.18.5', optional: true },
 };
 
 const NUMPY = 'numpy==2.4.6';

@@ -18,6 +18,10 @@ const COLOURS = [
   ['faiss', '#17703a', '#4ade80'],
   ['usearch', '#7a28c4', '#c79bff'],
   ['glass', '#8a1c5b', '#f28cc4'],
+  ['symphonyqg', '#a16207', '#facc15'],
+  ['svs', '#0f766e', '#2dd4bf'],
+  ['scann', '#b91c1c', '#f87171'],
+  ['vsag', '#4338ca', '#a5b4fc'],
   [OURS, '#0a58b8', '#6cb6ff'],
   ['', '#475569', '#a3b1c2'],
 ];

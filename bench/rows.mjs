@@ -1,0 +1,279 @@
+/**
+ * `npm run bench:rows -- --data FOLDER …`: how ingest, building, recall, memory, disk, stops, starts and searches grow
+ * with the number of rows. The first rows of a set are loaded into a server of their own for each number.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readVectorSet } from '../data/vector-set.mjs';
+import { root } from '../scripts/build/tree.mjs';
+import { startServer } from '../scripts/server-process.mjs';
+import { requestBytes } from './connection.mjs';
+import { listOf, positive, readFlags, whole } from './flags.mjs';
+import { table } from './index/table.mjs';
+import { untilInterrupted } from './interruption.mjs';
+import { measureRate, sendAll } from './load.mjs';
+import { ask, callAll, makeCollection } from './load/calls.mjs';
+import { machine } from './machine.mjs';
+import { memoryOf } from './proc.mjs';
+
+const USAGE = `npm run bench:rows -- --data FOLDER [flags]
+
+  --data FOLDER  a folder with meta.json (see data/debian-small/README.md); required
+  --rows LIST    numbers of rows, each with a server of its own; default: 10000,100000,1000000, as
+                 far as the set has them
+  --no-payload   leave out the payload of about 200 bytes and the two field indexes on it
+  --queries N    use only the first N queries; default: 200
+  --ef N         hnsw_ef of the searches; default: 64
+  --seconds S    length of each measurement of searches; default: 5
+  --cold         also start with an empty page cache, which needs root
+  --out FILE     write everything measured as JSON
+`;
+
+const options = {
+  data: { type: 'string' },
+  rows: { type: 'string', default: '10000,100000,1000000' },
+  'no-payload': { type: 'boolean', default: false },
+  queries: { type: 'string', default: '200' },
+  ef: { type: 'string', default: '64' },
+  seconds: { type: 'string', default: '5' },
+  cold: { type: 'boolean', default: false },
+  out: { type: 'string' },
+};
+
+/** Points in an upsert, and neighbours asked for. */
+const BATCH = 512;
+const LIMIT = 10;
+
+/** Connections of the second measurement of searches. */
+const CONNECTIONS = 16;
+
+const GROUPS = 100;
+const TEXT_BYTES = 150;
+
+/** Longer than the server waits after the last write until it has shortened the log and given memory back. */
+const SETTLE_MS = 15_000;
+const POLL_MS = 100;
+
+const COLLECTION = 'rows';
+const POINTS = `/collections/${COLLECTION}/points`;
+
+/** What grows with the rows: the heading, and the key of its values. */
+const GROWING = {
+  'load, s': 'loadSeconds',
+  'until indexed, s': 'indexedSeconds',
+  'resident, MiB': 'residentMib',
+  'anonymous, MiB': 'anonymousMib',
+  'disk, MiB': 'diskMib',
+  'stop, ms': 'stopMs',
+  'start, ms': 'startMs',
+  'cold start, ms': 'coldStartMs',
+  'p50, ms': 'p50Ms',
+  'p99, ms': 'p99Ms',
+};
+
+const flags = readFlags(options, USAGE, {
+  rows: listOf(whole),
+  queries: whole,
+  ef: whole,
+  seconds: positive,
+});
+const set = readVectorSet(flags.data);
+const sizes = [...new Set(flags.rows.split(',').map(Number))]
+  .filter((rows) => rows <= set.rows)
+  .sort((a, b) => a - b);
+const queries = Math.min(set.queries, Number(flags.queries));
+let server;
+let folder;
+
+await untilInterrupted(run, cleanUp);
+
+async function run() {
+  if (sizes.length === 0) throw new Error(`${set.name} has ${set.rows} rows, fewer than any of --rows`);
+  const origin = machine('bench:rows');
+  const measured = [];
+  for (const rows of sizes) {
+    const figures = await measure(rows);
+    console.error(JSON.stringify(figures));
+    measured.push(figures);
+    await cleanUp();
+  }
+  const exponents = Object.fromEntries(
+    Object.entries(GROWING).map(([heading, key]) => [heading, exponentsOf(measured, key)]),
+  );
+  const lines = Object.entries(GROWING).map(([heading, key]) => ({ heading, key }));
+  const columns = Object.fromEntries(
+    measured.map((figures) => [figures.rows.toLocaleString('en'), ({ key }) => figures[key]]),
+  );
+  console.log(`${set.name}, ${set.dims} components, ef ${flags.ef}, ${queries} queries, ${LIMIT} neighbours`);
+  console.log(
+    table([...lines, { heading: `recall at ef ${flags.ef}`, key: 'recall' }], {
+      '': ({ heading }) => heading,
+      ...columns,
+      exponents: ({ heading }) => exponents[heading]?.join(', ') ?? null,
+    }),
+  );
+  const report = {
+    machine: origin,
+    set: set.name,
+    dims: set.dims,
+    ef: Number(flags.ef),
+    measured,
+    exponents,
+  };
+  if (flags.out) writeFileSync(flags.out, `${JSON.stringify(report, null, 1)}\n`);
+}
+
+async function cleanUp() {
+  await server?.kill();
+  server = undefined;
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  folder = undefined;
+}
+
+function start() {
+  const launcher = join(root, 'bin', 'kithdb.js');
+  return startServer(launcher, ['--port', '0', '--data-dir', folder, '--log-level', 'warn']);
+}
+
+/** All figures of so many rows. */
+async function measure(rows) {
+  folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-rows-'));
+  server = await start();
+  const times = await load(rows);
+  await sleep(SETTLE_MS);
+  const searches = await search();
+  const { resident, anonymous } = memoryOf(server.pid);
+  const stoppedAt = performance.now();
+  await server.stop();
+  const stopMs = Math.round(performance.now() - stoppedAt);
+  const diskMib = mib(bytesIn(folder));
+  const startMs = await startUntilAnswer();
+  const coldStartMs = flags.cold ? await coldStart() : undefined;
+  return {
+    rows,
+    ...times,
+    ...searches,
+    ...{ residentMib: mib(resident), anonymousMib: mib(anonymous), diskMib, stopMs, startMs, coldStartMs },
+  };
+}
+
+/** Loads the rows and waits for the graph. */
+async function load(rows) {
+  await makeCollection(server, COLLECTION, set);
+  if (!flags['no-payload']) {
+    const index = (field_name, field_schema) =>
+      ask(server, 'PUT', `/collections/${COLLECTION}/index?wait=true`, { field_name, field_schema });
+    await index('group', 'keyword');
+    await index('number', 'integer');
+  }
+  const startedAt = performance.now();
+  const seconds = () => round((performance.now() - startedAt) / 1000, 2);
+  await callAll(server, Math.ceil(rows / BATCH), (batch) => {
+    const first = batch * BATCH;
+    const points = Array.from({ length: Math.min(BATCH, rows - first) }, (_, at) => point(first + at));
+    return { method: 'PUT', path: `${POINTS}?wait=true`, body: `{"points":[${points.join(',')}]}` };
+  });
+  const loadSeconds = seconds();
+  while ((await ask(server, 'GET', `/collections/${COLLECTION}`)).status !== 'green') await sleep(POLL_MS);
+  return { loadSeconds, indexedSeconds: seconds() };
+}
+
+function point(row) {
+  const payload = flags['no-payload'] ? '' : `,"payload":${JSON.stringify(payloadOf(row))}`;
+  return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
+}
+
+/** About 200 bytes as JSON; numbers that are multiplied by an odd constant are spread evenly. */
+function payloadOf(row) {
+  const number = Math.imul(row, 0x9e3779b1) >>> 0;
+  const text = Array.from({ length: Math.ceil(TEXT_BYTES / 8) }, (_, word) =>
+    (Math.imul(number + word, 0x85ebca6b) >>> 0).toString(36).padStart(7, '0'),
+  ).join(' ');
+  return { group: `group-${number % GROUPS}`, number: number % 1_000_000, text };
+}
+
+/** Recall against exact searches, latency on one connection, and the rate on several. */
+async function search() {
+  const requests = searchesWith({ hnsw_ef: Number(flags.ef) });
+  const found = await hits(requests);
+  const exact = await hits(searchesWith({ exact: true }));
+  const seconds = Number(flags.seconds);
+  const one = await measureRate(new URL(server.url), 1, requests, seconds);
+  const many = await measureRate(new URL(server.url), CONNECTIONS, requests, seconds);
+  return {
+    recall: round(sharedScores(found, exact), 4),
+    p50Ms: round(one.p50Ms, 3),
+    p99Ms: round(one.p99Ms, 3),
+    searchesPerSecond: Math.round(many.perSecond),
+    p99OfManyMs: round(many.p99Ms, 3),
+  };
+}
+
+function searchesWith(params) {
+  const url = new URL(server.url);
+  const rest = `"limit":${LIMIT},"params":${JSON.stringify(params)}`;
+  return Array.from({ length: queries }, (_, query) =>
+    requestBytes(url, 'POST', `${POINTS}/search`, `{"vector":${set.queryJson(query)},${rest}}`, ''),
+  );
+}
+
+async function hits(requests) {
+  const found = [];
+  const take = (index, body) => (found[index] = JSON.parse(body.toString('utf8')).result);
+  await sendAll(new URL(server.url), 2, requests.length, (index) => requests[index], take);
+  return found;
+}
+
+/** The share of hits that are as near as the last exact one: of rows at the same distance any may be found. */
+function sharedScores(found, exact) {
+  const isNearer = set.distance === 'Euclid' ? (a, b) => a <= b : (a, b) => a >= b;
+  const near = found.map((points, query) => {
+    const last = exact[query].at(-1).score;
+    return points.filter(({ score }) => isNearer(score, last)).length;
+  });
+  return near.reduce((sum, count) => sum + count, 0) / (found.length * LIMIT);
+}
+
+/** The time from the start of the process until a search has its right answer, in milliseconds. */
+async function startUntilAnswer() {
+  const startedAt = performance.now();
+  server = await start();
+  const [[first]] = await hits(searchesWith({ hnsw_ef: Number(flags.ef) }).slice(0, 1));
+  const tookMs = performance.now() - startedAt;
+  if (first === undefined) throw new Error('a search after the start found nothing');
+  await server.stop();
+  server = undefined;
+  return Math.round(tookMs);
+}
+
+function coldStart() {
+  execFileSync('sync');
+  writeFileSync('/proc/sys/vm/drop_caches', '3');
+  return startUntilAnswer();
+}
+
+/** The exponents between neighbouring sizes: 1 is linear. */
+function exponentsOf(measured, key) {
+  return measured.slice(1).map((figures, at) => {
+    const before = measured[at];
+    const grown = Math.log(figures[key] / before[key]) / Math.log(figures.rows / before.rows);
+    return Number.isFinite(grown) ? round(grown, 2) : null;
+  });
+}
+
+function bytesIn(path) {
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath ?? entry.path, entry.name)).size, 0);
+}
+
+function mib(bytes) {
+  return round(bytes / 2 ** 20, 1);
+}
+
+function round(value, digits) {
+  return Number(value.toFixed(digits));
+}
