@@ -166,6 +166,15 @@ impl Deadline {
         self.has_come() || lane::refusal().is_some()
     }
 
+    /// What was found, unless the request was given up meanwhile, perhaps in the middle of a document: points may be missing
+    /// then. To be called on the thread that has found it, before other threads or requests see it.
+    ///
+    /// # Errors
+    /// Those of [`Deadline::check`].
+    pub fn whole<T>(&self, found: T) -> Result<T, Error> {
+        if self.has_given_up() { Err(self.error()) } else { Ok(found) }
+    }
+
     /// An error once the deadline has passed.
     pub fn check(&self) -> Result<(), Error> {
         if self.passed() { Err(self.error()) } else { Ok(()) }
@@ -208,6 +217,11 @@ impl<'a> Pace<'a> {
     #[cfg(test)]
     pub fn done(&self) -> u64 {
         self.done
+    }
+
+    /// The conditions that are checked on each point.
+    pub fn conditions(&self) -> usize {
+        usize::try_from(self.conditions).unwrap_or(usize::MAX)
     }
 
     /// The deadline that is checked, if one is.
@@ -285,6 +299,16 @@ mod tests {
         cancellation.cancel();
         assert_eq!(deadline.check(), Err(Error::Cancelled));
         assert_eq!(pace.step(1), Err(Error::Cancelled));
+    }
+
+    #[test]
+    fn what_was_found_before_a_request_was_given_up_is_not_whole_c1_10() {
+        let cancellation = Cancellation::default();
+        let hour = Duration::from_secs(3600);
+        let deadline = Deadline::new(Instant::now(), hour, "Count").or_cancelled(cancellation.clone());
+        assert_eq!(deadline.whole(1), Ok(1));
+        cancellation.cancel();
+        assert_eq!(deadline.whole(1), Err(Error::Cancelled));
     }
 
     #[test]

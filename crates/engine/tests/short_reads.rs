@@ -3,7 +3,8 @@
 mod common;
 
 use kithdb_engine::catalog::ResidenceState;
-use kithdb_engine::engine::{Engine, Options, put_to_sleep};
+use kithdb_engine::engine::{Access, Engine, Options, put_to_sleep};
+use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
@@ -126,6 +127,71 @@ fn a_query_with_a_cursor_is_left_to_the_threads_of_the_engine_c22() {
     assert_eq!(engine.status().cursors.open, 0);
     assert_eq!(on_a_thread(&engine, "query", &body)["points"].as_array().map(Vec::len), Some(4));
     assert_eq!(engine.status().cursors.open, 1);
+    engine.close();
+}
+
+#[test]
+fn pages_of_a_cursor_that_are_begun_here_and_given_up_miss_no_point_c22() {
+    let engine = engine();
+    // None but the long one is looked at for longer than a read may take here, and that one is met on the second page.
+    let text = |id: u64| if id == 520 { "x".repeat(60_000) } else { String::new() };
+    let points: Vec<Value> = (501..=530)
+        .map(|id| json!({"id": id, "vector": [1, 1, 1, 1], "payload": {"a": 1, "text": text(id)}}))
+        .collect();
+    on_a_thread(&engine, "upsert_points", &json!({"points": points}));
+    let next_of = |envelope: &Value| envelope["next_cursor"].clone();
+    let ids_of = |envelope: &Value| -> Vec<u64> {
+        let points = envelope["result"]["points"].as_array().expect("points");
+        points.iter().map(|point| point["id"].as_u64().expect("an id")).collect()
+    };
+    let first = json!({
+        "filter": {"must": {"key": "a", "match": {"value": 1}}},
+        "limit": 4, "with_payload": false, "cursor": {"ttl": 600},
+    });
+    let answered = |body: &Value| -> (bool, Value) {
+        let asked = || common::request("query", "c", body);
+        let here = engine.answer_here(&asked());
+        let is_here = here.is_some();
+        let envelope = here.unwrap_or_else(|| {
+            let (send, receive) = mpsc::channel();
+            engine.execute(asked(), Box::new(move |answer| drop(send.send(answer))));
+            receive.recv().expect("every request is answered").expect("a page")
+        });
+        (is_here, serde_json::from_slice(&envelope).expect("envelopes are JSON"))
+    };
+    let (_, mut page) = answered(&first);
+    let (mut found, mut given_up) = (ids_of(&page), 0);
+    while next_of(&page) != Value::Null {
+        let (is_here, further) = answered(&json!({"cursor": next_of(&page)}));
+        given_up += usize::from(!is_here);
+        found.extend(ids_of(&further));
+        page = further;
+    }
+    assert_eq!(found, (501..=530).collect::<Vec<u64>>());
+    assert!(given_up > 0, "the page that looks at the long document is not answered here");
+    engine.close();
+}
+
+#[test]
+fn documents_that_a_caller_with_a_filter_asks_for_are_looked_at_by_a_thread_of_the_engine_c15() {
+    let engine = engine();
+    let text = "x".repeat(2_000);
+    let points: Vec<Value> = (1_000..2_000)
+        .map(|id| json!({"id": id, "vector": [1, 1, 1, 1], "payload": {"a": 1, "text": text}}))
+        .collect();
+    on_a_thread(&engine, "upsert_points", &json!({"points": points}));
+    let conditions = vec![r#"{"key": "a", "match": {"value": 1}}"#; 5].join(",");
+    let access = format!(r#"{{"filter": {{"must": [{conditions}]}}}}"#);
+    let access = Arc::new(Access::parse(access.as_bytes(), &Limits::default()).expect("a filter"));
+    let asked = |count: u64| {
+        let body = json!({"ids": (1_000..1_000 + count).collect::<Vec<_>>(), "with_payload": false});
+        let mut request = common::request("retrieve_points", "c", &body);
+        request.access = Some(Arc::clone(&access));
+        engine.answer_here(&request).map(|envelope| result(&envelope).as_array().map(Vec::len))
+    };
+    assert_eq!((0..1000).find_map(|_| asked(2)), Some(Some(2)));
+    // 1,000 documents of 2 KB for five conditions are some 50 ms.
+    assert_eq!(asked(1_000), None);
     engine.close();
 }
 

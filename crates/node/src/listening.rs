@@ -1,8 +1,8 @@
 //! Listening sockets for the event loops, given to them as descriptors.
 //!
-//! On Linux each event loop has a socket of its own on the same address (`SO_REUSEPORT`), and the system spreads connections
-//! over them by a hash of the addresses and ports. Elsewhere that option does not spread them, and the loops share one socket
-//! by duplicates of its descriptor: two handles that close the same one would, at the second time, close a file that has been
+//! On Linux they are sockets of their own on the same address (`SO_REUSEPORT`), and the system spreads connections over them
+//! by a hash of the addresses and ports. Elsewhere that option does not spread them, and there is one socket with duplicates
+//! of its descriptor: two handles that close the same one would, at the second time, close a file that has been
 //! opened meanwhile.
 
 use napi_derive::napi;
@@ -11,13 +11,13 @@ use napi_derive::napi;
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct Listening {
-    /// A descriptor for each event loop. Each is closed by whoever gets it.
+    /// As many as were asked for. Each is closed by whoever gets it.
     pub descriptors: Vec<i32>,
     /// The number of the error of the system.
     pub error: Option<i32>,
 }
 
-/// Listens on an address for `count` event loops. The descriptors are not inherited by other processes.
+/// Listens on an address with `count` descriptors, which other processes do not inherit.
 #[cfg(unix)]
 #[napi(catch_unwind)]
 pub fn listen(address: String, port: u16, count: u32) -> napi::Result<Listening> {
@@ -33,7 +33,7 @@ pub fn listen(address: String, port: u16, count: u32) -> napi::Result<Listening>
     })
 }
 
-/// A socket for each event loop, all of the same address.
+/// So many sockets of the same address.
 #[cfg(target_os = "linux")]
 fn listened(address: std::net::SocketAddr, count: u32) -> std::io::Result<Vec<socket2::Socket>> {
     let bound = |address: std::net::SocketAddr, is_shared: bool| {
@@ -60,11 +60,11 @@ fn listened(address: std::net::SocketAddr, count: u32) -> std::io::Result<Vec<so
     Ok(all)
 }
 
-/// Connections that wait for an event loop to accept them, as Node has it for one server. The system may allow fewer.
+/// Connections that wait until they are accepted, until Node says how many. The system may allow fewer.
 #[cfg(target_os = "linux")]
-const BACKLOG: i32 = 511;
+const BACKLOG: i32 = 4096;
 
-/// The same socket for each event loop.
+/// So many descriptors of the same socket.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn listened(address: std::net::SocketAddr, count: u32) -> std::io::Result<Vec<std::net::TcpListener>> {
     let first = std::net::TcpListener::bind(address)?;

@@ -17,7 +17,7 @@ const LOAD_ENDED: Duration = Duration::from_secs(3);
 const LONG_BYTES: u64 = 8 << 20;
 const LONG_DIVISOR: u64 = 8;
 
-/// Whether a log of `log_bytes` is to be shortened, beside collections of `data_bytes` on the disk.
+/// Whether a log of `log_bytes` is to be shortened, beside collections that are awake, with `data_bytes` on the disk.
 pub fn is_due(pause: Duration, log_bytes: u64, data_bytes: u64) -> bool {
     let is_long = log_bytes >= LONG_BYTES.max(data_bytes / LONG_DIVISOR);
     pause >= if is_long { LOAD_ENDED } else { IDLE }

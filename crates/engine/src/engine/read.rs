@@ -16,10 +16,11 @@ use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
 use crate::json::{IdRules, KindOf, PackedVectors, Watch, write_key};
+use crate::query::groups::GroupId;
 use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::{Idf, QueryNode, QueryRequest};
-use crate::query::{self, Hit};
-use crate::types::IdKind;
+use crate::query::{self, Hit, Shown};
+use crate::types::{IdKind, PointOffset};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -275,7 +276,7 @@ impl Read<'_> {
         {
             return Ok(());
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
+        let offsets = query::retrieve(&view, &parsed, Shown::new(self.shown_by_id(), self.deadline))?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
@@ -294,7 +295,7 @@ impl Read<'_> {
         {
             return Ok(());
         }
-        let offsets = query::retrieve(&view, &parsed, self.shown_by_id())?;
+        let offsets = query::retrieve(&view, &parsed, Shown::new(self.shown_by_id(), self.deadline))?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
@@ -458,18 +459,23 @@ impl Read<'_> {
         let groups = timed(self.profile(), Part::Search, || {
             search::groups(self.core, self.request, &snapshot, &parsed, self.deadline)
         })?;
+        let mut shown = Shown::new(within.map(|within| &**within), self.deadline);
+        let mut looked_up = Vec::with_capacity(groups.len());
+        for group in &groups {
+            looked_up.push(match &lookup {
+                Some((view, _)) => shown_of_group(view, &group.id, &mut shown)?,
+                None => None,
+            });
+        }
         let mut result = ObjectWriter::start(self.out);
-        response::write_list(result.key("groups"), &groups, |out, group| {
+        let groups = groups.iter().zip(looked_up);
+        response::write_list(result.key("groups"), groups, |out, (group, looked_up)| {
             let mut object = ObjectWriter::start(out);
             let with = &parsed.query.with;
             let mut writer = PointWriter::new(&snapshot.view, with, &mut self.points, group.hits.len());
             write_hits(object.key("hits"), &mut writer, &group.hits, true);
             summaries::write_group_id(object.key("id"), &group.id);
-            if let Some((view, with)) = &lookup
-                && let Some(offset) =
-                    group.id.as_point(view.state.config.ids).and_then(|id| view.state.offset(&id))
-                && within.is_none_or(|within| within.matches(&view.state.subject(offset)))
-            {
+            if let (Some((view, with)), Some(offset)) = (&lookup, looked_up) {
                 let mut writer = PointWriter::new(view, with, &mut self.points, 1);
                 writer.record(object.key("lookup"), Hit::unscored(offset));
             }
@@ -566,5 +572,18 @@ pub(super) fn check_names(view: &View, selector: &VectorSelector) -> Result<(), 
     match names.iter().find(|name| view.state.config.vector_position(name).is_none()) {
         Some(name) => Err(Error::VectorNotFound(name.to_string())),
         None => Ok(()),
+    }
+}
+
+/// The point that the id of a group names, if the caller may see it.
+fn shown_of_group(
+    view: &View,
+    id: &GroupId<'_>,
+    shown: &mut Shown<'_>,
+) -> Result<Option<PointOffset>, Error> {
+    let named = id.as_point(view.state.config.ids).and_then(|id| view.state.offset(&id));
+    match named {
+        Some(offset) if shown.has(&view.state, offset)? => Ok(Some(offset)),
+        _ => Ok(None),
     }
 }

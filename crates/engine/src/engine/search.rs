@@ -13,7 +13,7 @@ use crate::faults::PlantedFault;
 use crate::query::groups::{self, Group};
 use crate::query::request::GroupsRequest;
 use crate::query::tree::QueryRequest;
-use crate::query::{self, Explanation, Hit, List, Lookup, Prepared, Totals};
+use crate::query::{self, Explanation, Hit, List, Lookup, Prepared, Shown, Totals};
 use crate::scheduling::lane;
 use crate::types::PointOffset;
 use parking_lot::Mutex;
@@ -250,9 +250,9 @@ impl Lookup for Others<'_> {
         Ok(Arc::new(held.collection()?.snapshot()))
     }
 
-    fn shows(&self, view: &View, offset: PointOffset) -> bool {
+    fn shows(&self, view: &View, offset: PointOffset) -> Result<bool, Error> {
         let within = self.access.and_then(|access| access.filter());
-        PlantedFault::ExampleOutsideToken.is_on()
-            || within.is_none_or(|within| within.matches(&view.state.subject(offset)))
+        let within = within.filter(|_| !PlantedFault::ExampleOutsideToken.is_on());
+        Shown::new(within.map(|within| &**within), self.deadline).has(&view.state, offset)
     }
 }

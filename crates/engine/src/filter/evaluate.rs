@@ -67,15 +67,21 @@ impl Filter {
         self.holds(&Subject::of_point(point, &Evaluation::default()))
     }
 
-    /// Whether a point matches, which in a long document takes so long that the deadline is checked between conditions.
+    /// Whether a point matches, which in a long document takes so long that the deadline is checked between conditions. `work`
+    /// is [`Filter::work`], which is the same for all points.
     ///
     /// # Errors
     /// Those of [`Deadline::check`].
-    pub fn matches_until(&self, point: &impl PointView, deadline: Option<&Deadline>) -> Result<bool, Error> {
+    pub fn matches_until(
+        &self,
+        point: &impl PointView,
+        work: usize,
+        deadline: Option<&Deadline>,
+    ) -> Result<bool, Error> {
         let evaluation = Evaluation::default();
         let subject = Subject::of_point(point, &evaluation);
-        let is_long = || subject.document.size().saturating_mul(self.work()) as u64 >= WORK_PER_CHECK;
-        let Some(deadline) = deadline.filter(|_| is_long()) else { return Ok(self.holds(&subject)) };
+        let is_long = subject.document.size().saturating_mul(work) as u64 >= WORK_PER_CHECK;
+        let Some(deadline) = deadline.filter(|_| is_long) else { return Ok(self.holds(&subject)) };
         let evaluation = Evaluation::until(deadline);
         let matches = self.holds(&Subject { evaluation: &evaluation, ..subject });
         evaluation.finish().map(|()| matches)

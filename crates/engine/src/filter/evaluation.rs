@@ -99,7 +99,7 @@ mod tests {
         };
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(3600), "Count")
             .or_cancelled(point.cancellation.clone());
-        (filter.matches_until(&point, Some(&deadline)), point.looks.get())
+        (filter.matches_until(&point, filter.work(), Some(&deadline)), point.looks.get())
     }
 
     #[test]

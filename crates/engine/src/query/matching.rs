@@ -21,8 +21,10 @@ pub struct Matching<'a> {
     bits: Option<Bits>,
     /// Documents that the filter is checked on.
     meter: Option<ScanMeter<'a>>,
-    /// On the thread of its caller the [work](Filter::work) of the filter for each byte of a document; 0 elsewhere.
-    work_here: usize,
+    /// The [work](Filter::work) of the filter for each byte of a document.
+    work: usize,
+    /// The request runs on the thread of its caller.
+    is_here: bool,
 }
 
 /// Lookups for each 64 points of the collection from which on [`Bits`] are made. A word of bits takes one or two nanoseconds to
@@ -41,7 +43,7 @@ fn hidden_from(state: &State) -> Option<PointSet> {
 
 impl<'a> Matching<'a> {
     /// Plans a filter. No filter matches every live point. Where the deadline has passed within a document, the document does
-    /// not match and the request is [given up](Deadline::has_given_up).
+    /// not match and the request is given up: what was found is to pass through [`Deadline::whole`] on this thread.
     pub fn new(state: &'a State, filter: Option<&'a Filter>, deadline: &'a Deadline) -> Matching<'a> {
         match filter {
             None => Matching::all(state),
@@ -49,7 +51,6 @@ impl<'a> Matching<'a> {
                 let mut plan = state.plan(filter);
                 plan.candidates = plan.candidates.or_else(|| hidden_from(state));
                 let meter = (!plan.exact).then(|| ScanMeter::new(state, filter));
-                let work_here = if lane::is_here() { filter.work() } else { 0 };
                 Matching {
                     state,
                     filter: Some(filter),
@@ -57,7 +58,8 @@ impl<'a> Matching<'a> {
                     plan,
                     bits: None,
                     meter,
-                    work_here,
+                    work: filter.work(),
+                    is_here: lane::is_here(),
                 }
             }
         }
@@ -75,15 +77,16 @@ impl<'a> Matching<'a> {
 
     fn exactly(state: &'a State, candidates: Option<PointSet>) -> Matching<'a> {
         let plan = Plan { candidates, exact: true, certain: PointSet::new() };
-        Matching { state, filter: None, deadline: None, plan, bits: None, meter: None, work_here: 0 }
+        let (filter, deadline, bits, meter) = (None, None, None, None);
+        Matching { state, filter, deadline, plan, bits, meter, work: 0, is_here: false }
     }
 
     /// The same filter on some of the points.
     pub fn narrowed(&self, points: PointSet) -> Matching<'a> {
         let plan = Plan { candidates: Some(&points & self.candidates()), ..self.plan.clone() };
         let meter = self.meter.as_ref().map(ScanMeter::another);
-        let Matching { state, filter, deadline, work_here, .. } = *self;
-        Matching { state, filter, deadline, plan, bits: None, meter, work_here }
+        let Matching { state, filter, deadline, work, is_here, .. } = *self;
+        Matching { state, filter, deadline, plan, bits: None, meter, work, is_here }
     }
 
     /// Leaves some points out.
@@ -136,7 +139,7 @@ impl<'a> Matching<'a> {
             self.filter.map_or(Ok(true), |filter| {
                 let subject = self.state.subject(offset);
                 let may_look = self.may_look_at(&subject);
-                if may_look { filter.matches_until(&subject, self.deadline) } else { Ok(false) }
+                if may_look { filter.matches_until(&subject, self.work, self.deadline) } else { Ok(false) }
             })
         };
         self.plan.admits(offset, look).unwrap_or(false)
@@ -144,12 +147,12 @@ impl<'a> Matching<'a> {
 
     /// False where the request is given up: nobody sees what comes of it.
     fn may_look_at(&self, subject: &impl PointView) -> bool {
-        self.work_here == 0 || lane::may_look_at(subject.document().len(), self.work_here)
+        !self.is_here || lane::may_look_at(subject.document().len(), self.work)
     }
 
     /// The pace of a loop over points that are checked one by one.
     pub fn pace<'d>(&self, deadline: &'d Deadline) -> Pace<'d> {
-        Pace::new(deadline, self.filter.map_or(0, Filter::work))
+        Pace::new(deadline, self.work)
     }
 
     /// Offsets of the points that match, ascending, each checked.
@@ -158,7 +161,7 @@ impl<'a> Matching<'a> {
         if self.plan.exact {
             return Ok(candidates.clone());
         }
-        deadline.expect(estimate::documents(candidates.len(), self.filter.map_or(0, Filter::work)))?;
+        deadline.expect(estimate::documents(candidates.len(), self.work))?;
         let mut matching = Vec::new();
         let mut pace = self.pace(deadline);
         for offset in candidates {

@@ -39,6 +39,7 @@ mod run;
 mod sample;
 mod scorer;
 mod scroll;
+mod shown;
 mod sparse;
 mod tally;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub use retrieve::retrieve;
 pub use run::{List, Lookup, finish, leaf, query, run};
 pub use sample::RandomNumbers;
 pub use scroll::{Page, scroll};
+pub use shown::Shown;
 pub use tally::{Tally, Totals, take_tally, take_work};
 pub use vector_search::Width;
 pub use why::{Loss, Why};

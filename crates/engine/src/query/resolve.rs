@@ -64,13 +64,19 @@ impl<'a> Resolver<'a> {
             self.others.push((&from.collection, other));
         }
         let place = self.origin(node);
+        let mut looked_up = Ok(());
         node.query.for_each_example(&mut |example| {
             let Example::Id(id) = example else { return };
-            let found = place.view.state.offset(id).is_some_and(|offset| lookup.shows(&place.view, offset));
-            if !found && !absent.contains(id) {
-                absent.push(id.clone());
+            if looked_up.is_err() {
+                return;
+            }
+            match lookup.finds(&place.view, id) {
+                Ok(true) => {}
+                Ok(false) => absent.push(id.clone()),
+                Err(error) => looked_up = Err(error),
             }
         });
+        looked_up?;
         node.prefetch.iter().try_for_each(|source| self.look_up(source, lookup, absent))
     }
 

@@ -14,7 +14,7 @@ use crate::collection::{Snapshot, View};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::point_set::PointSet;
-use crate::types::PointOffset;
+use crate::types::{PointId, PointOffset};
 use std::sync::Arc;
 
 /// Finds the collection that an example id is looked up in.
@@ -26,9 +26,20 @@ pub trait Lookup {
     fn collection(&self, name: &str) -> Result<Arc<Snapshot>, Error>;
 
     /// Whether the caller may see the point at an offset of a view. One that it may not see is absent for it.
-    fn shows(&self, view: &View, offset: PointOffset) -> bool {
+    ///
+    /// # Errors
+    /// Those of the deadline of the request.
+    fn shows(&self, view: &View, offset: PointOffset) -> Result<bool, Error> {
         let _ = (view, offset);
-        true
+        Ok(true)
+    }
+
+    /// Whether a view has a point of that id which the caller may see.
+    ///
+    /// # Errors
+    /// As of [`Lookup::shows`].
+    fn finds(&self, view: &View, id: &PointId) -> Result<bool, Error> {
+        view.state.offset(id).map_or(Ok(false), |offset| self.shows(view, offset))
     }
 }
 
@@ -78,7 +89,7 @@ pub fn leaf(snapshot: &Snapshot, step: &Step, deadline: &Deadline) -> Result<Lis
         tally::planned(1, || Matching::new(&snapshot.view.state, step.filter.as_deref(), deadline));
     let list = find(snapshot, step, &mut matching, step.params, deadline)?;
     tally::matched(1, &matching);
-    Ok(list)
+    deadline.whole(list)
 }
 
 /// The hits of a query, given what its leaves have found, in their order.

@@ -24,13 +24,13 @@ pub fn scroll(view: &View, request: &ScrollRequest, deadline: &Deadline) -> Resu
     let matching = Matching::new(&view.state, request.filter.as_ref(), deadline);
     if let Some(order_by) = &request.order_by {
         let hits = order::ordered(&view.state, &matching, order_by, request.limit, deadline)?;
-        return Ok(Page { hits, next: None });
+        return deadline.whole(Page { hits, next: None });
     }
     let mut offsets = by_id(&view.state, &matching, request.offset.as_ref(), request.limit + 1, deadline)?;
     let next =
         (offsets.len() > request.limit).then(|| view.state.at(offsets[request.limit]).id().into_owned());
     offsets.truncate(request.limit);
-    Ok(Page { hits: offsets.into_iter().map(Hit::unscored).collect(), next })
+    deadline.whole(Page { hits: offsets.into_iter().map(Hit::unscored).collect(), next })
 }
 
 /// The first `limit` matching points from `from` on, by id ascending.

@@ -76,8 +76,12 @@ pub(super) fn why(
     deadline: &Deadline,
 ) -> Result<Vec<Why>, Error> {
     let state = &snapshot.view.state;
-    let is_shown = |id: &PointId| state.offset(id).is_some_and(|offset| lookup.shows(&snapshot.view, offset));
-    let absent: Vec<PointId> = asked.iter().filter(|id| !is_shown(id)).cloned().collect();
+    let mut absent = Vec::new();
+    for id in asked {
+        if !lookup.finds(&snapshot.view, id)? {
+            absent.push(id.clone());
+        }
+    }
     if !absent.is_empty() {
         return Err(not_found(absent));
     }

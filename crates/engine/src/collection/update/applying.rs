@@ -92,7 +92,7 @@ impl<'r> Applying<'r> {
         for id in changes.iter().flat_map(Change::kept) {
             let Some((offset, point)) = head.state.point(id) else { continue };
             pace.step(point.document().len())?;
-            if !within.matches(&head.state.subject(offset)) {
+            if !within.matches_until(&head.state.subject(offset), pace.conditions(), pace.deadline())? {
                 outside.push(id.clone());
             }
         }

@@ -203,7 +203,7 @@ fn look_at_all(
         pace.step(state.at(offset).document().len())?;
         let look = || {
             meter.count();
-            filter.matches_until(&state.subject(offset), pace.deadline())
+            filter.matches_until(&state.subject(offset), pace.conditions(), pace.deadline())
         };
         if plan.admits(offset, look)? {
             each(offset);
@@ -224,7 +224,7 @@ fn look_at_changed(
     for id in &changed.ids {
         let Some((offset, point)) = state.point(id) else { continue };
         pace.step(point.document().len())?;
-        if filter.matches_until(&state.subject(offset), pace.deadline())? {
+        if filter.matches_until(&state.subject(offset), pace.conditions(), pace.deadline())? {
             each(offset);
         }
     }

@@ -306,8 +306,8 @@ impl Search {
                      or send fewer of them at a time"
                 )));
             }
-            let deadline = Some(updates.deadline);
-            if self.plan.admits(offset, || filter.matches_until(&state.subject(offset), deadline))? {
+            let look = || filter.matches_until(&state.subject(offset), conditions, Some(updates.deadline));
+            if self.plan.admits(offset, look)? {
                 self.matching.push(offset);
                 let point = state.at(offset);
                 if sync.is_some_and(|sync| sync.is_unchanged(&point.id(), point.document())) {

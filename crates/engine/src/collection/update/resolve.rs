@@ -110,7 +110,9 @@ impl<'a> AccessScope<'a> {
         let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
         let Some(within) = self.within else { return Ok(Some((offset, point))) };
         self.pace.step(point.document().len())?;
-        Ok(within.matches(&self.state.subject(offset)).then_some((offset, point)))
+        let subject = self.state.subject(offset);
+        let is_shown = within.matches_until(&subject, self.pace.conditions(), self.pace.deadline())?;
+        Ok(is_shown.then_some((offset, point)))
     }
 
     /// These points without those that exist and that the caller may not reach.
@@ -184,7 +186,7 @@ impl<'a> Guard<'a> {
             return Ok(known);
         }
         self.pace.step(point.document().len())?;
-        filter.matches_until(&self.state.subject(offset), self.pace.deadline())
+        filter.matches_until(&self.state.subject(offset), self.pace.conditions(), self.pace.deadline())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::faults::PlantedFault;
 use crate::json::write_string;
 use crate::query::request::{CursorRequest, ScrollRequest};
 use crate::query::tree::{Query, QueryRequest};
-use crate::query::{self, Hit};
+use crate::query::{self, Hit, Shown};
 use crate::scheduling::lane;
 use crate::types::PointId;
 use std::sync::Arc;
@@ -117,13 +117,15 @@ impl Read<'_> {
         let end = from.saturating_add(cursor.limit);
         let ranking = self.extended(cursor, (by, shared), end.saturating_add(1))?;
         let view = seen_now(collection, cursor);
-        let mut hits = ranking.page(from, cursor.limit);
-        // What has expired since, or what the caller may not reach any more.
+        // Without what has expired since, and what the caller may not reach any more.
         let within = self.shown().filter(|_| !PlantedFault::CursorOutsideToken.is_on());
-        hits.retain(|hit| {
-            view.state.live.contains(hit.offset)
-                && within.is_none_or(|within| within.matches(&view.state.subject(hit.offset)))
-        });
+        let mut shown = Shown::new(within, self.deadline);
+        let mut hits = Vec::new();
+        for hit in ranking.page(from, cursor.limit) {
+            if view.state.live.contains(hit.offset) && shown.has(&view.state, hit.offset)? {
+                hits.push(hit);
+            }
+        }
         let begin = if PlantedFault::CursorPagesOverlap.is_on() { end - 1 } else { end };
         let next = (end < ranking.len()).then_some(Position::Rank(begin));
         self.settle(cursor, next, is_first)?;

@@ -75,7 +75,7 @@ impl<P: PointView> Calculation<'_, P> {
             }),
             Expression::Number(path) => self.value(term, path, "a number", |value| value.as_f64()),
             Expression::Condition(filter) => {
-                Ok(if filter.matches_until(self.point, self.deadline)? { 1.0 } else { 0.0 })
+                Ok(if filter.matches_until(self.point, filter.work(), self.deadline)? { 1.0 } else { 0.0 })
             }
             Expression::Sum(terms) => {
                 let sum = terms.iter().try_fold(0.0, |sum, one| Ok(sum + self.term(one)?))?;
