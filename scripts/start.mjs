@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { bundleCommandLine } from './build/bundle.mjs';
-import { buildEverything, outOfDate } from './build/everything.mjs';
+import { buildEverything } from './build/everything.mjs';
 import { BuildError, say } from './build/process.mjs';
 import { root } from './build/tree.mjs';
 import { compiled } from './build/typescript.mjs';
@@ -22,7 +22,7 @@ class Answered extends Error {
 }
 
 try {
-  await buildEverything({ whenInstalled: outOfDate().length > 0 ? answerAhead : undefined });
+  await buildEverything({ beforeCompiling: answerAhead });
   // It is for the build; a server refuses variables that are no settings of its own.
   delete process.env.KITHDB_ENGINE_PACKAGE;
   if (process.stderr.isTTY) {

@@ -19,15 +19,15 @@ import { compileTypeScript, typeScriptIsCompiled } from './typescript.mjs';
  * Installs packages, then compiles sqlite3 beside the engine and the TypeScript: on a fresh machine both take long, and
  * neither uses all cores.
  *
- * @param {{updateTypes?: boolean, whenInstalled?: () => Promise<void>}} [options] `updateTypes`: whether generated binding
- *   types replace the committed ones; `whenInstalled`: runs before anything is compiled, and what it throws ends the build
+ * @param {{updateTypes?: boolean, beforeCompiling?: () => Promise<void>}} [options] `updateTypes`: whether generated binding
+ *   types replace the committed ones; `beforeCompiling`: runs before what takes long, and what it throws ends the build
  */
-export async function buildEverything({ updateTypes = true, whenInstalled } = {}) {
+export async function buildEverything({ updateTypes = true, beforeCompiling } = {}) {
   requireNode();
   const isLocked = await takesLockedEngine();
   await installPackages();
-  await whenInstalled?.();
   const given = isLocked ? lockedEngine() : enginePackagePath();
+  if (!typeScriptIsCompiled() || (given === undefined && !addonIsCurrent())) await beforeCompiling?.();
   const outcomes = await Promise.allSettled([buildServer(given, updateTypes), prepareSqlite3()]);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;

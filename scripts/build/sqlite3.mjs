@@ -47,6 +47,7 @@ export async function prepareSqlite3() {
 /** Whether there is nothing to compile. */
 export function sqlite3IsPrepared() {
   if (existsSync(join(packageDir, addon))) return true;
+  if (!existsSync(packageDir)) return false;
   // A compile that failed fails again: do not spend a minute on it at every start.
   return hasNodeSqlite() && isCurrent('sqlite3-unavailable', packaged().attempt);
 }

@@ -39,6 +39,17 @@ describe('the commands of a fresh clone, before the packages are installed', () 
     const { status, stderr } = run(process.execPath, ['--input-type=module', '-e', `await import('${url}')`]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
+
+  // With Node 22.13 or newer the state of sqlite3 was read from its package.
+  it('what is out of date is known', () => {
+    const url = pathToFileURL(join(clone, 'scripts', 'build', 'everything.mjs')).href;
+    const script = `console.log((await import('${url}')).outOfDate().join())`;
+    const { stdout, stderr } = run(process.execPath, ['--input-type=module', '-e', script]);
+    expect({ stdout: stdout.trim(), stderr }).toEqual({
+      stdout: 'packages,engine,TypeScript,description,console,sqlite3',
+      stderr: '',
+    });
+  });
 });
 
 // What compiles the engine takes minutes. With a package of it that is not there, whoever reaches that step fails at once.
