@@ -2,7 +2,7 @@ import { getSystemErrorName } from 'node:util';
 import { loadBinding } from './load';
 
 /**
- * Listens on an IP address, and gives so many descriptors, each for a server of its own.
+ * Listens on an IP address, and gives so many descriptors. Each is to be closed once.
  * @throws an error with the code of the system, such as `EADDRINUSE`.
  */
 export function listeningDescriptors(address: string, port: number, count: number): readonly number[] {

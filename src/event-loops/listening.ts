@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { cannotListen, SOCKETS_PER_LOOP } from '../http/listen';
 
 /**
- * Listens on an address for so many event loops: the descriptors of each. Undefined for a single one that needs one socket, and
- * where the engine, which makes the sockets, cannot be loaded: its own start says why.
+ * Listens on an address for so many event loops: the descriptors of each. Undefined for a single one that needs one socket,
+ * where the engine, which makes the sockets, cannot be loaded (its own start says why), and where it cannot read the address.
  * @throws StartError saying why the address cannot be used.
  */
 export async function shareListening(

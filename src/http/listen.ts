@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { createServer, type AddressInfo, type ListenOptions, type Server as TcpServer } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 
 /** A start that failed for a reason that the operator can remove: the message is one sentence. */
 export class StartError extends Error {
@@ -53,7 +54,9 @@ export async function listenOn(server: Server, descriptors: readonly number[]): 
 
 /** Hands the connections of one more socket to a server, as if it had accepted them itself. */
 async function acceptFor(server: Server, descriptor: number): Promise<TcpServer> {
-  const acceptor = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+  // As Node makes its servers: those of HTTP let a client end its side first, those of TLS do not.
+  const allowHalfOpen = !(server instanceof TlsServer);
+  const acceptor = createServer({ allowHalfOpen, noDelay: true }, (socket) => {
     server.emit('connection', socket);
   });
   await listening(acceptor, { fd: descriptor });
@@ -81,7 +84,8 @@ export async function stopListening(server: Server): Promise<void> {
 function listening(server: TcpServer, options: ListenOptions & { readonly fd?: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ ...options, backlog: BACKLOG }, () => {
+    // With a descriptor Node overlooks a backlog among the options.
+    server.listen(options, BACKLOG, () => {
       server.off('error', reject);
       resolve((server.address() as AddressInfo).port);
     });

@@ -2,6 +2,7 @@ import { NotFoundError } from '../client/errors';
 import { parseJson } from '../client/json';
 import type { Transport } from '../client/transport';
 import { UUID } from '../http/uuid';
+import { fieldsOf } from './page';
 import { vectorsOfFirst } from './prepare';
 import { SourceError, type Source } from './row';
 
@@ -70,7 +71,19 @@ export function problemOf(json: string, { hasStringIds, vectors }: Expected): st
     return 'it is not JSON';
   }
   const { id, vector, vectors: named = vector } = point as Readonly<Record<string, unknown>>;
-  return idProblem(id, hasStringIds) ?? vectorsProblem(named, vectors);
+  return (
+    (typeof id === 'number' ? formProblem(json) : undefined) ??
+    idProblem(id, hasStringIds) ??
+    vectorsProblem(named, vectors)
+  );
+}
+
+/** An id that is a number is written with nothing but digits: `1.0` and `1e3` are none. */
+function formProblem(json: string): string | undefined {
+  const written = fieldsOf(Buffer.from(json)).get('id')?.toString().trim();
+  return written === undefined || /^-?\d+$/.test(written)
+    ? undefined
+    : `id: ${written} is not an integer from 0 to ${MAX_ID}`;
 }
 
 const MAX_ID = 2n ** 64n - 1n;

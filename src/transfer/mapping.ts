@@ -18,7 +18,7 @@ export interface Mapping {
  */
 export type StringIds = 'typed' | 'text';
 
-/** The columns of one row by name. What has numbers is a `JsonText`, so that `1.0` does not become 1 (C7). */
+/** The columns of one row by name. A number whose form counts is a `JsonText`: `1.0` is not 1 (C7). */
 export type Columns = Readonly<Record<string, unknown>>;
 
 /** The column of a vector that is named by no flag. */

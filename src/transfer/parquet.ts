@@ -44,7 +44,7 @@ export class ParquetFile implements Source {
     const names = children.map(({ element }) => element.name);
     const exported = this.isMappingGiven ? undefined : this.#exported(metadata.key_value_metadata);
     if (exported === undefined) this.#requireColumns(names);
-    const floats = exported === undefined ? this.#floatsOfPayload(children) : NO_COLUMNS;
+    const floats = exported === undefined ? this.#floatsOfPayload(children) : new Map<string, Column>();
     const rows = Number(metadata.num_rows);
     const groups = metadata.row_groups.map((group) => Number(group.num_rows));
     for (const [start, end] of rangesOf(groups, from)) {
@@ -83,12 +83,12 @@ export class ParquetFile implements Source {
     this.mapping = withIdColumn(this.mapping, names);
   }
 
-  /** The columns of floats that are no vector and no id. */
-  #floatsOfPayload(columns: readonly Column[]): ReadonlySet<string> {
+  /** The columns with floats, anywhere in them, that are no vector and no id. */
+  #floatsOfPayload(columns: readonly Column[]): ReadonlyMap<string, Column> {
     const { id, vectors } = this.mapping;
     const taken = new Set([id, ...vectors.values()]);
-    const names = columns.filter(isOfFloats).map(({ element }) => element.name);
-    return new Set(names.filter((name) => !taken.has(name)));
+    const payload = columns.filter((column) => hasFloats(column) && !taken.has(column.element.name));
+    return new Map(payload.map((column) => [column.element.name, column]));
   }
 
   /** @throws SourceError where a later release has written the file */
@@ -118,24 +118,52 @@ interface Column {
   readonly element: {
     readonly name: string;
     readonly type?: string;
+    readonly converted_type?: string;
     readonly logical_type?: { readonly type: string };
   };
   readonly children: readonly Column[];
 }
 
-const NO_COLUMNS: ReadonlySet<string> = new Set();
-
-function isOfFloats({ element, children }: Column): boolean {
-  if (children.length > 0) return children.every(isOfFloats);
+function hasFloats({ element, children }: Column): boolean {
+  if (children.length > 0) return children.some(hasFloats);
   return element.type === 'FLOAT' || element.type === 'DOUBLE' || element.logical_type?.type === 'FLOAT16';
 }
 
-/** The value of a column of floats, whose whole numbers are written as floats (C7). */
-function asFloats(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isInteger(value) ? new JsonText(textOfWhole(value)) : value;
-  if (Array.isArray(value)) return value.map(asFloats);
+/** A value of a column. Whole numbers in it are written as floats where the schema says that they are (C7). */
+function asFloats(value: unknown, column: Column): unknown {
+  if (!hasFloats(column)) return value;
+  if (Array.isArray(value)) {
+    const element = elementOf(column);
+    return value.map((item) => asFloats(item, element));
+  }
+  if (column.children.length === 0) {
+    return Number.isInteger(value) ? new JsonText(textOfWhole(value as number)) : value;
+  }
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, asFloats(item)]));
+  const [pair] = column.children;
+  // A map is an object by its keys; a struct is one by the names of its parts.
+  const ofMap = kindOf(column) === 'MAP' ? pair?.children[1] : undefined;
+  const parts = new Map(column.children.map((child) => [child.element.name, child]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => {
+      const part = ofMap ?? parts.get(name);
+      return [name, part === undefined ? item : asFloats(item, part)];
+    }),
+  );
+}
+
+/** What the elements of a list are: of a column that is merely repeated, the column itself. */
+function elementOf(column: Column): Column {
+  const [group] = column.children;
+  if (kindOf(column) !== 'LIST' || group === undefined) return column;
+  const [only, ...others] = group.children;
+  return only !== undefined && others.length === 0 ? only : group;
+}
+
+function kindOf({ element }: Column): 'LIST' | 'MAP' | undefined {
+  const kind = element.logical_type?.type ?? element.converted_type;
+  if (kind === 'LIST') return kind;
+  return kind === 'MAP' || kind === 'MAP_KEY_VALUE' ? 'MAP' : undefined;
 }
 
 function textOfWhole(value: number): string {
@@ -151,13 +179,14 @@ function textOfWhole(value: number): string {
 function columnsOf(
   names: readonly string[],
   values: readonly unknown[],
-  floats: ReadonlySet<string>,
+  floats: ReadonlyMap<string, Column>,
 ): Columns {
   const given = names.flatMap((name, at) => {
     const value = values[at];
     if (value === undefined || value === null) return [];
     if (value instanceof Unreadable) return [[name, value.in(name)] as const];
-    return [[name, floats.has(name) ? asFloats(value) : value] as const];
+    const column = floats.get(name);
+    return [[name, column === undefined ? value : asFloats(value, column)] as const];
   });
   return Object.fromEntries(given);
 }

@@ -352,6 +352,43 @@ describe('rows as they are written', () => {
     ]);
   });
 
+  it('C7 numbers within structs, lists and maps of Parquet are floats where the schema says so', async () => {
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const group = (name: string, children: number, more: object = {}): object => ({
+      ...{ name, repetition_type: 'OPTIONAL', num_children: children },
+      ...more,
+    });
+    const leaf = (name: string, type: string, more: object = {}): object => ({
+      ...{ name, type, repetition_type: 'OPTIONAL' },
+      ...more,
+    });
+    const text = { converted_type: 'UTF8' };
+    const repeated = { repetition_type: 'REPEATED' };
+    const schema = [
+      { name: 'root', num_children: 5 },
+      leaf('id', 'INT32'),
+      leaf('vector', 'BYTE_ARRAY', text),
+      ...[group('struct', 3), leaf('name', 'BYTE_ARRAY', text), leaf('w', 'DOUBLE'), leaf('n', 'INT32')],
+      ...[group('list', 1, { converted_type: 'LIST' }), group('list', 1, repeated)],
+      ...[group('element', 2), leaf('n', 'INT32'), leaf('w', 'FLOAT')],
+      ...[group('map', 1, { converted_type: 'MAP' }), group('key_value', 2, repeated)],
+      ...[leaf('key', 'BYTE_ARRAY', { ...text, repetition_type: 'REQUIRED' }), leaf('value', 'DOUBLE')],
+    ];
+    const columnData = [
+      { name: 'id', data: [7] },
+      { name: 'vector', data: ['[1,2]'] },
+      { name: 'struct', data: [{ name: 'a', w: 1, n: 1 }] },
+      { name: 'list', data: [[{ n: 2, w: 2 }, null, { n: 3, w: 2.5 }]] },
+      { name: 'map', data: [{ w: 1, name: 2 }] },
+    ];
+    const bytes = Buffer.from(parquetWriteBuffer({ columnData, schema: schema as never }));
+    const { into, err } = await imported('nested.parquet', bytes);
+    expect(err).toBe('');
+    expect(await lines(into)).toEqual([
+      '{"id":7,"payload":{"struct":{"name":"a","w":1.0,"n":1},"list":[{"n":2,"w":2.0},null,{"n":3,"w":2.5}],"map":{"w":1.0,"name":2.0}},"vector":[1.0,2.0]}',
+    ]);
+  });
+
   it('an id of columns is the one that is written', async () => {
     const rows = '{"pk":18446744073709551615,"v":[1,2]}\n{"pk":1.0,"v":[1,2]}\n{"pk":7,"v":[1,2]}\n';
     const rejects = join(folder, 'ids-rejects.jsonl');
@@ -373,6 +410,9 @@ describe('rows as they are written', () => {
       ],
     ]);
     expect(readFileSync(rejects, 'utf8')).toContain('id: value 1.0 is not a valid point ID');
+    const dry = ['--dry-run', '--file', join(folder, 'ids.jsonl'), '--id', 'pk', '--vector', 'v'];
+    const checked = await kithdb('import', '--collection', into, ...dry);
+    expect([checked.code, checked.err]).toEqual([3, expect.stringContaining('id: 1.0 is not an integer')]);
   });
 
   it('numbers keep their form where a vector is decoded and where an export leaves vectors out', async () => {

@@ -1,11 +1,23 @@
-import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { shareListening } from '../../src/event-loops/listening';
 import { drain, trackConnections } from '../../src/http/drain';
-import { listenOn, SOCKETS_PER_LOOP } from '../../src/http/listen';
+import { listenOn, SOCKETS_PER_LOOP, stopListening } from '../../src/http/listen';
 
 const CONNECTIONS = 64;
+/** What a test that fails would leave listening. */
+let left: Server | undefined;
+afterEach(async () => {
+  left?.closeAllConnections();
+  if (left !== undefined) await stopListening(left);
+  left = undefined;
+});
+
 const onLinux = process.platform === 'linux' ? it : it.skip;
 
 describe('a burst of connections', () => {
@@ -44,6 +56,53 @@ describe('a burst of connections', () => {
     );
     await expect(answerOf(connect(port, '127.0.0.1'))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
+});
+
+describe('the sockets of a server with TLS', () => {
+  onLinux('end with their client, as they would if the server had accepted them itself', async () => {
+    const server = (left = createSecureServer());
+    const [own = []] = (await shareListening(0, '127.0.0.1', 1)) ?? [];
+    const port = await listenOn(server, own);
+    const accepted: Socket[] = [];
+    server.on('connection', (socket: Socket) => accepted.push(socket));
+    const clients = Array.from({ length: CONNECTIONS }, () => connect(port, '127.0.0.1'));
+    while (accepted.length < CONNECTIONS) await nextIteration();
+    for (const socket of [...clients, ...accepted]) socket.destroy();
+    expect(new Set(accepted.map(({ allowHalfOpen }) => allowHalfOpen))).toEqual(new Set([false]));
+  });
+});
+
+describe('connections that come while the event loop is busy', () => {
+  const BURST = 3_000;
+
+  onLinux('are kept by the system, and none is turned away', async () => {
+    const server = (left = createServer());
+    const [own = []] = (await shareListening(0, '127.0.0.1', 1)) ?? [];
+    const port = await listenOn(server, own);
+    const script = `
+      const { connect } = require('node:net');
+      process.stdin.once('data', () => {
+        for (let at = 0; at < ${BURST}; at += 1) connect(${port}, '127.0.0.1').on('error', () => {});
+        setTimeout(() => process.stdout.write('done', () => process.exit()), 500);
+      });
+      process.stdout.write('ready');
+    `;
+    const client = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(client.stdout, 'data');
+    const before = overflows();
+    client.stdin.end('go');
+    await nextIteration();
+    // Nothing is accepted meanwhile.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    await once(client.stdout, 'data');
+    expect(overflows() - before).toBe(0);
+  });
+
+  /** Connections that the system has turned away because those that waited were too many. */
+  function overflows(): number {
+    const [names = '', values = ''] = readFileSync('/proc/net/netstat', 'utf8').split('\n');
+    return Number(values.split(' ')[names.split(' ').indexOf('ListenOverflows')]);
+  }
 });
 
 /** All that a connection gets until it ends. */
