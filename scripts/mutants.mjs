@@ -12,7 +12,7 @@ import { openTypescript } from './mutants/typescript.mjs';
 import { numberOf } from './number-flag.mjs';
 
 const USAGE = `npm run mutants -- rust|typescript [--seed S] [--sample N] [--shard K/N] [--commit REV] [--diff REV]
-                                 [--minutes M] [--survivors] [--list]
+                                 [--minutes M] [--programs LIST] [--survivors] [--list]
 
   rust           the engine's log, storage, catalog, collections, indexes, filters and queries, by cargo-mutants
   typescript     src/auth and src/http, by Stryker's mutators
@@ -22,6 +22,7 @@ const USAGE = `npm run mutants -- rust|typescript [--seed S] [--sample N] [--sha
   --commit REV   the commit to test, with its own tests; HEAD by default
   --diff REV     only mutants of lines that the commit has changed since REV; the sample is drawn from these
   --minutes M    begin no mutant after M minutes
+  --programs L   of rust: only these test programs, lib for the unit tests; all by default
   --survivors    in place of the sample: those of the record that survived and have the same place in this commit
   --list         only print the mutants, and what the record has of them
 
@@ -47,7 +48,7 @@ if (request !== undefined) {
 async function run(request) {
   const { language, minutes = Infinity } = request;
   const commit = await commitOf(request.commit);
-  const { mutants, prepare, isSlow, test } = await LANGUAGES[language].open(commit);
+  const { mutants, prepare, isSlow, test } = await LANGUAGES[language].open(commit, request.programs);
   const chosen = request.survivors
     ? survivorsOf(language, commit, mutants)
     : await chosenOf(request, commit, mutants);
@@ -118,7 +119,7 @@ function readArguments() {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
       options: {
-        ...{ seed: text, sample: text, shard: text, commit: text, diff: text, minutes: text },
+        ...{ seed: text, sample: text, shard: text, commit: text, diff: text, minutes: text, programs: text },
         ...{ survivors: yes, list: yes, help: { ...yes, short: 'h' } },
       },
     });
@@ -137,6 +138,7 @@ function readArguments() {
       commit: values.commit ?? 'HEAD',
       diff: values.diff,
       minutes: numberOf('minutes', values.minutes, (minutes) => minutes > 0),
+      programs: values.programs?.split(','),
       survivors: values.survivors,
       list: values.list,
     };

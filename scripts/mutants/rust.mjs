@@ -5,7 +5,7 @@
  * a switch runs all unit tests, and of the tests through the public interface those that are about its folder.
  */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, say } from '../build/process.mjs';
 import { attempt } from './attempt.mjs';
@@ -15,7 +15,7 @@ import { nameOf } from './sample.mjs';
 import { ACTIVE, isAtMutant, MODULE, MODULE_TEXT, mutantAt, replaced, withSwitches } from './switches.mjs';
 import { copyOf, folder } from './tree.mjs';
 
-/** What is mutated, and the files of `crates/engine/tests` that must notice it, the likeliest first. */
+/** What is mutated, and the files of `crates/engine/tests` that run where a mutant is compiled alone, the likeliest first. */
 const TESTS = {
   wal: ['durability', 'power_cut', 'damage'],
   storage: ['durability', 'map_faults', 'power_cut'],
@@ -26,7 +26,8 @@ const TESTS = {
   query: ['engine', 'graphs', 'shapes', 'multi_vectors', 'sparse', 'deadlines'],
 };
 
-const ALL_PROGRAMS = ['lib', ...new Set(Object.values(TESTS).flat())];
+/** Test programs that need another build, or look at the sources. */
+const WITHOUT = ['models', 'floors'];
 
 /** What a test program prints of a test that fails. */
 const FAILED = /^test (.*) \.\.\. FAILED$/m;
@@ -41,9 +42,11 @@ const MAX_CHECKS = 20;
 /**
  * A copy of the commit, and how long each part of its tests takes.
  *
+ * @param {string} commit
+ * @param {string[]} [only] the test programs that run, `lib` for the unit tests; all when absent
  * @returns what has all mutants, what compiles a sample of them, and what tests one of the sample
  */
-export async function openRust(commit) {
+export async function openRust(commit, only) {
   const copy = await copyOf(commit, 'rust');
   const listed = join(folder, 'rust.json');
   if (copy.isNew) {
@@ -56,7 +59,7 @@ export async function openRust(commit) {
   let sample;
   return {
     mutants,
-    prepare: async (chosen) => (sample = await Sample.build(copy.path, chosen)),
+    prepare: async (chosen) => (sample = await Sample.build(copy.path, chosen, programsOf(copy.path, only))),
     // It needs a build of its own.
     isSlow: (mutant) => sample.isAlone(mutant),
     test: (mutant) => sample.test(mutant),
@@ -78,22 +81,24 @@ class Sample {
   }
 
   /** Finds what compiles, builds the test programs with it, and finds out which tests reach what. */
-  static async build(pristine, mutants) {
+  static async build(pristine, mutants, names) {
     const path = join(folder, 'rust-switched');
     const switched = new Set([`${SOURCES}/lib.rs`, ...mutants.map(({ file }) => file)]);
     const isSwitched = (from) => switched.has(from.slice(pristine.length + 1).replaceAll('\\', '/'));
     cpSync(pristine, path, { recursive: true, filter: (from, to) => isOther(from, to) && !isSwitched(from) });
-    const names = createHash('sha256').update(mutants.map(nameOf).join('\n')).digest('hex');
-    const kept = keptOf(names);
-    const found = await switchAll(pristine, path, mutants, kept);
-    keep({ ...kept, names, unviable: [...found.unviable], alone: [...found.alone] });
+    const tested = [...mutants.map(nameOf), ...names].join('\n');
+    const digest = createHash('sha256').update(tested).digest('hex');
+    const kept = keptOf(digest);
+    const targets = names.flatMap(targetOf);
+    const found = await switchAll(pristine, path, mutants, kept, targets);
+    keep({ ...kept, digest, unviable: [...found.unviable], alone: [...found.alone] });
     say(
       `${mutants.length} mutants: ${found.unviable.size} do not compile, ${found.alone.size} are tested alone; building …`,
     );
-    const { programs } = await buildPrograms(path, ALL_PROGRAMS.flatMap(targetOf));
+    const { programs } = await buildPrograms(path, targets);
     if (programs === undefined) throw new BuildError('The mutants pass the check and cannot be compiled.');
     const reaches = kept.reaches ?? (await measureReach(programs, testFolder(pristine)));
-    keep({ ...keptOf(names), reaches });
+    keep({ ...keptOf(digest), reaches });
     return new Sample(pristine, found, programs, reaches);
   }
 
@@ -128,10 +133,25 @@ function testFolder(path) {
   return join(path, 'crates', 'engine');
 }
 
+/** The names of the test programs of a copy that are wanted. */
+function programsOf(path, only) {
+  const entries = readdirSync(join(testFolder(path), 'tests'), { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.rs'));
+  const folders = entries.filter((entry) =>
+    existsSync(join(testFolder(path), 'tests', entry.name, 'main.rs')),
+  );
+  const names = [...files.map(({ name }) => name.slice(0, -3)), ...folders.map(({ name }) => name)];
+  const all = ['lib', ...names.filter((name) => !WITHOUT.includes(name)).sort()];
+  const unknown = only?.find((name) => !all.includes(name));
+  if (unknown !== undefined)
+    throw new BuildError(`There is no test program ${unknown}: there are ${all.join(', ')}.`);
+  return only ?? all;
+}
+
 /** What is known of a sample from an earlier sitting: which of its mutants cannot be compiled, or only alone, and its reaches. */
-function keptOf(names) {
+function keptOf(digest) {
   const kept = existsSync(samplePath()) ? JSON.parse(readFileSync(samplePath(), 'utf8')) : undefined;
-  return kept?.names === names ? kept : { names };
+  return kept?.digest === digest ? kept : { digest };
 }
 
 function keep(known) {
@@ -148,7 +168,7 @@ function isOther(from, to) {
 }
 
 /** Writes the files with switches, without those that do not compile; `known` has what an earlier sitting has found out. */
-async function switchAll(pristine, path, mutants, known) {
+async function switchAll(pristine, path, mutants, known, targets) {
   const numbers = new Map(mutants.map((mutant, index) => [nameOf(mutant), index + 1]));
   const [unviable, alone] = [new Set(known.unviable), new Set(known.alone)];
   const byFile = new Map();
@@ -169,7 +189,7 @@ async function switchAll(pristine, path, mutants, known) {
       for (const number of switched.alone) alone.add(number);
       writeChanged(join(path, file), switched.text);
     }
-    const errors = await checkErrors(path, ALL_PROGRAMS.flatMap(targetOf));
+    const errors = await checkErrors(path, targets);
     if (errors.length === 0) return { numbers, unviable, alone };
     for (const error of errors) {
       const text = readFileSync(join(path, error.file), 'utf8');

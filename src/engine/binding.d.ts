@@ -192,12 +192,12 @@ export declare function joinShardedWrite(request: NativeShardedRequest, layout: 
 /** Which instructions this CPU runs the engine with. */
 export declare function kernels(): NativeKernels
 
-/** Listens on an address for `count` event loops. The descriptors are not inherited by other processes. */
+/** Listens on an address with `count` descriptors, which other processes do not inherit. */
 export declare function listen(address: string, port: number, count: number): Listening
 
 /** Sockets that listen, or why there are none. */
 export interface Listening {
-  /** A descriptor for each event loop. Each is closed by whoever gets it. */
+  /** As many as were asked for. Each is closed by whoever gets it. */
   descriptors: Array<number>
   /** The number of the error of the system. */
   error?: number
