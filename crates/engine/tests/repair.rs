@@ -6,7 +6,7 @@ use common::{Random, SHORT_FILES, TestEngine, setting};
 use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
 use kithdb_engine::integrity::{RepairReport, SALVAGE, Severity, check, repair};
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::{Fault, SimDisk, Storage};
+use kithdb_engine::storage::{Fault, MemoryDisk, ReadOnly, SimDisk, Storage};
 use kithdb_engine::types::OpNumber;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -611,4 +611,19 @@ fn a_damaged_header_of_a_manifest_loses_nothing_even_without_the_catalog() {
     disk.decay(manifest, |bytes| bytes[8] ^= 1).expect("the file is there");
     run_repair(&disk, false).expect("it can be repaired");
     assert_eq!(points(&open(&disk).expect("it opens"), "recovered-1"), expected["flat"]);
+}
+
+#[test]
+fn what_a_check_and_the_plan_of_a_repair_read_they_cannot_change() {
+    let disk = Arc::new(MemoryDisk::default());
+    disk.create("a").expect("a file").append(b"before").expect("its bytes");
+    let view = ReadOnly::new(Arc::<MemoryDisk>::clone(&disk));
+    assert_eq!(view.read("a").expect("it is read"), b"before");
+    assert!(view.create("b").is_err() && view.create_dir_all("d").is_err());
+    assert!(view.rename("a", "b").is_err() && view.link("a", "b").is_err());
+    assert!(view.remove("a").is_err() && view.remove_dir_all("d").is_err());
+    assert!(view.truncate("a", 1).is_err());
+    let mut file = view.open_append("a").expect("its length is known");
+    assert!(file.append(b"after").is_err() && file.truncate(1).is_err() && file.sync().is_err());
+    assert_eq!((disk.read("a").expect("it is there"), disk.exists("b")), (b"before".to_vec(), Ok(false)));
 }
