@@ -180,7 +180,7 @@ fn documents_that_a_caller_with_a_filter_asks_for_are_looked_at_by_a_thread_of_t
         .map(|id| json!({"id": id, "vector": [1, 1, 1, 1], "payload": {"a": 1, "text": text}}))
         .collect();
     on_a_thread(&engine, "upsert_points", &json!({"points": points}));
-    let conditions = vec![r#"{"key": "a", "match": {"value": 1}}"#; 5].join(",");
+    let conditions = [r#"{"key": "a", "match": {"value": 1}}"#; 5].join(",");
     let access = format!(r#"{{"filter": {{"must": [{conditions}]}}}}"#);
     let access = Arc::new(Access::parse(access.as_bytes(), &Limits::default()).expect("a filter"));
     let asked = |count: u64| {

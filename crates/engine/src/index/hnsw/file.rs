@@ -185,8 +185,8 @@ impl Hnsw {
             }
             graph.nodes.append(row, level.into());
         }
-        graph.read_duplicates(&mut reader, levels)?;
-        graph.read_links(&mut reader, count, levels)?;
+        let is_duplicate = graph.read_duplicates(&mut reader, levels)?;
+        graph.read_links(&mut reader, levels, &is_duplicate)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
         }
@@ -195,7 +195,8 @@ impl Hnsw {
         Ok(graph)
     }
 
-    fn read_duplicates(&self, reader: &mut Reader, levels: &[u8]) -> Result<(), GraphError> {
+    /// Which nodes are duplicates of another one.
+    fn read_duplicates(&self, reader: &mut Reader, levels: &[u8]) -> Result<Vec<bool>, GraphError> {
         let count = reader.u32()? as usize;
         let words = reader.words(count.checked_mul(2).ok_or(GraphError::Truncated)?)?;
         let pairs = words.as_chunks::<2>().0.iter().map(|pair| pair.map(u32::from_le_bytes));
@@ -215,18 +216,23 @@ impl Hnsw {
             }
             self.nodes.add_duplicate(duplicate, first);
         }
-        Ok(())
+        Ok(is_duplicate)
     }
 
-    fn read_links(&self, reader: &mut Reader, count: u32, levels: &[u8]) -> Result<(), GraphError> {
-        let base_counts = reader.shorts(count as usize)?;
-        for (node, &links) in (0..count).zip(base_counts) {
-            self.read_list(reader, u16::from_le_bytes(links), (Node::new(node), 0), count)?;
+    fn read_links(
+        &self,
+        reader: &mut Reader,
+        levels: &[u8],
+        is_duplicate: &[bool],
+    ) -> Result<(), GraphError> {
+        let base_counts = reader.shorts(levels.len())?;
+        for (node, &links) in (0..).map(Node::new).zip(base_counts) {
+            self.read_list(reader, u16::from_le_bytes(links), (node, 0), is_duplicate)?;
         }
-        for (node, &level) in (0..count).zip(levels) {
+        for (node, &level) in (0..).map(Node::new).zip(levels) {
             for layer in 1..=usize::from(level) {
                 let links = reader.u16()?;
-                self.read_list(reader, links, (Node::new(node), layer), count)?;
+                self.read_list(reader, links, (node, layer), is_duplicate)?;
             }
         }
         Ok(())
@@ -237,20 +243,19 @@ impl Hnsw {
         reader: &mut Reader,
         links: u16,
         (node, layer): (Node, usize),
-        count: u32,
+        is_duplicate: &[bool],
     ) -> Result<(), GraphError> {
-        if usize::from(links) > self.nodes.words(node, layer).len()
-            || links > 0 && self.nodes.is_duplicate(node)
+        if usize::from(links) > self.nodes.words(node, layer).len() || links > 0 && is_duplicate[node.index()]
         {
             return Err(GraphError::Invalid("too many links"));
         }
         let words = reader.words(links.into())?;
         for &word in words {
             let word = u32::from_le_bytes(word);
-            let (to, in_tree) = (word & !TREE, word & TREE != 0);
-            let is_known = to < count;
-            let to = Node::new(to);
-            if !is_known || to == node || self.nodes.is_duplicate(to) {
+            let (to, in_tree) = (Node::new(word & !TREE), word & TREE != 0);
+            // Not by the nodes themselves, which would be an access to memory for each link.
+            let is_known = is_duplicate.get(to.index()) == Some(&false);
+            if !is_known || to == node {
                 return Err(GraphError::Invalid(
                     "a link to itself, to a duplicate, or to a node that there is not",
                 ));

@@ -14,6 +14,7 @@
 //! being inserted, or cut to fewer nodes, can lack links; [`Hnsw::repair`] joins its parts.
 
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 
 use super::computer::DistanceComputer;
 use super::insert::{BuildScratch, LinkScratch};
@@ -223,12 +224,6 @@ impl Hnsw {
         marked < self.nodes.tree_capacity()
     }
 
-    fn has_tree_link(&self, from: Node, to: Node) -> bool {
-        let mut found = false;
-        self.nodes.for_each_link(from, 0, |link| found |= link.in_tree() && link.node() == to);
-        found
-    }
-
     /// The sets of nodes that the tree connects.
     fn parts(&self) -> Parts {
         let mut parts = Parts::new(self.len());
@@ -243,36 +238,36 @@ impl Hnsw {
     }
 
     /// Removes the tree marks of a graph just read that break the invariant: single ones, those that close a cycle, and
-    /// those beyond the capacity of a node. The remaining marks form a forest for any contents of the file.
+    /// those beyond the capacity of a node. The remaining marks form a forest for any contents of the file. Nothing else may
+    /// use the graph meanwhile.
     pub(super) fn keep_forest(&self) {
+        let mut marks = Marks::of(self);
         let mut parts = Parts::new(self.len());
         let mut marked = vec![0usize; self.len() as usize];
-        let mut links = Vec::new();
+        let room = self.nodes.tree_capacity();
+        let mut own = Vec::new();
         for node in self.all_nodes() {
-            links.clear();
-            let locked = self.nodes.lock(node);
-            locked.read(0, &mut links);
-            for (place, link) in links.iter().enumerate().filter(|(_, link)| link.in_tree()) {
-                let other = link.node();
-                if links[..place].iter().any(|before| before.in_tree() && before.node() == other) {
-                    locked.set(0, place, Link::new(other, false));
+            own.clear();
+            own.extend(marks.kept(node));
+            for (at, &(place, other)) in own.iter().enumerate() {
+                if own[..at].iter().any(|&(_, before)| before == other) {
+                    marks.remove(node, place);
                     continue;
                 }
-                let is_pair = self.has_tree_link(other, node);
+                let is_pair = marks.kept(other).any(|(_, back)| back == node);
                 let is_sound = if other < node {
                     // Checked from the other side already, unless that side does not have it.
                     is_pair
                 } else {
-                    let room = self.nodes.tree_capacity();
                     is_pair
                         && marked[node.index()] < room
                         && marked[other.index()] < room
                         && parts.join(node, other)
                 };
                 if !is_sound {
-                    locked.set(0, place, Link::new(other, false));
+                    marks.remove(node, place);
                     if other > node && is_pair {
-                        self.unmark(other, node);
+                        marks.remove_all(other, node);
                     }
                 } else if other > node {
                     marked[node.index()] += 1;
@@ -280,15 +275,71 @@ impl Hnsw {
                 }
             }
         }
+        for node in std::mem::take(&mut marks.changed) {
+            self.write_marks(node, &marks);
+        }
     }
 
-    fn unmark(&self, from: Node, to: Node) {
-        let locked = self.nodes.lock(from);
+    /// Takes the marks from the links of a node that are not kept.
+    fn write_marks(&self, node: Node, marks: &Marks) {
         let mut links = Vec::new();
+        let locked = self.nodes.lock(node);
         locked.read(0, &mut links);
-        for (place, _) in links.iter().enumerate().filter(|(_, link)| link.in_tree() && link.node() == to) {
-            locked.set(0, place, Link::new(to, false));
+        let in_tree = links.iter().enumerate().filter(|(_, link)| link.in_tree());
+        for ((at, link), place) in in_tree.zip(marks.places(node)) {
+            if !marks.is_kept[place] {
+                locked.set(0, at, Link::new(link.node(), false));
+            }
         }
+    }
+}
+
+/// The marked links of all nodes, one list behind the other: looking them up where they are would be an access to memory for
+/// each.
+struct Marks {
+    /// Where the list of each node begins, and the end of the last one.
+    starts: Vec<u32>,
+    others: Vec<Node>,
+    is_kept: Vec<bool>,
+    /// The nodes that have a mark which is not kept. One may be there several times.
+    changed: Vec<Node>,
+}
+
+impl Marks {
+    fn of(graph: &Hnsw) -> Marks {
+        let mut starts = Vec::with_capacity(graph.len() as usize + 1);
+        let mut others = Vec::with_capacity(2 * graph.len() as usize);
+        for node in graph.all_nodes() {
+            starts.push(others.len() as u32);
+            graph.nodes.for_each_link(node, 0, |link| {
+                if link.in_tree() {
+                    others.push(link.node());
+                }
+            });
+        }
+        starts.push(others.len() as u32);
+        Marks { is_kept: vec![true; others.len()], starts, others, changed: Vec::new() }
+    }
+
+    fn places(&self, node: Node) -> Range<usize> {
+        self.starts[node.index()] as usize..self.starts[node.index() + 1] as usize
+    }
+
+    /// The places and the other ends of the marked links of a node that are kept.
+    fn kept(&self, node: Node) -> impl Iterator<Item = (usize, Node)> + '_ {
+        self.places(node).filter(|&place| self.is_kept[place]).map(|place| (place, self.others[place]))
+    }
+
+    fn remove(&mut self, node: Node, place: usize) {
+        self.is_kept[place] = false;
+        self.changed.push(node);
+    }
+
+    fn remove_all(&mut self, from: Node, to: Node) {
+        for place in self.places(from).filter(|&place| self.others[place] == to) {
+            self.is_kept[place] = false;
+        }
+        self.changed.push(from);
     }
 }
 
