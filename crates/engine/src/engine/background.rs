@@ -103,7 +103,8 @@ fn keep_until_stopped(catalog: &Arc<Catalog>, stop: &Stop, interval: Duration, h
         let next = catalog.shared().log.next_lsn();
         let pause = pause.since(next, Instant::now());
         let data_bytes = catalog.collections().iter().map(|one| one.disk_bytes()).sum();
-        if idle_log::is_due(pause, catalog.shared().log.size_bytes(), data_bytes) {
+        let log_bytes = catalog.shared().log.size_bytes() + catalog.shared().reserve.bytes();
+        if idle_log::is_due(pause, log_bytes, data_bytes) {
             supervisor.step(Task::LogMaintenance, || shorten_idle_log(catalog));
         }
         supervisor.step(Task::Residency, || sweeper.sweep(catalog));

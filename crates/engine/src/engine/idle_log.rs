@@ -9,18 +9,19 @@ use std::time::{Duration, Instant};
 /// Time without a record after which any log is shortened.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The same for a log that is long beside the data: a load has ended.
+/// The same for a log that takes much of the disk beside the data: a load has ended.
 const LOAD_ENDED: Duration = Duration::from_secs(3);
 
-/// A log of so many bytes, and of the data's bytes divided by [`LONG_DIVISOR`], is long. The codes and points that its
-/// checkpoint writes again are about a seventh of the data, so the disk writes at most about twice the log for it.
-const LONG_BYTES: u64 = 8 << 20;
-const LONG_DIVISOR: u64 = 8;
+/// A log that takes so many bytes, and the data's bytes divided by [`MUCH_DIVISOR`], takes much. The codes and points that its
+/// checkpoint writes again are about a seventh of the data: not many times what becomes free.
+const MUCH_BYTES: u64 = 8 << 20;
+const MUCH_DIVISOR: u64 = 8;
 
-/// Whether a log of `log_bytes` is to be shortened, beside collections that are awake, with `data_bytes` on the disk.
+/// Whether a log is to be shortened that takes `log_bytes` with its reserve, beside collections that are awake, with
+/// `data_bytes` on the disk.
 pub fn is_due(pause: Duration, log_bytes: u64, data_bytes: u64) -> bool {
-    let is_long = log_bytes >= LONG_BYTES.max(data_bytes / LONG_DIVISOR);
-    pause >= if is_long { LOAD_ENDED } else { IDLE }
+    let takes_much = log_bytes >= MUCH_BYTES.max(data_bytes / MUCH_DIVISOR);
+    pause >= if takes_much { LOAD_ENDED } else { IDLE }
 }
 
 /// For how long no record has come.
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_shortened_after_a_minute_and_sooner_where_it_is_long_beside_the_data() {
+    fn a_log_is_shortened_after_a_minute_and_sooner_where_it_takes_much_beside_the_data() {
         let is_due = |seconds, log_mib: u64, data_mib: u64| {
             super::is_due(Duration::from_secs(seconds), log_mib << 20, data_mib << 20)
         };

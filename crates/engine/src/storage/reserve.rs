@@ -99,6 +99,12 @@ impl Reserve {
         self.remove(START_PATH, &mut self.held.lock().start) > 0 || released
     }
 
+    /// Bytes of both files.
+    pub fn bytes(&self) -> u64 {
+        let held = self.held.lock();
+        held.usual + held.start
+    }
+
     /// Bytes that are kept for a start.
     pub fn held_for_start(&self) -> u64 {
         self.held.lock().start
