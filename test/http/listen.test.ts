@@ -73,12 +73,24 @@ describe('the sockets of a server with TLS', () => {
 });
 
 describe('connections that come while the event loop is busy', () => {
-  const BURST = 3_000;
+  /** More than there were places for while Node chose their number, 511 a socket, and at most what the system allows. */
+  const BURST = Math.min(3_000, 2 * somaxconn());
 
   onLinux('are kept by the system, and none is turned away', async () => {
     const server = (left = createServer());
     const [own = []] = (await shareListening(0, '127.0.0.1', 1)) ?? [];
     const port = await listenOn(server, own);
+    // Of other tests, which run beside this one, some may be turned away meanwhile.
+    let fewest = Infinity;
+    for (let attempt = 0; attempt < 3 && fewest > 0; attempt += 1) {
+      fewest = Math.min(fewest, await turnedAway(port));
+      server.closeAllConnections();
+    }
+    expect(fewest).toBe(0);
+  });
+
+  /** Connections of a burst, which comes while nothing is accepted, that the system turns away. */
+  async function turnedAway(port: number): Promise<number> {
     const script = `
       const { connect } = require('node:net');
       process.stdin.once('data', () => {
@@ -92,11 +104,10 @@ describe('connections that come while the event loop is busy', () => {
     const before = overflows();
     client.stdin.end('go');
     await nextIteration();
-    // Nothing is accepted meanwhile.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
     await once(client.stdout, 'data');
-    expect(overflows() - before).toBe(0);
-  });
+    return overflows() - before;
+  }
 
   /** Connections that the system has turned away because those that waited were too many. */
   function overflows(): number {
@@ -104,6 +115,11 @@ describe('connections that come while the event loop is busy', () => {
     return Number(values.split(' ')[names.split(' ').indexOf('ListenOverflows')]);
   }
 });
+
+/** How many connections may wait for one socket. */
+function somaxconn(): number {
+  return process.platform === 'linux' ? Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) : 0;
+}
 
 /** All that a connection gets until it ends. */
 function answerOf(client: Socket): Promise<string> {
