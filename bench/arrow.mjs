@@ -1,7 +1,8 @@
 /**
  * `npm run bench:arrow -- --data FOLDER …`: points that are acknowledged in a second, sent as Arrow IPC streams and as JSON, in
  * pairs that take turns. All requests are made before a clock starts, so that only the server is measured. With `--copy-beside`
- * the same points go by `COPY` to a PostgreSQL server with pgvector, in turns with the others; that clock includes the start of `psql`, some hundredths of a second.
+ * the same points go by `COPY` to a PostgreSQL server with pgvector, in turns with the others; that clock includes the start
+ * of `psql`, some hundredths of a second.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

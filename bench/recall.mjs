@@ -1,4 +1,4 @@
-/** Recall against the exact neighbours that a vector set ships. */
+/** Recall against exact neighbours: those that a vector set ships, or those of the server's own exact search. */
 
 /** Rounding of f32 sums must not decide whether a tie is a hit. */
 const RELATIVE_TOLERANCE = 1e-5;
@@ -24,6 +24,26 @@ export function recall(set, answers, k) {
     for (const row of distinct) if (known.has(row) || far(set, query, row) <= limit) hits++;
   });
   return hits / (answers.length * k);
+}
+
+/**
+ * The share of the points of exact answers that others have; a point that ties with the last exact one is a hit.
+ *
+ * @param {string} distance as the service calls the metric
+ * @param {{score: number}[][]} answers a list for each query
+ * @param {{score: number}[][]} exact
+ * @returns {number} 0 to 1
+ */
+export function recallByScore(distance, answers, exact) {
+  let [found, wanted] = [0, 0];
+  answers.forEach((points, index) => {
+    const worst = exact[index].at(-1)?.score;
+    if (worst === undefined) return;
+    const isHit = ({ score }) => (distance === 'Euclid' ? score <= worst : score >= worst);
+    found += points.filter(isHit).length;
+    wanted += exact[index].length;
+  });
+  return found / wanted;
 }
 
 /** How far a row is from a query, smaller being nearer, whatever the metric. */

@@ -16,7 +16,7 @@ import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { machine } from './machine.mjs';
 import { memoryOf, processorUsOf } from './proc.mjs';
-import { recall } from './recall.mjs';
+import { recall, recallByScore } from './recall.mjs';
 
 const USAGE = `npm run bench:rest -- --data FOLDER [flags]
 
@@ -289,7 +289,7 @@ async function searchFiltered() {
     for (const permille of SELECTIVITIES_PERMILLE) {
       const filter = `,"filter":{"must":[{"key":"${FILTER_FIELD}","range":{"lt":${permille}}}]}`;
       const requests = searches(ef, filter);
-      const found = scoreRecall(await hits(requests), await hits(searches('exact', filter)));
+      const found = recallByScore(set.distance, await hits(requests), await hits(searches('exact', filter)));
       const rate = await measureRate(url(), 1, requests, seconds);
       const line = {
         ef,
@@ -302,19 +302,6 @@ async function searchFiltered() {
       print('filtered', line);
     }
   }
-}
-
-/** The share of the exact answers that were found; a point that ties with the last exact one is a hit. */
-function scoreRecall(answers, exact) {
-  let [found, wanted] = [0, 0];
-  answers.forEach((points, index) => {
-    const worst = exact[index].at(-1)?.score;
-    if (worst === undefined) return;
-    const isHit = ({ score }) => (set.distance === 'Euclid' ? score <= worst : score >= worst);
-    found += points.filter(isHit).length;
-    wanted += exact[index].length;
-  });
-  return found / wanted;
 }
 
 /** Readers alone, and beside writers that upsert new points into the same collection as fast as they are answered. */

@@ -15,9 +15,10 @@ import { listOf, positive, readFlags, whole } from './flags.mjs';
 import { table } from './index/table.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
-import { ask, callAll, makeCollection } from './load/calls.mjs';
+import { ask, makeCollection, untilGreen, upsertRows } from './load/calls.mjs';
 import { machine } from './machine.mjs';
 import { memoryOf } from './proc.mjs';
+import { recallByScore } from './recall.mjs';
 
 const USAGE = `npm run bench:rows -- --data FOLDER [flags]
 
@@ -55,7 +56,6 @@ const TEXT_BYTES = 150;
 
 /** Longer than the server waits after the last write until it has shortened the log and given memory back. */
 const SETTLE_MS = 15_000;
-const POLL_MS = 100;
 
 const COLLECTION = 'rows';
 const POINTS = `/collections/${COLLECTION}/points`;
@@ -171,23 +171,15 @@ async function load(rows) {
   }
   const startedAt = performance.now();
   const seconds = () => round((performance.now() - startedAt) / 1000, 2);
-  await callAll(server, Math.ceil(rows / BATCH), (batch) => {
-    const first = batch * BATCH;
-    const points = Array.from({ length: Math.min(BATCH, rows - first) }, (_, at) => point(first + at));
-    return { method: 'PUT', path: `${POINTS}?wait=true`, body: `{"points":[${points.join(',')}]}` };
-  });
+  const payloadOf = flags['no-payload'] ? () => null : payloadOfRow;
+  await upsertRows(server, COLLECTION, set, rows, { payloadOf, batch: BATCH });
   const loadSeconds = seconds();
-  while ((await ask(server, 'GET', `/collections/${COLLECTION}`)).status !== 'green') await sleep(POLL_MS);
+  await untilGreen(server, COLLECTION);
   return { loadSeconds, indexedSeconds: seconds() };
 }
 
-function point(row) {
-  const payload = flags['no-payload'] ? '' : `,"payload":${JSON.stringify(payloadOf(row))}`;
-  return `{"id":${row},"vector":${set.baseJson(row)}${payload}}`;
-}
-
 /** About 200 bytes as JSON; numbers that are multiplied by an odd constant are spread evenly. */
-function payloadOf(row) {
+function payloadOfRow(row) {
   const number = Math.imul(row, 0x9e3779b1) >>> 0;
   const text = Array.from({ length: Math.ceil(TEXT_BYTES / 8) }, (_, word) =>
     (Math.imul(number + word, 0x85ebca6b) >>> 0).toString(36).padStart(7, '0'),
@@ -204,7 +196,7 @@ async function search() {
   const one = await measureRate(new URL(server.url), 1, requests, seconds);
   const many = await measureRate(new URL(server.url), CONNECTIONS, requests, seconds);
   return {
-    recall: round(sharedScores(found, exact), 4),
+    recall: round(recallByScore(set.distance, found, exact), 4),
     p50Ms: round(one.p50Ms, 3),
     p99Ms: round(one.p99Ms, 3),
     searchesPerSecond: Math.round(many.perSecond),
@@ -225,16 +217,6 @@ async function hits(requests) {
   const take = (index, body) => (found[index] = JSON.parse(body.toString('utf8')).result);
   await sendAll(new URL(server.url), 2, requests.length, (index) => requests[index], take);
   return found;
-}
-
-/** The share of hits that are as near as the last exact one: of rows at the same distance any may be found. */
-function sharedScores(found, exact) {
-  const isNearer = set.distance === 'Euclid' ? (a, b) => a <= b : (a, b) => a >= b;
-  const near = found.map((points, query) => {
-    const last = exact[query].at(-1).score;
-    return points.filter(({ score }) => isNearer(score, last)).length;
-  });
-  return near.reduce((sum, count) => sum + count, 0) / (found.length * LIMIT);
 }
 
 /** The time from the start of the process until a search has its right answer, in milliseconds. */
@@ -267,7 +249,7 @@ function exponentsOf(measured, key) {
 function bytesIn(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath ?? entry.path, entry.name)).size, 0);
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }
 
 function mib(bytes) {

@@ -130,6 +130,7 @@ function readArguments() {
     const [language, ...others] = positionals;
     if (!(language in LANGUAGES) || others.length > 0)
       throw new Error('Say rust or typescript, and nothing else.');
+    if (language !== 'rust' && values.programs !== undefined) throw new Error('--programs is for rust alone');
     return {
       language,
       seed: numberOf('seed', values.seed ?? '1', (seed) => Number.isSafeInteger(seed) && seed >= 0),

@@ -23,8 +23,6 @@ class Answered extends Error {
 
 try {
   await buildEverything({ beforeCompiling: answerAhead });
-  // It is for the build; a server refuses variables that are no settings of its own.
-  delete process.env.KITHDB_ENGINE_PACKAGE;
   if (process.stderr.isTTY) {
     say(
       'Next: npm run example in a second terminal, which loads data. The console is at http://HOST:PORT/console.',
@@ -32,9 +30,14 @@ try {
   }
   process.exitCode = await serve(flagsFrom(require(join(compiled, 'config', 'index.js'))));
 } catch (error) {
-  if (!(error instanceof BuildError || error instanceof Answered)) throw error;
-  if (error instanceof BuildError) say(error.message);
-  process.exitCode = error.exitCode ?? 1;
+  if (error instanceof Answered) {
+    process.exitCode = error.exitCode;
+  } else if (error instanceof BuildError) {
+    say(error.message);
+    process.exitCode = 1;
+  } else {
+    throw error;
+  }
 }
 
 /** Answers `--help` and refuses wrong flags and settings before a build that takes minutes. */
@@ -43,11 +46,15 @@ async function answerAhead() {
   rmSync(folder, { recursive: true, force: true });
   await bundleCommandLine(folder);
   const commandLine = require(join(folder, 'main.js'));
-  const { KITHDB_ENGINE_PACKAGE: given } = process.env;
-  delete process.env.KITHDB_ENGINE_PACKAGE;
-  const exitCode = commandLine.answered(flagsFrom(commandLine));
-  if (given !== undefined) process.env.KITHDB_ENGINE_PACKAGE = given;
+  const exitCode = commandLine.answered(flagsFrom(commandLine), serverEnvironment());
   if (exitCode !== undefined) throw new Answered(exitCode);
+}
+
+/** The environment of the server, which refuses variables that are no settings of its own: without that of the build. */
+function serverEnvironment() {
+  const environment = { ...process.env };
+  delete environment.KITHDB_ENGINE_PACKAGE;
+  return environment;
 }
 
 /** The flags of this command, with paths from where the caller is. */
@@ -57,7 +64,11 @@ function flagsFrom({ isPathFlag }) {
 
 /** Runs the server until it ends, and resolves with its exit code. */
 function serve(flags) {
-  const server = spawn(process.execPath, [join(root, 'bin', 'kithdb.js'), ...flags], { stdio: 'inherit' });
+  const launcher = join(root, 'bin', 'kithdb.js');
+  const server = spawn(process.execPath, [launcher, ...flags], {
+    stdio: 'inherit',
+    env: serverEnvironment(),
+  });
   // Ctrl-C reaches the server from the terminal itself, and npm sends a copy of it here. Forwarding that copy
   // would be the second signal, which ends a graceful stop at once.
   process.on('SIGINT', () => {

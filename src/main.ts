@@ -25,7 +25,10 @@ export async function main(argv: readonly string[]): Promise<void> {
  *
  * @returns the exit code; undefined for what {@link main} would carry out, such as a server
  */
-export function answered(argv: readonly string[]): number | undefined {
+export function answered(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): number | undefined {
   const { stdin, stdout, stderr } = process;
-  return answerAhead(argv, { env: environmentOfProcess(), stdin, stdout, stderr });
+  return answerAhead(argv, { env, stdin, stdout, stderr });
 }

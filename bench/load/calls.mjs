@@ -5,7 +5,7 @@ import { sendAll } from '../load.mjs';
 /** Longer than anything that is asked of a server that is not attacked. */
 const TIMEOUT_MS = 120_000;
 
-/** Points in an upsert of {@link fill}, and connections on which it sends. */
+/** Points in an upsert of {@link upsertRows} unless it is told, and connections on which it sends. */
 const BATCH = 256;
 const CONNECTIONS = 4;
 
@@ -75,18 +75,40 @@ export async function makeCollection(server, name, set, config = {}) {
  * @param {{payload: boolean, config?: object}} how `config` is of the collection, beside its vectors
  */
 export async function fill(server, name, set, rows, { payload, config = {} }) {
-  const path = `/collections/${name}`;
   await makeCollection(server, name, set, config);
+  await upsertRows(server, name, set, rows, { payloadOf: (row) => payload && set.payloads?.[row] });
+  await untilGreen(server, name);
+}
+
+/**
+ * Upserts the first rows of a set, each request waited for.
+ *
+ * @param {{url: string, token?: string}} server
+ * @param {string} name of the collection
+ * @param {import('../../data/vector-set.mjs').VectorSet} set
+ * @param {number} rows
+ * @param {{payloadOf: (row: number) => object | null | undefined | false, batch?: number}} how points without a payload
+ *   have none of `payloadOf`
+ */
+export async function upsertRows(server, name, set, rows, { payloadOf, batch = BATCH }) {
   const point = (row) => {
-    const fields = payload && set.payloads ? `,"payload":${JSON.stringify(set.payloads[row])}` : '';
-    return `{"id":${row},"vector":${set.baseJson(row)}${fields}}`;
+    const payload = payloadOf(row);
+    return `{"id":${row},"vector":${set.baseJson(row)}${payload ? `,"payload":${JSON.stringify(payload)}` : ''}}`;
   };
-  await callAll(server, Math.ceil(rows / BATCH), (batch) => {
-    const length = Math.min(BATCH, rows - batch * BATCH);
-    const points = Array.from({ length }, (_, at) => point(batch * BATCH + at));
-    return { method: 'PUT', path: `${path}/points?wait=true`, body: `{"points":[${points.join(',')}]}` };
+  await callAll(server, Math.ceil(rows / batch), (index) => {
+    const first = index * batch;
+    const points = Array.from({ length: Math.min(batch, rows - first) }, (_, at) => point(first + at));
+    return {
+      method: 'PUT',
+      path: `/collections/${name}/points?wait=true`,
+      body: `{"points":[${points.join(',')}]}`,
+    };
   });
-  while ((await ask(server, 'GET', path)).status !== 'green') {
+}
+
+/** Waits until the index of a collection is built. */
+export async function untilGreen(server, name) {
+  while ((await ask(server, 'GET', `/collections/${name}`)).status !== 'green') {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -114,7 +114,7 @@ class Sample {
     if (unviable.has(number)) return { outcome: 'unviable', seconds: 0 };
     const cwd = testFolder(this.#pristine);
     if (alone.has(number)) {
-      const parts = partsOf(mutant);
+      const parts = partsOf(mutant).filter(({ program }) => this.#programs.has(program));
       for (const part of parts) await measure(this.#programs, cwd, part);
       return testAlone(this.#pristine, mutant, parts);
     }

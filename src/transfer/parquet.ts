@@ -140,16 +140,19 @@ function asFloats(value: unknown, column: Column): unknown {
     return Number.isInteger(value) ? new JsonText(textOfWhole(value as number)) : value;
   }
   if (typeof value !== 'object' || value === null) return value;
-  const [pair] = column.children;
-  // A map is an object by its keys; a struct is one by the names of its parts.
-  const ofMap = kindOf(column) === 'MAP' ? pair?.children[1] : undefined;
-  const parts = new Map(column.children.map((child) => [child.element.name, child]));
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => {
-      const part = ofMap ?? parts.get(name);
+      const part = partOf(column, name);
       return [name, part === undefined ? item : asFloats(item, part)];
     }),
   );
+}
+
+/** What a member of an object is: of a map, whose keys are the names, always the same; of a struct the part of that name. */
+function partOf(column: Column, name: string): Column | undefined {
+  return kindOf(column) === 'MAP'
+    ? column.children[0]?.children[1]
+    : column.children.find(({ element }) => element.name === name);
 }
 
 /** What the elements of a list are: of a column that is merely repeated, the column itself. */
