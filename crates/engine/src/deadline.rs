@@ -160,19 +160,14 @@ impl Deadline {
         ))
     }
 
-    /// Whether the request was given up, perhaps in the middle of a document: what it has found is not to be answered. Waits
-    /// for no turn.
-    pub fn has_given_up(&self) -> bool {
-        self.has_come() || lane::refusal().is_some()
-    }
-
     /// What was found, unless the request was given up meanwhile, perhaps in the middle of a document: points may be missing
-    /// then. To be called on the thread that has found it, before other threads or requests see it.
+    /// then. To be called on the thread that has found it, before the client or other threads and requests see it. Waits for
+    /// no turn.
     ///
     /// # Errors
     /// Those of [`Deadline::check`].
     pub fn whole<T>(&self, found: T) -> Result<T, Error> {
-        if self.has_given_up() { Err(self.error()) } else { Ok(found) }
+        if self.has_come() || lane::refusal().is_some() { Err(self.error()) } else { Ok(found) }
     }
 
     /// An error once the deadline has passed.

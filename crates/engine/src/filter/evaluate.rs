@@ -3,7 +3,7 @@
 use super::evaluation::Evaluation;
 use super::matching::Match;
 use super::{Clause, Condition, Filter};
-use crate::deadline::{Deadline, WORK_PER_CHECK};
+use crate::deadline::{Deadline, Pace, WORK_PER_CHECK};
 use crate::error::Error;
 use crate::payload::{Document, GeoPoint, GeoShape, JsonPath, Tokenizer, Value, parse_datetime};
 use crate::types::PointId;
@@ -85,6 +85,15 @@ impl Filter {
         let evaluation = Evaluation::until(deadline);
         let matches = self.holds(&Subject { evaluation: &evaluation, ..subject });
         evaluation.finish().map(|()| matches)
+    }
+
+    /// The same for one point of a loop, whose pace has the work of this filter and counts the point.
+    ///
+    /// # Errors
+    /// As of [`Filter::matches_until`].
+    pub fn matches_at(&self, point: &impl PointView, pace: &mut Pace<'_>) -> Result<bool, Error> {
+        pace.step(point.document().len())?;
+        self.matches_until(point, pace.conditions(), pace.deadline())
     }
 
     pub(super) fn holds<P: PointView>(&self, subject: &Subject<'_, P>) -> bool {

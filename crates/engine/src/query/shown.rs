@@ -28,6 +28,7 @@ impl<'a> Shown<'a> {
         let Some(within) = self.within else { return Ok(true) };
         let (bytes, conditions) = (state.at(offset).document().len(), self.pace.conditions());
         self.pace.step(bytes)?;
+        // On the thread of its caller each look at the document counts, so not by `matches_at`, which takes one more.
         if !lane::may_look_at(bytes, conditions) {
             return Err(self.deadline.error());
         }

@@ -90,9 +90,8 @@ impl<'r> Applying<'r> {
         let mut pace = Pace::new(self.deadline, within.work());
         let mut outside = Vec::new();
         for id in changes.iter().flat_map(Change::kept) {
-            let Some((offset, point)) = head.state.point(id) else { continue };
-            pace.step(point.document().len())?;
-            if !within.matches_until(&head.state.subject(offset), pace.conditions(), pace.deadline())? {
+            let Some(offset) = head.state.offset(id) else { continue };
+            if !within.matches_at(&head.state.subject(offset), &mut pace)? {
                 outside.push(id.clone());
             }
         }

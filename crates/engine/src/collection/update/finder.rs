@@ -222,9 +222,8 @@ fn look_at_changed(
     mut each: impl FnMut(PointOffset),
 ) -> Result<(), Error> {
     for id in &changed.ids {
-        let Some((offset, point)) = state.point(id) else { continue };
-        pace.step(point.document().len())?;
-        if filter.matches_until(&state.subject(offset), pace.conditions(), pace.deadline())? {
+        let Some(offset) = state.offset(id) else { continue };
+        if filter.matches_at(&state.subject(offset), &mut pace)? {
             each(offset);
         }
     }

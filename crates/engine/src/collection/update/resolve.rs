@@ -109,9 +109,7 @@ impl<'a> AccessScope<'a> {
     pub(super) fn point(&mut self, id: &PointId) -> Result<Option<(PointOffset, PointRef<'a>)>, Error> {
         let Some((offset, point)) = self.state.point(id) else { return Ok(None) };
         let Some(within) = self.within else { return Ok(Some((offset, point))) };
-        self.pace.step(point.document().len())?;
-        let subject = self.state.subject(offset);
-        let is_shown = within.matches_until(&subject, self.pace.conditions(), self.pace.deadline())?;
+        let is_shown = within.matches_at(&self.state.subject(offset), &mut self.pace)?;
         Ok(is_shown.then_some((offset, point)))
     }
 
@@ -181,12 +179,10 @@ impl<'a> Guard<'a> {
 
     fn lets_through(&mut self, offset: PointOffset) -> Result<bool, Error> {
         let Some(filter) = self.filter else { return Ok(true) };
-        let point = self.state.at(offset);
-        if let Some(known) = self.finder.known(&point.id()) {
+        if let Some(known) = self.finder.known(&self.state.at(offset).id()) {
             return Ok(known);
         }
-        self.pace.step(point.document().len())?;
-        filter.matches_until(&self.state.subject(offset), self.pace.conditions(), self.pace.deadline())
+        filter.matches_at(&self.state.subject(offset), &mut self.pace)
     }
 }
 
