@@ -1,3 +1,4 @@
+import { NumberedValues } from './numbered-values';
 import { loadBinding } from './load';
 import { failureOf, formsOf, placeOf } from './native-call';
 import { NumberedBody } from './numbered-body';
@@ -124,7 +125,7 @@ class Facade implements Engine {
   private native: NativeEngine | undefined;
   private state: EngineStatus['state'] = 'closed';
   private closing: Promise<void> | undefined;
-  private readonly calls = new Map<number, Call>();
+  private readonly calls = new NumberedValues<Call>();
   /** Requests whose texts are given out, by the numbers of their calls. */
   private readonly waiting = new Map<number, AbortController>();
   private lastCall = 0;
@@ -430,11 +431,11 @@ class Facade implements Engine {
 
   private call(id: number, start: () => void, profiled?: EngineRequest['profiled']): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.calls.set(id, { resolve, reject, profiled });
+      this.calls.add(id, { resolve, reject, profiled });
       try {
         start();
       } catch (error) {
-        this.calls.delete(id);
+        this.calls.take(id);
         reject(error instanceof Error ? error : new Error(String(error)));
       }
     });
@@ -461,16 +462,13 @@ class Facade implements Engine {
         const id = frame.readUInt32LE(at);
         const from = at + 8;
         at = from + frame.readUInt32LE(at + 4);
-        const call = calls.get(id);
-        calls.delete(id);
-        call?.resolve(frame.toString('latin1', from, at));
+        calls.take(id)?.resolve(frame.toString('latin1', from, at));
       }
     }
   }
 
   private complete({ id, envelope, code, details, profile }: Completion): void {
-    const call = this.calls.get(id);
-    this.calls.delete(id);
+    const call = this.calls.take(id);
     if (call === undefined) return;
     if (profile !== undefined) call.profiled?.(JSON.parse(profile) as SearchProfile);
     if (envelope !== undefined) {

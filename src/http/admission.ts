@@ -1,4 +1,4 @@
-import { ArrivingBodies, type ArrivingBody } from './arriving-bodies';
+import { ArrivingBodies, type ArrivingBody, type HeldBody } from './arriving-bodies';
 import { refusal, type Refusal } from './refusal';
 import { localMemory, type AdmissionMemory } from './admission-memory';
 import { SharedBudget, shareText, type Client, type ShareOf } from './shares';
@@ -106,8 +106,7 @@ export class LocalAdmission implements Admission {
     if (refused !== undefined) {
       return refused;
     }
-    budgets.arriving.add(client, body, now);
-    return new LocalArrival(budgets, client, body);
+    return new LocalArrival(budgets, client, budgets.arriving.add(client, body, now));
   }
 
   answerBudget(client: Client): AnswerAllowance | undefined {
@@ -161,7 +160,7 @@ class Budgets {
   }
 
   /** Takes bytes for an arriving body that holds `own`: others make room for them. Or says why it cannot have them. */
-  takeBytes(client: Client, body: ArrivingBody, more: number, own: number): Refusal | undefined {
+  takeBytes(client: Client, body: HeldBody, more: number, own: number): Refusal | undefined {
     const now = performance.now();
     let refused = this.#whyNot(client, more, own);
     while (refused !== undefined) {
@@ -228,7 +227,7 @@ class LocalArrival implements Arrival {
   constructor(
     private readonly budgets: Budgets,
     private readonly client: Client,
-    private readonly body: ArrivingBody,
+    private readonly body: HeldBody,
   ) {}
 
   grow(bytes: number): Refusal | undefined {

@@ -1,3 +1,4 @@
+import { LinkedList, type Entry } from './linked-list';
 import type { Counter } from './admission-memory';
 import { refusal, type Refusal } from './refusal';
 import { isSame, type Client, type ShareOf } from './shares';
@@ -11,12 +12,14 @@ export interface ArrivingBody {
 }
 
 /** What one arriving body holds. */
-interface Held {
+export interface HeldBody {
   readonly client: Client;
   readonly body: ArrivingBody;
   /** When its head arrived, in milliseconds. */
   readonly since: number;
   bytes: number;
+  /** Its place among the others. */
+  place: Entry<HeldBody> | undefined;
 }
 
 /** A body younger than this is not called slow while there are older ones. */
@@ -24,7 +27,7 @@ const YOUNG_MS = 1000;
 
 /** The bodies that have not arrived whole, and which of them makes room for another one. */
 export class ArrivingBodies {
-  readonly #bodies = new Map<ArrivingBody, Held>();
+  readonly #bodies = new LinkedList<HeldBody>();
 
   /** @param counts of all event loops that share the limit */
   constructor(
@@ -42,47 +45,45 @@ export class ArrivingBodies {
   }
 
   /** Adds a body that arrives from `now` on. At the limit the slowest of this event loop makes room for it. */
-  add(client: Client, body: ArrivingBody, now: number): void {
+  add(client: Client, body: ArrivingBody, now: number): HeldBody {
     if (this.size >= this.limit) {
       const message = `Too many request bodies arrive at once: this was the slowest of ${this.limit}`;
       this.#giveUp(this.#slowest(now), refusal('bodies', message));
     }
-    this.#bodies.set(body, { client, body, since: now, bytes: 0 });
+    const held: HeldBody = { client, body, since: now, bytes: 0, place: undefined };
+    held.place = this.#bodies.add(held);
     this.counts.bodies.add(1);
+    return held;
   }
 
   /** Notes that a body holds more. */
-  grow(body: ArrivingBody, bytes: number): void {
-    const held = this.#bodies.get(body);
-    if (held !== undefined) {
+  grow(held: HeldBody, bytes: number): void {
+    if (held.place?.isListed === true) {
       held.bytes += bytes;
       this.counts.bytes.add(bytes);
     }
   }
 
   /** Forgets a body that has arrived or is given up; a second call does nothing. */
-  remove(body: ArrivingBody): void {
-    const held = this.#bodies.get(body);
-    if (held !== undefined) {
-      this.#bodies.delete(body);
+  remove(held: HeldBody): void {
+    if (held.place !== undefined && this.#bodies.remove(held.place)) {
       this.counts.bodies.add(-1);
       this.counts.bytes.add(-held.bytes);
     }
   }
 
   /**
-   * Gives up the body that has held most for longest, if that is more than `body` would hold with `more` bytes: so the
+   * Gives up the body that has held most for longest, if that is more than `own` would hold with `more` bytes: so the
    * body that holds least is always finished. Where `shared` says so, only a body of the same client. False when there is
    * none.
    */
-  makeRoomFor(body: ArrivingBody, more: number, now: number, why: Refusal, shared?: ShareOf): boolean {
-    const own = this.#bodies.get(body);
-    if (own === undefined) {
+  makeRoomFor(own: HeldBody, more: number, now: number, why: Refusal, shared?: ShareOf): boolean {
+    if (own.place?.isListed !== true) {
       return false;
     }
     let least = (own.bytes + more) * (now - own.since);
-    let heaviest: Held | undefined;
-    for (const held of this.#bodies.values()) {
+    let heaviest: HeldBody | undefined;
+    for (const held of this.#bodies) {
       const weight = held.bytes * (now - held.since);
       if (
         held !== own &&
@@ -97,18 +98,18 @@ export class ArrivingBodies {
     return heaviest !== undefined;
   }
 
-  #giveUp(held: Held | undefined, why: Refusal): void {
+  #giveUp(held: HeldBody | undefined, why: Refusal): void {
     if (held !== undefined) {
-      this.remove(held.body);
+      this.remove(held);
       held.body.giveUp(why);
     }
   }
 
   /** The body with the lowest rate; the oldest when all are young. */
-  #slowest(now: number): Held | undefined {
-    let slowest: Held | undefined;
+  #slowest(now: number): HeldBody | undefined {
+    let slowest: HeldBody | undefined;
     let lowest = Infinity;
-    for (const held of this.#bodies.values()) {
+    for (const held of this.#bodies) {
       slowest ??= held;
       const ageMs = now - held.since;
       const rate = held.body.received / ageMs;

@@ -8,6 +8,7 @@ import { bodyCoding } from './content-coding';
 import { bodyTooLarge, unsupportedBody, unsupportedCoding, type Failure } from './errors';
 import type { Exchange } from './exchange';
 import { Inflation, INFLATION_BYTES } from './inflation';
+import { LinkedList } from './linked-list';
 import { slowBody, type Refusal } from './refusal';
 import type { EngineRoute } from './route-table';
 import type { Client } from './shares';
@@ -76,7 +77,7 @@ type Receiver = Pick<Engine, 'receive'>;
  * bodies that have not arrived whole, and gives up on those slower than the minimum rate (408).
  */
 export class BodyReader {
-  readonly #reading = new Set<Reading>();
+  readonly #reading = new LinkedList<Reading>();
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -89,7 +90,7 @@ export class BodyReader {
   read(exchange: Exchange, client: Client, engine: Receiver, done: (outcome: BodyOutcome) => void): void {
     const { arrivedAt, announcedBytes } = exchange;
     const reading = new Reading(arrivedAt, this.limitBytes, (outcome) => {
-      this.#reading.delete(reading);
+      entry.remove();
       done(outcome);
     });
     const arrival = this.admission.receive(client, arrivedAt, announcedBytes, reading);
@@ -106,13 +107,13 @@ export class BodyReader {
       (bytes) => arrival.grow(bytes),
       exchange.auditedBody,
     );
-    this.#reading.add(reading);
+    const entry = this.#reading.add(reading);
     if (isCompressed) {
       reading.beginInflating(exchange, arrival, gathered);
     } else {
       reading.begin(exchange, arrival, gathered);
     }
-    if (!this.#reading.has(reading)) {
+    if (!entry.isListed) {
       return;
     }
     this.#watch ??= setInterval(() => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Counter } from './admission-memory';
+import { LinkedList, type Entry } from './linked-list';
 import { canonicalAddress, networkOf } from './client-address';
 
 /** An open connection. */
@@ -9,6 +10,8 @@ interface Connection {
   socket: Socket;
   readonly ends: string;
   readonly network: Network;
+  /** Its place among those of its network that are unused or idle; none while it has requests. */
+  place: Entry<Connection> | undefined;
   /** Requests that are not answered whole. */
   requests: number;
   /** When the last of them was answered, in milliseconds. */
@@ -20,9 +23,9 @@ interface Network {
   readonly name: string;
   open: number;
   /** Those that have not sent a whole head of a request, the oldest first. */
-  readonly unused: Set<Connection>;
+  readonly unused: LinkedList<Connection>;
   /** Those whose requests are all answered, idle for longest first. */
-  readonly idle: Set<Connection>;
+  readonly idle: LinkedList<Connection>;
 }
 
 /** The connections of all event loops that share a limit. */
@@ -81,13 +84,12 @@ export class ConnectionLimit {
       return;
     }
     connection.requests += 1;
-    connection.network.unused.delete(connection);
-    connection.network.idle.delete(connection);
+    connection.place?.remove();
     response.on('close', () => {
       connection.requests -= 1;
       if (connection.requests === 0 && this.#open.get(connection.ends) === connection) {
         connection.idleSince = performance.now();
-        connection.network.idle.add(connection);
+        connection.place = connection.network.idle.add(connection);
       }
     });
   }
@@ -95,13 +97,13 @@ export class ConnectionLimit {
   #add(socket: Socket): void {
     const ends = endsOf(socket);
     const network = this.#networkOf(socket);
-    const connection: Connection = { socket, ends, network, requests: 0, idleSince: 0 };
+    const connection: Connection = { socket, ends, network, place: undefined, requests: 0, idleSince: 0 };
     this.#connections.set(socket, connection);
     // Ends can be those of a connection whose end has not been noticed.
     const isFurther = !this.#open.has(ends);
     this.#open.set(ends, connection);
     network.open += 1;
-    network.unused.add(connection);
+    connection.place = network.unused.add(connection);
     socket.once('close', () => {
       this.#forget(connection);
     });
@@ -145,7 +147,7 @@ export class ConnectionLimit {
     const name = networkOf(canonicalAddress(socket.remoteAddress ?? '') ?? '');
     let network = this.#networks.get(name);
     if (network === undefined) {
-      network = { name, open: 0, unused: new Set(), idle: new Set() };
+      network = { name, open: 0, unused: new LinkedList(), idle: new LinkedList() };
       this.#networks.set(name, network);
     }
     return network;
@@ -160,8 +162,7 @@ export class ConnectionLimit {
     this.#open.delete(ends);
     this.others?.open.add(-1);
     network.open -= 1;
-    network.unused.delete(connection);
-    network.idle.delete(connection);
+    connection.place?.remove();
     if (network.open === 0) {
       this.#networks.delete(network.name);
     }
@@ -180,8 +181,8 @@ export class ConnectionLimit {
     if (largest === undefined) {
       return undefined;
     }
-    const [idle] = largest.idle;
-    const [unused] = largest.unused;
+    const idle = largest.idle.first?.value;
+    const unused = largest.unused.first?.value;
     const older = unused === newest ? undefined : unused;
     const isFlooded = largest.unused.size > largest.open * UNUSED_PART;
     const isIdle = idle !== undefined && performance.now() - idle.idleSince >= IDLE_MS;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { LinkedList } from './linked-list';
 
 /** How long a refused client may continue to send before its connection is cut. */
 const LINGER_MS = 1000;
@@ -84,7 +85,7 @@ export class Outstanding {
 }
 
 /** The requests of each connection that wait for their answers, in their order. Kept by socket: no state of the process. */
-const queues = new WeakMap<Duplex, Set<Outstanding>>();
+const queues = new WeakMap<Duplex, LinkedList<Outstanding>>();
 
 /**
  * Puts a request into the queue of its connection. Node notifies only the first response in the queue when the
@@ -98,7 +99,7 @@ export function enqueue(
   const { socket } = request;
   let queue = queues.get(socket);
   if (queue === undefined) {
-    queue = new Set();
+    queue = new LinkedList();
     queues.set(socket, queue);
     const left = queue;
     socket.once('close', () => {
@@ -110,10 +111,10 @@ export function enqueue(
   }
   const own = queue;
   const outstanding = new Outstanding(request, response, exchange);
-  own.add(outstanding);
+  const entry = own.add(outstanding);
   // The event comes once; `once` would only add a wrapper.
   response.on('close', () => {
-    own.delete(outstanding);
+    entry.remove();
     outstanding.end();
   });
   return outstanding;

@@ -46,6 +46,7 @@ export function createHttpServer(
       listener(request, response);
     };
   const options = {
+    ...listeners.messages,
     headersTimeout: limits.headersTimeoutMs,
     // Node's own has no exceptions.
     requestTimeout: 0,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Exchange } from './exchange';
 import { expressLane } from './express-lane';
+import { messagesOf } from './express-messages';
 import { validateQuery } from './query-validation';
 import * as listeners from './request-listeners';
 
@@ -10,19 +11,27 @@ export type { HttpListeners } from './request-listeners';
 export type HttpServices = Omit<listeners.HttpServices, 'validateQuery'>;
 
 /**
+ * A property and no `WeakMap`: a collection of the young generation keeps all values of one, and with them their requests.
+ */
+const EXCHANGE = Symbol('exchange');
+
+interface WithExchange extends IncomingMessage {
+  [EXCHANGE]?: Exchange;
+}
+
+/**
  * The HTTP application: the points endpoints go through the hot lane, and everything else through Express.
  * @throws Error when the route table is wrong.
  */
 export function httpListeners(services: HttpServices): listeners.HttpListeners {
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
   return listeners.requestListeners({ ...services, validateQuery }, ({ chain, matcher }) => {
-    const made = (request: IncomingMessage): Exchange => madeExchange(exchanges, request);
-    const express = expressLane(services.routes, matcher, chain, made);
+    const express = expressLane(services.routes, matcher, chain, madeExchange);
     return {
+      messages: messagesOf(express),
       answer: (exchange) => {
         const { request, response, path, queryString } = exchange;
         request.url = queryString === '' ? path : `${path}?${queryString}`;
-        exchanges.set(request, exchange);
+        (request as WithExchange)[EXCHANGE] = exchange;
         express(request, response);
       },
     };
@@ -30,8 +39,8 @@ export function httpListeners(services: HttpServices): listeners.HttpListeners {
 }
 
 /** The exchange that was made when a request arrived. */
-function madeExchange(exchanges: WeakMap<IncomingMessage, Exchange>, request: IncomingMessage): Exchange {
-  const exchange = exchanges.get(request);
+function madeExchange(request: WithExchange): Exchange {
+  const exchange = request[EXCHANGE];
   if (exchange === undefined) {
     throw new Error('a request reached Express without its exchange');
   }

@@ -7,6 +7,7 @@ import { isClosing } from './connection';
 import { CrossOrigin } from './cross-origin';
 import { badRequest, expectationFailed, type Failure } from './errors';
 import { Exchange } from './exchange';
+import type { MessageClasses } from './express-messages';
 import { RouteMatcher } from './matcher';
 import type { RequestCounts } from './request-counts';
 import type { Tracing } from './request-trace';
@@ -37,9 +38,11 @@ export interface OtherLane {
   /** Whether another event loop answers it: then it is counted, logged and traced there, and not here. */
   readonly isElsewhere?: (exchange: Exchange) => boolean;
   readonly answer: (exchange: Exchange) => void;
+  /** What its requests and responses are made of; Node's own where absent. */
+  readonly messages?: MessageClasses;
 }
 
-/** The two listeners that an HTTP server needs. */
+/** The listeners that an HTTP server needs, and what it makes for them. */
 export interface HttpListeners {
   readonly request: RequestListener;
   /** For `Expect: 100-continue`: the body is asked for only when the request has passed its checks. */
@@ -50,6 +53,7 @@ export interface HttpListeners {
   readonly connected: (socket: Socket) => void;
   /** For a connection that is cut because there are too many. */
   readonly cut: () => void;
+  readonly messages?: MessageClasses | undefined;
 }
 
 /** Minimum time between two warnings that connections were cut. */
@@ -164,7 +168,7 @@ export function requestListeners(
   const chain = new Chain(services);
   const begin = observer(services);
   const crossOrigin = new CrossOrigin(services.corsOrigins);
-  const { answer, isElsewhere } = otherLane({ chain, matcher });
+  const { answer, isElsewhere, messages } = otherLane({ chain, matcher });
   const methodsOf = (path: string): readonly string[] => matcher.methods(path);
 
   const serve = (request: IncomingMessage, response: ServerResponse, expects: Expects): void => {
@@ -209,5 +213,6 @@ export function requestListeners(
     },
     connected: connectionCounter(requests),
     cut: cutCounter(requests, log),
+    messages,
   };
 }

@@ -1,3 +1,4 @@
+import { LinkedList, type Entry } from './linked-list';
 import type { Client } from './shares';
 
 /**
@@ -23,14 +24,14 @@ export interface Startable {
 /** The requests of one client, as long as it has new or waiting ones. */
 class Line {
   newOnes = 0;
-  readonly waiting = new Set<Startable>();
+  readonly waiting = new LinkedList<Startable>();
 }
 
 /** The request of a line that starts next. */
 interface Waiting {
   readonly client: string;
   readonly line: Line;
-  readonly request: Startable;
+  readonly request: Entry<Startable>;
 }
 
 /** A request that has started. */
@@ -101,10 +102,10 @@ export class StartQueue {
       this.#start(client, line, request, now);
       return;
     }
-    line.waiting.add(request);
+    const entry = line.waiting.add(request);
     this.#waiting += 1;
     request.whenOver(() => {
-      this.#forget(line, request);
+      this.#forget(line, entry);
       this.#dropIfEmpty(client, line);
     });
     this.#timer ??= setInterval(() => {
@@ -146,14 +147,14 @@ export class StartQueue {
     for (let next = this.#next(now); next !== undefined; next = this.#next(now)) {
       const { client, line, request } = next;
       this.#forget(line, request);
-      this.#start(client, line, request, now);
+      this.#start(client, line, request.value, now);
     }
   }
 
   #next(now: number): Waiting | undefined {
     let next: Waiting | undefined;
     for (const [client, line] of this.#lines) {
-      const [request] = line.waiting;
+      const request = line.waiting.first;
       if (request !== undefined && line.newOnes < (next?.line.newOnes ?? Infinity)) {
         next = { client, line, request };
       }
@@ -162,8 +163,8 @@ export class StartQueue {
     return hasRoom ? next : undefined;
   }
 
-  #forget(line: Line, request: Startable): void {
-    if (line.waiting.delete(request)) {
+  #forget(line: Line, request: Entry<Startable>): void {
+    if (line.waiting.remove(request)) {
       this.#waiting -= 1;
       if (this.#waiting === 0) {
         clearInterval(this.#timer);

@@ -1,3 +1,4 @@
+import { LinkedList, type Entry } from './linked-list';
 import { refusal, type Refusal } from './refusal';
 import type { AdmissionMemory } from './admission-memory';
 import { SharedBudget, shareText, type Client, type Share } from './shares';
@@ -39,7 +40,7 @@ const FEW = 1 / 16;
 export class UnreadAnswers {
   readonly #budget: SharedBudget;
   /** The large ones by the time at which their clients last took something, the longest ago first. */
-  readonly #large = new Map<LargeAnswer, number>();
+  readonly #large = new LinkedList<LargeAnswer>();
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -92,8 +93,8 @@ export class UnreadAnswers {
 
   #cutStalled(): void {
     const now = performance.now();
-    for (const [answer, progressedAt] of this.#large) {
-      if (!this.#isContended() || now - progressedAt < this.limits.stalledMs) {
+    for (const answer of this.#large) {
+      if (!this.#isContended() || now - answer.progressedAt < this.limits.stalledMs) {
         break;
       }
       answer.release();
@@ -131,12 +132,15 @@ class Answer implements Unread {
 /** An answer that is watched: its place among the large ones says when its client last took something of it. */
 class LargeAnswer extends Answer {
   #watched = true;
+  #place: Entry<LargeAnswer> | undefined;
+  /** When its client last took something of it, in milliseconds. */
+  progressedAt = 0;
 
   constructor(
     budget: SharedBudget,
     client: Client,
     bytes: number,
-    private readonly large: Map<LargeAnswer, number>,
+    private readonly large: LinkedList<LargeAnswer>,
     readonly cut: () => void,
   ) {
     super(budget, client, bytes);
@@ -144,14 +148,15 @@ class LargeAnswer extends Answer {
 
   override progressed(): void {
     if (this.#watched) {
-      this.large.delete(this);
-      this.large.set(this, performance.now());
+      this.#place?.remove();
+      this.#place = this.large.add(this);
+      this.progressedAt = performance.now();
     }
   }
 
   override release(): void {
     this.#watched = false;
-    this.large.delete(this);
+    this.#place?.remove();
     super.release();
   }
 }
