@@ -14,6 +14,7 @@ export { CallingThread } from './engine/calling-thread';
 export { executeJson, resultIn } from './engine/json-call';
 export { bodyFormOf } from './engine/native-call';
 export { joinWrite, ShardedRead, splitWrite } from './engine/sharding';
+export { NumberedValues } from './engine/numbered-values';
 export { PART, readStrictScope, strictScopeText } from './engine/strict-scope';
 export { withTextVectors } from './engine/texts-in-body';
 export { bytesOf, EngineError } from './engine/types';

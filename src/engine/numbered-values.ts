@@ -55,12 +55,14 @@ export class NumberedValues<T> {
     return found.value;
   }
 
-  /** All values, in no order. */
-  values(): T[] {
+  /** Removes all values and returns them, in no order. */
+  takeAll(): T[] {
     const all: T[] = [];
     for (const bucket of this.#buckets) {
       for (let entry = bucket; entry !== undefined; entry = entry.next) all.push(entry.value);
     }
+    this.#buckets.fill(undefined);
+    this.#size = 0;
     return all;
   }
 }

@@ -2,6 +2,7 @@ import { request as plainRequest } from 'node:http';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import { NumberedValues } from '../../engine/numbered-values';
 import { authority } from '../../http/listen';
 import { readFailure } from './answers';
 import type { PeerAddress, PeerClientLimits } from './client';
@@ -70,7 +71,7 @@ const KEEP_ALIVE_MS = 10_000;
 
 /** One connection to another node, on which any number of questions are under way at once. */
 export class FramedPeer {
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new NumberedValues<Pending>();
   readonly #writer: FrameWriter;
   /** Those of {@link Pending} that were not sent, the oldest first. */
   readonly #waiting = new Set<number>();
@@ -201,7 +202,7 @@ export class FramedPeer {
         signal?.removeEventListener('abort', abort);
       };
       const [begunAt, unsent] = [performance.now(), { head, body }];
-      this.#pending.set(number, {
+      this.#pending.add(number, {
         ...{ patience, begunAt, unsent, pieces: [], bytes: 0, resolve, reject, over },
       });
       this.#waiting.add(number);
@@ -300,7 +301,7 @@ export class FramedPeer {
 
   #done(number: number, pending: Pending): void {
     pending.over();
-    this.#pending.delete(number);
+    this.#pending.take(number);
     this.#waiting.delete(number);
     if (this.#pending.size > 0) {
       this.#sendWaiting();
@@ -324,11 +325,10 @@ export class FramedPeer {
 
   #closed(): void {
     clearTimeout(this.#idle);
-    for (const pending of this.#pending.values()) {
+    for (const pending of this.#pending.takeAll()) {
       pending.over();
       pending.reject(this.#unreachable());
     }
-    this.#pending.clear();
     this.#waiting.clear();
   }
 

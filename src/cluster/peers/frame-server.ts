@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { CallingThread } from '../../engine/calling-thread';
+import { NumberedValues } from '../../engine/numbered-values';
 import type { Answer } from '../../engine/types';
 import { bodyOf } from '../engine-body';
 import { objectIn } from '../json';
@@ -33,7 +34,7 @@ export class FramedConnection {
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   /** What is under way, by the number of its question. */
-  readonly #running = new Map<number, AbortController>();
+  readonly #running = new NumberedValues<AbortController>();
   /** Until the rest of a frame has to be here. */
   #unfinished: NodeJS.Timeout | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -65,7 +66,7 @@ export class FramedConnection {
     connection.once('close', () => {
       clearTimeout(this.#unfinished);
       clearTimeout(this.#idle);
-      for (const over of this.#running.values()) over.abort(GONE);
+      for (const over of this.#running.takeAll()) over.abort(GONE);
     });
     this.#watchIdle();
   }
@@ -135,7 +136,7 @@ export class FramedConnection {
       return;
     }
     const over = new AbortController();
-    this.#running.set(number, over);
+    this.#running.add(number, over);
     clearTimeout(this.#idle);
     const share = this.services.load.begin(this.from);
     try {
@@ -149,7 +150,7 @@ export class FramedConnection {
       }
     } finally {
       share?.end();
-      this.#running.delete(number);
+      this.#running.take(number);
       if (this.#running.size === 0) this.#watchIdle();
       this.#endWhenDone();
     }
