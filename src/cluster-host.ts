@@ -25,6 +25,7 @@ export { GatheredBody } from './http/body';
 export { secureOptions } from './http/certificate';
 export { announcedLength } from './http/content';
 export { authority, listen, StartError } from './http/listen';
+export { LinkedList } from './http/linked-list';
 export { MAX_POSITIONS, parsePosition, positionText, splitPositions } from './http/positions';
 export { bodyOfInfo } from './migration/qdrant-config';
 export { NODE_FILE, whyOfCluster } from './operations/cluster-node';

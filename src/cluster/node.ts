@@ -1,6 +1,7 @@
 import { EngineError, type ClusterReport, type Engine, type HealthIssue } from '../engine/types';
 import { reasonOf } from '../files/explained';
 import { authority } from '../http/listen';
+import { LinkedList } from '../http/linked-list';
 import { CleanUp } from '../process/clean-up';
 import { adopt, contentOf, type AdoptionParts } from './adoption/adopt';
 import { answersTo, NatsChannel, type Channel } from './channel';
@@ -64,7 +65,7 @@ interface Joining extends Pick<RunningNode, 'connection' | 'map' | 'engine' | 'c
 /** A node of a cluster: joins it, follows its shards, answers other nodes, and proposes what failures demand. */
 export class ClusterNode implements ServingNode {
   #running: RunningNode | undefined;
-  readonly #underWay = new Set<AbortController>();
+  readonly #underWay = new LinkedList<AbortController>();
   #isStopping = false;
   #security: PeerSecurity;
   /** What uses the certificate, also while this node is joining. */
@@ -313,11 +314,11 @@ export class ClusterNode implements ServingNode {
 
   /** Does the work of a request, which counts as under way meanwhile, and is aborted where this node joins again. */
   async counted<T>(over: AbortController, work: () => Promise<T>): Promise<T> {
-    this.#underWay.add(over);
+    const entry = this.#underWay.add(over);
     try {
       return await work();
     } finally {
-      this.#underWay.delete(over);
+      entry.remove();
     }
   }
 

@@ -127,7 +127,7 @@ class Facade implements Engine {
   private closing: Promise<void> | undefined;
   private readonly calls = new NumberedValues<Call>();
   /** Requests whose texts are given out, by the numbers of their calls. */
-  private readonly waiting = new Map<number, AbortController>();
+  private readonly waiting = new NumberedValues<AbortController>();
   private lastCall = 0;
   private snapshot: Snapshot = { number: 0 };
   private readonly frame = Buffer.allocUnsafeSlow(FRAME_BYTES);
@@ -284,7 +284,7 @@ class Facade implements Engine {
     models: TextModels,
     { call: { id, request }, inputs, over }: WantedTexts,
   ): Promise<void> {
-    this.waiting.set(id, over);
+    this.waiting.add(id, over);
     try {
       const read = (answer: Buffer, texts: number): Promise<Buffer> =>
         this.make((done) => {
@@ -300,7 +300,7 @@ class Facade implements Engine {
       native.discard(id);
       throw error;
     } finally {
-      this.waiting.delete(id);
+      this.waiting.take(id);
     }
   }
 
@@ -420,7 +420,7 @@ class Facade implements Engine {
 
   /** Requests that wait for vectors are not under way in the engine. */
   private giveUpTexts(): void {
-    for (const over of this.waiting.values()) over.abort(new EngineError('shutting_down'));
+    for (const over of this.waiting.takeAll()) over.abort(new EngineError('shutting_down'));
   }
 
   private nextCall(): number {

@@ -1,4 +1,4 @@
-/** A power of two. What is numbered one after the other shares a bucket where there are more at a time. */
+/** Consecutive numbers share a bucket only where the table has more than this. */
 const BUCKETS = 1024;
 
 /** A value by its number. */
@@ -9,9 +9,9 @@ interface Numbered<T> {
 }
 
 /**
- * Values by the numbers of requests, which are whole numbers from 0 and come one after the other. Its table is never replaced
- * by another one. That of a `Map` is, and the one that was replaced refers to its successor: once one of them is in V8's
- * old generation, the others stay until the next full garbage collection, with the requests that were in them.
+ * Values by the numbers of requests, which are whole numbers from 0 and mostly consecutive: a hash table with a fixed number
+ * of buckets, and chaining. The table of a `Map` is replaced now and then, and refers to its successor: once one of them is in
+ * V8's old generation, the later ones stay until the next full garbage collection, with the requests that were in them.
  */
 export class NumberedValues<T> {
   readonly #buckets: (Numbered<T> | undefined)[] = new Array<undefined>(BUCKETS).fill(undefined);

@@ -297,6 +297,7 @@ function relayedServer(listeners: HttpListeners): Server {
       checkExpectation: asSent(listeners.checkExpectation),
       connected: () => undefined,
       cut: () => undefined,
+      messages: listeners.messages,
     },
     { ...DEFAULT_SERVER_LIMITS, stalledAnswerMs: 0, maxConnections: Infinity },
   );

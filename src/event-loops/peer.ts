@@ -1,4 +1,5 @@
 import type { Transferable } from 'node:worker_threads';
+import { NumberedValues } from '../engine/numbered-values';
 
 /** What one side can be asked: by name, what it takes and what it answers. */
 type Asks = Record<string, { readonly takes: unknown; readonly answers: unknown }>;
@@ -37,7 +38,7 @@ interface Asked {
 
 /** The other side of a line between two event loops, of which each asks the other and notifies it. */
 export class Peer<Own extends Side, Their extends Side> {
-  readonly #asked = new Map<number, Asked>();
+  readonly #asked = new NumberedValues<Asked>();
   #last = 0;
   #gone: Error | undefined;
 
@@ -64,7 +65,7 @@ export class Peer<Own extends Side, Their extends Side> {
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
+      this.#asked.add(id, { resolve, reject });
       this.#post({ kind: 'ask', id, name, value });
     });
   }
@@ -80,10 +81,9 @@ export class Peer<Own extends Side, Their extends Side> {
   /** The other side has gone: what it was asked is not answered any more. */
   end(why: Error): void {
     this.#gone ??= why;
-    for (const { reject } of this.#asked.values()) {
+    for (const { reject } of this.#asked.takeAll()) {
       reject(why);
     }
-    this.#asked.clear();
   }
 
   #post(message: Message, transfer?: readonly Transferable[]): void {
@@ -121,8 +121,6 @@ export class Peer<Own extends Side, Their extends Side> {
   }
 
   #settle(id: number): Asked | undefined {
-    const asked = this.#asked.get(id);
-    this.#asked.delete(id);
-    return asked;
+    return this.#asked.take(id);
   }
 }

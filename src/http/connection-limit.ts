@@ -6,16 +6,23 @@ import { canonicalAddress, networkOf } from './client-address';
 
 /** An open connection. */
 interface Connection {
-  /** Over TLS the socket above it, once its handshake is over. */
-  socket: Socket;
+  /** Over TLS the socket above it, once its handshake is over; undefined when it does not count any more. */
+  socket: Socket | undefined;
   readonly ends: string;
   readonly network: Network;
-  /** Its place among those of its network that are unused or idle; none while it has requests. */
+  /** Its entry among those of its network that are unused or idle; removed while it has requests. */
   place: Entry<Connection> | undefined;
   /** Requests that are not answered whole. */
   requests: number;
   /** When the last of them was answered, in milliseconds. */
   idleSince: number;
+}
+
+/** A property and no `WeakMap`, as for requests (`listener.ts`). */
+const CONNECTION = Symbol('connection');
+
+interface CountedSocket extends Socket {
+  [CONNECTION]?: Connection;
 }
 
 /** The connections of one network. */
@@ -50,10 +57,10 @@ const IDLE_MS = 1000;
  * A connection counts for the peer of its socket: what headers say is not known before the first request.
  */
 export class ConnectionLimit {
-  readonly #connections = new WeakMap<Socket, Connection>();
+  #open = 0;
   readonly #networks = new Map<string, Network>();
-  /** By both ends, to find the connection of a TLS socket. */
-  readonly #open = new Map<string, Connection>();
+  /** By both ends, to find the connection of a TLS socket: the last one of those with the same ends. */
+  readonly #byEnds = new Map<string, Connection>();
 
   constructor(
     private readonly limit: number,
@@ -68,18 +75,18 @@ export class ConnectionLimit {
     server.on('connection', (socket: Socket) => {
       this.#add(socket);
     });
-    server.on('secureConnection', (socket: Socket) => {
-      const connection = this.#open.get(endsOf(socket));
+    server.on('secureConnection', (socket: CountedSocket) => {
+      const connection = this.#byEnds.get(endsOf(socket));
       if (connection !== undefined) {
         connection.socket = socket;
-        this.#connections.set(socket, connection);
+        socket[CONNECTION] = connection;
       }
     });
   }
 
   /** Notes that a request has arrived; it is over when its response is closed. */
   began({ socket }: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#connections.get(socket);
+    const connection = (socket as CountedSocket)[CONNECTION];
     if (connection === undefined) {
       return;
     }
@@ -87,27 +94,27 @@ export class ConnectionLimit {
     connection.place?.remove();
     response.on('close', () => {
       connection.requests -= 1;
-      if (connection.requests === 0 && this.#open.get(connection.ends) === connection) {
+      if (connection.requests === 0 && connection.socket !== undefined) {
         connection.idleSince = performance.now();
         connection.place = connection.network.idle.add(connection);
       }
     });
   }
 
-  #add(socket: Socket): void {
+  #add(socket: CountedSocket): void {
     const ends = endsOf(socket);
     const network = this.#networkOf(socket);
     const connection: Connection = { socket, ends, network, place: undefined, requests: 0, idleSince: 0 };
-    this.#connections.set(socket, connection);
-    // Ends can be those of a connection whose end has not been noticed.
-    const isFurther = !this.#open.has(ends);
-    this.#open.set(ends, connection);
+    socket[CONNECTION] = connection;
+    // Others may have the same ends: those whose end has not been noticed, and all that have no address any more.
+    this.#byEnds.set(ends, connection);
+    this.#open += 1;
     network.open += 1;
     connection.place = network.unused.add(connection);
     socket.once('close', () => {
       this.#forget(connection);
     });
-    const open = this.others?.open.add(isFurther ? 1 : 0) ?? this.#open.size;
+    const open = this.others?.open.add(1) ?? this.#open;
     if (open > this.limit) {
       this.#makeRoomFor(connection);
     }
@@ -129,7 +136,7 @@ export class ConnectionLimit {
       return;
     }
     const cutOwn = (): void => {
-      if (this.#open.get(newest.ends) === newest) this.#cut(newest);
+      if (newest.socket !== undefined) this.#cut(newest);
     };
     this.others.cutOne().then((isCut) => {
       if (!isCut) cutOwn();
@@ -137,9 +144,10 @@ export class ConnectionLimit {
   }
 
   #cut(victim: Connection): void {
+    const { socket } = victim;
     // Its descriptor is free at once, its event comes later.
     this.#forget(victim);
-    victim.socket.destroy();
+    socket?.destroy();
     this.onCut();
   }
 
@@ -156,10 +164,14 @@ export class ConnectionLimit {
   /** Does nothing for a connection that is forgotten already. */
   #forget(connection: Connection): void {
     const { ends, network } = connection;
-    if (this.#open.get(ends) !== connection) {
+    if (connection.socket === undefined) {
       return;
     }
-    this.#open.delete(ends);
+    connection.socket = undefined;
+    if (this.#byEnds.get(ends) === connection) {
+      this.#byEnds.delete(ends);
+    }
+    this.#open -= 1;
     this.others?.open.add(-1);
     network.open -= 1;
     connection.place?.remove();

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { outstandingOn } from './connection';
+import { LinkedList } from './linked-list';
 import { stopListening } from './listen';
 
 /** How often idle connections are closed while a server drains. */
@@ -8,18 +9,20 @@ const SWEEP_INTERVAL_MS = 20;
 /** How long a new connection may still send its first request while a server drains. */
 const UNUSED_MS = 500;
 
-const connections = new WeakMap<Server, Set<Socket>>();
+const connections = new WeakMap<Server, LinkedList<Socket>>();
 
 /**
  * Tracks the connections of a server from the start: Node's own list has those over TLS only after their handshake, and
  * counts a connection without a request as busy.
  */
 export function trackConnections(server: Server): void {
-  const open = new Set<Socket>();
+  const open = new LinkedList<Socket>();
   connections.set(server, open);
   const remember = (socket: Socket): void => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
+    const entry = open.add(socket);
+    socket.once('close', () => {
+      entry.remove();
+    });
   };
   server.on('connection', remember);
   // The socket above TLS has read no bytes until the first request.
@@ -27,8 +30,8 @@ export function trackConnections(server: Server): void {
 }
 
 /** The connections of a tracked server. */
-export function connectionsOf(server: Server): ReadonlySet<Socket> {
-  return connections.get(server) ?? new Set();
+export function connectionsOf(server: Server): Iterable<Socket> {
+  return connections.get(server) ?? [];
 }
 
 /** What a server does for the requests that run when it stops. */
@@ -81,7 +84,7 @@ export async function drain(server: Server, { graceMs, answerMs, giveUp }: Drain
 }
 
 /** Answers the chosen requests that have no answer yet with a 503. */
-function refuse(open: ReadonlySet<Socket>, chosen: (request: IncomingMessage) => boolean): void {
+function refuse(open: Iterable<Socket>, chosen: (request: IncomingMessage) => boolean): void {
   for (const socket of open) {
     for (const outstanding of outstandingOn(socket)) {
       if (chosen(outstanding.request)) {

@@ -8,16 +8,17 @@ export interface MessageClasses {
 }
 
 /**
- * Classes whose instances are requests and responses of `app` from the start. Express gives every request and response the
- * prototype that it has for them. For an object of another prototype V8 then describes each property anew: several KB for
- * each request, which stay until the next full garbage collection.
+ * Gives the requests and responses of `app` classes, of which a server makes them: `app.request` and `app.response` become
+ * their prototypes. Express sets the prototype of every request and response to these two. Where that changes a prototype,
+ * V8 describes each property of the object anew: several KB for each request, which stay until the next full garbage
+ * collection. To be called before the first request.
  */
-export function messagesOf(app: Express): MessageClasses {
-  class Request extends IncomingMessage {}
-  class Response extends ServerResponse {}
-  app.request = replaced(app.request, Request.prototype);
-  app.response = replaced(app.response, Response.prototype);
-  return { IncomingMessage: Request, ServerResponse: Response as typeof ServerResponse };
+export function useMessageClasses(app: Express): MessageClasses {
+  class ExpressRequest extends IncomingMessage {}
+  class ExpressResponse extends ServerResponse {}
+  app.request = replaced(app.request, ExpressRequest.prototype);
+  app.response = replaced(app.response, ExpressResponse.prototype);
+  return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse as typeof ServerResponse };
 }
 
 /** `by` with the prototype and the properties of `prototype`. */

@@ -1,5 +1,5 @@
 /**
- * A list from which every entry can be removed at once, for what is added and removed with each request.
+ * A doubly linked list, for what is added and removed with each request: an entry is removed in constant time.
  *
  * A `Set` or a `Map` would do, but for the garbage collector. V8 replaces the table of a `Set` every few additions, and the
  * table that was replaced refers to the one that came next. Once a full collection has moved one of them to the old

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Exchange } from './exchange';
 import { expressLane } from './express-lane';
-import { messagesOf } from './express-messages';
+import { useMessageClasses } from './express-messages';
 import { validateQuery } from './query-validation';
 import * as listeners from './request-listeners';
 
@@ -11,7 +11,8 @@ export type { HttpListeners } from './request-listeners';
 export type HttpServices = Omit<listeners.HttpServices, 'validateQuery'>;
 
 /**
- * A property and no `WeakMap`: a collection of the young generation keeps all values of one, and with them their requests.
+ * A property and no `WeakMap`: a collection of the young generation treats every value of a `WeakMap` as reachable, also where
+ * its key is garbage.
  */
 const EXCHANGE = Symbol('exchange');
 
@@ -27,7 +28,7 @@ export function httpListeners(services: HttpServices): listeners.HttpListeners {
   return listeners.requestListeners({ ...services, validateQuery }, ({ chain, matcher }) => {
     const express = expressLane(services.routes, matcher, chain, madeExchange);
     return {
-      messages: messagesOf(express),
+      messages: useMessageClasses(express),
       answer: (exchange) => {
         const { request, response, path, queryString } = exchange;
         request.url = queryString === '' ? path : `${path}?${queryString}`;

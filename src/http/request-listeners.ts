@@ -38,11 +38,11 @@ export interface OtherLane {
   /** Whether another event loop answers it: then it is counted, logged and traced there, and not here. */
   readonly isElsewhere?: (exchange: Exchange) => boolean;
   readonly answer: (exchange: Exchange) => void;
-  /** What its requests and responses are made of; Node's own where absent. */
+  /** The classes of the requests and responses of the server; Node's own where absent. */
   readonly messages?: MessageClasses;
 }
 
-/** The listeners that an HTTP server needs, and what it makes for them. */
+/** What an HTTP server calls, and the classes of what it calls it with. */
 export interface HttpListeners {
   readonly request: RequestListener;
   /** For `Expect: 100-continue`: the body is asked for only when the request has passed its checks. */
@@ -53,7 +53,8 @@ export interface HttpListeners {
   readonly connected: (socket: Socket) => void;
   /** For a connection that is cut because there are too many. */
   readonly cut: () => void;
-  readonly messages?: MessageClasses | undefined;
+  /** The classes of the requests and responses of the server; Node's own where undefined. */
+  readonly messages: MessageClasses | undefined;
 }
 
 /** Minimum time between two warnings that connections were cut. */

@@ -11,7 +11,7 @@ class Connection extends EventEmitter {
 
   constructor(
     readonly remotePort: number,
-    readonly remoteAddress = '192.0.2.1',
+    readonly remoteAddress: string | undefined,
   ) {
     super();
   }
@@ -36,7 +36,7 @@ describe('the connection that makes room for a new one', () => {
     jest.useRealTimers();
   });
 
-  function open(address?: string): Connection {
+  function open(address = '192.0.2.1'): Connection {
     ports += 1;
     const connection = new Connection(ports, address);
     server.emit('connection', connection);
@@ -77,6 +77,17 @@ describe('the connection that makes room for a new one', () => {
     all.forEach(request);
     const newest = open();
     expect(cut([...all, newest])).toEqual([newest.remotePort]);
+  });
+
+  it('is none of those that are closed, where several without an address had the same ends', () => {
+    for (let round = 0; round < 3 * LIMIT; round += 1) {
+      // Their clients have reset them before they were accepted.
+      const reset = [new Connection(0, undefined), new Connection(0, undefined)];
+      for (const connection of reset) server.emit('connection', connection);
+      for (const connection of reset) connection.emit('close');
+    }
+    const all = Array.from({ length: LIMIT + 2 }, () => open());
+    expect(cut(all)).toEqual([1, 2]);
   });
 
   it('is one of the network with most connections', () => {

@@ -32,8 +32,10 @@ const REQUESTED: readonly (readonly [
  * first full collection on: see `src/http/linked-list.ts`.
  */
 describe.each([
-  ['without authentication', {}],
-  ['with an access token', { KITHDB_ACCESS_TOKEN: TOKEN }],
+  ['without authentication', { KITHDB_EVENT_LOOPS: '1' }],
+  ['with an access token', { KITHDB_EVENT_LOOPS: '1', KITHDB_ACCESS_TOKEN: TOKEN }],
+  // The first one answers requests of the second, which is not looked at.
+  ['with two event loops', { KITHDB_EVENT_LOOPS: '2' }],
 ])('a request that is over, %s', (_, env) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-kept-'));
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
