@@ -67,6 +67,27 @@ impl<'a> Keys<'a> {
 }
 
 impl KeyColumn {
+    /// Groups with so many points each, for tests: the first points are those of the first group.
+    #[cfg(test)]
+    pub fn of_sizes(sizes: &[u32]) -> KeyColumn {
+        let numbers = (0..sizes.len()).map(|group| (GroupId::Integer(group as i128), group as u32)).collect();
+        let ends = sizes.iter().scan(0, |end, size| {
+            *end += size;
+            Some(*end)
+        });
+        let starts: Vec<u32> = std::iter::once(0).chain(ends).collect();
+        let members = (0..starts[sizes.len()]).map(PointOffset::new).collect();
+        KeyColumn {
+            op: OpNumber::new(0),
+            chunks: Vec::new(),
+            several: OrdMap::new(),
+            base: Arc::new(Base { numbers, text_bytes: 0, starts, members }),
+            changed: PointSet::default(),
+            added: OrdMap::new(),
+            added_bytes: 0,
+        }
+    }
+
     /// The operation of its view.
     pub fn op(&self) -> OpNumber {
         self.op

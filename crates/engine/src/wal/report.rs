@@ -155,3 +155,34 @@ impl LogReport {
         mark.chain(damages).take(limit).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damage_says_which_records_cannot_be_read() {
+        let says = |kind, lost_to: Option<u64>| {
+            let lost_to = lost_to.map(Lsn::new);
+            Damage { kind, segment: Lsn::new(1), offset: 96, lost_from: Lsn::new(7), lost_to }.to_string()
+        };
+        let after_bytes = |lost_to| says(DamageKind::RecordHeader, lost_to);
+        let bytes = "the bytes from 96 on are no record";
+        assert_eq!(after_bytes(Some(6)), format!("{bytes}: no record is lost"));
+        assert_eq!(after_bytes(Some(7)), format!("{bytes}: record 7 cannot be read"));
+        assert_eq!(after_bytes(Some(8)), format!("{bytes}: records 7 to 8 cannot be read"));
+        assert_eq!(after_bytes(None), format!("{bytes}: records from 7 on cannot be read"));
+
+        let header = "the header of the segment is damaged";
+        let of_segment = |lost_to| says(DamageKind::SegmentHeader, lost_to);
+        assert_eq!(of_segment(Some(6)), format!("{header}, or another segment's"));
+        assert_eq!(of_segment(Some(7)), format!("{header}: record 7 cannot be read"));
+        assert_eq!(of_segment(None), format!("{header}: records from 7 on cannot be read"));
+
+        let mark = "the mark of how far the log was cut, and its copy, cannot be read";
+        let of_mark = |lost_to| says(DamageKind::CutMark, lost_to);
+        assert_eq!(of_mark(Some(6)), format!("{mark}: no record is lost"));
+        let unknown = "whether records up to 7 were cut or are lost nobody can tell";
+        assert_eq!(of_mark(Some(7)), format!("{mark}: {unknown}"));
+    }
+}

@@ -1,5 +1,8 @@
 //! The groups that a walk has met, and which of them it has to go on for.
 
+#[cfg(test)]
+mod tests;
+
 use crate::field::GroupRows;
 use crate::group_keys::{KeyColumn, Keys};
 use crate::index::Further;
