@@ -164,7 +164,7 @@ const TYPESCRIPT_FAULTS = {
   IdlestConnectionKept: {
     what: 'At the limit of connections the one that was idle last is cut, and not the one that is idle for longest.',
     file: 'src/http/connection-limit.ts',
-    find: 'const [idle] = largest.idle;',
+    find: 'const idle = largest.idle.first?.value;',
     replace: 'const idle = [...largest.idle].at(-1);',
   },
   StopWaitsForever: {
