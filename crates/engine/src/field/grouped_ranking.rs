@@ -89,6 +89,10 @@ impl Reranking<'_> {
             let first = group.rows.estimates.iter().take(counts.rows.saturating_add(beyond));
             round.extend(first.map(|&(estimate, row)| (at, estimate, row)));
         }
+        if round.is_empty() {
+            // The best groups have no estimates: those of others may be better than what is known of these.
+            next_round(&all, counts, &errors, &mut round);
+        }
         while !round.is_empty() {
             let rows: Vec<Row> = round.iter().map(|&(_, _, row)| row).collect();
             self.compare(&rows, |place, distance, row| {
@@ -180,6 +184,20 @@ mod tests {
         best.sort_by(|a, b| a[0].0.total_cmp(&b[0].0).then(a[0].1.cmp(&b[0].1)));
         best.truncate(limit);
         best
+    }
+
+    #[test]
+    fn estimates_are_compared_where_the_best_groups_have_distances_alone() {
+        let table = table(&[[10, 0, 0], [9, 0, 0]]);
+        let distance = Distance::of(Metric::Euclid, table.format);
+        let reranking = Reranking { table: &table, distance, query: &[0.0; 3], k: 1, stop: &|| false };
+        let mut groups = vec![GroupRows::default(); 2];
+        groups[0].exact.push((100.0, Row::new(0)));
+        // Its distance is 81.
+        groups[1].estimates.push((105.0, Row::new(1)));
+        let compared = reranking.by_group(&mut groups, GroupCounts { groups: 1, rows: 1, kept: 10 });
+        assert_eq!(compared.unwrap(), 1);
+        assert_eq!(groups[1].exact, [(81.0, Row::new(1))]);
     }
 
     proptest! {
