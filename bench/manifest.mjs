@@ -22,15 +22,19 @@ export function extentBytes(bytes) {
   };
   // Operation, its LSN, and the number of the next file.
   input.skip(8 + 8 + 4);
+  // The configuration.
   input.skip(input.u32());
+  // Field indexes: path and schema.
   input.times(() => {
     input.skip(input.u32());
     input.skip(input.u32());
   });
+  // The number of points.
   input.skip(4);
   input.times(() => add('points'));
   input.times(() => add('payloads'));
   input.times(() => {
+    // The number of rows.
     input.skip(4);
     input.times(() => add('rows'));
     if (input.u8() === 0) return;
@@ -39,6 +43,7 @@ export function extentBytes(bytes) {
     add('links');
     const bits = input.u8();
     if (bits === 0) return;
+    // Origin and quantile of the codes.
     input.skip(1 + 4);
     if ((bits & LACKING) !== 0) return;
     add('codes');
@@ -80,6 +85,7 @@ class Input {
     // The checksum, then the offset.
     this.skip(4 + 8);
     const length = Number(this.#bytes.readBigUInt64LE(this.#at));
+    // The length that was read.
     this.skip(8);
     return { file, length };
   }

@@ -1,7 +1,7 @@
-import { NumberedValues } from './numbered-values';
 import { loadBinding } from './load';
 import { failureOf, formsOf, placeOf } from './native-call';
 import { NumberedBody } from './numbered-body';
+import { NumberedValues } from './numbered-values';
 import { strictScopeText } from './strict-scope';
 import { namingModel, vectorsOf } from './text-vectors';
 import type { Completion, NativeEngine, OpenOptions } from './binding';

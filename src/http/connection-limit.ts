@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Counter } from './admission-memory';
-import { LinkedList, type Entry } from './linked-list';
 import { canonicalAddress, networkOf } from './client-address';
+import { LinkedList, type Entry } from './linked-list';
 
 /** An open connection. */
 interface Connection {

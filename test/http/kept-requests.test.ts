@@ -34,7 +34,7 @@ const REQUESTED: readonly (readonly [
 describe.each([
   ['without authentication', { KITHDB_EVENT_LOOPS: '1' }],
   ['with an access token', { KITHDB_EVENT_LOOPS: '1', KITHDB_ACCESS_TOKEN: TOKEN }],
-  // The first one answers requests of the second, which is not looked at.
+  // The heap is that of the first event loop, which also answers what the second one relays to it.
   ['with two event loops', { KITHDB_EVENT_LOOPS: '2' }],
 ])('a request that is over, %s', (_, env) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kithdb-kept-'));

@@ -2,11 +2,6 @@
 
 use super::*;
 
-/// Slots for so many groups of so many rows each, where so many rows are alive.
-fn slots(keys: &KeyColumn, wanted: (usize, usize), rows: u64) -> Slots<'_> {
-    Slots::new(keys, wanted, rows)
-}
-
 /// Adds a row with this estimate to a group.
 fn meet(slots: &mut Slots<'_>, group: u32, estimate: f32) {
     let row = Row::new(slots.slots.iter().map(|slot| slot.rows.estimates.len() as u32).sum());
@@ -16,7 +11,7 @@ fn meet(slots: &mut Slots<'_>, group: u32, estimate: f32) {
 #[test]
 fn a_walk_wants_groups_until_enough_have_a_row_within_its_radius() {
     let keys = KeyColumn::of_sizes(&[100; 4]);
-    let mut slots = slots(&keys, (2, 1), 400);
+    let mut slots = Slots::new(&keys, (2, 1), 400);
     assert!(slots.needs_groups());
     meet(&mut slots, 0, 0.1);
     meet(&mut slots, 1, 0.9);
@@ -32,7 +27,7 @@ fn a_walk_wants_groups_until_enough_have_a_row_within_its_radius() {
 #[test]
 fn no_more_groups_are_wanted_than_there_are() {
     let keys = KeyColumn::of_sizes(&[5, 5]);
-    let mut slots = slots(&keys, (10, 1), 10);
+    let mut slots = Slots::new(&keys, (10, 1), 10);
     meet(&mut slots, 0, 0.1);
     meet(&mut slots, 1, 0.2);
     slots.settle(1.0);
@@ -42,7 +37,7 @@ fn no_more_groups_are_wanted_than_there_are() {
 /// The width that a walk goes on with for one group that is met and not filled.
 fn width_for(members: u32, size: usize, rows: u64, began: usize, width: usize) -> usize {
     let keys = KeyColumn::of_sizes(&[members]);
-    let mut slots = slots(&keys, (1, size), rows);
+    let mut slots = Slots::new(&keys, (1, size), rows);
     meet(&mut slots, 0, 0.1);
     slots.settle(0.1);
     assert!(!slots.needs_groups());
@@ -62,14 +57,14 @@ fn a_walk_goes_on_for_a_group_where_that_costs_less_than_comparing_its_members()
     assert_eq!(width_for(50, 2, 248, 10, 10), 13);
     // Among 346 they are expected within 18: eight steps cost more than the members.
     assert_eq!(width_for(50, 2, 346, 10, 10), 10);
-    // Steps beyond twice the first width compare wanted rows only, and cost less: the same eight are worth it there.
+    // Steps beyond twice the first width compare wanted rows only, and cost less: eight of them are less than the members.
     assert_eq!(width_for(50, 2, 540, 10, 20), 29);
 }
 
 #[test]
 fn beyond_a_multiple_of_its_first_width_a_walk_compares_wanted_rows_only() {
     let keys = KeyColumn::of_sizes(&[10_000; 2]);
-    let mut slots = slots(&keys, (1, 2), 200_000);
+    let mut slots = Slots::new(&keys, (1, 2), 200_000);
     meet(&mut slots, 0, 0.1);
     let only_wanted = |slots: &mut Slots<'_>, began, width| slots.further(began, width).unwrap().only_wanted;
     assert!(!only_wanted(&mut slots, 10, 79), "a better group must not be missed");
@@ -82,7 +77,7 @@ fn beyond_a_multiple_of_its_first_width_a_walk_compares_wanted_rows_only() {
 #[test]
 fn a_group_that_was_met_is_known_again() {
     let keys = KeyColumn::of_sizes(&[1; 2000]);
-    let mut slots = slots(&keys, (10, 1), 2000);
+    let mut slots = Slots::new(&keys, (10, 1), 2000);
     for group in [3, 70, 1500] {
         assert!(!slots.has_any(Keys::One(Some(group))));
         meet(&mut slots, group, 0.1);
