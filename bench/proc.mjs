@@ -49,9 +49,22 @@ function threadMs(folder) {
   return statMs(readFileSync(`${folder}/stat`, 'utf8'));
 }
 
+/**
+ * How often threads of a process have waited for a page that was not in memory.
+ *
+ * @param {number} pid
+ */
+export function majorFaultsOf(pid) {
+  return Number(statFields(readFileSync(`/proc/${pid}/stat`, 'utf8'))[9]);
+}
+
 /** User and system time of a line of `stat`. */
 function statMs(stat) {
-  // The name may hold spaces and brackets; behind it come the state and ten numbers, then the two.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = statFields(stat);
   return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** What stands in a line of `stat` from the state on. The name before it may hold spaces and brackets. */
+function statFields(stat) {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -16,8 +16,9 @@ import { table } from './index/table.mjs';
 import { untilInterrupted } from './interruption.mjs';
 import { measureRate, sendAll } from './load.mjs';
 import { ask, makeCollection, untilGreen, upsertRows } from './load/calls.mjs';
+import { Cgroup } from './load/cgroup.mjs';
 import { machine } from './machine.mjs';
-import { memoryOf } from './proc.mjs';
+import { majorFaultsOf, memoryOf } from './proc.mjs';
 import { recallByScore } from './recall.mjs';
 
 const USAGE = `npm run bench:rows -- --data FOLDER [flags]
@@ -30,6 +31,8 @@ const USAGE = `npm run bench:rows -- --data FOLDER [flags]
   --ef N         hnsw_ef of the searches; default: 64
   --seconds S    length of each measurement of searches; default: 5
   --cold         also start with an empty page cache, which needs root
+  --limits LIST  also start with an empty page cache in a control group of so little memory, in MiB or
+                 in % of the bytes on the disk, and search there; needs root
   --out FILE     write everything measured as JSON
 `;
 
@@ -41,6 +44,7 @@ const options = {
   ef: { type: 'string', default: '64' },
   seconds: { type: 'string', default: '5' },
   cold: { type: 'boolean', default: false },
+  limits: { type: 'string', default: '' },
   out: { type: 'string' },
 };
 
@@ -79,6 +83,7 @@ const flags = readFlags(options, USAGE, {
   queries: whole,
   ef: whole,
   seconds: positive,
+  limits: (text) => text === '' || listOf(limit)(text),
 });
 const set = readVectorSet(flags.data);
 const sizes = [...new Set(flags.rows.split(',').map(Number))]
@@ -87,6 +92,7 @@ const sizes = [...new Set(flags.rows.split(',').map(Number))]
 const queries = Math.min(set.queries, Number(flags.queries));
 let server;
 let folder;
+let group;
 
 await untilInterrupted(run, cleanUp);
 
@@ -129,13 +135,16 @@ async function run() {
 async function cleanUp() {
   await server?.kill();
   server = undefined;
+  await group?.remove();
+  group = undefined;
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   folder = undefined;
 }
 
 function start() {
   const launcher = join(root, 'bin', 'kithdb.js');
-  return startServer(launcher, ['--port', '0', '--data-dir', folder, '--log-level', 'warn']);
+  const args = ['--port', '0', '--data-dir', folder, '--log-level', 'warn'];
+  return startServer(launcher, args, {}, group?.prefix);
 }
 
 /** All figures of so many rows. */
@@ -144,7 +153,8 @@ async function measure(rows) {
   server = await start();
   const times = await load(rows);
   await sleep(SETTLE_MS);
-  const searches = await search();
+  const exact = await hits(searchesWith({ exact: true }));
+  const searches = await search(exact);
   const { resident, anonymous } = memoryOf(server.pid);
   const stoppedAt = performance.now();
   await server.stop();
@@ -152,12 +162,39 @@ async function measure(rows) {
   const diskMib = mib(bytesIn(folder));
   const startMs = await startUntilAnswer();
   const coldStartMs = flags.cold ? await coldStart() : undefined;
+  const limited = [];
+  for (const text of flags.limits === '' ? [] : flags.limits.split(',')) {
+    const limitMib = text.endsWith('%') ? Math.ceil((diskMib * parseFloat(text)) / 100) : Number(text);
+    limited.push(await withLimit(limitMib, exact));
+  }
   return {
     rows,
     ...times,
     ...searches,
     ...{ residentMib: mib(resident), anonymousMib: mib(anonymous), diskMib, stopMs, startMs, coldStartMs },
+    ...(limited.length > 0 && { limited }),
   };
+}
+
+/** The figures of a server that may hold so much memory, the page cache of its files included. */
+async function withLimit(limitMib, exact) {
+  group = Cgroup.make(limitMib);
+  if (group === null) throw new Error('--limits: this process may not make a control group');
+  dropCaches();
+  const startedAt = performance.now();
+  server = await start();
+  await firstAnswer();
+  const startMs = Math.round(performance.now() - startedAt);
+  const faults = majorFaultsOf(server.pid);
+  const searches = await search(exact);
+  const majorFaults = majorFaultsOf(server.pid) - faults;
+  const { anonymous } = memoryOf(server.pid);
+  const figures = { limitMib, startMs, ...searches, anonymousMib: mib(anonymous), majorFaults };
+  await server.stop();
+  server = undefined;
+  await group.remove();
+  group = undefined;
+  return figures;
 }
 
 /** Loads the rows and waits for the graph. */
@@ -188,10 +225,9 @@ function payloadOfRow(row) {
 }
 
 /** Recall against exact searches, latency on one connection, and the rate on several. */
-async function search() {
+async function search(exact) {
   const requests = searchesWith({ hnsw_ef: Number(flags.ef) });
   const found = await hits(requests);
-  const exact = await hits(searchesWith({ exact: true }));
   const seconds = Number(flags.seconds);
   const one = await measureRate(new URL(server.url), 1, requests, seconds);
   const many = await measureRate(new URL(server.url), CONNECTIONS, requests, seconds);
@@ -223,18 +259,31 @@ async function hits(requests) {
 async function startUntilAnswer() {
   const startedAt = performance.now();
   server = await start();
-  const [[first]] = await hits(searchesWith({ hnsw_ef: Number(flags.ef) }).slice(0, 1));
+  await firstAnswer();
   const tookMs = performance.now() - startedAt;
-  if (first === undefined) throw new Error('a search after the start found nothing');
   await server.stop();
   server = undefined;
   return Math.round(tookMs);
 }
 
+async function firstAnswer() {
+  const [[first]] = await hits(searchesWith({ hnsw_ef: Number(flags.ef) }).slice(0, 1));
+  if (first === undefined) throw new Error('a search after the start found nothing');
+}
+
 function coldStart() {
+  dropCaches();
+  return startUntilAnswer();
+}
+
+function dropCaches() {
   execFileSync('sync');
   writeFileSync('/proc/sys/vm/drop_caches', '3');
-  return startUntilAnswer();
+}
+
+/** True for a limit of memory, otherwise what it should be. */
+function limit(text) {
+  return /^[1-9]\d{0,6}%?$/.test(text) || 'MiB, or % of the bytes on the disk';
 }
 
 /** The exponents between neighbouring sizes: 1 is linear. */
