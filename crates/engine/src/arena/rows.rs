@@ -1,10 +1,11 @@
 //! Rows of bytes, all of one length, appended by one writer.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::LINE_BYTES;
 use super::chunks::{Chunks, FULL_CHUNK_BYTES};
-use crate::storage::Map;
+use crate::storage::{Map, maps_fit, will_need};
 
 /// The rows that one writer appends. Readers get them as [`RowTable`]s.
 ///
@@ -198,6 +199,50 @@ impl RowTable {
     /// Whether a row is there and has not been released.
     pub fn holds(&self, slot: u32) -> bool {
         slot < self.len && self.chunks.is_held(slot)
+    }
+
+    /// Asks the system to read rows that are about to be read, where maps do not fit into memory: all at once, and not one
+    /// after the other as they are read.
+    #[inline(always)]
+    pub fn expect(&self, slots: impl Iterator<Item = u32>) {
+        if !maps_fit() {
+            self.request(slots);
+        }
+    }
+
+    #[cold]
+    fn request(&self, slots: impl Iterator<Item = u32>) {
+        slots.filter(|&slot| self.is_mapped(slot)).for_each(|slot| will_need(self.addresses(slot, slot)));
+    }
+
+    /// As [`RowTable::expect`], for a run of rows that are read in their order, all of which are there and not released.
+    #[inline(always)]
+    pub fn expect_run(&self, slots: Range<u32>) {
+        if !maps_fit() {
+            self.request_run(slots);
+        }
+    }
+
+    #[cold]
+    fn request_run(&self, slots: Range<u32>) {
+        let (mut from, rows) = (slots.start, self.chunk_rows());
+        while from < slots.end {
+            // Rows of a map lie without gaps as far as their chunk.
+            let to = slots.end.min((from / rows + 1) * rows);
+            if self.is_mapped(from) {
+                will_need(self.addresses(from, to - 1));
+            }
+            from = to;
+        }
+    }
+
+    /// From the first byte of a row to the last of another one in the same chunk.
+    fn addresses(&self, first: u32, last: u32) -> Range<usize> {
+        self.row(first).as_ptr_range().start.addr()..self.row(last).as_ptr_range().end.addr()
+    }
+
+    fn is_mapped(&self, slot: u32) -> bool {
+        self.holds(slot) && !self.chunks.is_memory(slot)
     }
 
     /// Whether a row lies in memory: neither in a map nor released.

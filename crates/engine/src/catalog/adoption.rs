@@ -136,7 +136,7 @@ impl Catalog {
             let storage = &*self.shared.storage;
             let manifest = Manifest::load(storage, id).map_err(|bad| unopened(bad.into()))?;
             let manifest = manifest.ok_or_else(|| Error::Internal("a copy has no manifest".into()))?;
-            self.shared.admit_growth(resident_bytes(&manifest))?;
+            self.shared.admit_growth(manifest.memory_bytes(POINT_BYTES))?;
             let config = CollectionConfig::restore(&manifest.config)?;
             let config = Arc::new(config);
             // The other threads have requests to serve.
@@ -285,13 +285,6 @@ impl From<Error> for NotRecorded {
     fn from(error: Error) -> Self {
         NotRecorded::Refused(error)
     }
-}
-
-/// About what a collection holds in memory once it is opened.
-fn resident_bytes(manifest: &Manifest) -> u64 {
-    let graphs = manifest.fields.iter().filter_map(|field| field.graph.as_ref());
-    let graphs: u64 = graphs.flat_map(|graph| graph.extents()).map(|extent| extent.len).sum();
-    graphs + u64::from(manifest.points) * POINT_BYTES
 }
 
 /// Why the checkpoint of the source could not be copied.

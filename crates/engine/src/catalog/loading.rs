@@ -3,9 +3,11 @@
 use super::file::SavedEntry;
 use super::residence::Residence;
 use super::sleeping::{Sleeping, Summary};
-use crate::collection::{Collection, Opening, OpeningOptions, Shared, Unopened};
+use crate::checkpoint::Manifest;
+use crate::collection::{Cause, Collection, Opening, OpeningOptions, Shared, Unopened};
 use crate::config::CollectionConfig;
 use crate::limits::ResidencyThresholds;
+use crate::memory::{Held, Memory};
 use crate::storage::Storage;
 use crate::types::{Lsn, OperationId};
 use parking_lot::Mutex;
@@ -14,6 +16,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+/// What a point takes of the memory at least, with a row, beside its vectors and the graphs.
+const LEAST_POINT_BYTES: u64 = 48;
+
+/// What a start opens collections with.
+#[derive(Clone, Copy)]
+pub(super) struct Loading<'a> {
+    pub storage: &'a dyn Storage,
+    pub options: OpeningOptions,
+    pub memory: &'a Arc<Memory>,
+}
 
 /// Collections that a start may leave asleep, by number.
 #[derive(Default)]
@@ -49,39 +62,42 @@ impl Sleepers {
     fn load(
         &self,
         id: u64,
-        storage: &dyn Storage,
         config: &Arc<CollectionConfig>,
-        options: OpeningOptions,
+        loading: Loading<'_>,
     ) -> Result<Loaded, Unopened> {
-        match self.0.get(&id).and_then(|summary| Sleeping::at_start(storage, id, config, summary)) {
+        match self.0.get(&id).and_then(|summary| Sleeping::at_start(loading.storage, id, config, summary)) {
             Some(sleeping) => Ok(Loaded::Asleep(Box::new(sleeping))),
-            None => Loaded::open(id, storage, config, options),
+            None => Loaded::open(id, config, loading),
         }
     }
 }
 
 /// A collection during a start.
 pub(super) enum Loaded {
-    /// Its checkpoint is loaded; how long that took.
-    Opening(Box<Opening>, Duration),
+    /// Its checkpoint is loaded.
+    Opening(Box<Opening>, OpenedAs),
     /// It is left asleep, as long as the log has nothing for it.
     Asleep(Box<Sleeping>),
+}
+
+/// How a collection was opened.
+pub(super) struct OpenedAs {
+    /// How long that took.
+    took: Duration,
+    /// What it holds in memory, until it is measured.
+    _held: Option<Held>,
 }
 
 impl Loaded {
     /// Loads the checkpoint of a collection.
     ///
     /// # Errors
-    /// As [`Opening::load`].
-    pub fn open(
-        id: u64,
-        storage: &dyn Storage,
-        config: &Arc<CollectionConfig>,
-        options: OpeningOptions,
-    ) -> Result<Loaded, Unopened> {
+    /// As [`Opening::load`]; where the memory limit leaves no room for it.
+    pub fn open(id: u64, config: &Arc<CollectionConfig>, loading: Loading<'_>) -> Result<Loaded, Unopened> {
         let started = Instant::now();
-        let opening = Opening::load(id, storage, config, options)?;
-        Ok(Loaded::Opening(Box::new(opening), started.elapsed()))
+        let held = loading.hold(id)?;
+        let opening = Opening::load(id, loading.storage, config, loading.options)?;
+        Ok(Loaded::Opening(Box::new(opening), OpenedAs { took: started.elapsed(), _held: held }))
     }
 
     /// LSN of the last record that it has.
@@ -140,7 +156,7 @@ impl Loaded {
     /// The collection, ready to serve. `created` as for [`Opening::missing`].
     pub fn into_residence(self, shared: &Arc<Shared>, created: Lsn) -> Residence {
         match self {
-            Loaded::Opening(opening, took) => {
+            Loaded::Opening(opening, OpenedAs { took, .. }) => {
                 let collection = Collection::open(*opening, Arc::clone(shared), created);
                 Residence::awake(Arc::new(collection), Some(took))
             }
@@ -149,15 +165,33 @@ impl Loaded {
     }
 }
 
+impl Loading<'_> {
+    /// Charges what a collection will hold. In less memory than that the system would read the same pages again and again,
+    /// and neither start nor end the process.
+    fn hold(&self, id: u64) -> Result<Option<Held>, Unopened> {
+        if !self.memory.is_limited() {
+            return Ok(None);
+        }
+        // What is wrong with the manifest is said by the opening.
+        let Ok(Some(manifest)) = Manifest::load(self.storage, id) else { return Ok(None) };
+        let bytes = manifest.memory_bytes(LEAST_POINT_BYTES);
+        let mib = |bytes: u64| bytes >> 20;
+        self.memory.hold_opening(bytes).map(Some).map_err(|left| {
+            let what =
+                format!("it takes {} MiB of memory at least, and the limit leaves {}", mib(bytes), mib(left));
+            Unopened { what, cause: Cause::Exhausted }
+        })
+    }
+}
+
 /// The checkpoints of all collections in their order, several at a time.
 pub(super) fn load_checkpoints(
-    storage: &dyn Storage,
+    loading: Loading<'_>,
     entries: &[SavedEntry],
-    options: OpeningOptions,
     sleepers: &Sleepers,
 ) -> Vec<Result<Loaded, Unopened>> {
-    let load = |(id, _, config): &SavedEntry| sleepers.load(*id, storage, config, options);
-    let threads = options.threads;
+    let load = |(id, _, config): &SavedEntry| sleepers.load(*id, config, loading);
+    let threads = loading.options.threads;
     if threads <= 1 || entries.len() <= 1 {
         return entries.iter().map(load).collect();
     }

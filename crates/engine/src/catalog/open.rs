@@ -108,7 +108,7 @@ fn open_with(
     let auth_generation = saved.auth_generation;
     let opening = OpeningOptions { threads: mode.threads(), row_chunk_bytes: thresholds.row_chunk_bytes };
     let sleepers = Sleepers::choose(summaries::load(&**storage), &saved.entries, &thresholds.residency);
-    let mut replay = Replay::load(Arc::clone(storage), saved, opening, &sleepers);
+    let mut replay = Replay::load(Arc::clone(storage), saved, opening, Arc::clone(memory), &sleepers);
     let options = LogOptions {
         segment_bytes: thresholds.log_segment_bytes,
         highest_applied: replay.highest_applied(),

@@ -3,13 +3,14 @@
 use super::aliases::{Alias, Aliases};
 use super::entry::{Entry, EntryState};
 use super::file::{self, CatalogFile, SavedEntry};
-use super::loading::{Loaded, Sleepers, load_checkpoints};
+use super::loading::{Loaded, Loading, Sleepers, load_checkpoints};
 use super::start_preview::DamagedRecord;
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
 use crate::collection::{CHANGES, Cause, OpeningOptions, Shared, Unopened, is_manifest_damaged};
 use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
+use crate::memory::Memory;
 use crate::recent_operations::RecentOperations;
 use crate::storage::Storage;
 use crate::types::{Lsn, OperationId};
@@ -48,6 +49,7 @@ pub(super) struct Slot {
 pub(super) struct Replay {
     storage: Arc<dyn Storage>,
     options: OpeningOptions,
+    memory: Arc<Memory>,
     /// The one collection that is opened; all of them when absent.
     pub(super) only: Option<String>,
     pub(super) slots: BTreeMap<u64, Slot>,
@@ -73,9 +75,11 @@ impl Replay {
         storage: Arc<dyn Storage>,
         saved: CatalogFile,
         options: OpeningOptions,
+        memory: Arc<Memory>,
         sleepers: &Sleepers,
     ) -> Replay {
-        let openings = load_checkpoints(&*storage, &saved.entries, options, sleepers);
+        let loading = Loading { storage: &*storage, options, memory: &memory };
+        let openings = load_checkpoints(loading, &saved.entries, sleepers);
         let mut damage = StartDamage::default();
         for ((id, ..), opening) in saved.entries.iter().zip(&openings) {
             damage.note_damage(&*storage, *id, opening);
@@ -91,6 +95,7 @@ impl Replay {
         Replay {
             storage,
             options,
+            memory,
             only: None,
             slots,
             next_id: saved.next_id,
@@ -102,6 +107,10 @@ impl Replay {
             fault: None,
             damage,
         }
+    }
+
+    fn loading(&self) -> Loading<'_> {
+        Loading { storage: &*self.storage, options: self.options, memory: &self.memory }
     }
 
     /// The highest LSN that any checkpoint has.
@@ -157,7 +166,8 @@ impl Replay {
         match replay(loaded) {
             Ok(true) => {}
             Ok(false) => {
-                *opening = Loaded::open(id, &*self.storage, config, self.options);
+                let (storage, options, memory) = (&*self.storage, self.options, &self.memory);
+                *opening = Loaded::open(id, config, Loading { storage, options, memory });
                 self.damage.note_damage(&*self.storage, id, opening);
                 if let Ok(loaded) = opening
                     && let Err(fault) = replay(loaded)
@@ -206,7 +216,7 @@ impl Replay {
     /// Adds a collection that a record creates.
     fn create(&mut self, lsn: Lsn, (id, name, config): SavedEntry, is_adopted: bool) {
         if self.only.as_ref().is_none_or(|only| *only == name) {
-            let opening = Loaded::open(id, &*self.storage, &config, self.options);
+            let opening = Loaded::open(id, &config, self.loading());
             self.damage.note_damage(&*self.storage, id, &opening);
             self.slots.insert(id, Slot { name, config, created: lsn, is_adopted, opening });
         }

@@ -6,6 +6,7 @@ use super::open::unknown_folder;
 use super::replay::{Replay, Slot, change_aliases, move_aliases};
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP, OpenError};
 use crate::collection::{Opening, OpeningOptions, Unopened};
+use crate::memory::{Memory, MemoryLimit};
 use crate::storage::Storage;
 use crate::types::Lsn;
 use crate::wal::{self, LogReport, Replayed};
@@ -90,7 +91,9 @@ pub fn preview_start(
 ) -> Result<StartPreview, OpenError> {
     let Found { file: mut saved, fault: catalog_fault, .. } = source.load(&**storage)?;
     saved.entries.retain(|(_, name, _)| only.is_none_or(|only| name == only));
-    let mut replay = Replay::load(Arc::clone(storage), saved, options, &Sleepers::default());
+    // A preview is not of a server, whose limit is another.
+    let memory = Arc::new(Memory::of(MemoryLimit::None));
+    let mut replay = Replay::load(Arc::clone(storage), saved, options, memory, &Sleepers::default());
     replay.only = only.map(str::to_string);
     let applied = replay.highest_applied();
     let report = wal::inspect(&**storage, applied, &mut |item| replay.visit(item)).map_err(OpenError::Log)?;

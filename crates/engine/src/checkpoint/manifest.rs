@@ -113,6 +113,13 @@ impl Manifest {
         self.writers.get(&file).copied().unwrap_or(own)
     }
 
+    /// What the collection holds in memory once it is opened, with so many bytes for each point and its rows.
+    pub fn memory_bytes(&self, point_bytes: u64) -> u64 {
+        let graphs = self.fields.iter().filter_map(|field| field.graph.as_ref());
+        let graphs: u64 = graphs.flat_map(GraphManifest::extents).map(|extent| extent.len).sum();
+        graphs + u64::from(self.points) * point_bytes
+    }
+
     /// Drops the writers of files that it does not name any more.
     pub fn forget_unnamed_files(&mut self) {
         let named: BTreeSet<u32> = self.files().collect();

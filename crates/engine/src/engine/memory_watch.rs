@@ -3,6 +3,7 @@
 use crate::allocator;
 use crate::catalog::Catalog;
 use crate::collection::Collection;
+use crate::storage::mapped_bytes;
 use crate::supervision::{Stop, Task};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -48,6 +49,7 @@ fn measure(catalog: &Catalog) {
     let memory = &catalog.shared().memory;
     memory.note_automatic(collections.iter().map(|one| one.automatic_bytes()).sum());
     memory.measure(collections.iter().map(held).sum());
+    memory.note_maps(mapped_bytes());
     memory.make_room_in_time();
     if memory.is_making_room() {
         collections.iter().for_each(|collection| catalog.shared().indexer.push(collection));

@@ -8,7 +8,7 @@ use crate::payload::PayloadSelector;
 use crate::query::Hit;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::scheduling::lane;
-use crate::types::{OpNumber, PointId};
+use crate::types::{OpNumber, PointId, PointOffset};
 use crate::vectors::VectorValue;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ pub(super) struct PointOutput<'d> {
 /// Writes the hits of a search as a list (C6.1), or those of a query as an object.
 pub(super) fn write_hits(out: &mut Vec<u8>, writer: &mut PointWriter<'_, '_>, hits: &[Hit], is_list: bool) {
     let view = writer.view;
+    writer.expect(hits.iter().map(|hit| hit.offset));
     // All points first: each look-up misses the caches, and look-ups that do not depend on one another overlap.
     let found: Vec<Found<'_>> = hits.iter().map(|hit| Found::of(view, *hit)).collect();
     if is_list {
@@ -77,6 +78,13 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         let components = if shows_vectors { fields.map(|(_, params)| params.size).sum() } else { 0 };
         output.budget.expect(points, components);
         PointWriter { view, with, output, payload: Vec::new(), places: Vec::new(), selecting: None }
+    }
+
+    /// Announces points that are written next, if their payloads are shown.
+    pub fn expect(&self, offsets: impl Iterator<Item = PointOffset>) {
+        if self.with.payload != PayloadSelector::None {
+            self.view.state.expect_documents(offsets);
+        }
     }
 
     pub fn record(&mut self, out: &mut Vec<u8>, hit: Hit) {

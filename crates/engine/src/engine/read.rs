@@ -278,6 +278,7 @@ impl Read<'_> {
         }
         let offsets = query::retrieve(&view, &parsed, Shown::new(self.shown_by_id(), self.deadline))?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
+        writer.expect(offsets.iter().copied());
         response::write_list(self.out, offsets, |out, offset| writer.record(out, Hit::unscored(offset)));
         Ok(())
     }
@@ -297,6 +298,7 @@ impl Read<'_> {
         }
         let offsets = query::retrieve(&view, &parsed, Shown::new(self.shown_by_id(), self.deadline))?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, offsets.len());
+        writer.expect(offsets.iter().copied());
         match offsets.first() {
             Some(&offset) => writer.record(self.out, Hit::unscored(offset)),
             None => response::write_list(self.out, offsets, |out, offset| {
@@ -401,6 +403,7 @@ impl Read<'_> {
         }
         let page = query::scroll(&view, &parsed, self.deadline)?;
         let mut writer = PointWriter::new(&view, &parsed.with, &mut self.points, page.hits.len());
+        writer.expect(page.hits.iter().map(|hit| hit.offset));
         response::write_page(self.out, page.next.as_ref(), |out| {
             response::write_elements(out, page.hits, |out, hit| writer.record(out, hit));
         });

@@ -120,6 +120,7 @@ impl Reranking<'_> {
     /// Calls `each` for each row with its position among the rows, its distance, and the row.
     pub(super) fn compare(&self, rows: &[Row], mut each: impl FnMut(usize, f32, Row)) -> Result<(), Stopped> {
         let row = |row: Row| self.table.row(row);
+        self.table.rows.expect(rows.iter().map(|row| row.get()));
         rows.iter().take(LOOK_AHEAD).for_each(|&next| prefetch_l2(row(next)));
         let (fours, rest) = rows.as_chunks::<4>();
         for (at, four) in fours.iter().enumerate() {

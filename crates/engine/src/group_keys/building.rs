@@ -49,10 +49,10 @@ impl KeyColumn {
             None => {
                 deadline.expect(documents(state.points.len() as u64))?;
                 let mut pace = Pace::new(deadline, 1);
-                for (at, point) in state.points.iter().enumerate().filter(|(_, point)| point.is_live()) {
-                    let payload = point.document();
+                for offset in state.reading(state.live.iter()) {
+                    let payload = state.at(offset).document();
                     pace.step(payload.len())?;
-                    draft.read(PointOffset::new(at as u32), payload, path);
+                    draft.read(offset, payload, path);
                     if draft.is_too_large() {
                         return Ok(None);
                     }
@@ -79,7 +79,7 @@ impl KeyColumn {
         let changed = PlantedFault::GroupKeysOutdated.forgets(changed);
         deadline.expect(documents(changed.len() as u64))?;
         let (mut pace, mut ids, mut keys) = (Pace::new(deadline, 1), Vec::new(), Vec::new());
-        for offset in changed {
+        for offset in state.reading(changed.into_iter()) {
             let point = state.at(offset);
             keys.clear();
             if point.is_live() {

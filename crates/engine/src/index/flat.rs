@@ -15,6 +15,9 @@ use crate::types::{Row, RowRange};
 /// Rows between two stop checks.
 const BLOCK_ROWS: usize = 256;
 
+/// Bytes of rows that a scan in their order asks the system for ahead of its reads, where maps do not fit into memory.
+const EXPECTED_BYTES: usize = 1 << 20;
+
 /// Rows that the scan of a list prefetches ahead.
 const LOOK_AHEAD: usize = 8;
 
@@ -35,10 +38,12 @@ pub fn scan_range<T: Fn(Row, Row) -> Ordering>(
     check_length(rows, distance, query);
     assert!(range.end.get() <= rows.len() || range.is_empty(), "{range:?} of {} rows", rows.len());
     let std::ops::Range { start: mut block_start, end } = range.numbers();
+    let mut ahead = ReadAhead::new(rows, range);
     while block_start < end {
         if stop() {
             return Err(Stopped);
         }
+        ahead.reach(block_start);
         let block_end = end.min(block_start.saturating_add(BLOCK_ROWS as u32));
         for row in (block_start..block_end).map(Row::new).filter(|&row| accept(row)) {
             top.offer(distance.one(query, rows.row(row.get())), row);
@@ -74,6 +79,7 @@ pub fn scan_ids<T: Fn(Row, Row) -> Ordering>(
             len += 1;
         }
         let block = &block[..len];
+        rows.expect(block.iter().map(|id| id.get()));
         for &id in block.iter().take(LOOK_AHEAD) {
             prefetch_l2(rows.row(id.get()));
         }
@@ -85,6 +91,31 @@ pub fn scan_ids<T: Fn(Row, Row) -> Ordering>(
         }
         if len < BLOCK_ROWS {
             return Ok(());
+        }
+    }
+}
+
+/// Asks the system for the rows of a range that a scan comes to, some time before it does.
+struct ReadAhead<'a> {
+    rows: &'a RowTable,
+    /// Rows that were not asked for yet.
+    rest: std::ops::Range<u32>,
+    /// Rows that are asked for at once.
+    step: u32,
+}
+
+impl<'a> ReadAhead<'a> {
+    fn new(rows: &'a RowTable, range: RowRange) -> ReadAhead<'a> {
+        let step = (EXPECTED_BYTES / rows.row_bytes()).max(1) as u32;
+        ReadAhead { rows, rest: range.numbers(), step }
+    }
+
+    /// Takes note that the scan is at a row.
+    fn reach(&mut self, row: u32) {
+        while !self.rest.is_empty() && self.rest.start < row.saturating_add(self.step) {
+            let to = self.rest.end.min(self.rest.start.saturating_add(self.step));
+            self.rows.expect_run(self.rest.start..to);
+            self.rest.start = to;
         }
     }
 }

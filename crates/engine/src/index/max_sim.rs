@@ -84,6 +84,7 @@ impl MaxSim {
         };
         let mut slices: Vec<&[u8]> = Vec::with_capacity(block);
         let run = run.numbers();
+        rows.expect_run(run.clone());
         for from in run.clone().step_by(block) {
             slices.clear();
             slices.extend((from..run.end.min(from + block as u32)).map(|row| rows.row(row)));

@@ -10,6 +10,7 @@ mod process;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::limits::{Limits, ResidencyThresholds, Thresholds};
+use crate::storage::Exceeding;
 use cgroups::Group;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -28,6 +29,10 @@ const RESUMED_AT: u64 = 850;
 const SHRUNK_AT: u64 = 750;
 const GIVEN_UP_AT: u64 = 700;
 const CRITICAL_AT: u64 = 960;
+
+/// Shares of the limit from which on mapped files do not fit into memory beside the process, and below which they do again.
+const EXCEEDED_AT: u64 = 950;
+const FITTING_AT: u64 = 850;
 
 /// All automatic indexes together take at most the engine's part of the limit divided by this.
 const AUTOMATIC_DIVISOR: u64 = 8;
@@ -92,6 +97,8 @@ pub struct Memory {
     is_making_room: AtomicBool,
     refuses: AtomicBool,
     measuring: Mutex<()>,
+    /// There where mapped files and the process exceed the limit.
+    exceeding: Mutex<Option<Exceeding>>,
 }
 
 impl Memory {
@@ -123,6 +130,7 @@ impl Memory {
             is_making_room: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             measuring: Mutex::new(()),
+            exceeding: Mutex::default(),
         };
         memory.measure(0);
         memory
@@ -183,6 +191,19 @@ impl Memory {
     pub fn hold(self: &Arc<Self>, bytes: u64) -> Held {
         self.in_flight.fetch_add(bytes, Ordering::Relaxed);
         Held { memory: Arc::clone(self), bytes }
+    }
+
+    /// Charges what a collection will hold that a start opens, until the guard is dropped.
+    ///
+    /// # Errors
+    /// The bytes that are left for it, where those are too few.
+    pub fn hold_opening(self: &Arc<Self>, bytes: u64) -> Result<Held, u64> {
+        let room = self.engine_limit.saturating_sub(self.engine.load(Ordering::Relaxed));
+        let charge = |held: u64| held.checked_add(bytes).filter(|&all| !self.is_limited() || all <= room);
+        self.in_flight
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, charge)
+            .map(|_| Held { memory: Arc::clone(self), bytes })
+            .map_err(|held| room.saturating_sub(held))
     }
 
     /// Whether a request that will hold that many bytes while it runs fits below the limit.
@@ -283,6 +304,21 @@ impl Memory {
         self.charged_before.store(self.charged.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         self.unmeasured.store(0, Ordering::Relaxed);
         self.is_refusing_with(0);
+    }
+
+    /// Takes note of how many bytes of files are mapped: where they do not fit into memory, single pages of them are read.
+    pub fn note_maps(&self, bytes: u64) {
+        if !self.is_limited() {
+            return;
+        }
+        let share = self.process_share(bytes);
+        let mut exceeding = self.exceeding.lock();
+        match &*exceeding {
+            Some(_) if share < FITTING_AT => *exceeding = None,
+            Some(known) => known.advise(),
+            None if share >= EXCEEDED_AT => *exceeding = Some(Exceeding::begin()),
+            None => {}
+        }
     }
 
     /// What is held.
@@ -395,6 +431,28 @@ mod tests {
         memory.measure(engine / 1000 * 840);
         memory.measure(engine / 1000 * 840);
         assert_eq!(memory.admit(1), Ok(()));
+    }
+
+    #[test]
+    fn a_collection_is_opened_as_long_as_there_is_room_for_all() {
+        let memory = Arc::new(Memory::of(MemoryLimit::Bytes(LIMIT)));
+        let engine = LIMIT - NODE_BYTES;
+        let first = memory.hold_opening(engine / 2).expect("room");
+        assert_eq!(memory.hold_opening(engine / 2 + 1).unwrap_err(), engine - engine / 2);
+        let second = memory.hold_opening(engine / 2).expect("room");
+        drop((first, second));
+        assert!(memory.hold_opening(engine).is_ok());
+        assert!(Arc::new(Memory::of(MemoryLimit::None)).hold_opening(1 << 60).is_ok());
+    }
+
+    #[test]
+    fn files_fit_into_memory_until_they_exceed_it_and_again_below_85_hundredths() {
+        let memory = Memory::of(MemoryLimit::Bytes(LIMIT));
+        let does_fit_with = |thousandths: u64| {
+            memory.note_maps(LIMIT / 1000 * thousandths);
+            memory.exceeding.lock().is_none()
+        };
+        assert_eq!([940, 960, 860, 840, 940].map(does_fit_with), [true, false, false, true, true]);
     }
 
     #[test]

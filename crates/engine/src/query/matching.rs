@@ -164,7 +164,7 @@ impl<'a> Matching<'a> {
         deadline.expect(estimate::documents(candidates.len(), self.work))?;
         let mut matching = Vec::new();
         let mut pace = self.pace(deadline);
-        for offset in candidates {
+        for offset in self.state.reading(candidates.iter()) {
             pace.step(self.state.at(offset).document().len())?;
             if self.passes(offset) {
                 matching.push(offset);

@@ -68,7 +68,7 @@ fn from_index<'a>(
             OrderKey::Float(_) => return Ok(None),
         };
         let mut offsets = Vec::new();
-        for offset in postings.iter() {
+        for offset in state.reading(postings.iter()) {
             pace.step(state.at(offset).document().len())?;
             if matching.accepts(offset) {
                 offsets.push(offset);
@@ -108,7 +108,7 @@ fn from_documents(
     let most = GATHERED.max(limit * 2);
     let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut pace = Pace::new(deadline, 1);
-    for offset in &matching.offsets(deadline)? {
+    for offset in state.reading(matching.offsets(deadline)?.iter()) {
         let point = state.at(offset);
         let first_entry = entries.len();
         pace.step(point.document().len())?;

@@ -265,13 +265,15 @@ impl<'a> Dense<'a> {
         found: &mut SimilarityBlock,
         deadline: &Deadline,
     ) -> Result<(), Error> {
-        let mut rows: Vec<&[u8]> = Vec::with_capacity(offsets.len());
+        let mut numbers = Vec::with_capacity(offsets.len());
         for &offset in offsets {
             if let Some(row) = self.rows.row(offset) {
                 found.points.push(offset);
-                rows.push(self.table.row(row));
+                numbers.push(row);
             }
         }
+        self.table.rows.expect(numbers.iter().map(|row| row.get()));
+        let rows: Vec<&[u8]> = numbers.iter().map(|&row| self.table.row(row)).collect();
         let width = self.queries.len();
         found.values.resize(rows.len() * width, 0.0);
         let mut components = CHECK_COMPONENTS;

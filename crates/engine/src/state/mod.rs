@@ -15,6 +15,7 @@ mod ids;
 mod last_changes;
 mod numbering;
 mod point;
+mod reading;
 mod scan_costs;
 mod table;
 mod view;

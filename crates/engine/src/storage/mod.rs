@@ -34,7 +34,7 @@ pub use error::{ErrorKind, StorageError};
 pub use file_system::{Decision, decide_for, file_system_name};
 #[cfg(test)]
 pub use map::fault_elsewhere;
-pub use map::{Map, map_faults};
+pub use map::{Exceeding, Map, map_faults, mapped_bytes, maps_fit, will_need};
 pub use memory::MemoryDisk;
 pub use other_format::OtherFormat;
 pub use read_only::ReadOnly;

@@ -62,7 +62,7 @@ impl Collection {
         let mut view = self.view();
         self.shared.storage.yield_point("reading for a field index");
         let mut index = draft.blank();
-        for (at, offset) in view.state.live.iter().enumerate() {
+        for (at, offset) in view.state.reading(view.state.live.iter()).enumerate() {
             if at % STEP_POINTS == 0 {
                 draft.report(index.points_count(), at as u64);
                 self.check_draft(draft)?;

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use kithdb_kernels::{Gate, RowGate, TileKernels, bytes_of, kernels, norm};
 
-use super::check_length;
+use super::{ReadAhead, check_length};
 use crate::arena::RowTable;
 use crate::index::{Distance, Stopped, TopK};
 use crate::types::{Metric, Row, RowRange};
@@ -56,11 +56,14 @@ pub fn scan_many<T: Fn(Row, Row) -> Ordering>(
     queries.iter().for_each(|query| check_length(rows, distance, query));
     let mut batch = Batch::new(rows, distance, queries, tops);
     let mut rest = range.numbers();
+    let mut ahead = ReadAhead::new(rows, range);
+    ahead.reach(rest.start);
     let mut current = batch.next_group(&mut rest, accept);
     while !current.is_empty() || !rest.is_empty() {
         if stop() {
             return Err(Stopped);
         }
+        ahead.reach(rest.start);
         let next = batch.next_group(&mut rest, accept);
         if batch.panels.is_empty() {
             batch.scan_one_by_one(&current, tops, stop)?;

@@ -3,14 +3,16 @@
 //! Every map of a file is registered, so that a page that cannot be read is a fault of its collection and does not end
 //! the process: see `signal`.
 
+mod reads;
 mod registry;
 #[cfg(unix)]
 mod signal;
 
+pub use reads::{Exceeding, maps_fit, will_need};
 #[cfg(test)]
 pub use registry::fault_elsewhere;
 pub(super) use registry::faulted_files;
-pub use registry::map_faults;
+pub use registry::{map_faults, mapped_bytes};
 
 use registry::Registration;
 use std::fs::File;
@@ -34,7 +36,7 @@ enum Source {
 struct Registered {
     /// Nothing where the registry is full, or the system has no such signal: then a page that cannot be read ends the
     /// process.
-    _registration: Option<Registration>,
+    registration: Option<Registration>,
     map: Mmap,
 }
 
@@ -54,13 +56,14 @@ impl Map {
         signal::install();
         let start = map.as_ptr().addr();
         let registration = Registration::of(start, map.len(), disk, path).filter(|_| cfg!(unix));
-        Ok(Self(Arc::new(Source::Mapped(Registered { _registration: registration, map }))))
+        Ok(Self(Arc::new(Source::Mapped(Registered { registration, map }))))
     }
 
     /// Advises the system that the map is read in random order, so that it does not read ahead.
     pub fn expect_random_reads(&self) {
         #[cfg(unix)]
-        if let Source::Mapped(Registered { map, .. }) = &*self.0 {
+        if let Source::Mapped(Registered { registration, map }) = &*self.0 {
+            registration.iter().for_each(Registration::keep_random);
             // A system that ignores the advice only reads more than it needs to.
             let _ = map.advise(memmap2::Advice::Random);
         }

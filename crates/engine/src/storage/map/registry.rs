@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// Places of the first bucket; each further one has twice as many as the one before. Buckets are never freed.
 const FIRST_PLACES: usize = 1 << 10;
@@ -16,13 +16,24 @@ struct Place {
     start: AtomicUsize,
     len: AtomicUsize,
     is_faulted: AtomicBool,
+    /// How the system was told that it is read: one of the constants below. Changed under the lock of the names.
+    advice: AtomicU8,
 }
+
+/// In any order; the system reads ahead.
+const NORMAL: u8 = 0;
+/// In random order, as long as the maps do not fit into memory.
+const RANDOM: u8 = 1;
+/// In random order, for ever.
+const ALWAYS_RANDOM: u8 = 2;
 
 static PLACES: [OnceLock<Box<[Place]>>; BUCKETS] = [const { OnceLock::new() }; BUCKETS];
 /// Places that were ever in use: the handler looks no further.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// Maps of which a page could not be read, since the process started.
 static FAULTS: AtomicU64 = AtomicU64::new(0);
+/// Bytes of all maps.
+static BYTES: AtomicU64 = AtomicU64::new(0);
 /// What the handler does not need.
 static NAMES: Mutex<Names> = Mutex::new(Names::new());
 
@@ -67,11 +78,21 @@ impl Registration {
             .get_or_init(|| std::iter::repeat_with(Place::default).take(FIRST_PLACES << bucket).collect());
         let entry = &places[index];
         entry.is_faulted.store(false, Ordering::Relaxed);
+        entry.advice.store(NORMAL, Ordering::Relaxed);
         entry.len.store(len, Ordering::Relaxed);
+        BYTES.fetch_add(len as u64, Ordering::Relaxed);
         entry.start.store(start, Ordering::Release);
         USED.fetch_max(place + 1, Ordering::Release);
         names.of_places.insert(place, (disk, path.to_owned()));
         Some(Registration(place))
+    }
+
+    /// Takes note that the map is read in random order for ever.
+    pub(super) fn keep_random(&self) {
+        let _names = NAMES.lock();
+        if let Some(entry) = at(self.0) {
+            entry.advice.store(ALWAYS_RANDOM, Ordering::Relaxed);
+        }
     }
 }
 
@@ -80,6 +101,7 @@ impl Drop for Registration {
         let mut names = NAMES.lock();
         let Some(entry) = at(self.0) else { return };
         entry.start.store(0, Ordering::Release);
+        BYTES.fetch_sub(entry.len.load(Ordering::Relaxed) as u64, Ordering::Relaxed);
         let named = names.of_places.remove(&self.0);
         if entry.is_faulted.load(Ordering::Acquire) {
             names.faulted.extend(named);
@@ -107,6 +129,23 @@ pub(super) fn mark(address: usize) -> Option<(usize, usize)> {
         }
         Some((start, len))
     })
+}
+
+/// Bytes of all maps.
+pub fn mapped_bytes() -> u64 {
+    BYTES.load(Ordering::Relaxed)
+}
+
+/// Calls `advise` with the start and the length of each map for which the system was told something else. None of them is
+/// unmapped meanwhile.
+pub(super) fn for_each_to_advise(is_random: bool, advise: impl Fn(usize, usize)) {
+    let names = NAMES.lock();
+    let (from, to) = if is_random { (NORMAL, RANDOM) } else { (RANDOM, NORMAL) };
+    for place in names.of_places.keys().filter_map(|place| at(*place)) {
+        if place.advice.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            advise(place.start.load(Ordering::Acquire), place.len.load(Ordering::Relaxed));
+        }
+    }
 }
 
 /// How many maps had a page that could not be read, since the process started: one load while there is none.

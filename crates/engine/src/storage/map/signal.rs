@@ -13,6 +13,11 @@ static INSTALLED: Once = Once::new();
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
 
+/// Bytes of a page of memory.
+pub(super) fn page_bytes() -> usize {
+    PAGE_BYTES.load(Ordering::Relaxed)
+}
+
 /// Installs the handler, once in a process.
 pub(super) fn install() {
     INSTALLED.call_once(|| {
@@ -50,7 +55,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 /// Puts zeros in the place of a registered map, from the page of `address` to `end`. The rest of the map as well, because
 /// behind the end of a file that was cut every page faults, and the number of maps is limited.
 fn put_zeros(address: usize, end: usize) -> bool {
-    let page = PAGE_BYTES.load(Ordering::Relaxed);
+    let page = page_bytes();
     let from = address / page * page;
     // SAFETY: the range is the end of a map that the thread of this handler reads, and so keeps. What is read of it from
     // here on is zeros and not what was written, which `map_faults` tells.

@@ -1,0 +1,102 @@
+//! How the system reads the pages of maps that are not in memory.
+//!
+//! For a page that is read it usually reads its neighbours too, up to the read-ahead of the device: 128 KiB, often
+//! megabytes. Where the files fit into memory that fills it quickly. Where they do not, the neighbours of a row displace
+//! pages that other searches need. There the system is told to read single pages, and whoever is about to read several
+//! rows asks for all of them at once.
+
+use super::registry;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// More pages than these are asked for without a look.
+#[cfg(unix)]
+const FEW_PAGES: usize = 16;
+
+/// How many memory limits the maps exceed, each that of an engine in this process.
+static EXCEEDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether all maps fit into memory.
+#[inline(always)]
+pub fn maps_fit() -> bool {
+    EXCEEDED.load(Ordering::Relaxed) == 0
+}
+
+/// Says that the maps do not fit into memory, until it is dropped.
+#[derive(Debug)]
+pub struct Exceeding(());
+
+impl Exceeding {
+    /// Tells the system to read single pages of all maps.
+    pub fn begin() -> Exceeding {
+        EXCEEDED.fetch_add(1, Ordering::Relaxed);
+        let exceeding = Exceeding(());
+        exceeding.advise();
+        exceeding
+    }
+
+    /// Tells it the same of maps that were made since.
+    pub fn advise(&self) {
+        registry::for_each_to_advise(true, |start, len| advise(start, len, Advice::Random));
+    }
+}
+
+impl Drop for Exceeding {
+    fn drop(&mut self) {
+        if EXCEEDED.fetch_sub(1, Ordering::Relaxed) == 1 {
+            registry::for_each_to_advise(false, |start, len| advise(start, len, Advice::Normal));
+        }
+    }
+}
+
+/// Asks the system to read the pages of some addresses of a map, without waiting for them.
+pub fn will_need(addresses: Range<usize>) {
+    if !addresses.is_empty() && !are_resident(&addresses) {
+        advise(addresses.start, addresses.len(), Advice::WillNeed);
+    }
+}
+
+/// Whether a few pages are in memory already. Asking for them costs several microseconds, this a tenth of it.
+#[cfg(unix)]
+fn are_resident(addresses: &Range<usize>) -> bool {
+    let page = super::signal::page_bytes();
+    let from = addresses.start / page * page;
+    let mut pages = [0u8; FEW_PAGES];
+    let count = (addresses.end - from).div_ceil(page);
+    if count > FEW_PAGES {
+        return false;
+    }
+    let start = std::ptr::with_exposed_provenance_mut(from);
+    // SAFETY: the system writes a byte for each of the pages, of which the list has as many or more.
+    let asked = unsafe { libc::mincore(start, addresses.end - from, pages.as_mut_ptr().cast()) };
+    asked == 0 && pages[..count].iter().all(|page| page & 1 == 1)
+}
+
+#[cfg(not(unix))]
+fn are_resident(_addresses: &Range<usize>) -> bool {
+    true
+}
+
+#[derive(Clone, Copy)]
+enum Advice {
+    Normal,
+    Random,
+    WillNeed,
+}
+
+/// Advises the system on the pages of a range. One that ignores it only reads more, or later, than it might.
+#[cfg(unix)]
+fn advise(start: usize, len: usize, advice: Advice) {
+    let advice = match advice {
+        Advice::Normal => libc::MADV_NORMAL,
+        Advice::Random => libc::MADV_RANDOM,
+        Advice::WillNeed => libc::MADV_WILLNEED,
+    };
+    let page = super::signal::page_bytes();
+    let from = start / page * page;
+    // SAFETY: none of the three changes what is mapped or what it holds, whatever the range.
+    unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(from), start + len - from, advice) };
+}
+
+#[cfg(not(unix))]
+fn advise(_start: usize, _len: usize, _advice: Advice) {}
