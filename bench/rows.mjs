@@ -98,12 +98,11 @@ await untilInterrupted(run, cleanUp);
 
 async function run() {
   if (sizes.length === 0) throw new Error(`${set.name} has ${set.rows} rows, fewer than any of --rows`);
+  if (flags.limits !== '') await makeGroup(1024).remove();
   const origin = machine('bench:rows');
   const measured = [];
   for (const rows of sizes) {
-    const figures = await measure(rows);
-    console.error(JSON.stringify(figures));
-    measured.push(figures);
+    measured.push(await measure(rows));
     await cleanUp();
   }
   const exponents = Object.fromEntries(
@@ -162,24 +161,25 @@ async function measure(rows) {
   const diskMib = mib(bytesIn(folder));
   const startMs = await startUntilAnswer();
   const coldStartMs = flags.cold ? await coldStart() : undefined;
+  const measured = {
+    rows,
+    ...times,
+    ...searches,
+    ...{ residentMib: mib(resident), anonymousMib: mib(anonymous), diskMib, stopMs, startMs, coldStartMs },
+  };
+  console.error(JSON.stringify(measured));
   const limited = [];
   for (const text of flags.limits === '' || rows !== sizes.at(-1) ? [] : flags.limits.split(',')) {
     const limitMib = text.endsWith('%') ? Math.ceil((diskMib * parseFloat(text)) / 100) : Number(text);
     limited.push(await withLimit(limitMib, exact));
   }
-  return {
-    rows,
-    ...times,
-    ...searches,
-    ...{ residentMib: mib(resident), anonymousMib: mib(anonymous), diskMib, stopMs, startMs, coldStartMs },
-    ...(limited.length > 0 && { limited }),
-  };
+  if (limited.length > 0) console.error(JSON.stringify(limited));
+  return { ...measured, ...(limited.length > 0 && { limited }) };
 }
 
 /** The figures of a server that may hold so much memory, the page cache of its files included. */
 async function withLimit(limitMib, exact) {
-  group = Cgroup.make(limitMib);
-  if (group === null) throw new Error('--limits: this process may not make a control group');
+  group = makeGroup(limitMib);
   dropCaches();
   const startedAt = performance.now();
   server = await start();
@@ -195,6 +195,12 @@ async function withLimit(limitMib, exact) {
   await group.remove();
   group = undefined;
   return figures;
+}
+
+function makeGroup(limitMib) {
+  const made = Cgroup.make(limitMib);
+  if (made === null) throw new Error('--limits: this process may not make a control group');
+  return made;
 }
 
 /** Searches with pages of the disk alone at first, and again with what stayed in memory. */

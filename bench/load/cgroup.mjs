@@ -37,7 +37,7 @@ export class Cgroup {
     try {
       // A folder elsewhere than in a hierarchy, or without the controller of memory, does not have the file.
       if (!existsSync(limit)) throw new Error(`no ${limit}`);
-      writeFileSync(limit, String(memoryMb << 20));
+      writeFileSync(limit, String(memoryMb * 2 ** 20));
       return new Cgroup(path);
     } catch {
       rmdirSync(path);

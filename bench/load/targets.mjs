@@ -91,7 +91,7 @@ export class Tree {
     const cgroup = memoryMb ? Cgroup.make(memoryMb) : null;
     const env = {
       ...(callers === 'own' && { KITHDB_ADMIN_PASSWORD: ADMIN_PASSWORD }),
-      ...(memoryMb && !cgroup && { KITHDB_MEMORY_LIMIT: String(memoryMb << 20) }),
+      ...(memoryMb && !cgroup && { KITHDB_MEMORY_LIMIT: String(memoryMb * 2 ** 20) }),
     };
     if (cgroup) this.#cgroups.add(cgroup);
     const close = async () => {

@@ -228,7 +228,7 @@ impl RowTable {
         let (mut from, rows) = (slots.start, self.chunk_rows());
         while from < slots.end {
             // Rows of a map lie without gaps as far as their chunk.
-            let to = slots.end.min((from / rows + 1) * rows);
+            let to = slots.end.min((from / rows * rows).saturating_add(rows));
             if self.is_mapped(from) {
                 will_need(self.addresses(from, to - 1));
             }

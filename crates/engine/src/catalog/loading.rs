@@ -17,8 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a point takes of the memory at least, with a row, beside its vectors and the graphs.
-const LEAST_POINT_BYTES: u64 = 48;
+/// What a point takes of the memory at least, also where it is deleted or has no vector: its version, an integer id and its
+/// block.
+const LEAST_POINT_BYTES: u64 = 20;
+
+const MIB: u64 = 1 << 20;
 
 /// What a start opens collections with.
 #[derive(Clone, Copy)]
@@ -166,19 +169,21 @@ impl Loaded {
 }
 
 impl Loading<'_> {
-    /// Charges what a collection will hold. In less memory than that the system would read the same pages again and again,
-    /// and neither start nor end the process.
+    /// Charges what a collection will hold. With less memory than that the start would not fail but hardly proceed: the system
+    /// takes pages of the program away and reads them again.
     fn hold(&self, id: u64) -> Result<Option<Held>, Unopened> {
         if !self.memory.is_limited() {
             return Ok(None);
         }
         // What is wrong with the manifest is said by the opening.
-        let Ok(Some(manifest)) = Manifest::load(self.storage, id) else { return Ok(None) };
+        let Ok(Some(manifest)) = Manifest::load_stored(self.storage, id) else { return Ok(None) };
         let bytes = manifest.memory_bytes(LEAST_POINT_BYTES);
-        let mib = |bytes: u64| bytes >> 20;
         self.memory.hold_opening(bytes).map(Some).map_err(|left| {
-            let what =
-                format!("it takes {} MiB of memory at least, and the limit leaves {}", mib(bytes), mib(left));
+            let what = format!(
+                "it takes {} MiB of memory at least, and the limit leaves {}",
+                bytes.div_ceil(MIB),
+                left / MIB
+            );
             Unopened { what, cause: Cause::Exhausted }
         })
     }

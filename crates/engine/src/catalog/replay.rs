@@ -7,6 +7,7 @@ use super::loading::{Loaded, Loading, Sleepers, load_checkpoints};
 use super::start_preview::DamagedRecord;
 use super::{ADOPT, ALIASES, CATALOG, CREATE, DROP};
 use crate::allocator::catch;
+use crate::checkpoint::Manifest;
 use crate::collection::{CHANGES, Cause, OpeningOptions, Shared, Unopened, is_manifest_damaged};
 use crate::config::CollectionConfig;
 use crate::faults::PlantedFault;
@@ -307,7 +308,7 @@ impl Replay {
 
     /// The collections by name, served or quarantined, and what was damaged.
     pub(super) fn into_entries(self, shared: &Arc<Shared>) -> (OrdMap<String, Arc<Entry>>, StartDamage) {
-        let mut damage = self.damage;
+        let (mut damage, storage) = (self.damage, &self.storage);
         let entries = self.slots.into_iter().map(|(id, Slot { name, config, created, opening, .. })| {
             if let Ok(opening) = &opening {
                 let graphs = opening.damaged_graphs().iter();
@@ -315,8 +316,10 @@ impl Replay {
             }
             let state = match opening {
                 Ok(loaded) => EntryState::Active(loaded.into_residence(shared, created)),
-                // The log keeps everything from the start: what can be saved of the collection is still in it.
-                Err(fault) => EntryState::quarantined(&fault, Some(Lsn::NONE)),
+                Err(fault) => {
+                    let needed_from = needed_from(&**storage, id, &fault);
+                    EntryState::quarantined(&fault, Some(needed_from))
+                }
             };
             (name.clone(), Arc::new(Entry::new(id, name, config, state)))
         });
@@ -329,6 +332,18 @@ impl Replay {
             slot.opening = Err(fault);
         }
     }
+}
+
+/// From where on the log must keep its records for a collection that cannot be opened.
+fn needed_from(storage: &dyn Storage, id: u64, fault: &Unopened) -> Lsn {
+    // Nothing was found damaged, and the next start needs what comes behind the checkpoint.
+    if fault.cause == Cause::Exhausted
+        && let Ok(Some(manifest)) = Manifest::load(storage, id)
+    {
+        return manifest.lsn;
+    }
+    // Everything from the start: what can be saved of the collection is still in it.
+    Lsn::NONE
 }
 
 /// Gives the aliases of a collection to the one that takes its place.

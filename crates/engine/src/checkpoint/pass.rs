@@ -209,6 +209,7 @@ impl Pass<'_> {
                     Some(extent) => extent,
                     None => {
                         let mut bytes = buffer(range.len() * (table.rows.row_bytes() + table.place_bytes()));
+                        table.rows.expect_run(range.numbers());
                         range.iter().for_each(|row| bytes.extend_from_slice(table.row(row)));
                         range.iter().for_each(|row| table.store_place(row, &mut bytes));
                         let extent = self.writer.append(&bytes)?;

@@ -8,10 +8,13 @@ use crate::payload::PayloadSelector;
 use crate::query::Hit;
 use crate::query::request::{Selectors, VectorSelector};
 use crate::scheduling::lane;
-use crate::types::{OpNumber, PointId, PointOffset};
+use crate::types::{OpNumber, PointId, PointOffset, Row};
 use crate::vectors::VectorValue;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
+
+/// Points that are asked for before they are written; an answer may end before it has more.
+const MOST_EXPECTED: usize = 256;
 
 /// What all points of an answer share.
 pub(super) struct PointOutput<'d> {
@@ -80,10 +83,17 @@ impl<'a, 'd> PointWriter<'a, 'd> {
         PointWriter { view, with, output, payload: Vec::new(), places: Vec::new(), selecting: None }
     }
 
-    /// Announces points that are written next, if their payloads are shown.
-    pub fn expect(&self, offsets: impl Iterator<Item = PointOffset>) {
+    /// Announces points that are written next: what is shown of their payloads and vectors.
+    pub fn expect(&self, offsets: impl Iterator<Item = PointOffset> + Clone) {
+        let (state, offsets) = (&self.view.state, offsets.take(MOST_EXPECTED));
         if self.with.payload != PayloadSelector::None {
-            self.view.state.expect_documents(offsets);
+            state.expect_documents(offsets.clone());
+        }
+        if self.with.vector != VectorSelector::None {
+            for (field, table) in self.view.fields.iter().enumerate() {
+                let rows = offsets.clone().filter_map(|offset| state.at(offset).row(field));
+                table.rows.expect(rows.map(Row::get));
+            }
         }
     }
 

@@ -43,8 +43,8 @@ pub fn scan_range<T: Fn(Row, Row) -> Ordering>(
         if stop() {
             return Err(Stopped);
         }
-        ahead.reach(block_start);
         let block_end = end.min(block_start.saturating_add(BLOCK_ROWS as u32));
+        ahead.reach(block_end);
         for row in (block_start..block_end).map(Row::new).filter(|&row| accept(row)) {
             top.offer(distance.one(query, rows.row(row.get())), row);
         }
@@ -110,7 +110,7 @@ impl<'a> ReadAhead<'a> {
         ReadAhead { rows, rest: range.numbers(), step }
     }
 
-    /// Takes note that the scan is at a row.
+    /// Takes note that the scan reads the rows before one.
     fn reach(&mut self, row: u32) {
         while !self.rest.is_empty() && self.rest.start < row.saturating_add(self.step) {
             let to = self.rest.end.min(self.rest.start.saturating_add(self.step));

@@ -315,9 +315,8 @@ impl Memory {
         let mut exceeding = self.exceeding.lock();
         match &*exceeding {
             Some(_) if share < FITTING_AT => *exceeding = None,
-            Some(known) => known.advise(),
             None if share >= EXCEEDED_AT => *exceeding = Some(Exceeding::begin()),
-            None => {}
+            _ => {}
         }
     }
 

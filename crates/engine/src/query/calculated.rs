@@ -28,7 +28,7 @@ pub fn rank(
     let mut best = ranking(state, k, threshold);
     let mut pace = Pace::new(deadline, formula.work());
     let mut of_point = Vec::with_capacity(lists.len());
-    for offset in &found {
+    for offset in state.reading(found.iter()) {
         pace.step(state.at(offset).document().len())?;
         of_point.clear();
         of_point.extend(scores.iter().map(|scores| scores.get(&offset).copied()));

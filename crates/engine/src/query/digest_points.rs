@@ -20,7 +20,7 @@ pub fn digest_points(view: &View, deadline: &Deadline) -> Result<u128, Error> {
     let mut pace = Pace::new(deadline, 1);
     let mut digester = PointDigester::of(view);
     let mut sum = 0_u128;
-    for offset in &state.live {
+    for offset in state.reading(state.live.iter()) {
         let point = state.at(offset);
         pace.step(point.document().len() + row_bytes as usize)?;
         sum = sum.wrapping_add(digester.digest(point));

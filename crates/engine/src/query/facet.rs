@@ -109,7 +109,7 @@ impl<'v> Counts<'v, '_> {
         wanted: impl Fn(&FacetValue<'_>) -> bool,
     ) -> Result<(), Error> {
         let mut values = Vec::new();
-        for offset in points {
+        for offset in state.reading(points.iter()) {
             let bytes = state.at(offset).document();
             self.pace.step(bytes.len())?;
             Document::new(bytes).values_at(key, |value| match value {

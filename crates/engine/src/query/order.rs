@@ -68,7 +68,7 @@ fn from_index<'a>(
             OrderKey::Float(_) => return Ok(None),
         };
         let mut offsets = Vec::new();
-        for offset in state.reading(postings.iter()) {
+        for offset in postings.iter() {
             pace.step(state.at(offset).document().len())?;
             if matching.accepts(offset) {
                 offsets.push(offset);

@@ -199,7 +199,7 @@ fn look_at_all(
 ) -> Result<(), Error> {
     let plan = state.plan(filter);
     let meter = ScanMeter::new(state, filter);
-    for offset in plan.candidates.as_ref().unwrap_or(&state.live) {
+    for offset in state.reading(plan.candidates.as_ref().unwrap_or(&state.live).iter()) {
         pace.step(state.at(offset).document().len())?;
         let look = || {
             meter.count();

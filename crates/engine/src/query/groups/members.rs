@@ -63,7 +63,7 @@ fn by_documents(
         deadline.expect(estimate::documents(points.len(), 1))?;
         let places: HashMap<&GroupId<'_>, usize> = groups.iter().copied().zip(0..).collect();
         let (mut pace, mut ids) = (Pace::new(deadline, 1), Vec::new());
-        for offset in points {
+        for offset in state.reading(points.iter()) {
             let payload = state.at(offset).document();
             pace.step(payload.len())?;
             groups_of(payload, by, &mut ids);

@@ -56,16 +56,15 @@ impl Map {
         signal::install();
         let start = map.as_ptr().addr();
         let registration = Registration::of(start, map.len(), disk, path).filter(|_| cfg!(unix));
+        reads::note_new_map();
         Ok(Self(Arc::new(Source::Mapped(Registered { registration, map }))))
     }
 
     /// Advises the system that the map is read in random order, so that it does not read ahead.
     pub fn expect_random_reads(&self) {
-        #[cfg(unix)]
         if let Source::Mapped(Registered { registration, map }) = &*self.0 {
             registration.iter().for_each(Registration::keep_random);
-            // A system that ignores the advice only reads more than it needs to.
-            let _ = map.advise(memmap2::Advice::Random);
+            reads::expect_random(map);
         }
     }
 

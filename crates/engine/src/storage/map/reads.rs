@@ -9,6 +9,8 @@ use super::registry;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Bytes that are asked for by one call: the read-ahead that most devices have.
+const PIECE_BYTES: usize = 128 << 10;
 /// More pages than these are asked for without a look.
 #[cfg(unix)]
 const FEW_PAGES: usize = 16;
@@ -27,18 +29,24 @@ pub fn maps_fit() -> bool {
 pub struct Exceeding(());
 
 impl Exceeding {
-    /// Tells the system to read single pages of all maps.
+    /// Tells the system to read single pages of all maps, those included that are made later.
     pub fn begin() -> Exceeding {
         EXCEEDED.fetch_add(1, Ordering::Relaxed);
-        let exceeding = Exceeding(());
-        exceeding.advise();
-        exceeding
+        note_new_map();
+        Exceeding(())
     }
+}
 
-    /// Tells it the same of maps that were made since.
-    pub fn advise(&self) {
+/// Tells the system to read single pages of maps that it was not told of, if the maps do not fit into memory.
+pub(super) fn note_new_map() {
+    if !maps_fit() {
         registry::for_each_to_advise(true, |start, len| advise(start, len, Advice::Random));
     }
+}
+
+/// Tells the system to read single pages of a map.
+pub(super) fn expect_random(map: &[u8]) {
+    advise(map.as_ptr().addr(), map.len(), Advice::Random);
 }
 
 impl Drop for Exceeding {
@@ -52,7 +60,9 @@ impl Drop for Exceeding {
 /// Asks the system to read the pages of some addresses of a map, without waiting for them.
 pub fn will_need(addresses: Range<usize>) {
     if !addresses.is_empty() && !are_resident(&addresses) {
-        advise(addresses.start, addresses.len(), Advice::WillNeed);
+        // Of a longer range the system would read the beginning only.
+        let pieces = addresses.clone().step_by(PIECE_BYTES);
+        pieces.for_each(|from| advise(from, PIECE_BYTES.min(addresses.end - from), Advice::WillNeed));
     }
 }
 
@@ -66,7 +76,7 @@ fn are_resident(addresses: &Range<usize>) -> bool {
     if count > FEW_PAGES {
         return false;
     }
-    let start = std::ptr::with_exposed_provenance_mut(from);
+    let start = std::ptr::without_provenance_mut(from);
     // SAFETY: the system writes a byte for each of the pages, of which the list has as many or more.
     let asked = unsafe { libc::mincore(start, addresses.end - from, pages.as_mut_ptr().cast()) };
     asked == 0 && pages[..count].iter().all(|page| page & 1 == 1)
@@ -95,7 +105,7 @@ fn advise(start: usize, len: usize, advice: Advice) {
     let page = super::signal::page_bytes();
     let from = start / page * page;
     // SAFETY: none of the three changes what is mapped or what it holds, whatever the range.
-    unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(from), start + len - from, advice) };
+    unsafe { libc::madvise(std::ptr::without_provenance_mut(from), start + len - from, advice) };
 }
 
 #[cfg(not(unix))]

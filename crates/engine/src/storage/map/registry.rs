@@ -24,7 +24,7 @@ struct Place {
 const NORMAL: u8 = 0;
 /// In random order, as long as the maps do not fit into memory.
 const RANDOM: u8 = 1;
-/// In random order, for ever.
+/// In random order, until it is unmapped.
 const ALWAYS_RANDOM: u8 = 2;
 
 static PLACES: [OnceLock<Box<[Place]>>; BUCKETS] = [const { OnceLock::new() }; BUCKETS];
@@ -87,7 +87,7 @@ impl Registration {
         Some(Registration(place))
     }
 
-    /// Takes note that the map is read in random order for ever.
+    /// Takes note that the map is read in random order until it is unmapped.
     pub(super) fn keep_random(&self) {
         let _names = NAMES.lock();
         if let Some(entry) = at(self.0) {
