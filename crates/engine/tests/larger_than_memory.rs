@@ -51,7 +51,7 @@ fn a_start_opens_no_collection_for_which_the_limit_leaves_no_room_c10_2() {
     client.0.close();
     drop(client);
 
-    // So little that the process alone exceeds it: what is opened is not served, but not refused for good either.
+    // The process alone exceeds this limit, so requests for points would be refused; the info of a collection is not.
     let client = open(dir.path(), inline, MemoryLimit::Bytes(160_000));
     let fault =
         |name: &str| client.ok("collection_info", name, json!(null))["optimizer_status"]["error"].to_string();

@@ -56,7 +56,7 @@ impl Map {
         signal::install();
         let start = map.as_ptr().addr();
         let registration = Registration::of(start, map.len(), disk, path).filter(|_| cfg!(unix));
-        reads::note_new_map();
+        reads::advise_new_maps();
         Ok(Self(Arc::new(Source::Mapped(Registered { registration, map }))))
     }
 

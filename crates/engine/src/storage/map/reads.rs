@@ -2,8 +2,8 @@
 //!
 //! For a page that is read it usually reads its neighbours too, up to the read-ahead of the device: 128 KiB, often
 //! megabytes. Where the files fit into memory that fills it quickly. Where they do not, the neighbours of a row displace
-//! pages that other searches need. There the system is told to read single pages, and whoever is about to read several
-//! rows asks for all of them at once.
+//! pages that other searches need. There the system is told to read single pages, and a reader that is about to read several
+//! rows requests all of them at once.
 
 use super::registry;
 use std::ops::Range;
@@ -32,21 +32,9 @@ impl Exceeding {
     /// Tells the system to read single pages of all maps, those included that are made later.
     pub fn begin() -> Exceeding {
         EXCEEDED.fetch_add(1, Ordering::Relaxed);
-        note_new_map();
+        advise_new_maps();
         Exceeding(())
     }
-}
-
-/// Tells the system to read single pages of maps that it was not told of, if the maps do not fit into memory.
-pub(super) fn note_new_map() {
-    if !maps_fit() {
-        registry::for_each_to_advise(true, |start, len| advise(start, len, Advice::Random));
-    }
-}
-
-/// Tells the system to read single pages of a map.
-pub(super) fn expect_random(map: &[u8]) {
-    advise(map.as_ptr().addr(), map.len(), Advice::Random);
 }
 
 impl Drop for Exceeding {
@@ -55,6 +43,18 @@ impl Drop for Exceeding {
             registry::for_each_to_advise(false, |start, len| advise(start, len, Advice::Normal));
         }
     }
+}
+
+/// Tells the system to read single pages of maps that it was not told of, if the maps do not fit into memory.
+pub(super) fn advise_new_maps() {
+    if !maps_fit() {
+        registry::for_each_to_advise(true, |start, len| advise(start, len, Advice::Random));
+    }
+}
+
+/// Tells the system to read single pages of a map.
+pub(super) fn expect_random(map: &[u8]) {
+    advise(map.as_ptr().addr(), map.len(), Advice::Random);
 }
 
 /// Asks the system to read the pages of some addresses of a map, without waiting for them.
