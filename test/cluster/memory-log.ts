@@ -55,8 +55,8 @@ export class MemoryStream implements MessageStream {
   messages: StreamMessage[] = [];
   created = '2026-01-01T00:00:00Z';
   lastSequence = 0;
-  /** Sessions in which something was delivered, for tests of interruptions. */
-  sessions = 0;
+  /** How often all sessions were ended. */
+  interruptions = 0;
   ids = new Map<string, number>();
   readonly #wake = new Set<() => void>();
   /** Whether the servers have lost it. */
@@ -130,7 +130,7 @@ export class MemoryStream implements MessageStream {
 
   /** Ends all sessions. */
   interrupt(): void {
-    this.sessions += 1;
+    this.interruptions += 1;
     this.wake();
   }
 
@@ -144,10 +144,9 @@ export class MemoryStream implements MessageStream {
     const matches = ({ subject }: StreamMessage): boolean => subjects.some((one) => isOf(subject, one));
     const after = (sequence: number): StreamMessage[] =>
       this.messages.filter((message) => message.sequence > sequence && matches(message));
-    this.sessions += 1;
-    const session = this.sessions;
+    const { interruptions } = this;
     let isClosed = false;
-    const isOver = (): boolean => isClosed || session !== this.sessions;
+    const isOver = (): boolean => isClosed || interruptions !== this.interruptions;
     const deliver = (sequence: number): Promise<DeliveredMessage | undefined> =>
       this.#next(() => after(sequence), isOver);
     return {
