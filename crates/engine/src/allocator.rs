@@ -90,6 +90,16 @@ pub fn buffer(bytes: usize) -> Vec<u8> {
     buffer
 }
 
+/// An empty list with room for that many values, and no more. Without memory it unwinds to the next [`catch`].
+pub fn list<T>(values: usize) -> Vec<T> {
+    let mut list = Vec::new();
+    let bytes = values.saturating_mul(size_of::<T>());
+    if is_refused(bytes) || list.try_reserve_exact(values).is_err() {
+        refuse(bytes);
+    }
+    list
+}
+
 /// What is written behind the bytes that room was made for: numbers, and what stands between two parts.
 const SLACK_BYTES: usize = 256;
 

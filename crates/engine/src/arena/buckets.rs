@@ -66,6 +66,12 @@ impl Buckets {
 
     /// The place of an item, whose memory is allocated if need be. Panics from [`Buckets::MAX_ITEMS`] on.
     pub(super) fn reserve(&self, item: u32) -> NonNull<u8> {
+        // Where a greater one was reserved before, threads that fill the places at the same time write to nothing common.
+        if item < self.reserved()
+            && let Some(place) = self.item(item)
+        {
+            return place;
+        }
         assert!(item < Self::MAX_ITEMS, "item {item} is beyond the limit");
         let (bucket, _) = self.place(item);
         let block = self.block(bucket);

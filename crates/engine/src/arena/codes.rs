@@ -56,6 +56,16 @@ impl CodeArena {
         self.tags.iter().for_each(|tags| tags.provide(end));
     }
 
+    /// Reserves the rows below `end`. Without memory it unwinds to the next `catch` of the allocator.
+    pub fn reserve(&self, end: u32) {
+        if let Some(last) = end.checked_sub(1) {
+            self.rows.reserve(last);
+            self.tags.iter().for_each(|tags| {
+                tags.reserve(last);
+            });
+        }
+    }
+
     /// Writes the row at `slot` with a tag whose lowest bit is taken as set. Panics when the row is written already or just
     /// being written, from [`CodeArena::MAX_ROWS`] on, or when the payload has another size than the arena's.
     pub fn write(&self, slot: u32, payload: &[u8], tag: u64) {

@@ -58,7 +58,10 @@ impl LinkArena {
         assert!(slot < Self::MAX_ROWS, "row {slot} is beyond the limit of a link arena");
         let (bucket, offset) = self.place(slot);
         let block = self.block(bucket);
-        self.reserved.fetch_max(slot + 1, Ordering::Relaxed);
+        // Where a greater one was reserved before, threads that fill the rows at the same time write to nothing common.
+        if slot >= self.reserved.load(Ordering::Relaxed) {
+            self.reserved.fetch_max(slot + 1, Ordering::Relaxed);
+        }
         self.slice(block, offset)
     }
 

@@ -8,13 +8,13 @@ use crate::collection::{Cause, Collection, Opening, OpeningOptions, Shared, Unop
 use crate::config::CollectionConfig;
 use crate::limits::ResidencyThresholds;
 use crate::memory::{Held, Memory};
+use crate::scheduling::in_pieces;
 use crate::storage::Storage;
 use crate::types::{Lsn, OperationId};
-use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a point takes of the memory at least, also where it is deleted or has no vector: its version, an integer id and its
@@ -196,28 +196,8 @@ pub(super) fn load_checkpoints(
     sleepers: &Sleepers,
 ) -> Vec<Result<Loaded, Unopened>> {
     let load = |(id, _, config): &SavedEntry| sleepers.load(*id, config, loading);
-    let threads = loading.options.threads;
-    if threads <= 1 || entries.len() <= 1 {
-        return entries.iter().map(load).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let loaded: Mutex<Vec<(usize, Result<Loaded, Unopened>)>> = Mutex::default();
-    let load_some = || {
-        while let Some((at, entry)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            entries.get(at).map(|entry| (at, entry))
-        } {
-            let opening = load(entry);
-            loaded.lock().push((at, opening));
-        }
-    };
-    std::thread::scope(|scope| {
-        // Where the system refuses a thread, there are fewer; this one always loads.
-        let refused = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, load_some).is_err();
-        let _ = (1..threads.min(entries.len())).find(refused);
-        load_some();
-    });
-    let mut loaded = loaded.into_inner();
-    loaded.sort_unstable_by_key(|(at, _)| *at);
-    loaded.into_iter().map(|(_, opening)| opening).collect()
+    // Each result is one of a collection: none ends the work.
+    let load = |at: usize| Ok::<_, Infallible>(load(&entries[at]));
+    let Ok(loaded) = in_pieces(loading.options.threads, entries.len(), load);
+    loaded
 }

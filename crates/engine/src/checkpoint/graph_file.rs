@@ -12,7 +12,8 @@ use crate::change::{Input, Undecodable};
 use crate::config::{Coding, CollectionConfig, GraphParams};
 use crate::field::graph::{FieldGraph, NodeCodes};
 use crate::field::table::FieldTable;
-use crate::index::{BuildScratch, Codes, Hnsw};
+use crate::index::{BuildScratch, Codes, Hnsw, ReadGraph};
+use crate::scheduling::in_pieces;
 use crate::storage::{Map, StorageError};
 use crate::types::{OpNumber, Row, RowRange};
 use crate::vectors::{CodeParams, CodeTable, Encoder};
@@ -168,18 +169,18 @@ pub(crate) fn write(
     Ok(manifest)
 }
 
-/// The graph that a checkpoint kept, or `None` when it is of another format or has other parameters.
+/// The graph of `rows` rows that a checkpoint kept, or `None` when it is of another format or has other parameters. Only
+/// [`ReadFile::complete`] compares it with the rows.
 ///
 /// # Errors
 /// Why the file cannot be used.
-pub(crate) fn load(
+pub(crate) fn read(
     folder: &Folder<'_>,
     kept: &GraphManifest,
     config: &CollectionConfig,
-    field: usize,
-    table: &FieldTable,
+    (field, rows): (usize, Row),
     threads: usize,
-) -> Result<Option<FieldGraph>, Unopened> {
+) -> Result<Option<ReadFile>, Unopened> {
     let path = file_path(folder.dir, kept.file());
     let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
         Ok(map) => map,
@@ -188,8 +189,41 @@ pub(crate) fn load(
     };
     let all: Vec<Extent> = kept.extents().collect();
     verify_all(folder.storage, folder.dir, &all, threads).map_err(|(extent, why)| why.unopened(&extent))?;
-    let graph = decode(&map, kept, config, field, table);
-    Ok(graph.inspect(|graph| graph.is_now_in(kept.file())))
+    Ok(decode(&map, kept, config, (field, rows), threads))
+}
+
+/// A graph as its file has it.
+pub(crate) struct ReadFile {
+    graph: FieldGraph,
+    is_connected: bool,
+}
+
+impl ReadFile {
+    /// The graph, with all ways that it needs; `None` where it is not of these rows, which are all loaded.
+    pub(crate) fn complete(self, table: &FieldTable) -> Option<FieldGraph> {
+        let ReadFile { graph, is_connected } = self;
+        // A walk reads the rows: behind one that was dropped it would find nothing.
+        let reads_rows = graph.codes.is_none();
+        if reads_rows && graph.hnsw.all_nodes().any(|node| !table.holds(graph.hnsw.row_of(node))) {
+            return None;
+        }
+        // Whatever led to that: what is alive and in no graph would be found by no walk.
+        let can_tell = graph.indexed().get() < LinkArena::MAX_ROWS;
+        let rows = RowRange::new(Row::FIRST, graph.indexed());
+        if can_tell
+            && rows.iter().any(|row| table.alive(row, OpNumber::MAX) && graph.nodes.of_row(row).is_none())
+        {
+            return None;
+        }
+        // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.
+        if !is_connected {
+            match &graph.codes {
+                Some(codes) => graph.hnsw.repair(&Codes::new(&codes.table), &mut BuildScratch::new()),
+                None => graph.hnsw.repair(&graph.originals(table), &mut BuildScratch::new()),
+            };
+        }
+        Some(graph)
+    }
 }
 
 /// The parameters that a graph has been made with, in today's terms: the default codes of earlier releases count as codes
@@ -209,60 +243,55 @@ fn decode(
     map: &Map,
     kept: &GraphManifest,
     config: &CollectionConfig,
-    field: usize,
-    table: &FieldTable,
-) -> Option<FieldGraph> {
+    (field, rows): (usize, Row),
+    threads: usize,
+) -> Option<ReadFile> {
     // What a checkpoint of another operation left behind is no graph of these rows.
-    let indexed = kept.indexed.min(table.end());
-    let metric = config.fields()[field].1.metric;
-    let hnsw = Hnsw::read_from(kept.links.bytes(map).ok()?, indexed.get()).ok()?;
+    let indexed = kept.indexed.min(rows);
+    let params = &config.fields()[field].1;
+    let links = kept.links.bytes(map).ok()?;
+    let ReadGraph { hnsw, is_connected } = Hnsw::read_from(links, indexed.get(), threads).ok()?;
     let codes = match kept.params.zip(kept.encoder) {
-        // A walk reads the rows: behind one that was dropped it would find nothing.
-        None if hnsw.all_nodes().any(|node| !table.holds(hnsw.row_of(node))) => return None,
         None => None,
-        Some((params, encoder)) => {
+        Some((code_params, encoder)) => {
             let encoder = Encoder::read_from(encoder.bytes(map).ok()?).ok()?;
-            let fits = encoder.metric() == metric && encoder.dim() == table.dim && encoder.params() == params;
+            let fits = encoder.metric() == params.metric
+                && encoder.dim() == params.size
+                && encoder.params() == code_params;
             let table = CodeTable::new(&encoder);
-            let mut first = 0;
-            for extent in &kept.codes {
-                let bytes = extent.bytes(map).ok()?;
-                // More codes than nodes: a file of something else.
-                let nodes = u32::try_from(bytes.len() / table.node_bytes()).ok()?;
-                if !fits || nodes > hnsw.len() - first {
-                    return None;
-                }
-                table.read_from(first, bytes).ok()?;
-                first += nodes;
-            }
-            if !fits || first != hnsw.len() {
+            if !fits || !read_codes(map, &kept.codes, &table, hnsw.len(), threads) {
                 return None;
             }
             map.drop_resident(0..map.len());
             Some(NodeCodes { encoder: Arc::new(encoder), table })
         }
     };
-    let mut graph = FieldGraph::with(
-        hnsw,
-        adopted(kept.graph_params, config.graph_params(field)),
-        metric,
-        codes,
-        indexed,
-    );
+    let graph_params = adopted(kept.graph_params, config.graph_params(field));
+    let mut graph = FieldGraph::with(hnsw, graph_params, params.metric, codes, indexed);
     graph.ordered = kept.ordered;
-    // Whatever led to that: what is alive and in no graph would be found by no walk.
-    let can_tell = indexed.get() < LinkArena::MAX_ROWS;
-    let rows = RowRange::new(Row::FIRST, indexed);
-    if can_tell && rows.iter().any(|row| table.alive(row, OpNumber::MAX) && graph.nodes.of_row(row).is_none())
-    {
-        return None;
+    graph.is_now_in(kept.file());
+    Some(ReadFile { graph, is_connected })
+}
+
+/// Reads the codes of all nodes, and returns whether there were as many as nodes, and sound.
+fn read_codes(map: &Map, extents: &[Extent], table: &CodeTable, nodes: u32, threads: usize) -> bool {
+    let mut pieces = Vec::with_capacity(extents.len());
+    let mut first = 0;
+    for extent in extents {
+        let Ok(bytes) = extent.bytes(map) else { return false };
+        // More codes than nodes: a file of something else.
+        match u32::try_from(bytes.len() / table.node_bytes()) {
+            Ok(held) if held <= nodes - first => pieces.push((first, bytes)),
+            _ => return false,
+        }
+        first += (bytes.len() / table.node_bytes()) as u32;
     }
-    // A graph that was cut at its boundary, or written while it grew, may have lost ways; every row stays reachable.
-    match &graph.codes {
-        Some(codes) => graph.hnsw.repair(&Codes::new(&codes.table), &mut BuildScratch::new()),
-        None => graph.hnsw.repair(&graph.originals(table), &mut BuildScratch::new()),
+    table.reserve(first);
+    let read = |at: usize| {
+        let (first, bytes) = pieces[at];
+        table.read_from(first, bytes)
     };
-    Some(graph)
+    first == nodes && in_pieces(threads, pieces.len(), read).is_ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Unopened};
 use super::extents::{self, Extent};
-use super::graph_file::{self, GraphManifest};
+use super::graph_file::{self, GraphManifest, ReadFile};
 use super::manifest::{FieldManifest, Manifest};
 use super::point_column::load_points;
 use super::verification::verify_all;
@@ -11,15 +11,16 @@ use crate::allocator::{catch, refusal};
 use crate::change;
 use crate::config::{CollectionConfig, Placement};
 use crate::faults::PlantedFault;
+use crate::field::FieldArena;
 use crate::field::graph::FieldGraph;
 use crate::field::table::stored_places;
-use crate::field::{FieldArena, FieldTable};
 use crate::limits::Thresholds;
 use crate::payload::JsonPath;
 use crate::state::{DeclaredIndex, Head};
 use crate::storage::{Map, Storage, map_faults};
-use crate::types::{Lsn, OpNumber, OperationId, PointOffset};
+use crate::types::{Lsn, OpNumber, OperationId, PointOffset, Row};
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 const NO_MANIFEST: &str = "the file MANIFEST is missing";
@@ -91,9 +92,7 @@ impl Opening {
         if manifest.fields.len() != head.state.config.positions() {
             return Err("MANIFEST and the configuration in it disagree on the vector fields".into());
         }
-        verify_data(&folder, &manifest, threads)?;
-        load_fields(&mut head, &manifest, &maps)?;
-        let graphs = load_points_and_graphs(&folder, &mut head, &manifest, &maps, threads)?;
+        let graphs = load_data_and_graphs(&folder, &mut head, &manifest, &maps, threads)?;
         // What is sound and does not fit now must not be taken for damaged, and built again.
         let exhausted = |graph: &Result<_, Unopened>| {
             graph.as_ref().err().filter(|fault| fault.cause == Cause::Exhausted).cloned()
@@ -284,42 +283,58 @@ pub(super) fn load_fields(
     Ok(())
 }
 
-/// Loads the points into the head, and beside that the graph of each field: `None` where there is none that can be used,
-/// an error where its file is damaged.
-fn load_points_and_graphs(
+/// Loads what the data files have into the head, once it was compared with its checksums, and beside that the graph of each
+/// field: `None` where there is none that can be used, an error where its file is damaged.
+fn load_data_and_graphs(
     folder: &Folder<'_>,
     head: &mut Head,
     manifest: &Manifest,
     maps: &BTreeMap<u32, Map>,
     threads: usize,
-) -> Result<Vec<Result<Option<FieldGraph>, Unopened>>, String> {
+) -> Result<Vec<Result<Option<FieldGraph>, Unopened>>, Unopened> {
     let config = Arc::clone(&head.state.config);
-    let tables: Vec<FieldTable> = head.fields.iter().map(FieldArena::table).collect();
-    let graph = |(field, table): (usize, &FieldTable)| match &manifest.fields[field].graph {
-        None => Ok(None),
-        Some(kept) => {
+    let dense = head.fields.len();
+    let read = |field: usize| match &manifest.fields[field] {
+        FieldManifest { graph: None, .. } => Ok(None),
+        FieldManifest { graph: Some(kept), rows, .. } => {
             let writer = manifest.writer_of(kept.file(), folder.collection);
             let written_by = Folder { collection: writer, ..*folder };
-            graph_file::load(&written_by, kept, &config, field, table, threads)
+            graph_file::read(&written_by, kept, &config, (field, Row::new(*rows)), threads)
         }
     };
-    let graphs = || tables.iter().enumerate().map(graph).collect::<Vec<_>>();
-    if threads <= 1 {
+    let read = |field: usize| unless_it_panics(|| read(field));
+    let read_all = || (0..dense).map(read).collect::<Vec<_>>();
+    let load = |head: &mut Head| -> Result<(), Unopened> {
+        verify_data(folder, manifest, threads)?;
+        load_fields(head, manifest, maps)?;
         load_points(head, manifest, maps)?;
-        load_indexes(head, manifest)?;
-        return Ok(graphs());
-    }
-    // Points and graphs do not depend on each other.
-    std::thread::scope(|scope| {
-        let loading = std::thread::Builder::new().spawn_scoped(scope, graphs);
-        load_points(head, manifest, maps)?;
-        load_indexes(head, manifest)?;
-        // A system that has no memory for a thread may have some for the graphs.
-        let Ok(loading) = loading else { return Ok(graphs()) };
-        Ok(loading.join().unwrap_or_else(|panic| match refusal(&*panic) {
-            Some(refused) => vec![Err(refused.into())],
-            None => tables.iter().map(|_| Ok(None)).collect(),
-        }))
+        Ok(load_indexes(head, manifest)?)
+    };
+    let read = if threads <= 1 {
+        load(head)?;
+        read_all()
+    } else {
+        std::thread::scope(|scope| -> Result<_, Unopened> {
+            let reading = std::thread::Builder::new().spawn_scoped(scope, read_all);
+            load(head)?;
+            // A system that has no memory for a thread may have some for the graphs.
+            Ok(reading.map_or_else(|_| read_all(), |reading| reading.join().expect("panics are caught")))
+        })?
+    };
+    // Only now is it known which rows are alive.
+    let complete = |(rows, read): (&FieldArena, Result<Option<ReadFile>, Unopened>)| {
+        let Some(file) = read? else { return Ok(None) };
+        unless_it_panics(|| Ok(file.complete(&rows.table())))
+    };
+    Ok(head.fields.iter().zip(read).map(complete).collect())
+}
+
+/// What some work with a graph gives: an error where memory is refused, and nothing where it panics, because a graph can be built
+/// again.
+fn unless_it_panics<T>(work: impl FnOnce() -> Result<Option<T>, Unopened>) -> Result<Option<T>, Unopened> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| match refusal(&*panic) {
+        Some(refused) => Err(refused.into()),
+        None => Ok(None),
     })
 }
 

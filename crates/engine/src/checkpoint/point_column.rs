@@ -3,7 +3,7 @@
 use super::manifest::Manifest;
 use crate::change::{Input, Undecodable, put_id};
 use crate::field::SparseArena;
-use crate::state::{Head, Payload, PayloadRef, Point, PointRef, Rows, StoredPayload};
+use crate::state::{Head, LoadedIds, Payload, PayloadRef, Point, PointRef, Rows, StoredPayload};
 use crate::storage::Map;
 use crate::types::{OpNumber, PointId, PointOffset, Row};
 use std::collections::BTreeMap;
@@ -63,8 +63,22 @@ impl ChunkPoint {
         Ok(ChunkPoint { live, id, version, payload, rows })
     }
 
-    /// Appends the point to the head.
+    /// Appends the point to the head, with its id.
     pub(crate) fn load(self, head: &mut Head, maps: &BTreeMap<u32, Map>) -> Result<(), Undecodable> {
+        self.load_with(head, maps, |head, id, offset| {
+            // Deleting the id would leave the other point.
+            let before = head.state.ids.insert(id, offset, &head.state.points);
+            if before.is_none() { Ok(()) } else { Err(Undecodable) }
+        })
+    }
+
+    /// Appends the point to the head. `enter` does so with the id of one that is live.
+    fn load_with(
+        self,
+        head: &mut Head,
+        maps: &BTreeMap<u32, Map>,
+        enter: impl FnOnce(&mut Head, &PointId, PointOffset) -> Result<(), Undecodable>,
+    ) -> Result<(), Undecodable> {
         let ChunkPoint { live, id, version, payload, rows } = self;
         let payload = match payload {
             None => Payload::Empty,
@@ -84,10 +98,7 @@ impl ChunkPoint {
             }
         }
         if live {
-            if head.state.ids.insert(&id, offset, &head.state.points).is_some() {
-                // Deleting the id would leave the other point.
-                return Err(Undecodable);
-            }
+            enter(head, &id, offset)?;
             head.state.live.insert(offset);
         }
         head.state.load(Point { id, version, live, payload, rows });
@@ -101,15 +112,22 @@ pub(super) fn load_points(
     manifest: &Manifest,
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
+    let undecodable = |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string();
     let positions = head.state.config.positions();
+    let mut ids = LoadedIds::of_points(manifest.points as usize);
+    head.state.points.expect(manifest.points as usize);
     for extent in &manifest.point_chunks {
         let mut input = Input(extent.bytes(&maps[&extent.file])?);
         while !input.0.is_empty() {
-            ChunkPoint::decode(&mut input, positions).and_then(|point| point.load(head, maps)).map_err(
-                |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string(),
-            )?;
+            let point = ChunkPoint::decode(&mut input, positions).map_err(undecodable)?;
+            let enter = |head: &mut Head, id: &PointId, offset| {
+                ids.add(id, offset, &head.state.points);
+                Ok(())
+            };
+            point.load_with(head, maps, enter).map_err(undecodable)?;
         }
     }
+    head.state.ids = ids.into_index().ok_or_else(|| undecodable(Undecodable))?;
     // Only now is it known which rows are alive.
     head.sparse.iter_mut().for_each(SparseArena::index_loaded);
     if head.state.points.len() != manifest.points as usize {

@@ -7,8 +7,8 @@ use super::cause::{Cause, Unopened};
 use super::extents::{Extent, file_name};
 use super::file_path;
 use crate::faults::PlantedFault;
+use crate::scheduling::in_pieces;
 use crate::storage::{Storage, StorageError};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -94,28 +94,9 @@ pub(crate) fn verify_all(
     extents: &[Extent],
     threads: usize,
 ) -> Result<(), (Extent, Unsound)> {
-    let next = AtomicUsize::new(0);
-    let check = || -> Result<(), (usize, Unsound)> {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(extent) = extents.get(at) else { return Ok(()) };
-            verify_extent(storage, dir, extent, &mut |_| true).map_err(|why| (at, why))?;
-        }
+    let check = |at: usize| {
+        let extent = &extents[at];
+        verify_extent(storage, dir, extent, &mut |_| true).map_err(|why| (*extent, why))
     };
-    let found: Vec<Result<(), (usize, Unsound)>> = if threads <= 1 || extents.len() <= 1 {
-        vec![check()]
-    } else {
-        std::thread::scope(|scope| {
-            // Where the system refuses a thread, there are fewer; this one always checks.
-            let workers: Vec<_> = (1..threads.min(extents.len()))
-                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, check).ok())
-                .collect();
-            let own = check();
-            let joined =
-                workers.into_iter().map(|worker| worker.join().unwrap_or(Err((0, Unsound::Stopped))));
-            joined.chain([own]).collect()
-        })
-    };
-    let first = found.into_iter().filter_map(Result::err).min_by_key(|(at, _)| *at);
-    first.map_or(Ok(()), |(at, why)| Err((extents[at], why)))
+    in_pieces(threads, extents.len(), check).map(|_| ())
 }

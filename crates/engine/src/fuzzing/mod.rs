@@ -18,7 +18,7 @@ use crate::collection::update::{PointInput, Update};
 use crate::config::{CollectionConfig, CollectionPatch};
 use crate::error::Error;
 use crate::filter::{Filter, PointView};
-use crate::index::{BuildScratch, Codes, Hnsw, WalkParams, WalkScratch};
+use crate::index::{BuildScratch, Codes, Hnsw, ReadGraph, WalkParams, WalkScratch};
 use crate::json::{IdRules, JsonBody, Reader, Watch, read_payload};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath, Tokenizer};
@@ -268,7 +268,7 @@ pub fn manifest(bytes: &[u8]) {
 /// The links of a graph: what can be read is searched, repaired, and written to what reads back the same.
 pub fn graph(bytes: &[u8]) {
     const ROWS: u32 = 1_000;
-    let Ok(graph) = Hnsw::read_from(bytes, ROWS) else { return };
+    let Ok(ReadGraph { hnsw: graph, .. }) = Hnsw::read_from(bytes, ROWS, 1) else { return };
     let sample: [[f32; 4]; 0] = [];
     let encoder = Encoder::train(Metric::Euclid, 4, CodeParams::default(), &sample, 1);
     let table = CodeTable::new(&encoder);
@@ -288,7 +288,7 @@ pub fn graph(bytes: &[u8]) {
     graph.repair(&space, &mut BuildScratch::new());
     let (mut written, mut again) = (Vec::new(), Vec::new());
     graph.write_to(&mut written, Row::new(u32::MAX));
-    let read = Hnsw::read_from(&written, ROWS).expect("a graph that was written can be read");
+    let read = Hnsw::read_from(&written, ROWS, 2).expect("a graph that was written can be read").hnsw;
     read.write_to(&mut again, Row::new(u32::MAX));
     assert_eq!(again, written, "a graph changes when it is written again");
 }

@@ -18,7 +18,8 @@ pub mod tuning;
 
 pub use distance::Distance;
 pub use hnsw::{
-    BuildScratch, Candidate, Further, GraphError, Hnsw, HnswParams, Slot, Traversal, WalkParams, WalkScratch,
+    BuildScratch, Candidate, Further, GraphError, Hnsw, HnswParams, ReadGraph, Slot, Traversal, WalkParams,
+    WalkScratch,
 };
 pub use max_sim::MaxSim;
 pub use space::{Codes, Originals, Space};

@@ -11,7 +11,10 @@
 
 mod backlog;
 pub mod lane;
+mod pieces;
 pub mod run_queue;
+
+pub(crate) use pieces::in_pieces;
 
 use crate::faults::PlantedFault;
 use std::cell::Cell;

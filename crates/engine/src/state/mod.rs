@@ -27,7 +27,7 @@ pub use digest::PointDigester;
 pub use edited_payloads::EditedPayloads;
 pub use expiry::Expiry;
 pub use head::{Head, MOVED_BYTES};
-pub use ids::IdIndex;
+pub use ids::{IdIndex, LoadedIds};
 pub use numbering::Numbering;
 pub use point::{NO_ROW, Payload, Point, Rows, StoredPayload};
 pub use scan_costs::{ScanCosts, ScanMeter};

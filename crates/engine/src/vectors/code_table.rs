@@ -175,6 +175,11 @@ impl CodeTable {
         }
     }
 
+    /// Reserves the places of the nodes below `end`, so that threads which fill them at the same time write to nothing common.
+    pub fn reserve(&self, end: u32) {
+        self.arena.reserve(end);
+    }
+
     /// Fills the nodes from `first` on with codes that [`CodeTable::write_to`] wrote. Panics when one of them has a
     /// code already or would be beyond the greatest node there can be.
     pub fn read_from(&self, first: u32, bytes: &[u8]) -> Result<(), FormatError> {

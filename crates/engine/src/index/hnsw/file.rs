@@ -26,16 +26,29 @@
 
 use std::fmt;
 
+use super::forest::{PairHash, TreeMarks};
 use super::nodes::{Link, MAX_LEVEL, Nodes};
 use super::{Hnsw, HnswParams};
+use crate::scheduling::in_pieces;
 use crate::types::{Node, Row};
 
 const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 2;
 const TREE: u32 = 1 << 31;
 
+/// Nodes whose base links one thread reads at a time.
+const PIECE_NODES: usize = 1 << 16;
+
 /// Stands for a node that is not written.
 const LEFT_OUT: u32 = u32::MAX;
+
+/// A graph that was read from bytes.
+pub struct ReadGraph {
+    /// The graph.
+    pub hnsw: Hnsw,
+    /// Whether its tree has all nodes, so that each can be reached. Otherwise it needs an [`Hnsw::repair`].
+    pub is_connected: bool,
+}
 
 /// Why bytes are not a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,9 +156,12 @@ impl Hnsw {
         count
     }
 
-    /// Reads a graph of some of the first `rows_len` rows. Every number is checked: any bytes give an error or a graph that is
-    /// safe to walk. Only after [`Hnsw::repair`] is every node reachable.
-    pub fn read_from(bytes: &[u8], rows_len: u32) -> Result<Hnsw, GraphError> {
+    /// Reads a graph of some of the first `rows_len` rows, on several threads. Every number is checked: any bytes give an error
+    /// or a graph that is safe to walk.
+    ///
+    /// # Errors
+    /// Why the bytes are no such graph.
+    pub fn read_from(bytes: &[u8], rows_len: u32, threads: usize) -> Result<ReadGraph, GraphError> {
         let mut reader = Reader { rest: bytes };
         if reader.take(MAGIC.len()).map_err(|_| GraphError::NotAGraph)? != MAGIC {
             return Err(GraphError::NotAGraph);
@@ -175,7 +191,8 @@ impl Hnsw {
         let mut graph = Hnsw::new(HnswParams { m, ef_construct, seed });
         graph.nodes = Nodes::new(m, seed, count);
         let mut is_taken = vec![false; rows_len as usize];
-        for (row, &level) in rows.iter().map(|&row| Row::new(u32::from_le_bytes(row))).zip(levels) {
+        let rows = rows.iter().map(|&row| Row::new(u32::from_le_bytes(row)));
+        for (row, &level) in rows.clone().zip(levels) {
             match is_taken.get_mut(row.index()) {
                 Some(taken @ false) => *taken = true,
                 _ => return Err(GraphError::Invalid("a row that there is not, or twice")),
@@ -183,79 +200,92 @@ impl Hnsw {
             if usize::from(level) > MAX_LEVEL {
                 return Err(GraphError::Invalid("a level"));
             }
-            graph.nodes.append(row, level.into());
         }
-        let is_duplicate = graph.read_duplicates(&mut reader, levels)?;
-        graph.read_links(&mut reader, levels, &is_duplicate)?;
+        graph.nodes.append_all(rows.zip(levels.iter().map(|&level| level.into())));
+        let are_duplicates = graph.read_duplicates(&mut reader, levels)?;
+        let marks = graph.read_links(&mut reader, levels, &are_duplicates, threads)?;
         if !reader.rest.is_empty() {
             return Err(GraphError::Invalid("bytes behind the end"));
         }
         graph.choose_entry();
-        graph.keep_forest();
-        Ok(graph)
+        let pairs = graph.keep_forest(&marks);
+        let linked = count as usize - are_duplicates.count;
+        Ok(ReadGraph { hnsw: graph, is_connected: pairs + 1 >= linked })
     }
 
     /// Which nodes are duplicates of another one.
-    fn read_duplicates(&self, reader: &mut Reader, levels: &[u8]) -> Result<Vec<bool>, GraphError> {
+    fn read_duplicates(&self, reader: &mut Reader<'_>, levels: &[u8]) -> Result<DuplicateFlags, GraphError> {
         let count = reader.u32()? as usize;
         let words = reader.words(count.checked_mul(2).ok_or(GraphError::Truncated)?)?;
         let pairs = words.as_chunks::<2>().0.iter().map(|pair| pair.map(u32::from_le_bytes));
-        let mut is_duplicate = vec![false; levels.len()];
+        let mut flags = DuplicateFlags::none(levels.len());
         for [duplicate, _] in pairs.clone() {
-            match (is_duplicate.get_mut(duplicate as usize), levels.get(duplicate as usize)) {
-                (Some(known @ false), Some(0)) => *known = true,
-                _ => return Err(GraphError::Invalid("a duplicate")),
+            if levels.get(duplicate as usize) != Some(&0) || !flags.set(Node::new(duplicate)) {
+                return Err(GraphError::Invalid("a duplicate"));
             }
         }
         // The newest was written first.
         for [duplicate, first] in pairs.rev() {
-            let is_original = is_duplicate.get(first as usize) == Some(&false);
             let (first, duplicate) = (Node::new(first), Node::new(duplicate));
-            if !is_original || self.row_of(first) >= self.row_of(duplicate) {
+            if !flags.may_be_linked(first) || self.row_of(first) >= self.row_of(duplicate) {
                 return Err(GraphError::Invalid("what a node is a duplicate of"));
             }
             self.nodes.add_duplicate(duplicate, first);
         }
-        Ok(is_duplicate)
+        Ok(flags)
     }
 
+    /// Reads the links of all nodes, and returns which of the base layer have tree marks.
     fn read_links(
         &self,
-        reader: &mut Reader,
+        reader: &mut Reader<'_>,
         levels: &[u8],
-        is_duplicate: &[bool],
-    ) -> Result<(), GraphError> {
-        let base_counts = reader.shorts(levels.len())?;
-        for (node, &links) in (0..).map(Node::new).zip(base_counts) {
-            self.read_list(reader, u16::from_le_bytes(links), (node, 0), is_duplicate)?;
+        are_duplicates: &DuplicateFlags,
+        threads: usize,
+    ) -> Result<Vec<TreeMarks>, GraphError> {
+        let counts = reader.shorts(levels.len())?;
+        let mut pieces = Vec::with_capacity(counts.len().div_ceil(PIECE_NODES));
+        for (at, counts) in counts.chunks(PIECE_NODES).enumerate() {
+            let links = counts.iter().map(|&count| usize::from(u16::from_le_bytes(count))).sum();
+            pieces.push((at * PIECE_NODES, counts, reader.words(links)?));
         }
+        let hash = PairHash::new();
+        let marks = in_pieces(threads, pieces.len(), |at| {
+            let (first, counts, mut words) = pieces[at];
+            let mut marks = TreeMarks::with_room(counts.len(), hash, self.nodes.tree_capacity());
+            for (node, &count) in (first as u32..).map(Node::new).zip(counts) {
+                let links =
+                    words.split_off(..u16::from_le_bytes(count).into()).ok_or(GraphError::Truncated)?;
+                self.read_list(links, (node, 0), are_duplicates)?;
+                let marked =
+                    links.iter().map(|&word| u32::from_le_bytes(word)).filter(|word| word & TREE != 0);
+                marks.note(node, marked.map(|word| Node::new(word & !TREE)));
+            }
+            Ok(marks)
+        })?;
         for (node, &level) in (0..).map(Node::new).zip(levels) {
             for layer in 1..=usize::from(level) {
                 let links = reader.u16()?;
-                self.read_list(reader, links, (node, layer), is_duplicate)?;
+                self.read_list(reader.words(links.into())?, (node, layer), are_duplicates)?;
             }
         }
-        Ok(())
+        Ok(marks)
     }
 
     fn read_list(
         &self,
-        reader: &mut Reader,
-        links: u16,
+        links: &[[u8; 4]],
         (node, layer): (Node, usize),
-        is_duplicate: &[bool],
+        are_duplicates: &DuplicateFlags,
     ) -> Result<(), GraphError> {
-        if usize::from(links) > self.nodes.words(node, layer).len() || links > 0 && is_duplicate[node.index()]
-        {
+        let is_too_long = links.len() > self.nodes.words(node, layer).len();
+        if is_too_long || !links.is_empty() && !are_duplicates.may_be_linked(node) {
             return Err(GraphError::Invalid("too many links"));
         }
-        let words = reader.words(links.into())?;
-        for &word in words {
+        for &word in links {
             let word = u32::from_le_bytes(word);
             let (to, in_tree) = (Node::new(word & !TREE), word & TREE != 0);
-            // Not by the nodes themselves, which would be an access to memory for each link.
-            let is_known = is_duplicate.get(to.index()) == Some(&false);
-            if !is_known || to == node {
+            if !are_duplicates.may_be_linked(to) || to == node {
                 return Err(GraphError::Invalid(
                     "a link to itself, to a duplicate, or to a node that there is not",
                 ));
@@ -264,9 +294,41 @@ impl Hnsw {
                 return Err(GraphError::Invalid("a link in a layer where it cannot be"));
             }
         }
-        let links = words.iter().map(|&word| u32::from_le_bytes(word));
+        let links = links.iter().map(|&word| u32::from_le_bytes(word));
         self.nodes.write(node, layer, links.map(|word| Link::new(Node::new(word & !TREE), word & TREE != 0)));
         Ok(())
+    }
+}
+
+/// Which nodes of a file are duplicates. The nodes themselves know it too, but that would be an access to memory for each link.
+struct DuplicateFlags {
+    nodes: usize,
+    /// How many duplicates there are.
+    count: usize,
+    /// Empty where there are none, as in most graphs.
+    flags: Vec<bool>,
+}
+
+impl DuplicateFlags {
+    fn none(nodes: usize) -> DuplicateFlags {
+        DuplicateFlags { nodes, count: 0, flags: Vec::new() }
+    }
+
+    /// False where there is no such node, or it is a duplicate already.
+    fn set(&mut self, node: Node) -> bool {
+        self.flags.resize(self.nodes, false);
+        self.count += 1;
+        self.flags.get_mut(node.index()).is_some_and(|flag| !std::mem::replace(flag, true))
+    }
+
+    /// Whether there is such a node, and it is no duplicate.
+    #[inline(always)]
+    fn may_be_linked(&self, node: Node) -> bool {
+        if self.flags.is_empty() {
+            node.index() < self.nodes
+        } else {
+            self.flags.get(node.index()) == Some(&false)
+        }
     }
 }
 

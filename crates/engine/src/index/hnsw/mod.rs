@@ -21,6 +21,7 @@ mod computer;
 mod duplicates;
 mod explore;
 mod file;
+mod forest;
 mod frontier;
 mod insert;
 mod isolated;
@@ -41,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) use computer::DistanceComputer;
 pub use explore::Further;
-pub use file::GraphError;
+pub use file::{GraphError, ReadGraph};
 pub use insert::BuildScratch;
 pub use nodes::Slot;
 pub use pool::Candidate;

@@ -219,6 +219,23 @@ impl Nodes {
         node
     }
 
+    /// Gives rows the first numbers, on given levels, as a file has them: as [`Nodes::append`] one after the other, into a graph
+    /// without nodes that was made for as many and that no other thread has.
+    pub(super) fn append_all(&self, nodes: impl ExactSizeIterator<Item = (Row, usize)>) {
+        let Some(last) = (nodes.len() as u32).checked_sub(1) else { return };
+        [&self.rows, &self.state, &self.base].into_iter().for_each(|arena| {
+            arena.reserve(last);
+        });
+        self.len.store(last + 1, Ordering::Release);
+        for (number, (row, level)) in (0..).zip(nodes) {
+            if level > 0 {
+                self.place(Node::new(number), row, level);
+            } else {
+                self.rows.row(number)[0].store(row.get() + 1, Ordering::Release);
+            }
+        }
+    }
+
     /// Counts a node that is not in its place yet.
     pub(super) fn next_number(&self) -> Node {
         let number = self
@@ -328,7 +345,7 @@ impl Drop for LockedNode<'_> {
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection that mixes all bits.
-fn mix(value: u64) -> u64 {
+pub(super) fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

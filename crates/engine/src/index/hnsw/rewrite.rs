@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::computer::DistanceComputer;
+use super::forest::TreeMarks;
 use super::insert::BuildScratch;
 use super::nodes::{Link, Nodes};
 use super::select::Selection;
@@ -142,7 +143,7 @@ impl Hnsw {
             return Err(Stopped);
         }
         new.choose_entry();
-        new.keep_forest();
+        new.keep_forest(&[TreeMarks::of(&new)]);
         let joined = new.join_parts(&Renumbered { space, old: &old }, &mut BuildScratch::new(), stop);
         joined.map(|_| (new, old))
     }

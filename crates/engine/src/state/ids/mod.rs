@@ -8,6 +8,7 @@ mod sorted;
 mod strings;
 
 use super::PointTable;
+use crate::allocator;
 use crate::types::{PointId, PointOffset};
 use imbl::ordmap::RangedIter;
 use imbl::shared_ptr::DefaultSharedPtr;
@@ -36,6 +37,48 @@ pub struct IdIndex {
     integers: SortedOffsets<Integer>,
     uuids: SortedOffsets<Uuid>,
     strings: Strings,
+}
+
+/// The ids of a checkpoint, which are entered together: one by one each would be a search in the index.
+pub struct LoadedIds {
+    /// Points of the checkpoint.
+    points: usize,
+    integers: Vec<(Integer, PointOffset)>,
+    uuids: Vec<(Uuid, PointOffset)>,
+    /// The strings, which are entered at once: their order is in the points.
+    index: IdIndex,
+    has_twice: bool,
+}
+
+impl LoadedIds {
+    /// None yet of so many points.
+    pub fn of_points(points: usize) -> LoadedIds {
+        let (integers, uuids, index) = (Vec::new(), Vec::new(), IdIndex::default());
+        LoadedIds { points, integers, uuids, index, has_twice: false }
+    }
+
+    /// Adds the id of a point that may be put into the table of points afterwards.
+    pub fn add(&mut self, id: &PointId, offset: PointOffset, points: &PointTable) {
+        match id {
+            PointId::Num(number) => push_to(&mut self.integers, self.points, (Integer(*number), offset)),
+            PointId::Uuid(uuid) => push_to(&mut self.uuids, self.points, (Uuid(*uuid), offset)),
+            PointId::Text(_) => self.has_twice |= self.index.insert(id, offset, points).is_some(),
+        }
+    }
+
+    /// The index of all ids; none where one of them was there twice.
+    pub fn into_index(self) -> Option<IdIndex> {
+        let (integers, uuids) = (SortedOffsets::of(self.integers)?, SortedOffsets::of(self.uuids)?);
+        (!self.has_twice).then_some(IdIndex { integers, uuids, ..self.index })
+    }
+}
+
+/// Appends to a list of at most so many values. Without memory it unwinds to the next `catch` of the allocator.
+fn push_to<T>(list: &mut Vec<T>, most: usize, value: T) {
+    if list.capacity() == 0 {
+        *list = allocator::list(most);
+    }
+    list.push(value);
 }
 
 impl IdIndex {
@@ -107,7 +150,7 @@ mod tests {
     use super::*;
     use crate::types::{IdKind, OpNumber};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// A table of points, its index of ids, and a map that says what the index must have.
     #[derive(Clone, Default)]
@@ -199,6 +242,35 @@ mod tests {
             tables.check(&asked);
             if let Some(before) = before {
                 before.check(&asked);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ids_of_a_checkpoint_are_found_as_those_that_came_one_by_one_c21(
+            ids in proptest::collection::vec(ids(), 0..400),
+            twice in proptest::option::weighted(0.2, any::<proptest::sample::Index>()),
+        ) {
+            let mut tables = Tables::default();
+            ids.iter().for_each(|id| tables.put(id.clone()));
+            let mut loaded = LoadedIds::of_points(tables.points.len());
+            for (offset, point) in (0..).zip(tables.points.iter()) {
+                loaded.add(&point.id(), PointOffset::new(offset), &tables.points);
+            }
+            let twice = twice.filter(|_| !ids.is_empty());
+            if let Some(twice) = twice {
+                loaded.add(&ids[twice.index(ids.len())], PointOffset::new(0), &tables.points);
+            }
+            let index = loaded.into_index();
+            prop_assert_eq!(index.is_none(), twice.is_some());
+            if let Some(index) = index {
+                tables.index = index;
+                tables.check(&ids);
+                // It goes on as any other.
+                let deleted: BTreeSet<_> = ids.iter().step_by(2).collect();
+                deleted.iter().for_each(|id| tables.delete(id));
+                tables.check(&ids);
             }
         }
     }

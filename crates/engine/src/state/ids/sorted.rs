@@ -39,6 +39,18 @@ impl<K> Default for SortedOffsets<K> {
 }
 
 impl<K: Copy + Ord> SortedOffsets<K> {
+    /// Of some entries; none where a key is there twice.
+    pub(super) fn of(mut entries: Vec<(K, PointOffset)>) -> Option<SortedOffsets<K>> {
+        // Most ids come in their order, which the sort sees at once.
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        if entries.array_windows().any(|[(before, _), (key, _)]| before == key) {
+            return None;
+        }
+        let mut sorted = SortedOffsets { len: entries.len(), ..SortedOffsets::default() };
+        entries.chunks(MAX_ENTRIES).for_each(|list| sorted.enter(list[0].0, list.to_vec()));
+        Some(sorted)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.len
     }

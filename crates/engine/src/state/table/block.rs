@@ -34,14 +34,14 @@ enum Ids {
 }
 
 impl Block {
-    /// An empty block, for points with so many fields.
-    pub(super) fn new(fields: usize) -> Block {
+    /// An empty block, for points with so many fields. Its columns have room for so many of them.
+    pub(super) fn new(fields: usize, room: usize) -> Block {
         Block {
             live: 0,
             fields,
-            ids: Ids::Numbers(Vec::new()),
-            versions: Vec::new(),
-            rows: Vec::new(),
+            ids: Ids::Numbers(Vec::with_capacity(room)),
+            versions: Vec::with_capacity(room),
+            rows: Vec::with_capacity(room * fields),
             payloads: Payloads::Empty,
         }
     }
@@ -93,7 +93,7 @@ impl Block {
     pub(super) fn put(&mut self, at: usize, point: Point) {
         let Point { id, version, live, payload, rows } = point;
         debug_assert_eq!(rows.fields(), self.fields, "a row for each field");
-        self.payloads.put(at, self.len(), payload);
+        self.payloads.put(at, (self.len(), self.versions.capacity()), payload);
         self.ids.put(at, id);
         for field in 0..self.fields {
             let row = rows.row(field).unwrap_or(NO_ROW);
@@ -141,7 +141,9 @@ impl Ids {
             (Ids::Uuids(uuids), PointId::Uuid(uuid)) => put(uuids, at, uuid, BLOCK_POINTS),
             (Ids::Any(ids), id) => put(ids, at, id, BLOCK_POINTS),
             (Ids::Numbers(numbers), PointId::Uuid(uuid)) if numbers.is_empty() => {
-                *self = Ids::Uuids(vec![uuid]);
+                let mut uuids = Vec::with_capacity(numbers.capacity().max(1));
+                uuids.push(uuid);
+                *self = Ids::Uuids(uuids);
             }
             (_, id) => {
                 let mut ids = self.to_ids();

@@ -28,6 +28,8 @@ pub struct PointTable {
     len: usize,
     /// Bytes of the blocks, which are counted as they change.
     block_bytes: u64,
+    /// Points that there will be at least: the columns of a new block have room for those of it.
+    expected: usize,
 }
 
 impl PointTable {
@@ -62,15 +64,23 @@ impl PointTable {
         self.blocks.iter().flat_map(|block| (0..block.len()).map(move |at| PointRef::new(block, at)))
     }
 
+    /// Says how many points will be appended, so that columns need not grow point by point.
+    pub fn expect(&mut self, points: usize) {
+        self.expected = self.len + points;
+    }
+
     /// Appends a point.
     pub fn push(&mut self, point: Point) {
-        if self.len.is_multiple_of(BLOCK_POINTS) {
-            let block = Block::new(point.rows.fields());
+        let at = self.len % BLOCK_POINTS;
+        if at == 0 {
+            let room = self.expected.saturating_sub(self.len).min(BLOCK_POINTS);
+            let block = Block::new(point.rows.fields(), room);
             self.block_bytes += block.memory_bytes();
             self.blocks.push_back(Arc::new(block));
         }
+        let last = self.blocks.back_mut().expect("the last block has room");
+        self.block_bytes = change(last, self.block_bytes, |block| block.put(at, point));
         self.len += 1;
-        self.put(self.len - 1, point);
     }
 
     /// Replaces the point at an offset. Panics when there is none.
@@ -89,12 +99,8 @@ impl PointTable {
         self.change(index / BLOCK_POINTS, |block| block.put(index % BLOCK_POINTS, point));
     }
 
-    fn change(&mut self, at: usize, change: impl FnOnce(&mut Block)) {
-        let block = &mut self.blocks[at];
-        let before = block.memory_bytes();
-        let block = Arc::make_mut(block);
-        change(block);
-        self.block_bytes = self.block_bytes + block.memory_bytes() - before;
+    fn change(&mut self, at: usize, work: impl FnOnce(&mut Block)) {
+        self.block_bytes = change(&mut self.blocks[at], self.block_bytes, work);
     }
 
     /// The same points with the rows of other fields: for each new position the old one, none for a field that is new.
@@ -102,7 +108,7 @@ impl PointTable {
     pub fn rearranged(&self, from: &[Option<usize>]) -> PointTable {
         let blocks: Vector<_> = self.blocks.iter().map(|block| Arc::new(block.rearranged(from))).collect();
         let block_bytes = blocks.iter().map(|block| block.memory_bytes()).sum();
-        PointTable { blocks, len: self.len, block_bytes }
+        PointTable { blocks, len: self.len, block_bytes, expected: self.expected }
     }
 
     /// Bytes of memory, without those of long strings that are ids, and of payloads. What several views share is counted
@@ -110,4 +116,12 @@ impl PointTable {
     pub fn memory_bytes(&self) -> u64 {
         self.block_bytes + allocator::bytes(self.blocks.len() * size_of::<Arc<Block>>())
     }
+}
+
+/// Changes a block, and returns the bytes of all blocks afterwards.
+fn change(block: &mut Arc<Block>, all_bytes: u64, work: impl FnOnce(&mut Block)) -> u64 {
+    let before = block.memory_bytes();
+    let block = Arc::make_mut(block);
+    work(block);
+    all_bytes + block.memory_bytes() - before
 }

@@ -133,8 +133,8 @@ impl Payloads {
         }
     }
 
-    /// Replaces one of `len` payloads, or appends the next one.
-    pub(super) fn put(&mut self, at: usize, len: usize, payload: Payload) {
+    /// Replaces one of `len` payloads, or appends the next one. `room` is that of other columns of the block.
+    pub(super) fn put(&mut self, at: usize, (len, room): (usize, usize), payload: Payload) {
         match (&mut *self, payload) {
             (Payloads::Empty, Payload::Empty) => {}
             (Payloads::Any(payloads), payload) => {
@@ -149,7 +149,9 @@ impl Payloads {
                 *self = Payloads::Any(payloads);
             }
             (Payloads::Empty, payload) => {
-                let mut stored = Stored { files: Vec::new(), places: vec![Place::NONE; len] };
+                let mut places = Vec::with_capacity(room.max(len));
+                places.resize(len, Place::NONE);
+                let mut stored = Stored { files: Vec::new(), places };
                 stored.put(at, payload);
                 *self = Payloads::Stored(stored);
             }

@@ -11,6 +11,8 @@ enum Step {
     /// Replaces the point at a share of the table.
     Set(usize, Drawn),
     SetRow(usize, u32),
+    /// Says how many points will be appended, rightly or not.
+    Expect(usize),
     /// Keeps the table as it is, as a view does.
     Keep,
 }
@@ -44,6 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => drawn().prop_map(Step::Push),
         6 => (any::<usize>(), drawn()).prop_map(|(at, point)| Step::Set(at, point)),
         1 => (any::<usize>(), 0u32..1000).prop_map(|(at, row)| Step::SetRow(at, row)),
+        1 => (0usize..200).prop_map(Step::Expect),
         1 => Just(Step::Keep),
     ];
     proptest::collection::vec(step, 1..400)
@@ -136,6 +139,7 @@ proptest! {
                     model[at].rows.set(fields - 1, Row::new(*row));
                 }
                 Step::Set(..) | Step::SetRow(..) => {}
+                Step::Expect(points) => table.expect(*points),
                 Step::Keep => kept.push((table.clone(), model.clone())),
             }
         }

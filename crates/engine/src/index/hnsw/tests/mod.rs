@@ -148,7 +148,7 @@ fn build(rows: &RowTable, m: usize, metric: Metric) -> Built {
 }
 
 fn read(bytes: &[u8], rows: u32, metric: Metric) -> Result<Built, GraphError> {
-    Hnsw::read_from(bytes, rows).map(|hnsw| Built { hnsw, metric })
+    Hnsw::read_from(bytes, rows, 2).map(|read| Built { hnsw: read.hnsw, metric })
 }
 
 fn search(
@@ -490,7 +490,9 @@ fn a_graph_reads_back_as_it_was_written() {
         let graph = build(&rows, m, Metric::Manhattan);
         let mut bytes = vec![7; 3];
         graph.hnsw.write_to(&mut bytes, Row::new(rows.len()));
-        let again = read(&bytes[3..], rows.len(), Metric::Manhattan).unwrap();
+        let ReadGraph { hnsw, is_connected } = Hnsw::read_from(&bytes[3..], rows.len(), 2).unwrap();
+        assert!(is_connected);
+        let again = Built { hnsw, metric: Metric::Manhattan };
         assert_eq!((again.hnsw.params(), again.hnsw.len()), (graph.hnsw.params(), 1200));
         assert_eq!(again.repair(&rows), 0);
         let mut second = vec![7; 3];
@@ -502,7 +504,7 @@ fn a_graph_reads_back_as_it_was_written() {
             search(&again, &rows, &query, 200, |_| true)
         );
         assert_eq!(
-            Hnsw::read_from(&bytes[3..], 1199).err(),
+            Hnsw::read_from(&bytes[3..], 1199, 2).err(),
             Some(GraphError::Invalid("more nodes than there are vectors"))
         );
     }
@@ -577,8 +579,12 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len() + 1));
         }
-        if let Ok(graph) = read(&bytes, 60, Metric::Euclid) {
+        if let Ok(ReadGraph { hnsw, is_connected }) = Hnsw::read_from(&bytes, 60, 2) {
+            let graph = Built { hnsw, metric: Metric::Euclid };
             let mut scratch = BuildScratch::new();
+            if is_connected {
+                prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
+            }
             graph.repair(&rows);
             prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
             for row in (0..60).filter(|row| !graph.rows().contains(row)).collect::<Vec<u32>>() {
