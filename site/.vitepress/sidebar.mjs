@@ -108,6 +108,7 @@ export const sidebar = [
       page('Automatic indexes', '/automatic-indexes'),
       page('Embedding: design', '/embedding'),
       page('Cursors', '/cursors'),
+      page('Opening a collection', '/opening'),
       page('Residency of collections', '/residency'),
       page('String ids', '/string-ids'),
       page('Sync of a source', '/sync'),

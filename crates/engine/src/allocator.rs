@@ -100,6 +100,18 @@ pub fn list<T>(values: usize) -> Vec<T> {
     list
 }
 
+/// Appends to a list that may become long. Without memory it unwinds to the next [`catch`].
+#[inline]
+pub fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() == list.capacity() {
+        let bytes = list.capacity().saturating_mul(2 * size_of::<T>());
+        if is_refused(bytes) || list.try_reserve(1).is_err() {
+            refuse(bytes);
+        }
+    }
+    list.push(value);
+}
+
 /// What is written behind the bytes that room was made for: numbers, and what stands between two parts.
 const SLACK_BYTES: usize = 256;
 

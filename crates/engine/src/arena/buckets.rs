@@ -66,7 +66,7 @@ impl Buckets {
 
     /// The place of an item, whose memory is allocated if need be. Panics from [`Buckets::MAX_ITEMS`] on.
     pub(super) fn reserve(&self, item: u32) -> NonNull<u8> {
-        // Where a greater one was reserved before, threads that fill the places at the same time write to nothing common.
+        // Where a greater one was reserved before, threads that fill items at the same time do not write to the same memory.
         if item < self.reserved()
             && let Some(place) = self.item(item)
         {

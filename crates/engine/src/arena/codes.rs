@@ -117,12 +117,12 @@ impl CodeArena {
         }
     }
 
-    /// One past the greatest row that was written or is being written.
+    /// One past the greatest row that was reserved, written or is being written.
     pub fn len(&self) -> u32 {
         self.rows.reserved()
     }
 
-    /// Whether no row was ever written.
+    /// Whether no row was ever reserved or written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -58,7 +58,7 @@ impl LinkArena {
         assert!(slot < Self::MAX_ROWS, "row {slot} is beyond the limit of a link arena");
         let (bucket, offset) = self.place(slot);
         let block = self.block(bucket);
-        // Where a greater one was reserved before, threads that fill the rows at the same time write to nothing common.
+        // Where a greater one was reserved before, threads that fill rows at the same time do not write to the same memory.
         if slot >= self.reserved.load(Ordering::Relaxed) {
             self.reserved.fetch_max(slot + 1, Ordering::Relaxed);
         }

@@ -170,7 +170,7 @@ pub(crate) fn write(
 }
 
 /// The graph of `rows` rows that a checkpoint kept, or `None` when it is of another format or has other parameters. Only
-/// [`ReadFile::complete`] compares it with the rows.
+/// [`KeptGraph::complete`] compares it with the rows.
 ///
 /// # Errors
 /// Why the file cannot be used.
@@ -180,7 +180,7 @@ pub(crate) fn read(
     config: &CollectionConfig,
     (field, rows): (usize, Row),
     threads: usize,
-) -> Result<Option<ReadFile>, Unopened> {
+) -> Result<Option<KeptGraph>, Unopened> {
     let path = file_path(folder.dir, kept.file());
     let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
         Ok(map) => map,
@@ -192,16 +192,16 @@ pub(crate) fn read(
     Ok(decode(&map, kept, config, (field, rows), threads))
 }
 
-/// A graph as its file has it.
-pub(crate) struct ReadFile {
+/// A graph as its file has it, before it is compared with the rows.
+pub(crate) struct KeptGraph {
     graph: FieldGraph,
     is_connected: bool,
 }
 
-impl ReadFile {
+impl KeptGraph {
     /// The graph, with all ways that it needs; `None` where it is not of these rows, which are all loaded.
     pub(crate) fn complete(self, table: &FieldTable) -> Option<FieldGraph> {
-        let ReadFile { graph, is_connected } = self;
+        let KeptGraph { graph, is_connected } = self;
         // A walk reads the rows: behind one that was dropped it would find nothing.
         let reads_rows = graph.codes.is_none();
         if reads_rows && graph.hnsw.all_nodes().any(|node| !table.holds(graph.hnsw.row_of(node))) {
@@ -245,7 +245,7 @@ fn decode(
     config: &CollectionConfig,
     (field, rows): (usize, Row),
     threads: usize,
-) -> Option<ReadFile> {
+) -> Option<KeptGraph> {
     // What a checkpoint of another operation left behind is no graph of these rows.
     let indexed = kept.indexed.min(rows);
     let params = &config.fields()[field].1;
@@ -270,7 +270,7 @@ fn decode(
     let mut graph = FieldGraph::with(hnsw, graph_params, params.metric, codes, indexed);
     graph.ordered = kept.ordered;
     graph.is_now_in(kept.file());
-    Some(ReadFile { graph, is_connected })
+    Some(KeptGraph { graph, is_connected })
 }
 
 /// Reads the codes of all nodes, and returns whether there were as many as nodes, and sound.

@@ -2,7 +2,7 @@
 
 use super::cause::{Cause, Unopened};
 use super::extents::{self, Extent};
-use super::graph_file::{self, GraphManifest, ReadFile};
+use super::graph_file::{self, GraphManifest, KeptGraph};
 use super::manifest::{FieldManifest, Manifest};
 use super::point_column::load_points;
 use super::verification::verify_all;
@@ -24,6 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 const NO_MANIFEST: &str = "the file MANIFEST is missing";
+const OTHER_ROWS: &str = "MANIFEST and the vectors in the .data files disagree";
 
 /// How to open a collection.
 #[derive(Clone, Copy, Debug)]
@@ -294,7 +295,12 @@ fn load_data_and_graphs(
 ) -> Result<Vec<Result<Option<FieldGraph>, Unopened>>, Unopened> {
     let config = Arc::clone(&head.state.config);
     let dense = head.fields.len();
-    let read = |field: usize| match &manifest.fields[field] {
+    for (kept, rows) in manifest.fields.iter().zip(&head.fields) {
+        if kept.chunks_of(rows.chunk_rows()).is_none() {
+            return Err(OTHER_ROWS.into());
+        }
+    }
+    let read_one = |field: usize| match &manifest.fields[field] {
         FieldManifest { graph: None, .. } => Ok(None),
         FieldManifest { graph: Some(kept), rows, .. } => {
             let writer = manifest.writer_of(kept.file(), folder.collection);
@@ -302,15 +308,14 @@ fn load_data_and_graphs(
             graph_file::read(&written_by, kept, &config, (field, Row::new(*rows)), threads)
         }
     };
-    let read = |field: usize| unless_it_panics(|| read(field));
-    let read_all = || (0..dense).map(read).collect::<Vec<_>>();
+    let read_all = || (0..dense).map(|field| with_graph(threads, || read_one(field))).collect::<Vec<_>>();
     let load = |head: &mut Head| -> Result<(), Unopened> {
         verify_data(folder, manifest, threads)?;
         load_fields(head, manifest, maps)?;
         load_points(head, manifest, maps)?;
         Ok(load_indexes(head, manifest)?)
     };
-    let read = if threads <= 1 {
+    let graphs = if threads <= 1 {
         load(head)?;
         read_all()
     } else {
@@ -322,16 +327,22 @@ fn load_data_and_graphs(
         })?
     };
     // Only now is it known which rows are alive.
-    let complete = |(rows, read): (&FieldArena, Result<Option<ReadFile>, Unopened>)| {
-        let Some(file) = read? else { return Ok(None) };
-        unless_it_panics(|| Ok(file.complete(&rows.table())))
+    let complete = |(rows, kept): (&FieldArena, Result<Option<KeptGraph>, Unopened>)| {
+        let Some(kept) = kept? else { return Ok(None) };
+        with_graph(threads, || Ok(kept.complete(&rows.table())))
     };
-    Ok(head.fields.iter().zip(read).map(complete).collect())
+    Ok(head.fields.iter().zip(graphs).map(complete).collect())
 }
 
 /// What some work with a graph gives: an error where memory is refused, and nothing where it panics, because a graph can be built
-/// again.
-fn unless_it_panics<T>(work: impl FnOnce() -> Result<Option<T>, Unopened>) -> Result<Option<T>, Unopened> {
+/// again. With one thread, as in simulations, a panic goes on.
+fn with_graph<T>(
+    threads: usize,
+    work: impl FnOnce() -> Result<Option<T>, Unopened>,
+) -> Result<Option<T>, Unopened> {
+    if threads <= 1 {
+        return work();
+    }
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| match refusal(&*panic) {
         Some(refused) => Err(refused.into()),
         None => Ok(None),
@@ -346,7 +357,7 @@ fn load_rows(
     maps: &BTreeMap<u32, Map>,
 ) -> Result<(), String> {
     let (chunk_rows, row_bytes, place_bytes) = (arena.chunk_rows(), arena.row_bytes(), arena.place_bytes());
-    let chunks = kept.chunks_of(chunk_rows).ok_or("MANIFEST and the vectors in the .data files disagree")?;
+    let chunks = kept.chunks_of(chunk_rows).ok_or(OTHER_ROWS)?;
     for (rows, extent) in chunks {
         let Some(extent) = extent else {
             arena.load_dropped();

@@ -114,8 +114,8 @@ pub(super) fn load_points(
 ) -> Result<(), String> {
     let undecodable = |Undecodable| "a chunk of points in the .data files cannot be decoded".to_string();
     let positions = head.state.config.positions();
-    let mut ids = LoadedIds::of_points(manifest.points as usize);
-    head.state.points.expect(manifest.points as usize);
+    let mut ids = LoadedIds::default();
+    head.state.points.expect_points(manifest.points as usize);
     for extent in &manifest.point_chunks {
         let mut input = Input(extent.bytes(&maps[&extent.file])?);
         while !input.0.is_empty() {

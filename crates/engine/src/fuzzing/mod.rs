@@ -268,7 +268,7 @@ pub fn manifest(bytes: &[u8]) {
 /// The links of a graph: what can be read is searched, repaired, and written to what reads back the same.
 pub fn graph(bytes: &[u8]) {
     const ROWS: u32 = 1_000;
-    let Ok(ReadGraph { hnsw: graph, .. }) = Hnsw::read_from(bytes, ROWS, 1) else { return };
+    let Ok(ReadGraph { hnsw: graph, is_connected }) = Hnsw::read_from(bytes, ROWS, 1) else { return };
     let sample: [[f32; 4]; 0] = [];
     let encoder = Encoder::train(Metric::Euclid, 4, CodeParams::default(), &sample, 1);
     let table = CodeTable::new(&encoder);
@@ -285,7 +285,8 @@ pub fn graph(bytes: &[u8]) {
         found.is_ok_and(|found| found.iter().all(|hit| hit.node().get() < graph.len())),
         "a node that there is not"
     );
-    graph.repair(&space, &mut BuildScratch::new());
+    let links = graph.repair(&space, &mut BuildScratch::new());
+    assert_eq!(is_connected, links == 0, "whether a graph is connected");
     let (mut written, mut again) = (Vec::new(), Vec::new());
     graph.write_to(&mut written, Row::new(u32::MAX));
     let read = Hnsw::read_from(&written, ROWS, 2).expect("a graph that was written can be read").hnsw;

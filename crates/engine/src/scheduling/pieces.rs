@@ -17,6 +17,7 @@ pub(crate) fn in_pieces<T: Send, E: Send>(
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
     let do_some = || {
+        let _stop = StopOnPanic(&has_failed);
         let mut done = Vec::new();
         while !has_failed.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -41,6 +42,15 @@ pub(crate) fn in_pieces<T: Send, E: Send>(
     });
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Lets the other threads begin no further piece when a piece panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_or(std::thread::panicking(), Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

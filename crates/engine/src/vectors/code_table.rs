@@ -140,12 +140,12 @@ impl CodeTable {
         self.arena.row(node.get()).is_some()
     }
 
-    /// One past the greatest node that was ever filled or is being filled.
+    /// One past the greatest node that was ever reserved or filled.
     pub fn len(&self) -> u32 {
         self.arena.len()
     }
 
-    /// Whether no node was ever filled.
+    /// Whether no node was ever reserved or filled.
     pub fn is_empty(&self) -> bool {
         self.arena.is_empty()
     }
@@ -175,7 +175,8 @@ impl CodeTable {
         }
     }
 
-    /// Reserves the places of the nodes below `end`, so that threads which fill them at the same time write to nothing common.
+    /// Reserves the codes of the nodes below `end`, so that threads which fill them at the same time do not write to the same
+    /// memory.
     pub fn reserve(&self, end: u32) {
         self.arena.reserve(end);
     }

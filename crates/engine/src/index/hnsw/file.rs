@@ -29,6 +29,7 @@ use std::fmt;
 use super::forest::{PairHash, TreeMarks};
 use super::nodes::{Link, MAX_LEVEL, Nodes};
 use super::{Hnsw, HnswParams};
+use crate::allocator;
 use crate::scheduling::in_pieces;
 use crate::types::{Node, Row};
 
@@ -36,8 +37,8 @@ const MAGIC: &[u8; 8] = b"KITHHNSW";
 const VERSION: u16 = 2;
 const TREE: u32 = 1 << 31;
 
-/// Nodes whose base links one thread reads at a time.
-const PIECE_NODES: usize = 1 << 16;
+/// Nodes whose base links one thread reads at a time; few in tests, whose graphs are small.
+const PIECE_NODES: usize = if cfg!(any(test, feature = "testing")) { 16 } else { 1 << 16 };
 
 /// Stands for a node that is not written.
 const LEFT_OUT: u32 = u32::MAX;
@@ -190,7 +191,8 @@ impl Hnsw {
         let levels = reader.take(count as usize)?;
         let mut graph = Hnsw::new(HnswParams { m, ef_construct, seed });
         graph.nodes = Nodes::new(m, seed, count);
-        let mut is_taken = vec![false; rows_len as usize];
+        let mut is_taken = allocator::list(rows_len as usize);
+        is_taken.resize(rows_len as usize, false);
         let rows = rows.iter().map(|&row| Row::new(u32::from_le_bytes(row)));
         for (row, &level) in rows.clone().zip(levels) {
             match is_taken.get_mut(row.index()) {
@@ -316,9 +318,13 @@ impl DuplicateFlags {
 
     /// False where there is no such node, or it is a duplicate already.
     fn set(&mut self, node: Node) -> bool {
-        self.flags.resize(self.nodes, false);
-        self.count += 1;
-        self.flags.get_mut(node.index()).is_some_and(|flag| !std::mem::replace(flag, true))
+        if self.flags.is_empty() {
+            self.flags = allocator::list(self.nodes);
+            self.flags.resize(self.nodes, false);
+        }
+        let is_new = self.flags.get_mut(node.index()).is_some_and(|flag| !std::mem::replace(flag, true));
+        self.count += usize::from(is_new);
+        is_new
     }
 
     /// Whether there is such a node, and it is no duplicate.

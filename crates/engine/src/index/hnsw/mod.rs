@@ -26,6 +26,7 @@ mod frontier;
 mod insert;
 mod isolated;
 mod nodes;
+mod parts;
 mod pool;
 mod rewrite;
 mod select;

@@ -16,9 +16,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::computer::DistanceComputer;
-use super::forest::Parts;
 use super::insert::{BuildScratch, LinkScratch};
 use super::nodes::Link;
+use super::parts::Parts;
 use super::pool::Candidate;
 use super::select::UNKNOWN;
 use super::{Hnsw, WalkParams};

@@ -40,45 +40,31 @@ pub struct IdIndex {
 }
 
 /// The ids of a checkpoint, which are entered together: one by one each would be a search in the index.
+#[derive(Default)]
 pub struct LoadedIds {
-    /// Points of the checkpoint.
-    points: usize,
     integers: Vec<(Integer, PointOffset)>,
     uuids: Vec<(Uuid, PointOffset)>,
-    /// The strings, which are entered at once: their order is in the points.
+    /// The strings, which are entered one by one: their order is in the points.
     index: IdIndex,
-    has_twice: bool,
+    has_repeated_string: bool,
 }
 
 impl LoadedIds {
-    /// None yet of so many points.
-    pub fn of_points(points: usize) -> LoadedIds {
-        let (integers, uuids, index) = (Vec::new(), Vec::new(), IdIndex::default());
-        LoadedIds { points, integers, uuids, index, has_twice: false }
-    }
-
-    /// Adds the id of a point that may be put into the table of points afterwards.
+    /// Adds the id of a point that may be put into the table of points afterwards. Without memory it unwinds to the next `catch`
+    /// of the allocator.
     pub fn add(&mut self, id: &PointId, offset: PointOffset, points: &PointTable) {
         match id {
-            PointId::Num(number) => push_to(&mut self.integers, self.points, (Integer(*number), offset)),
-            PointId::Uuid(uuid) => push_to(&mut self.uuids, self.points, (Uuid(*uuid), offset)),
-            PointId::Text(_) => self.has_twice |= self.index.insert(id, offset, points).is_some(),
+            PointId::Num(number) => allocator::push(&mut self.integers, (Integer(*number), offset)),
+            PointId::Uuid(uuid) => allocator::push(&mut self.uuids, (Uuid(*uuid), offset)),
+            PointId::Text(_) => self.has_repeated_string |= self.index.insert(id, offset, points).is_some(),
         }
     }
 
     /// The index of all ids; none where one of them was there twice.
     pub fn into_index(self) -> Option<IdIndex> {
         let (integers, uuids) = (SortedOffsets::of(self.integers)?, SortedOffsets::of(self.uuids)?);
-        (!self.has_twice).then_some(IdIndex { integers, uuids, ..self.index })
+        (!self.has_repeated_string).then_some(IdIndex { integers, uuids, ..self.index })
     }
-}
-
-/// Appends to a list of at most so many values. Without memory it unwinds to the next `catch` of the allocator.
-fn push_to<T>(list: &mut Vec<T>, most: usize, value: T) {
-    if list.capacity() == 0 {
-        *list = allocator::list(most);
-    }
-    list.push(value);
 }
 
 impl IdIndex {
@@ -254,7 +240,7 @@ mod tests {
         ) {
             let mut tables = Tables::default();
             ids.iter().for_each(|id| tables.put(id.clone()));
-            let mut loaded = LoadedIds::of_points(tables.points.len());
+            let mut loaded = LoadedIds::default();
             for (offset, point) in (0..).zip(tables.points.iter()) {
                 loaded.add(&point.id(), PointOffset::new(offset), &tables.points);
             }

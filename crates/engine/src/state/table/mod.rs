@@ -65,8 +65,8 @@ impl PointTable {
     }
 
     /// Says how many points will be appended, so that columns need not grow point by point.
-    pub fn expect(&mut self, points: usize) {
-        self.expected = self.len + points;
+    pub fn expect_points(&mut self, points: usize) {
+        self.expected = self.len.saturating_add(points);
     }
 
     /// Appends a point.

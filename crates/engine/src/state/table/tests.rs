@@ -139,7 +139,7 @@ proptest! {
                     model[at].rows.set(fields - 1, Row::new(*row));
                 }
                 Step::Set(..) | Step::SetRow(..) => {}
-                Step::Expect(points) => table.expect(*points),
+                Step::Expect(points) => table.expect_points(*points),
                 Step::Keep => kept.push((table.clone(), model.clone())),
             }
         }

@@ -66,8 +66,9 @@ fn all_equal_rows_are_found_written_rewritten_and_joined_by_more() {
         assert_eq!(all(&graph), 2000);
         let mut bytes = Vec::new();
         assert_eq!(graph.hnsw.write_to(&mut bytes, Row::new(1500)).len(), 1500);
-        let cut = read(&bytes, 1500, Metric::Cosine).unwrap();
-        assert_eq!((cut.repair(&rows), all(&cut)), (0, 1500));
+        let ReadGraph { hnsw, is_connected } = Hnsw::read_from(&bytes, 1500, 2).unwrap();
+        let cut = Built { hnsw, metric: Metric::Cosine };
+        assert_eq!((is_connected, cut.repair(&rows), all(&cut)), (true, 0, 1500));
         let mut again = Vec::new();
         cut.hnsw.write_to(&mut again, Row::new(u32::MAX));
         assert_eq!(bytes, again);

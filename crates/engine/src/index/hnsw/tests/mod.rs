@@ -519,10 +519,11 @@ fn a_graph_cut_to_fewer_rows_is_repaired_and_grows_on() {
         for upto in [0, 1, 7, 700, 1499] {
             let mut bytes = Vec::new();
             graph.hnsw.write_to(&mut bytes, Row::new(upto));
-            let cut = read(&bytes, upto, Metric::Euclid).unwrap();
+            let ReadGraph { hnsw, is_connected } = Hnsw::read_from(&bytes, upto, 2).unwrap();
+            let cut = Built { hnsw, metric: Metric::Euclid };
             assert_eq!(cut.hnsw.len(), upto);
             let mut scratch = BuildScratch::new();
-            cut.repair(&rows);
+            assert_eq!(cut.repair(&rows) == 0, is_connected);
             assert_eq!(cut.hnsw.unreachable(), [], "m {m} upto {upto}");
             assert_eq!(cut.repair(&rows), 0);
             for row in upto..rows.len() {
@@ -582,10 +583,7 @@ proptest! {
         if let Ok(ReadGraph { hnsw, is_connected }) = Hnsw::read_from(&bytes, 60, 2) {
             let graph = Built { hnsw, metric: Metric::Euclid };
             let mut scratch = BuildScratch::new();
-            if is_connected {
-                prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
-            }
-            graph.repair(&rows);
+            prop_assert_eq!(is_connected, graph.repair(&rows) == 0);
             prop_assert_eq!(graph.hnsw.unreachable(), vec![]);
             for row in (0..60).filter(|row| !graph.rows().contains(row)).collect::<Vec<u32>>() {
                 graph.insert(&rows, row, &mut scratch);
