@@ -3,7 +3,7 @@
  * with the number of rows. The first rows of a set are loaded into a server of their own for each number.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +18,7 @@ import { measureRate, sendAll } from './load.mjs';
 import { ask, makeCollection, untilGreen, upsertRows } from './load/calls.mjs';
 import { Cgroup } from './load/cgroup.mjs';
 import { machine } from './machine.mjs';
+import { median } from './median.mjs';
 import { majorFaultsOf, memoryOf } from './proc.mjs';
 import { recallByScore } from './recall.mjs';
 
@@ -31,6 +32,10 @@ const USAGE = `npm run bench:rows -- --data FOLDER [flags]
   --ef N         hnsw_ef of the searches; default: 64
   --seconds S    length of each measurement of searches; default: 5
   --cold         also start with an empty page cache, which needs root
+  --starts N     how many starts are measured one after the other; default: 1
+  --rest S       seconds between two starts, in which the host of a VM may take free memory back; default: 0
+  --keep FOLDER  a data directory that is kept, for one number of rows. Where it has them already, they are
+                 not loaded again, and only starts, searches and the bytes on the disk are measured
   --limits LIST  with the most rows also start with an empty page cache in a control group of so little
                  memory, in MiB or in % of the bytes on the disk, and search there; needs root
   --out FILE     write everything measured as JSON
@@ -44,6 +49,9 @@ const options = {
   ef: { type: 'string', default: '64' },
   seconds: { type: 'string', default: '5' },
   cold: { type: 'boolean', default: false },
+  starts: { type: 'string', default: '1' },
+  rest: { type: 'string', default: '0' },
+  keep: { type: 'string' },
   limits: { type: 'string', default: '' },
   out: { type: 'string' },
 };
@@ -83,6 +91,8 @@ const flags = readFlags(options, USAGE, {
   queries: whole,
   ef: whole,
   seconds: positive,
+  starts: whole,
+  rest: wholeSeconds,
   limits: (text) => text === '' || listOf(limit)(text),
 });
 const set = readVectorSet(flags.data);
@@ -98,6 +108,7 @@ await untilInterrupted(run, cleanUp);
 
 async function run() {
   if (sizes.length === 0) throw new Error(`${set.name} has ${set.rows} rows, fewer than any of --rows`);
+  if (flags.keep !== undefined && sizes.length > 1) throw new Error('--keep: one number of --rows');
   if (flags.limits !== '') await makeGroup(1024).remove();
   const origin = machine('bench:rows');
   const measured = [];
@@ -136,7 +147,7 @@ async function cleanUp() {
   server = undefined;
   await group?.remove();
   group = undefined;
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  if (folder !== undefined && flags.keep === undefined) rmSync(folder, { recursive: true, force: true });
   folder = undefined;
 }
 
@@ -148,9 +159,10 @@ function start() {
 
 /** All figures of so many rows. */
 async function measure(rows) {
-  folder = mkdtempSync(join(tmpdir(), 'kithdb-bench-rows-'));
+  folder = flags.keep ?? mkdtempSync(join(tmpdir(), 'kithdb-bench-rows-'));
+  const isLoaded = existsSync(join(folder, 'collections'));
   server = await start();
-  const times = await load(rows);
+  const times = isLoaded ? await needRows(rows) : await load(rows);
   await sleep(SETTLE_MS);
   const exact = await hits(searchesWith({ exact: true }));
   const searches = await search(exact);
@@ -159,13 +171,19 @@ async function measure(rows) {
   await server.stop();
   const stopMs = Math.round(performance.now() - stoppedAt);
   const diskMib = mib(bytesIn(folder));
-  const startMs = await startUntilAnswer();
+  const startsMs = [];
+  for (let left = Number(flags.starts); left > 0; left -= 1) {
+    await sleep(1000 * Number(flags.rest));
+    startsMs.push(await startUntilAnswer());
+  }
+  const startMs = median(startsMs);
   const coldStartMs = flags.cold ? await coldStart() : undefined;
   const measured = {
     rows,
     ...times,
     ...searches,
     ...{ residentMib: mib(resident), anonymousMib: mib(anonymous), diskMib, stopMs, startMs, coldStartMs },
+    ...(startsMs.length > 1 && { startsMs, restSeconds: Number(flags.rest) }),
   };
   console.error(JSON.stringify(measured));
   const limited = [];
@@ -216,6 +234,13 @@ async function searchWithin(startMs, exact) {
     anonymousMib: mib(anonymous),
     majorFaults: majorFaultsOf(server.pid) - faults,
   };
+}
+
+/** What is known of rows that are there: nothing about their loading. */
+async function needRows(rows) {
+  const { points_count, status } = await ask(server, 'GET', `/collections/${COLLECTION}`);
+  if (points_count === rows && status === 'green') return {};
+  throw new Error(`--keep: ${folder} has ${points_count} points, ${status}, not ${rows}`);
 }
 
 /** Loads the rows and waits for the graph. */
@@ -300,6 +325,11 @@ function coldStart() {
 function dropCaches() {
   execFileSync('sync');
   writeFileSync('/proc/sys/vm/drop_caches', '3');
+}
+
+/** True for a number of seconds, otherwise what it should be. */
+function wholeSeconds(text) {
+  return /^\d{1,4}$/.test(text) || 'seconds';
 }
 
 /** True for a limit of memory, otherwise what it should be. */
