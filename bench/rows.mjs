@@ -238,9 +238,10 @@ async function searchWithin(startMs, exact) {
 
 /** What is known of rows that are there: nothing about their loading. */
 async function needRows(rows) {
-  const { points_count, status } = await ask(server, 'GET', `/collections/${COLLECTION}`);
-  if (points_count === rows && status === 'green') return {};
-  throw new Error(`--keep: ${folder} has ${points_count} points, ${status}, not ${rows}`);
+  await untilGreen(server, COLLECTION);
+  const { points_count } = await ask(server, 'GET', `/collections/${COLLECTION}`);
+  if (points_count === rows) return {};
+  throw new Error(`--keep: ${folder} has ${points_count} points, not ${rows}`);
 }
 
 /** Loads the rows and waits for the graph. */
