@@ -6,7 +6,7 @@ import { authority } from '../../http/listen';
 import { readDigest, readFailure, readPositions } from './answers';
 import { abortReason, PeerUnreachable } from './errors';
 import type { DigestQuestion, ReplicaDigest, ReplicaPosition, ReplicaRead } from './handlers';
-import type { FramedPatience, FramedPeer } from './frame-client';
+import { ConnectionClosed, type FramedPatience, type FramedPeer } from './frame-client';
 import { FramedPeers } from './frame-pool';
 import { MAX_FRAMED_BODY } from './frames';
 import { MAX_JSON_BYTES } from './limits';
@@ -143,7 +143,7 @@ export class PeerClient {
     try {
       return await ask(opened);
     } catch (error) {
-      const wasClosed = error instanceof PeerUnreachable && opened.isClosed && opened.hasAnswered;
+      const wasClosed = error instanceof ConnectionClosed && opened.isClosed && opened.hasAnswered;
       if (!wasClosed || signal?.aborted === true || leftMs() <= 0) throw error;
     }
     const again = await unlessAborted(this.#framed.open(peer), signal);

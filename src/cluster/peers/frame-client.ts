@@ -69,6 +69,9 @@ interface Pending {
 const SILENT_MS = 1000;
 const KEEP_ALIVE_MS = 10_000;
 
+/** The connection was closed before the answer, or is used no more: the question may be asked on another one. */
+export class ConnectionClosed extends PeerUnreachable {}
+
 /** One connection to another node, on which any number of questions are under way at once. */
 export class FramedPeer {
   readonly #pending = new NumberedValues<Pending>();
@@ -332,8 +335,8 @@ export class FramedPeer {
     this.#waiting.clear();
   }
 
-  #unreachable(): PeerUnreachable {
+  #unreachable(): ConnectionClosed {
     const code = (this.#cause as NodeJS.ErrnoException | undefined)?.code;
-    return new PeerUnreachable(this.peer, code ?? 'it closed the connection', { cause: this.#cause });
+    return new ConnectionClosed(this.peer, code ?? 'it closed the connection', { cause: this.#cause });
   }
 }
