@@ -13,7 +13,7 @@ module.exports = class MutantEnvironment extends TestEnvironment {
     super(config, context);
     this.name = relative(config.projectConfig.rootDir, context.testPath).replaceAll(/[\\/]/g, '~');
     this.hasFailed = false;
-    this.folder = process.env.KITHDB_MUTANTS_REACHED;
+    this.folder = process.env.MUTANTS_REACHED;
     this.global[COUNTERS] ??= {};
   }
 

@@ -8,7 +8,7 @@
 export const ACTIVE = 'KITHDB_MUTANT';
 
 /** The variable that has the file to which each switch that a process passes by writes its number, on a line. */
-export const REACHED = 'KITHDB_MUTANTS_REACHED';
+export const REACHED = 'MUTANTS_REACHED';
 
 /** The module of the mutated crate that reads the variables. */
 export const MODULE = 'mutant_switch';

@@ -16,7 +16,7 @@ const SOURCES = ['src/auth', 'src/http'];
 
 /** What must notice it, nearest first. */
 const TESTS = [
-  ...['test/auth', 'test/http', 'test/contract', 'test/cli'],
+  ...['test/auth', 'test/http', 'test/contract', 'test/cli/'],
   ...['test/operations/backup', 'test/operations/closed', 'test/operations/control'],
 ];
 
@@ -135,7 +135,7 @@ async function measure(path) {
   const { passed, text } = await runJest(
     path,
     args,
-    { KITHDB_MUTANTS_REACHED: reached },
+    { MUTANTS_REACHED: reached },
     { limitSeconds: ALL_LIMIT_SECONDS, testTimeoutMs: MEASURED_TIMEOUT_MS },
   );
   if (!passed) throw new BuildError(`The tests fail without a mutant.\n${text.slice(-10_000)}`);
