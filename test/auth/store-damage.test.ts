@@ -154,6 +154,17 @@ describe('C3.8 a store that is damaged', () => {
     expect(await storeProblems(folder)).toEqual([]);
   });
 
+  it.each([
+    ['DELETE FROM access_token WHERE id = 1', 'the access tokens'],
+    ['DELETE FROM admin', 'the admin'],
+  ])('%s is a problem of %s', async (sql, what) => {
+    const folder = folderWith(last);
+    await runSql(folder, sql);
+    expect(await storeProblems(folder)).toEqual([
+      { file: 'store', what: `${what}: rows are missing, or there are others than were written` },
+    ]);
+  });
+
   it('is closed by the digest file of other changes, and by a state that nobody knows', async () => {
     const [one, other] = [folderWith(last), folderWith(last)];
     for (const [folder, id] of [

@@ -182,6 +182,17 @@ describe('C1.5 bytes of bodies in progress', () => {
     expect(other?.arrive(20 * MIB)).toBeUndefined();
   });
 
+  it('are those of the body of the same address that holds most, where the share of that is full', () => {
+    const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, bodyBytes: 80 * MIB });
+    const other = new Body(admission, OTHER, performance.now() - 9000);
+    const earlier = new Body(admission, ONE, performance.now() - 3000);
+    const later = new Body(admission, ONE);
+    expect([other.arrive(20 * MIB), earlier.arrive(30 * MIB), later.arrive(20 * MIB)]).toEqual([
+      ...[undefined, undefined, undefined],
+    ]);
+    expect([earlier.givenUp?.reason, other.givenUp]).toEqual(['body_share', undefined]);
+  });
+
   it('are never refused to the only body of a client for the sake of its share', () => {
     const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, bodyBytes: 80 * MIB });
     const other = new Body(admission, OTHER);
