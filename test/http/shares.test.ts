@@ -184,8 +184,8 @@ describe('C1.5 bytes of bodies in progress', () => {
 
   it('are those of the body of the same address that holds most, where the share of that is full', () => {
     const admission = new LocalAdmission({ ...DEFAULT_ADMISSION_LIMITS, bodyBytes: 80 * MIB });
-    const other = new Body(admission, OTHER, performance.now() - 9000);
-    const earlier = new Body(admission, ONE, performance.now() - 3000);
+    const other = new Body(admission, OTHER, performance.now() - 900);
+    const earlier = new Body(admission, ONE, performance.now() - 500);
     const later = new Body(admission, ONE);
     expect([other.arrive(20 * MIB), earlier.arrive(30 * MIB), later.arrive(20 * MIB)]).toEqual([
       ...[undefined, undefined, undefined],
