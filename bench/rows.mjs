@@ -162,7 +162,7 @@ async function measure(rows) {
   folder = flags.keep ?? mkdtempSync(join(tmpdir(), 'kithdb-bench-rows-'));
   const isLoaded = existsSync(join(folder, 'collections'));
   server = await start();
-  const times = isLoaded ? await needRows(rows) : await load(rows);
+  const times = isLoaded ? await checkRows(rows) : await load(rows);
   await sleep(SETTLE_MS);
   const exact = await hits(searchesWith({ exact: true }));
   const searches = await search(exact);
@@ -236,8 +236,8 @@ async function searchWithin(startMs, exact) {
   };
 }
 
-/** What is known of rows that are there: nothing about their loading. */
-async function needRows(rows) {
+/** Waits until rows that were loaded by an earlier run are served, and checks their number. Nothing is known of their loading. */
+async function checkRows(rows) {
   await untilGreen(server, COLLECTION);
   const { points_count } = await ask(server, 'GET', `/collections/${COLLECTION}`);
   if (points_count === rows) return {};
