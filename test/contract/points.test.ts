@@ -291,6 +291,21 @@ describe('C5.4 delete', () => {
     expect(await server.pointsOf(path)).toEqual({});
   });
 
+  it.each([100, 99, 101])('C5.4 the ids below a deleted one are found when %d is written', async (id) => {
+    const points = (ids: number[]): object => ({ points: ids.map((id) => ({ id, vector: [1, 1] })) });
+    const below = Array.from({ length: 63 }, (_, at) => at + 1);
+    const path = await server.holding([]);
+    await server.ok('PUT', `${path}/points`, points([100]));
+    await server.ok('PUT', `${path}/points`, points(below));
+    await server.ok('POST', `${path}/points/delete`, { points: [100] });
+    await server.ok('PUT', `${path}/points`, points([64]));
+    await server.ok('PUT', `${path}/points`, points([id]));
+    const all = [...below, 64, id];
+    const { points: page } = await server.ok('POST', `${path}/points/scroll`, { limit: 100 });
+    expect(idsOf(page)).toEqual(all);
+    expect(idsOf(await server.ok('POST', `${path}/points`, { ids: all }))).toEqual(all);
+  });
+
   it.each(['/points/delete', '/points/payload/clear'])(
     'C5.4, C5.9 neither points nor filter is a 400: %s',
     async (rest) => {

@@ -76,8 +76,9 @@ impl<K: Copy + Ord> SortedOffsets<K> {
         let place = list.binary_search_by_key(&key, |(key, _)| *key);
         if place.is_err() && list.len() == MAX_ENTRIES {
             let is_last = self.lists.get_max().is_none_or(|(last, _)| *last == own);
-            if is_last && list.last().is_some_and(|(last, _)| *last < key) {
-                // Keys that come in their order leave full lists behind.
+            if is_last && own < key && list.last().is_some_and(|(last, _)| *last < key) {
+                // Keys that come in their order leave full lists behind. The first list can have a key above its
+                // entries: a key between them is one of that list.
                 self.enter_alone(key, offset);
                 return None;
             }
@@ -249,21 +250,29 @@ mod tests {
         assert_eq!(map.list_bytes, bytes, "the count of bytes that is kept");
     }
 
-    /// Steps near each other and far, so that lists are split and joined: whether the key is entered, and the key.
+    /// Steps near each other and far, so that lists are split and joined: whether the key is entered, and the key. Runs begin at
+    /// multiples of 100 and often have about as many keys as a list, and steps between them are often about where one began: that
+    /// is the key of a list.
     fn steps() -> impl Strategy<Value = Vec<(bool, u64)>> {
-        let run = (any::<u64>(), 0u64..400, any::<bool>(), any::<bool>());
+        let full = MAX_ENTRIES as u64;
+        let len = prop_oneof![1 => 0u64..400, 2 => full - 2..full + 3];
+        let run = (5u64..25, len, prop::bool::weighted(0.7), any::<bool>());
         let keys = run.prop_map(|(start, len, enters, ascends)| {
-            let of = move |at| start % 2000 + if ascends { at } else { len - at };
+            let of = move |at| if ascends { start * 100 + at } else { start * 100 - at };
             (0..len).map(move |at| (enters, of(at))).collect::<Vec<_>>()
         });
-        let single =
-            (any::<bool>(), prop_oneof![9 => 0u64..2400, 1 => any::<u64>()]).prop_map(|step| vec![step]);
-        proptest::collection::vec(prop_oneof![1 => keys, 4 => single], 0..40).prop_map(|steps| steps.concat())
+        let near_start = (5u64..25, 0u64..5).prop_map(|(start, at)| start * 100 + at - 2);
+        let key = prop_oneof![9 => 0u64..2900, 9 => near_start, 1 => any::<u64>()];
+        let single = (any::<bool>(), key).prop_map(|step| vec![step]);
+        let others = proptest::collection::vec(prop_oneof![1 => keys.clone(), 4 => single], 0..40);
+        (keys, others).prop_map(|(first, others)| [first, others.concat()].concat())
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
         #[test]
-        fn it_is_a_sorted_map_and_a_clone_never_changes(steps in steps(), asked in proptest::collection::vec(0u64..2500, 20)) {
+        fn it_is_a_sorted_map_and_a_clone_never_changes(steps in steps(), asked in proptest::collection::vec(0u64..3000, 20)) {
             let (mut map, mut model) = (SortedOffsets::default(), Model::new());
             let mut kept = (map.clone(), model.clone());
             for (at, &(enters, key)) in steps.iter().enumerate() {
@@ -288,6 +297,27 @@ mod tests {
                 assert!(map.remove(&key).is_some());
             }
             assert_eq!((map.len(), map.memory_bytes()), (0, 0));
+        }
+    }
+
+    /// The first list keeps its key when the entry of that key is removed, so all its entries can be below it.
+    #[test]
+    fn a_key_above_all_entries_of_the_first_list_and_not_above_its_own_key_is_entered_in_its_order() {
+        const OWN: u64 = 100;
+        let enter = |(map, model): &mut (SortedOffsets<u64>, Model), key| {
+            let offset = PointOffset::new(key as u32);
+            assert_eq!(map.insert(key, offset), model.insert(key, offset));
+        };
+        for key in [OWN - 1, OWN, OWN + 1] {
+            let mut both = (SortedOffsets::default(), Model::new());
+            (1..MAX_ENTRIES as u64).chain([OWN]).rev().for_each(|key| enter(&mut both, key));
+            assert_eq!(both.0.remove(&OWN), both.1.remove(&OWN));
+            enter(&mut both, MAX_ENTRIES as u64);
+            assert_eq!(both.0.lists.keys().copied().collect::<Vec<_>>(), [OWN], "a full list below its key");
+            enter(&mut both, key);
+            let (map, model) = both;
+            check(&map, &model);
+            assert!(model.iter().all(|(key, offset)| map.get(key) == Some(*offset)));
         }
     }
 
