@@ -104,13 +104,14 @@ export class StartQueue {
     }
     const entry = line.waiting.add(request);
     this.#waiting += 1;
+    this.#timer ??= setInterval(() => {
+      this.#pump();
+    }, NEW_MS);
+    // The callback may come at once.
     request.whenOver(() => {
       this.#forget(line, entry);
       this.#dropIfEmpty(client, line);
     });
-    this.#timer ??= setInterval(() => {
-      this.#pump();
-    }, NEW_MS);
   }
 
   #limit(now: number): number {
@@ -184,7 +185,8 @@ export class StartQueue {
   }
 
   #dropIfEmpty(client: string, line: Line): void {
-    if (line.newOnes === 0 && line.waiting.size === 0) {
+    // The client may have another line since this one was dropped.
+    if (line.newOnes === 0 && line.waiting.size === 0 && this.#lines.get(client) === line) {
       this.#lines.delete(client);
     }
   }

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import type { Client } from '../../src/http/shares';
 import { StartQueue, type Startable } from '../../src/http/start-queue';
 
@@ -120,6 +121,76 @@ describe('StartQueue', () => {
       one.end();
     });
     expect(started).not.toContain('gone');
+  });
+
+  it('starts what waits although a slow request of before is answered, which had waited itself', () => {
+    haveSeveral();
+    const light = request(LIGHT, 'light');
+    many(HEAVY, 'before', 3);
+    const slow = request(HEAVY, 'slow');
+    expect(queue.waiting).toBe(1);
+    now = 5;
+    light.end();
+    expect(started.at(-1)).toBe('slow');
+    now = 10;
+    const next = many(HEAVY, 'next', 5);
+    expect(queue.waiting).toBe(1);
+    slow.end();
+    next[0]?.end();
+    expect([started.at(-1), queue.waiting]).toEqual(['next4', 0]);
+  });
+
+  it('starts each request once in whatever order requests come, are answered and are given up', () => {
+    const comes = fc.record({ client: fc.constantFrom(HEAVY, HEAVY, LIGHT), after: fc.nat(3) });
+    const ends = fc.record({ ends: fc.nat(), after: fc.nat(3) });
+    const events = fc.array(fc.oneof({ arbitrary: comes, weight: 3 }, { arbitrary: ends, weight: 2 }), {
+      maxLength: 80,
+    });
+    const runs = (steps: typeof events extends fc.Arbitrary<infer Steps> ? Steps : never): void => {
+      const [made, open, gone]: [string[], FakeRequest[], string[]] = [[], [], []];
+      started.length = 0;
+      for (const step of steps) {
+        now += step.after;
+        if ('client' in step) {
+          made.push(`request ${String(made.length)}`);
+          open.push(request(step.client, made.at(-1) ?? ''));
+          continue;
+        }
+        const [one] = open.splice(step.ends % Math.max(open.length, 1), 1);
+        if (one !== undefined && !started.includes(one.name)) {
+          gone.push(one.name);
+        }
+        one?.end();
+      }
+      // The oldest runs, and its end starts what waits.
+      for (const one of open) {
+        expect(started).toContain(one.name);
+        one.end();
+      }
+      expect(queue.waiting).toBe(0);
+      expect([...started, ...gone].toSorted()).toEqual(made.toSorted());
+    };
+    fc.assert(fc.property(events, runs), { numRuns: 1000 });
+  });
+
+  it('keeps no timer for a request whose client has disconnected before it could wait', () => {
+    const set = jest.spyOn(global, 'setInterval');
+    const clear = jest.spyOn(global, 'clearInterval');
+    try {
+      haveSeveral();
+      many(HEAVY, 'heavy', 4);
+      const gone = new FakeRequest('gone', started);
+      jest.spyOn(gone, 'whenOver').mockImplementation((callback) => {
+        callback();
+      });
+      queue.add(HEAVY, gone);
+      const made: unknown[] = set.mock.results.map(({ value }) => value as unknown);
+      expect([queue.waiting, made.length]).toEqual([0, 1]);
+      expect(clear.mock.calls.map(([timer]) => timer)).toEqual(made);
+    } finally {
+      set.mockRestore();
+      clear.mockRestore();
+    }
   });
 
   it('has no limit again a second after the last request of another client', () => {
