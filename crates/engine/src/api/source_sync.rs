@@ -80,7 +80,7 @@ pub(super) fn read_plan(reader: &mut Reader<'_>, limits: &Limits) -> Result<Sour
     let (scope, hash_key) = common.finish(reader)?;
     let mut entries = SyncEntries::default();
     for (id, hash) in points.ok_or_else(|| reader.missing("points"))? {
-        entries.put(SyncEntry { id, hash, content: None });
+        let _ = entries.put(SyncEntry { id, hash, content: None });
     }
     Ok(SourceSync::new(scope, hash_key, entries, VectorModels::default()))
 }
@@ -190,7 +190,7 @@ impl ReadSync {
         let ReadSync { scope, hash_key, points, models, if_revision, part } = self;
         let mut entries = SyncEntries::default();
         for (place, point) in points.into_iter().enumerate() {
-            entries.put(point.entry(place, &hash_key, body, marks)?);
+            let _ = entries.put(point.entry(place, &hash_key, body, marks)?);
         }
         let mut sync = SourceSync::new(scope, hash_key, entries, models);
         sync.if_revision = if_revision;

@@ -87,15 +87,15 @@ fn read_operations(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<V
             let Some((_, operation)) = OPERATIONS.iter().find(|(known, _)| *known == key) else {
                 return r.unknown();
             };
-            let Some(found) = r.optional(|r| operation.read(r, budget))? else {
-                return Ok(());
-            };
-            match update.replace((key.to_string(), found)) {
-                Some((earlier, _)) if earlier != key => {
-                    Err(r.error(format!("expected one operation, got {earlier} and {key}")))
+            let found = r.optional(|r| operation.read(r, budget))?;
+            match (&update, found) {
+                (Some((earlier, _)), Some(_)) if *earlier != key => {
+                    return Err(r.error(format!("expected one operation, got {earlier} and {key}")));
                 }
-                _ => Ok(()),
+                (Some((earlier, _)), None) if *earlier != key => {}
+                (_, found) => update = found.map(|found| (key.to_string(), found)),
             }
+            Ok(())
         })?;
         let known: Vec<&str> = OPERATIONS.iter().map(|(known, _)| *known).collect();
         let (_, update) = update.ok_or_else(|| r.error(format!("expected one of {}", known.join(", "))))?;

@@ -171,16 +171,16 @@ impl<'l> Parser<'l> {
     }
 
     fn conditions(&mut self, r: &mut Reader<'_>) -> Result<Vec<Condition>> {
-        self.depth += 1;
-        if self.depth > MAX_FILTER_DEPTH {
+        if self.depth == MAX_FILTER_DEPTH {
             return Err(r.error(format!("filter is nested deeper than {MAX_FILTER_DEPTH} levels")));
         }
         if r.depth() > MAX_PLACE_DEPTH {
             return Err(r.error("filter is nested too deep in the body"));
         }
-        let list = r.one_or_many(|r| self.condition(r))?;
+        self.depth += 1;
+        let list = r.one_or_many(|r| self.condition(r));
         self.depth -= 1;
-        Ok(list)
+        list
     }
 
     fn min_should(&mut self, r: &mut Reader<'_>) -> Result<MinShould> {

@@ -101,14 +101,19 @@ fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<
     let mut repeated = false;
     out.push(b'{');
     reader.object(|r, key| {
-        if out.len() > start + 1 {
+        let end = out.len();
+        if end > start + 1 {
             out.push(b',');
         }
         let from = out.len();
         write_string(out, key);
         let written_key = from..out.len();
         out.push(b':');
-        value(r, out, deepest)?;
+        if let Err(error) = value(r, out, deepest) {
+            // The object is read on where the key comes again.
+            out.truncate(end);
+            return Err(error);
+        }
         let range = from..out.len();
         let earlier = if fields.len() > SMALL_OBJECT {
             by_key.get(&out[written_key.clone()]).copied()
@@ -135,19 +140,24 @@ fn object(reader: &mut Reader<'_>, out: &mut Vec<u8>, deepest: usize) -> Result<
         Ok(())
     })?;
     if repeated {
-        let mut kept = buffer(out.len() - start);
-        kept.push(b'{');
-        for (at, (_, range)) in fields.iter().enumerate() {
-            if at > 0 {
-                kept.push(b',');
-            }
-            kept.extend_from_slice(&out[range.clone()]);
-        }
-        out.truncate(start);
-        out.extend_from_slice(&kept);
+        keep_only(out, start, fields.iter().map(|(_, field)| field.clone()));
     }
     out.push(b'}');
     Ok(())
+}
+
+/// Makes an object, which begins at `start` and has no end yet, of some of its fields.
+fn keep_only(out: &mut Vec<u8>, start: usize, fields: impl Iterator<Item = Range<usize>>) {
+    let mut kept = buffer(out.len() - start);
+    kept.push(b'{');
+    for (at, field) in fields.enumerate() {
+        if at > 0 {
+            kept.push(b',');
+        }
+        kept.extend_from_slice(&out[field]);
+    }
+    out.truncate(start);
+    out.extend_from_slice(&kept);
 }
 
 #[cfg(test)]
@@ -183,6 +193,24 @@ mod tests {
     fn what_is_no_object_is_refused_c2_5() {
         for body in ["1", "[]", "\"a\"", "null", "{\"a\":1e400}", "{\"a\":NaN}"] {
             assert!(normalise(body).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_an_invalid_value_whose_key_comes_again_c1_8() {
+        let deep = format!("{}1{}", r#"{"x":"#.repeat(64), "}".repeat(64));
+        for invalid in ["1e999", r#"[1,{"y":1e999},2]"#, r#"{"y":1,"z":[1e999]}"#, &deep] {
+            for (body, expected) in [
+                (format!(r#"{{"a":{invalid},"a":2,"b":3}}"#), r#"{"a":2,"b":3}"#),
+                (format!(r#"{{"b":3,"a":{invalid},"a":2}}"#), r#"{"b":3,"a":2}"#),
+                (format!(r#"{{"a":1,"a":{invalid},"a":2}}"#), r#"{"a":2}"#),
+                (
+                    format!(r#"{{"o":{{"a":{invalid},"b":3}},"o":{{"a":{invalid},"a":2}}}}"#),
+                    r#"{"o":{"a":2}}"#,
+                ),
+            ] {
+                assert_eq!(normalise(&body).as_deref(), Ok(expected), "{body}");
+            }
         }
     }
 

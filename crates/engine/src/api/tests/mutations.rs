@@ -158,6 +158,44 @@ fn apply(value: &mut Value, at: &mut usize, damage: &Damage) -> bool {
     true
 }
 
+/// The text of a value, in which the `at`-th one has its key twice where it is a field: with `before` of it first.
+fn with_repeat(value: &Value, at: &mut usize, before: &impl Fn(&Value) -> Value) -> String {
+    let is_next = |at: &mut usize| {
+        *at = at.wrapping_sub(1);
+        *at == usize::MAX
+    };
+    match value {
+        Value::Array(list) => {
+            let texts = list.iter().map(|value| {
+                is_next(at);
+                with_repeat(value, at, before)
+            });
+            format!("[{}]", texts.collect::<Vec<_>>().join(","))
+        }
+        Value::Object(map) => {
+            let texts = map.iter().map(|(key, value)| {
+                let key = json!(key);
+                let repeat = if is_next(at) { format!("{key}:{},", before(value)) } else { String::new() };
+                format!("{repeat}{key}:{}", with_repeat(value, at, before))
+            });
+            format!("{{{}}}", texts.collect::<Vec<_>>().join(","))
+        }
+        value => value.to_string(),
+    }
+}
+
+/// What was read, without where it was in the body and the names of vectors that models are looked up for.
+fn without_places(read: &str) -> String {
+    let without = |read: &str, from: &str, end: &dyn Fn(&str) -> usize| {
+        let mut parts = read.split(from);
+        let first = parts.next().unwrap_or_default().to_string();
+        parts.fold(first, |all, part| all + &part[end(part)..])
+    };
+    let digits = |part: &str| part.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(part.len());
+    let names = |part: &str| part.find("])").unwrap_or_default();
+    without(&without(read, "end: ", &digits), "VectorModels([", &names)
+}
+
 /// A field of the body, `body` for the body itself, or a byte of it.
 fn names_a_place(error: &Error) -> bool {
     let text = message(error);
@@ -188,6 +226,25 @@ proptest! {
         if let Err(error) = parse(operation, body.to_string().as_bytes(), &Limits::default()) {
             prop_assert!(names_a_place(&error), "{} {}: {}", operation, body, error);
         }
+    }
+
+    /// A part of a value that is read before the error in it is found must leave nothing behind.
+    #[test]
+    fn of_a_repeated_key_a_damaged_value_changes_nothing_c1_8(
+        pick in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), within in any::<prop::sample::Index>(),
+        damage in damage(),
+    ) {
+        let bodies = valid_bodies();
+        let (operation, body) = &bodies[pick.index(bodies.len())];
+        let damaged = |value: &Value| {
+            let mut value = value.clone();
+            let mut within = within.index(count(&value));
+            if apply(&mut value, &mut within, &damage) { value } else { Value::Null }
+        };
+        let text = with_repeat(body, &mut at.index(count(body)), &damaged);
+        let read = parse(operation, text.as_bytes(), &Limits::default()).map(|read| without_places(&read));
+        let expected = without_places(&accepted(operation, &body.to_string()));
+        prop_assert!(read.as_ref() == Ok(&expected), "{operation} {text}\n{read:?}\n{expected}");
     }
 
     #[test]

@@ -181,6 +181,26 @@ fn aliases_nulls_and_repeated_keys_c1_8_c1_10() {
 }
 
 #[test]
+fn of_an_operation_of_a_batch_the_last_value_of_each_key_counts_c1_8() {
+    let (upsert, delete) = (r#"{"points":[{"id":1,"vector":[1]}]}"#, r#"{"points":[2]}"#);
+    let of = |operation: &str| format!(r#"{{"operations":[{{{operation}}}]}}"#);
+    let only = of(&format!(r#""upsert":{upsert}"#));
+    for form in [
+        format!(r#""upsert":{upsert},"delete":{delete},"delete":null"#),
+        format!(r#""delete":null,"upsert":{upsert},"clear_payload":null"#),
+        format!(r#""upsert":{{"points":7}},"upsert":{upsert}"#),
+    ] {
+        same("batch_update", &only, &of(&form));
+    }
+    refused(
+        "batch_update",
+        &of(&format!(r#""upsert":{upsert},"delete":{delete}"#)),
+        "expected one operation",
+    );
+    refused("batch_update", &of(&format!(r#""upsert":{upsert},"upsert":null"#)), "expected one of");
+}
+
+#[test]
 fn update_modes_and_filters_are_read_c5_1() {
     let point = r#""points":[{"id":1,"vector":{}}]"#;
     for (name, mode) in [

@@ -4,6 +4,12 @@ use super::{Kind, Reader, Result, Step};
 use crate::error::Error;
 use std::borrow::Cow;
 
+/// Bytes that are read to see whether the keys of invalid values come again, for each byte of the body. Beyond that an invalid
+/// value counts.
+const LOOKS_PER_BYTE: usize = 16;
+/// So many of a short body beyond that.
+const FREE_LOOKS: usize = 1 << 16;
+
 /// Where the reading stands after an error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Failure {
@@ -165,7 +171,14 @@ impl<'a> Reader<'a> {
             return Err(error);
         }
         let end = self.at;
-        match self.passing(|r| r.comes_again(key)) {
+        // Each of many invalid values would be followed by a look at all that come behind it.
+        if self.looked_for_keys > LOOKS_PER_BYTE * self.text.len() + FREE_LOOKS {
+            self.failure = Failure::Broken;
+            return Err(error);
+        }
+        let comes_again = self.passing(|r| r.comes_again(key));
+        self.looked_for_keys += self.at - end;
+        match comes_again {
             Some(true) => {
                 self.at = end;
                 self.path.truncate(depth);

@@ -97,6 +97,8 @@ pub struct Reader<'a> {
     look_at: usize,
     /// Where the reading stands after an error.
     failure: Failure,
+    /// Bytes that were read to see whether the keys of invalid values come again.
+    looked_for_keys: usize,
     /// How ids are read.
     pub ids: IdRules<'a>,
 }
@@ -125,6 +127,7 @@ impl Clone for Reader<'_> {
             watch: self.watch,
             look_at: self.look_at,
             failure: self.failure,
+            looked_for_keys: self.looked_for_keys,
             ids: self.ids,
         }
     }
@@ -157,6 +160,7 @@ impl<'a> Reader<'a> {
                     watch,
                     look_at,
                     failure,
+                    looked_for_keys: 0,
                     ids,
                 })
             }

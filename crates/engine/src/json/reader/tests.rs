@@ -105,6 +105,23 @@ proptest! {
     }
 }
 
+/// Each invalid value is followed by all that come behind it.
+#[test]
+fn many_invalid_values_are_not_looked_for_again_and_again_c1_8() {
+    let fields = |count: usize, value: &str| {
+        (0..count).map(|at| format!("\"k{at}\":{value}")).collect::<Vec<_>>().join(",")
+    };
+    let read = |count: usize| {
+        let body = format!("{{{},{}}}", fields(count, "-1"), fields(count, "1"));
+        let mut reader = Reader::new(body.as_bytes()).unwrap();
+        let outcome = reader.object(|r, _| r.u64().map(drop));
+        (outcome.is_ok(), reader.looked_for_keys / body.len())
+    };
+    assert!(read(40).0);
+    let (is_read, looks) = read(20_000);
+    assert!(!is_read && looks <= 18, "{looks} times the body");
+}
+
 #[test]
 fn deep_nesting_is_refused_without_deep_recursion() {
     assert!(skip_all(&vec![b'['; 10 << 20]).is_err());

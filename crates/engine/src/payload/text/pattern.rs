@@ -96,7 +96,12 @@ impl Pattern {
                 let Some(numbers) = numbers.collect::<Option<Vec<u32>>>() else {
                     return false;
                 };
-                let place = |number: &u32| numbers.iter().position(|one| one == number).map(|at| at as u32);
+                let mut places: Vec<(u32, u32)> = numbers.into_iter().zip(0..).collect();
+                places.sort_unstable();
+                let place = |number: &u32| {
+                    let at = places.binary_search_by_key(number, |(number, _)| *number).ok()?;
+                    Some(places[at].1)
+                };
                 let mut search = self.search();
                 text.sequence().iter().any(|number| search.step(place(number)))
             }
