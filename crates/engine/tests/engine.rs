@@ -221,6 +221,24 @@ fn a_count_that_may_be_an_estimate_looks_at_a_part_of_many_documents_c6_5() {
 }
 
 #[test]
+fn an_estimate_looks_at_all_points_that_may_match_where_they_were_written_one_after_the_other_c6_5() {
+    let engine = TestEngine::new(8);
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
+    for first in (0..40_000).step_by(4_000) {
+        let point = |id: u64| json!({"id": id, "vector": [1], "payload": {"t": id / 4_000, "n": id % 2}});
+        let points: Vec<Value> = (first..first + 4_000).map(point).collect();
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
+    engine.ok("create_field_index", "c", json!({"field_name": "t", "field_schema": "integer"}));
+    engine.build_indexes();
+    for t in [0, 5, 9] {
+        let of_t = json!([{"key": "t", "match": {"value": t}}, {"key": "n", "match": {"value": 1}}]);
+        let count = engine.ok("count", "c", json!({"filter": {"must": of_t}, "exact": false}));
+        assert!((1800..=2200).contains(&count["count"].as_u64().expect("a count")), "{count} of 2,000");
+    }
+}
+
+#[test]
 fn a_graph_and_a_scan_agree_and_survive_a_restart() {
     let mut engine = TestEngine::new(6);
     let hnsw = json!({"m": 8, "ef_construct": 64, "full_scan_threshold": 10});

@@ -42,6 +42,13 @@ impl PartialEq for Container {
     }
 }
 
+/// A word of a bitmap, and how many members are before it.
+#[derive(Default)]
+pub struct Place {
+    word: usize,
+    before: u32,
+}
+
 impl Container {
     /// A container of one member.
     pub fn one(key: u16, member: u16) -> Container {
@@ -145,19 +152,23 @@ impl Container {
 
     /// The member that has `rank` smaller ones.
     pub fn nth(&self, rank: u32) -> Option<u16> {
+        self.nth_from(&mut Place::default(), rank)
+    }
+
+    /// As [`Container::nth`], from where the search for a rank that was not greater has ended.
+    pub fn nth_from(&self, place: &mut Place, rank: u32) -> Option<u16> {
         match &self.members {
             Members::Array(array) => array.get(rank as usize).copied(),
-            Members::Bitmap(words) => {
-                let mut left = rank;
-                for (at, word) in words.iter().enumerate() {
-                    if left < word.count_ones() {
-                        let rest = (0..left).fold(*word, |word, _| word & (word - 1));
-                        return Some((at * 64) as u16 + rest.trailing_zeros() as u16);
-                    }
-                    left -= word.count_ones();
+            Members::Bitmap(words) => loop {
+                let word = *words.get(place.word)?;
+                let left = rank - place.before;
+                if left < word.count_ones() {
+                    let rest = (0..left).fold(word, |word, _| word & (word - 1));
+                    return Some((place.word * 64) as u16 + rest.trailing_zeros() as u16);
                 }
-                None
-            }
+                place.before += word.count_ones();
+                place.word += 1;
+            },
         }
     }
 

@@ -17,12 +17,15 @@ use crate::allocator;
 use crate::types::PointOffset;
 use bitmap::WORDS;
 pub use bits::Bits;
-use container::{Container, ContainerIter};
+use container::{Container, ContainerIter, Place};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub};
 use std::slice;
 use std::sync::Arc;
+
+/// 2³² divided by the golden ratio: its multiples are spread evenly over all numbers of 32 bits (Weyl's sequence).
+const SCATTERING: u32 = 0x9e37_79b9;
 
 /// A set of points, by their offsets. A clone takes constant time, and changes of one do not affect the other.
 #[derive(Clone, Default, PartialEq)]
@@ -134,6 +137,39 @@ impl PointSet {
             left -= container.len();
         }
         None
+    }
+
+    /// The offsets that have so many smaller ones, for ascending ranks; those beyond the last offset are left out.
+    pub fn at_ranks(&self, ranks: impl IntoIterator<Item = u32>) -> Vec<PointOffset> {
+        let mut containers = self.containers.iter();
+        let (mut current, mut before, mut place) = (containers.next(), 0, Place::default());
+        let at = |rank: u32| {
+            loop {
+                let container = current?;
+                let within = rank - before;
+                if within < container.len() {
+                    let member = container.nth_from(&mut place, within);
+                    return member.map(|member| join(container.key, member));
+                }
+                before += container.len();
+                (current, place) = (containers.next(), Place::default());
+            }
+        };
+        ranks.into_iter().map_while(at).collect()
+    }
+
+    /// So many offsets, ascending and evenly spread over all that are in the set; one may come twice. All of them where there
+    /// are no more.
+    pub fn sample(&self, count: u32) -> Vec<PointOffset> {
+        let all = self.len();
+        if all <= u64::from(count) {
+            return self.iter().collect();
+        }
+        self.at_ranks((0..count).map(|place| {
+            // At a varying position in the step, so that the sample is fair for points that were written in turns.
+            let exact = (u64::from(place) << 32) | u64::from(place.wrapping_mul(SCATTERING));
+            ((u128::from(exact) * u128::from(all) / u128::from(count)) >> 32) as u32
+        }))
     }
 
     /// The offsets, ascending.

@@ -88,10 +88,30 @@ proptest! {
     }
 
     #[test]
-    fn ranks_are_positions_in_ascending_order(one in offsets(), ranks in prop::collection::vec(0usize..200_000, 20)) {
+    fn ranks_are_positions_in_ascending_order(one in offsets(), ranks in prop::collection::vec(prop_oneof![0usize..2_000, 0usize..200_000], 20)) {
         let a = set(&one);
-        for rank in ranks.into_iter().chain([0, one.len() / 2, one.len().saturating_sub(1), one.len()]) {
+        for rank in ranks.iter().copied().chain([0, one.len() / 2, one.len().saturating_sub(1), one.len()]) {
             prop_assert_eq!(a.nth(rank as u32), one.iter().nth(rank).copied().map(at));
+        }
+        let mut ranks = ranks;
+        ranks.sort_unstable();
+        let found: Vec<PointOffset> = ranks.iter().filter_map(|&rank| one.iter().nth(rank).copied().map(at)).collect();
+        prop_assert_eq!(a.at_ranks(ranks.into_iter().map(|rank| rank as u32)), found);
+    }
+
+    #[test]
+    fn a_sample_has_as_many_of_each_part(one in offsets(), count in 1u32..300) {
+        let all: Vec<PointOffset> = one.into_iter().map(at).collect();
+        let sample = PointSet::from_sorted(&all).sample(count);
+        if all.len() <= count as usize {
+            prop_assert_eq!(sample, all);
+        } else {
+            prop_assert_eq!(sample.len(), count as usize);
+            for (place, offset) in sample.into_iter().enumerate() {
+                let rank = all.binary_search(&offset).unwrap();
+                let count = count as usize;
+                prop_assert!(rank * count / all.len() <= place && (rank + 1) * count > place * all.len());
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub fn count(view: &View, request: &CountRequest, deadline: &Deadline) -> Result
     }
     let (mut seen, mut passed) = (0u64, 0u64);
     let mut pace = matching.pace(deadline);
-    for offset in view.state.reading(matching.spread(SAMPLE)) {
+    for offset in view.state.reading(matching.spread::<SAMPLE>()) {
         pace.step(view.state.at(offset).document().len())?;
         seen += 1;
         passed += u64::from(matching.accepts(offset));

@@ -33,8 +33,6 @@ const LOOKUPS_PER_WORD: u64 = 3;
 
 /// Odd, and near the golden section of the usual sample sizes.
 const SPREADING: u64 = 159;
-/// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
-const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The live points where some others have rows that are alive: only these are candidates then.
 fn hidden_from(state: &State) -> Option<PointSet> {
@@ -178,18 +176,13 @@ impl<'a> Matching<'a> {
         self.plan.candidates.as_ref().unwrap_or(&self.state.live)
     }
 
-    /// At most `count` candidates, spread evenly over the offsets; one may come twice.
-    pub fn spread(&self, count: usize) -> impl Iterator<Item = PointOffset> + '_ {
-        let candidates = self.candidates();
-        let step = (self.state.points.len() as u64).div_ceil(count as u64).max(1);
-        (0..count as u64).filter_map(move |at| {
-            // By a factor without a divisor in common with powers of two, so that the first few are spread as well.
-            let place = at * SPREADING % (count as u64).next_power_of_two();
-            // At a varying position in the step, so that the sample is fair for points that were written in turns.
-            let within = at.wrapping_mul(SCATTERING) >> 32;
-            let offset = u32::try_from(place * step + within % step).ok()?;
-            candidates.at_or_after(PointOffset::new(offset))
-        })
+    /// `COUNT` candidates, evenly spread over all of them; fewer where there are no more. One may come twice.
+    pub fn spread<const COUNT: usize>(&self) -> impl Iterator<Item = PointOffset> + use<COUNT> {
+        const { assert!(COUNT.is_power_of_two(), "a factor without a divisor in common with it meets each place") };
+        let offsets = self.candidates().sample(COUNT as u32);
+        // Not in their order, so that the first few are spread as well.
+        let places = (0..COUNT as u64).map(|at| (at * SPREADING) as usize % COUNT);
+        places.filter_map(move |place| offsets.get(place).copied())
     }
 
     /// Turns the answer into an exact set, so that nothing is checked twice.

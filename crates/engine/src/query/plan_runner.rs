@@ -134,7 +134,7 @@ impl<'a> PlanRunner<'a> {
     fn estimate(&self, matching: &Matching<'_>) -> Result<f64, Error> {
         let mut pace = matching.pace(self.bound.deadline);
         let (mut seen, mut passed) = (0, 0);
-        for offset in matching.spread(SAMPLE) {
+        for offset in matching.spread::<SAMPLE>() {
             if seen == FIRST_SAMPLE && passed * 4 >= seen {
                 break;
             }
@@ -231,8 +231,11 @@ impl<'a> PlanRunner<'a> {
         found.map_err(|Stopped| self.bound.deadline.error())
     }
 
+    /// The node that walks do not meet. None where its duplicates would not be found without it.
     fn avoided(&self) -> Option<Node> {
-        self.graph.node_of(self.bound.search.avoided?)
+        let node = self.graph.node_of(self.bound.search.avoided?)?;
+        let mut chain = self.graph.hnsw.with_duplicates(node);
+        chain.nth(1).is_none().then_some(node)
     }
 
     /// Nodes that match: those nearest to the query of a sample from the whole collection.
@@ -243,7 +246,7 @@ impl<'a> PlanRunner<'a> {
         let BoundSearch { search, view, deadline, .. } = self.bound;
         let mut pace = matching.pace(deadline);
         let mut rows = Vec::with_capacity(SEED_SAMPLE);
-        for offset in matching.spread(SEED_SAMPLE) {
+        for offset in matching.spread::<SEED_SAMPLE>() {
             let point = view.state.at(offset);
             // A condition that no index has answered is checked on the document.
             if !matching.is_exact() {

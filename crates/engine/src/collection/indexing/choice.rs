@@ -6,9 +6,7 @@ use crate::state::State;
 use crate::types::PointOffset;
 
 /// Points that are looked at: an even number.
-const SAMPLE: u64 = 256;
-/// 2⁶⁴ divided by the golden ratio: the upper halves of its multiples are as good as random.
-const SCATTERING: u64 = 0x9e37_79b9_7f4a_7c15;
+const SAMPLE: u32 = 256;
 
 /// An index that is worth making.
 #[derive(Debug, PartialEq)]
@@ -39,16 +37,9 @@ pub fn choose(state: &State, path: &JsonPath, wanted: Kinds) -> Option<Choice> {
 
 /// Points spread over all, first every second of them, then those between.
 fn sample(state: &State) -> Vec<PointOffset> {
-    let step = (state.points.len() as u64).div_ceil(SAMPLE).max(1);
-    let places = (0..SAMPLE).step_by(2).chain((1..SAMPLE).step_by(2));
-    // At a varying position in the step, so that points which were written in turns are all in it.
-    let place = |at: u64| at * step + (at.wrapping_mul(SCATTERING) >> 32) % step;
-    let places = places.filter_map(|at| u32::try_from(place(at)).ok());
-    let mut points: Vec<PointOffset> =
-        places.filter_map(|place| state.live.at_or_after(PointOffset::new(place))).collect();
-    // Where points are few, or dead, the same one comes again.
-    points.dedup();
-    points
+    let points = state.live.sample(SAMPLE);
+    let (first, second) = (points.iter().step_by(2), points.iter().skip(1).step_by(2));
+    first.chain(second).copied().collect()
 }
 
 /// An index over the sample.

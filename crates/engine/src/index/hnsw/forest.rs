@@ -135,13 +135,15 @@ impl Hnsw {
                 }
             }
         }
-        for node in std::mem::take(&mut marks.changed) {
-            self.write_marks(node, &marks);
-        }
+        // Each once: the places of the marks of a node are known by those that its links have.
+        let mut changed = std::mem::take(&mut marks.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().for_each(|node| self.write_marks(node, &marks));
         marked.iter().sum::<usize>() / 2
     }
 
-    /// Takes the marks from the links of a node that are not kept.
+    /// Takes the marks from the links of a node that are not kept. Called once for a node: marks are found by their order.
     fn write_marks(&self, node: Node, marks: &MarkLists) {
         let mut links = Vec::new();
         let locked = self.nodes.lock(node);
@@ -220,9 +222,12 @@ impl MarkLists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::hnsw::HnswParams;
+    use crate::types::Row;
     use proptest::prelude::*;
 
     const NODES: u32 = 7;
+    const LINKS: usize = 4;
     const CAPACITY: usize = 3;
 
     /// Whether directed marks are pairs that form a forest, and no node has too many.
@@ -275,6 +280,60 @@ mod tests {
             let pairs = pairs_of_forest(NODES, &gathered(&marks));
             prop_assert_eq!(pairs, is_forest(&marks).then_some(marks.len() / 2), "{:?}", marks);
         }
+    }
+
+    /// A graph whose nodes have these links, each with its tree mark or without it.
+    fn graph_of(links: &[Vec<(u32, bool)>]) -> Hnsw {
+        let graph = Hnsw::new(HnswParams { m: 2, ef_construct: 4, seed: 1 });
+        assert_eq!((graph.nodes.capacity(0), graph.nodes.tree_capacity()), (LINKS, CAPACITY));
+        for row in 0..links.len() as u32 {
+            graph.nodes.append(Row::new(row), 0);
+        }
+        for (node, links) in (0..).map(Node::new).zip(links) {
+            graph.nodes.write(node, 0, links.iter().map(|&(to, in_tree)| Link::new(Node::new(to), in_tree)));
+        }
+        graph
+    }
+
+    /// The directed tree marks of a graph.
+    fn marks_of(graph: &Hnsw) -> Vec<(u32, u32)> {
+        let mut marks = Vec::new();
+        for node in graph.all_nodes() {
+            graph.nodes.for_each_link(node, 0, |link| {
+                marks.extend(link.in_tree().then(|| (node.get(), link.node().get())));
+            });
+        }
+        marks
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn whatever_the_marks_of_a_file_are_those_that_stay_are_a_forest_of_as_many_pairs(
+            links in prop::collection::vec(prop::collection::vec((0..NODES, prop::bool::weighted(0.7)), 0..=LINKS), NODES as usize),
+        ) {
+            let others = |(node, links): (u32, Vec<(u32, bool)>)| links.into_iter().filter(move |(to, _)| *to != node).collect();
+            let links: Vec<Vec<(u32, bool)>> = (0..).zip(links).map(others).collect();
+            let graph = graph_of(&links);
+            let before = marks_of(&graph);
+            let pairs = graph.keep_forest(&[TreeMarks::of(&graph)]);
+            let kept = marks_of(&graph);
+            prop_assert!(is_forest(&kept) && kept.len() == 2 * pairs, "{pairs} pairs of {before:?}: {kept:?}");
+            prop_assert!(kept.iter().all(|mark| before.contains(mark)));
+        }
+    }
+
+    #[test]
+    fn a_node_that_loses_several_marks_keeps_the_others() {
+        let graph = graph_of(&[
+            vec![(1, true), (2, true), (3, true)],
+            vec![(3, true)],
+            vec![(3, true)],
+            vec![(0, true), (1, true), (2, true)],
+        ]);
+        assert_eq!(graph.keep_forest(&[TreeMarks::of(&graph)]), 3);
+        assert_eq!(marks_of(&graph), [(0, 3), (1, 3), (2, 3), (3, 0), (3, 1), (3, 2)]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(super) use computer::DistanceComputer;
 pub use explore::Further;
@@ -74,6 +74,8 @@ pub struct Hnsw {
     entry: AtomicU64,
     /// `node + 1` of the first node, 0 in an empty graph. Where a view starts that is too old for the entry point.
     root: AtomicU64,
+    /// `node + 1` of the last parent that was looked for in the tree, 0 while there is none. It may have room.
+    last_parent: AtomicU32,
 }
 
 impl Hnsw {
@@ -98,6 +100,7 @@ impl Hnsw {
             nodes: Nodes::new(params.m, params.seed, 0),
             entry: AtomicU64::new(0),
             root: AtomicU64::new(0),
+            last_parent: AtomicU32::new(0),
         }
     }
 

@@ -143,9 +143,11 @@ impl Hnsw {
             return Err(Stopped);
         }
         new.choose_entry();
-        new.keep_forest(&[TreeMarks::of(&new)]);
-        let joined = new.join_parts(&Renumbered { space, old: &old }, &mut BuildScratch::new(), stop);
-        joined.map(|_| (new, old))
+        let pairs = new.keep_forest(&[TreeMarks::of(&new)]);
+        if pairs + 1 < places.len() {
+            new.join_parts(&Renumbered { space, old: &old }, &mut BuildScratch::new(), stop)?;
+        }
+        Ok((new, old))
     }
 
     fn breadth_first(

@@ -14,6 +14,7 @@
 //! being inserted, or cut to fewer nodes, can lack links; [`Hnsw::repair`] joins its parts.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::Ordering;
 
 use super::computer::DistanceComputer;
 use super::insert::{BuildScratch, LinkScratch};
@@ -24,6 +25,9 @@ use super::select::UNKNOWN;
 use super::{Hnsw, WalkParams};
 use crate::index::{Space, Stopped};
 use crate::types::Node;
+
+/// Nodes near a new one that are tried as its parent, beside those that its walk has found.
+const NEAR_PARENTS: usize = 64;
 
 impl Hnsw {
     /// Writes the base links of a new node, one of them to a parent, and makes the parent link back. From then on the
@@ -46,12 +50,19 @@ impl Hnsw {
             }
         }
         let Some((entry, _)) = self.entry() else { return };
-        let start = found.first().map_or(entry, |nearest| nearest.node());
-        let parents = self.tree_from(start, |parent| {
+        let nearest = found.first().map_or(entry, |nearest| nearest.node());
+        let mut adopt = |parent| {
             let distance = if space.can_read(parent) { space.one(query, parent) } else { UNKNOWN };
             self.adopt(space, node, chosen, (distance, parent), scratch)
-        });
-        assert!(parents.is_some(), "a tree has leaves, and these have room for a child");
+        };
+        // Of many nodes that are near to the same ones all but the first find only full nodes there. They go on where the last
+        // one of them has found a parent: each through all full nodes would take the square of their number.
+        let last = self.last_parent.load(Ordering::Relaxed).checked_sub(1).map(Node::new);
+        let parent = self
+            .tree_from(nearest, NEAR_PARENTS, &mut adopt)
+            .or_else(|| self.tree_from(last.unwrap_or(nearest), usize::MAX, &mut adopt))
+            .expect("a tree has leaves, and these have room for a child");
+        self.last_parent.store(parent.get() + 1, Ordering::Relaxed);
     }
 
     /// Tries one parent for a new node.
@@ -71,12 +82,13 @@ impl Hnsw {
         self.link_back(space, parent, 0, (distance, Link::new(node, true)), scratch)
     }
 
-    /// Goes through the tree breadth first and returns the first node for which `visit` returns true.
-    fn tree_from(&self, start: Node, mut visit: impl FnMut(Node) -> bool) -> Option<Node> {
+    /// Goes through the tree breadth first and returns the first node for which `visit` returns true, of the first `most`.
+    fn tree_from(&self, start: Node, most: usize, mut visit: impl FnMut(Node) -> bool) -> Option<Node> {
         let mut seen = HashSet::from([start]);
         let mut queue = VecDeque::from([start]);
         let mut links = Vec::new();
-        while let Some(node) = queue.pop_front() {
+        for _ in 0..most {
+            let node = queue.pop_front()?;
             if visit(node) {
                 return Some(node);
             }
@@ -120,10 +132,14 @@ impl Hnsw {
     /// links that this took: 0 when the graph is connected. No node may be inserted meanwhile; searches may go on. The
     /// space has all nodes of the graph.
     pub fn repair<S: Space>(&self, space: &S, scratch: &mut BuildScratch<S::Query>) -> usize {
+        let linked = self.all_nodes().filter(|&node| !self.nodes.is_duplicate(node)).count();
+        if self.tree_links() == 2 * linked.saturating_sub(1) {
+            return 0;
+        }
         self.join_parts(space, scratch, &|| false).expect("a repair is not stopped")
     }
 
-    /// Joins the parts of a graph, until `stop` returns true.
+    /// Joins the parts of a graph, until `stop` returns true. Returns the number of links that this took.
     pub(super) fn join_parts<S: Space>(
         &self,
         space: &S,
@@ -131,10 +147,6 @@ impl Hnsw {
         stop: &impl Fn() -> bool,
     ) -> Result<usize, Stopped> {
         let Some((entry, _)) = self.entry() else { return Ok(0) };
-        let linked = self.all_nodes().filter(|&node| !self.nodes.is_duplicate(node)).count();
-        if self.tree_links() == 2 * (linked - 1) {
-            return Ok(0);
-        }
         let mut parts = self.parts();
         let mut joints = self.join_along_links(space, &mut parts, scratch, stop)?;
         let mut query = S::Query::default();
@@ -145,7 +157,8 @@ impl Hnsw {
             if stop() {
                 return Err(Stopped);
             }
-            let member = self.tree_from(node, |node| self.has_tree_room(node)).expect("a tree has leaves");
+            let with_room = |start| self.tree_from(start, usize::MAX, |node| self.has_tree_room(node));
+            let member = with_room(node).expect("a tree has leaves");
             space.load(member, &mut query);
             let is_other = |other: Node| parts.are_joined(other, entry) && self.has_tree_room(other);
             let walk = WalkParams::wide(self.params.ef_construct);
@@ -153,7 +166,7 @@ impl Hnsw {
             // Without duplicates, which have no links and so cannot be joined.
             let other = match scratch.walk.found().first() {
                 Some(nearest) => nearest.node(),
-                None => self.tree_from(entry, |node| self.has_tree_room(node)).expect("a tree has leaves"),
+                None => with_room(entry).expect("a tree has leaves"),
             };
             self.join(space, &query, member, other, scratch);
             parts.join(member, other);

@@ -163,13 +163,14 @@ impl Hnsw {
         }
     }
 
-    /// Fills `scratch.with_duplicates` with what was found, each node followed by its accepted duplicates, as long as
-    /// there are fewer than `ef` or a few thousand. Duplicates take no places from the nodes behind them: distances may
-    /// be estimates, and another node may in truth be the nearest.
+    /// Fills `scratch.with_duplicates` with what was found, each node followed by its accepted duplicates: by all of them until
+    /// there are `ef` or a few thousand, then by that number divided by the number of nodes found. Duplicates take no places from
+    /// the nodes behind them: distances may be estimates, and another node may in truth be the nearest.
     fn add_duplicates(&self, ef: usize, accept: &impl Fn(Node) -> bool, scratch: &mut WalkScratch) {
         let WalkScratch { frontier, with_duplicates, .. } = scratch;
         with_duplicates.clear();
         let most = ef.max(MAX_WITH_DUPLICATES);
+        let share = (most / frontier.found().len().max(1)).max(1);
         for &found in frontier.found() {
             let mut duplicates = self.nodes.duplicates.of(found.node()).peekable();
             if duplicates.peek().is_none() {
@@ -178,9 +179,8 @@ impl Hnsw {
             }
             let accepted = self.with_duplicates(found.node()).filter(|&node| accept(node));
             let from = with_duplicates.len();
-            with_duplicates.extend(
-                accepted.take(most.saturating_sub(from)).map(|node| Candidate::new(found.distance(), node)),
-            );
+            let count = most.saturating_sub(from).max(share);
+            with_duplicates.extend(accepted.take(count).map(|node| Candidate::new(found.distance(), node)));
             with_duplicates[from..].sort_unstable();
         }
     }

@@ -1,6 +1,7 @@
 //! Duplicates: thousands of equal vectors.
 
 use super::*;
+use crate::index::Space;
 
 /// Two vectors with thousands of duplicates each, and other rows between and around them.
 fn many_duplicates(random: &mut Random, metric: Metric) -> RowTable {
@@ -112,4 +113,83 @@ fn rows_of_low_rank_and_whole_numbers_are_found_by_their_own_vector() {
             assert!(missed <= 6, "{name} {metric:?}: {missed} of 3000 missed");
         }
     }
+}
+
+/// Counts distances to single nodes.
+struct Counting<'a> {
+    inner: Originals<'a>,
+    ones: AtomicU32,
+}
+
+impl<'a> Space for Counting<'a> {
+    type Query = <Originals<'a> as Space>::Query;
+
+    fn one(&self, query: &Self::Query, node: Node) -> f32 {
+        self.ones.fetch_add(1, Memory::Relaxed);
+        self.inner.one(query, node)
+    }
+
+    fn four(&self, query: &Self::Query, nodes: [Node; 4]) -> [f32; 4] {
+        self.inner.four(query, nodes)
+    }
+
+    fn prefetch(&self, node: Node) {
+        self.inner.prefetch(node);
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.inner.look_ahead()
+    }
+
+    fn can_read(&self, node: Node) -> bool {
+        self.inner.can_read(node)
+    }
+
+    fn metric(&self) -> Metric {
+        self.inner.metric()
+    }
+
+    fn load(&self, node: Node, query: &mut Self::Query) {
+        self.inner.load(node, query);
+    }
+
+    fn is_same(&self, a: Node, b: Node) -> bool {
+        self.inner.is_same(a, b)
+    }
+}
+
+/// Under products, equal short vectors are not nearest to each other, so they are no duplicates of one another.
+#[test]
+fn equal_vectors_that_are_far_from_themselves_take_no_more_work_each_the_more_there_are() {
+    let mut random = Random(32);
+    let mut rows = random_rows(&mut random, 300, 8);
+    rows.extend(vec![vec![0.0; 8]; 4000]);
+    let rows = arena(&rows, Metric::Dot).table();
+    let graph = Built::empty(HnswParams { m: 4, ef_construct: 20, seed: 1 }, Metric::Dot);
+    let space = Counting { inner: graph.space(&rows), ones: AtomicU32::new(0) };
+    let mut scratch = BuildScratch::new();
+    let mut insert = |row: u32| {
+        let slot = graph.hnsw.allocate(Row::new(row));
+        graph.hnsw.insert(&space, slot, &vector(&rows, row), &mut scratch);
+    };
+    (0..1300).for_each(&mut insert);
+    let first = space.ones.swap(0, Memory::Relaxed);
+    (1300..4300).for_each(&mut insert);
+    let rest = space.ones.swap(0, Memory::Relaxed);
+    assert!(rest <= 3 * 3 * first, "{first} for the first thousand, {rest} for the next three");
+    assert_eq!(graph.hnsw.unreachable(), []);
+}
+
+/// A chain that is as long as all that is found hides no node behind it.
+#[test]
+fn a_chain_of_all_that_is_found_hides_no_other_chain() {
+    let mut rows = vec![vec![1.0; 8]; 6000];
+    rows.extend(vec![vec![2.0; 8]; 3]);
+    rows.extend((0..300).map(|n| vec![3.0 + n as f32; 8]));
+    let rows = arena(&rows, Metric::Euclid).table();
+    let graph = build(&rows, 8, Metric::Euclid);
+    let found = search(&graph, &rows, &[1.0; 8], 20, |_| true);
+    let others: Vec<u32> =
+        found.iter().map(|&(_, row)| row).filter(|row| (6000..6003).contains(row)).collect();
+    assert_eq!(others, [6000, 6001, 6002]);
 }
