@@ -119,6 +119,21 @@ describe('C12 grouped search', () => {
     ]);
   });
 
+  it('C12 finds a group although another one is the same UUID in another spelling, and full', async () => {
+    const uuid = '550e8400-e29b-41d4-a716-446655440000';
+    for (const field_schema of [undefined, 'keyword', 'uuid']) {
+      const spelled = await server.collection(`spelled-${String(field_schema)}`);
+      const point = (id: number, g: string): object => ({ id, vector: [100 - id, 1], payload: { g } });
+      const near = Array.from({ length: 12 }, (_, at) => point(at, uuid));
+      await server.ok('PUT', `${spelled}/points`, { points: [...near, point(20, uuid.toUpperCase())] });
+      if (field_schema !== undefined)
+        await server.ok('PUT', `${spelled}/index`, { field_name: 'g', field_schema });
+      const body = { query: [1, 0], group_by: 'g', limit: 2, group_size: 1, params: { exact: true } };
+      const found = await server.ok('POST', `${spelled}/points/query/groups`, body);
+      expect(found.groups.map(({ id }: Json) => id)).toEqual([uuid, uuid.toUpperCase()]);
+    }
+  });
+
   it.each([
     ['query', { query: [1, 0] }, 400, 'Missing required field: group_by'],
     ['search', { group_by: 'doc' }, 400, 'Missing required field: vector'],

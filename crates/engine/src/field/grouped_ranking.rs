@@ -101,7 +101,11 @@ impl Reranking<'_> {
                 group.next += 1;
                 group.rows.exact.push((distance, row));
                 group.add(distance, counts.rows);
-                errors.add(f64::from(estimate) - f64::from(distance));
+                // Duplicates of a vector have the same error; it counts once.
+                let before = place.checked_sub(1).map(|before| round[before]);
+                if before.is_none_or(|(group, known, _)| (group, known) != (at, estimate)) {
+                    errors.add(f64::from(estimate) - f64::from(distance));
+                }
             })?;
             compared += rows.len();
             round.clear();

@@ -6,7 +6,7 @@ use crate::json;
 use crate::payload::{JsonStr, Tokenizer, Value};
 use crate::types::PointId;
 
-/// A string to compare with. All spellings of a UUID are equal (C7).
+/// A string to compare with. All spellings of a UUID are equal (C7), unless it is said that they are not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keyword {
     text: Box<str>,
@@ -20,6 +20,11 @@ impl Keyword {
     pub fn new(text: &str) -> Keyword {
         let encoded = encode(text);
         Keyword { text: text.into(), encoded, uuid: PointId::parse_uuid(text) }
+    }
+
+    /// A keyword that is equal to no other spelling, also of a UUID.
+    pub fn as_spelled(text: &str) -> Keyword {
+        Keyword { uuid: None, ..Keyword::new(text) }
     }
 
     /// The text.

@@ -103,13 +103,13 @@ impl Filter {
         Filter { must: filters.into_iter().map(Condition::Filter).collect(), ..Filter::default() }
     }
 
-    /// A filter that matches the points with a value at `key` that is none of these, and not null. Strings that are the same
-    /// UUID are equal.
+    /// A filter that matches the points with a value at `key` that is none of these, and not null. Two spellings of a UUID are
+    /// different values here, as they are different groups.
     pub fn holding_others<'v>(key: &JsonPath, values: impl Iterator<Item = CountedValue<'v>>) -> Filter {
         let (mut keywords, mut integers) = (Vec::new(), Vec::new());
         for value in values {
             match value {
-                CountedValue::Text(text) => keywords.push(Keyword::new(text)),
+                CountedValue::Text(text) => keywords.push(Keyword::as_spelled(text)),
                 CountedValue::Integer(integer) => integers.push(integer),
                 CountedValue::Bool(_) => {}
             }

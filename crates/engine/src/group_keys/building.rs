@@ -49,7 +49,9 @@ impl KeyColumn {
             None => {
                 deadline.expect(documents(state.points.len() as u64))?;
                 let mut pace = Pace::new(deadline, 1);
-                for offset in state.reading(state.live.iter()) {
+                // Those that this view hides as well (`State::without`): a later view may have them unchanged.
+                let all = (0..state.points.len() as u32).map(PointOffset::new);
+                for offset in state.reading(all.filter(|&offset| state.at(offset).is_live())) {
                     let payload = state.at(offset).document();
                     pace.step(payload.len())?;
                     draft.read(offset, payload, path);

@@ -107,9 +107,10 @@ fn bounded(x: f32) -> f32 {
     if x.is_infinite() { x.signum() } else { x / (1.0 + x.abs()) }
 }
 
-/// ½ (x / (1 + |x|) + 1): between 0 and 1, in the order of x.
+/// ½ (x / (1 + |x|) + 1): between 0 and 1, in the order of x. Of a large distance, which is a negative x, little would be left
+/// of the difference to 1.
 fn sigmoid(x: f32) -> f32 {
-    0.5 * (bounded(x) + 1.0)
+    if x < 0.0 { 0.5 / (1.0 - x) } else { 0.5 * (bounded(x) + 1.0) }
 }
 
 #[cfg(test)]
@@ -131,7 +132,11 @@ mod tests {
         let (none, all) = (CustomScore::BestScore { positives: 0 }, CustomScore::BestScore { positives: 1 });
         near(none.of(&[0.9]), -0.7368);
         near(all.of(&[0.9]), 0.7368);
-        assert_eq!(all.of(&[f32::MIN]), 0.0);
+        near(all.of(&[f32::MIN]), 0.0);
+        // Squared distances of vectors of bytes.
+        for (far, farther) in [(2e5, 2.0001e5), (2e7, 1e8), (1e8, 1.001e8)] {
+            assert!(all.of(&[-far]) > all.of(&[-farther]) && none.of(&[-far]) < none.of(&[-farther]));
+        }
     }
 
     proptest! {

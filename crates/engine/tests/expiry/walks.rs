@@ -54,7 +54,10 @@ fn walks_find_no_point_whose_time_has_come_c17() {
     }
     // So many that only what is left fills the groups.
     let body = json!({"query": random.normals(8), "group_by": "kind", "limit": 5, "group_size": 1000});
-    assert_eq!(grouped(&engine.ok("query_groups", COLLECTION, body)).len(), alive);
+    assert_eq!(grouped(&engine.ok("query_groups", COLLECTION, body.clone())).len(), alive);
     let map = engine.ok("project_points", COLLECTION, json!({"sample": 3000, "seed": 1}));
     assert_eq!(map["ids"].as_array().expect("ids").len(), alive);
+    // What was kept of the groups has those that were hidden.
+    engine.ok("update_collection", COLLECTION, json!({"expire_at_key": null}));
+    assert_eq!(grouped(&engine.ok("query_groups", COLLECTION, body)).len(), POINTS as usize + 40);
 }

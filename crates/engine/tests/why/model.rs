@@ -327,7 +327,7 @@ fn mean(examples: &[Example]) -> Vector {
 }
 
 fn sigmoid(x: f32) -> f32 {
-    0.5 * (x / (1.0 + x.abs()) + 1.0)
+    if x < 0.0 { 0.5 / (1.0 - x) } else { 0.5 * (x / (1.0 + x) + 1.0) }
 }
 
 impl Goal {

@@ -14,6 +14,7 @@ use crate::payload::datetime::parse_datetime;
 use crate::payload::interval::Interval;
 use crate::payload::text::Pattern;
 use crate::point_set::PointSet;
+use crate::types::PointId;
 use std::ops::RangeInclusive;
 
 impl FieldIndex {
@@ -125,10 +126,16 @@ impl FieldIndex {
                 let hits = self.covered_strings(list, &mut false);
                 Bounds::new(&(&self.indexed - &hits) | &self.uncovered, &hits & &self.multivalued)
             }
-            // A text that is no UUID is none of the covered values.
+            // A text that is no UUID is none of the covered values. One that is, and is given without it, is meant as it is
+            // spelled, which the index does not know.
             FieldKind::Uuid => {
-                let hits = self.covered_strings(list, &mut false);
-                Bounds::new(&self.indexed - &hits, &(&hits & &self.multivalued) | &self.uncovered)
+                let all: Vec<_> = list.collect();
+                let spelled = all.iter().filter(|(_, uuid)| uuid.is_none());
+                let spelled = spelled.filter_map(|(text, _)| Some((*text, Some(PointId::parse_uuid(text)?))));
+                let same = self.covered_strings(spelled, &mut false);
+                let hits = self.covered_strings(all.iter().copied(), &mut false);
+                let doubtful = &(&hits & &self.multivalued) | &same;
+                Bounds::new(&(&self.indexed - &hits) - &same, &doubtful | &self.uncovered)
             }
             FieldKind::Datetime => Bounds::within(&self.indexed | &self.uncovered),
             FieldKind::Text => Bounds::new(self.uncovered_points(), self.indexed.clone()),

@@ -5,7 +5,7 @@ use crate::deadline::{Deadline, Pace};
 use crate::error::Error;
 use crate::filter::IndexSet as _;
 use crate::group_keys::{GroupId, groups_of};
-use crate::payload::{CountedValue, FieldIndex, JsonPath};
+use crate::payload::{CountedValue, FieldIndex, Interval, JsonPath};
 use crate::point_set::PointSet;
 use crate::query::estimate;
 use crate::types::{PointId, PointOffset};
@@ -47,7 +47,15 @@ fn may_hold(index: &FieldIndex, group: &GroupId<'_>) -> PointSet {
     match group.indexed() {
         Some(CountedValue::Text(text)) => index.match_string(text, PointId::parse_uuid(text)).possible(),
         Some(CountedValue::Integer(integer)) => index.match_integer(integer).possible(),
-        _ => index.uncovered().clone(),
+        // An integer beyond those of conditions, which an index of floats has nevertheless.
+        _ => match group {
+            GroupId::Integer(integer) => {
+                let at = Some(*integer as f64);
+                let value = Interval { gte: at, lte: at, ..Interval::default() };
+                &index.numbers_within(&value).possible() | index.uncovered()
+            }
+            GroupId::Text(_) => index.uncovered().clone(),
+        },
     }
 }
 
@@ -71,4 +79,21 @@ fn by_documents(
         }
     }
     Ok(members.iter().map(|offsets| PointSet::from_sorted(offsets)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::{FieldKind, FieldSchema};
+
+    #[test]
+    fn points_with_an_integer_beyond_those_of_conditions_may_be_in_its_group_whatever_the_index() {
+        let large = GroupId::Integer(u64::MAX.into());
+        let document = br#"{"k":18446744073709551615}"#;
+        for kind in FieldKind::ALL {
+            let mut index = FieldIndex::new(JsonPath::parse("k").unwrap(), FieldSchema::new(kind));
+            index.replace(PointOffset::new(7), None, Some(document));
+            assert!(may_hold(&index, &large).contains(PointOffset::new(7)), "{kind:?}");
+        }
+    }
 }
