@@ -343,6 +343,7 @@ fn resolving(beside: bool) -> TestEngine {
     let field = json!({"size": 1, "distance": "Dot"});
     engine.ok("create_collection", "c", json!({"vectors": {"a": field, "b": field}}));
     engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));
+    engine.engine().catalog().shared().clock.set_seconds(100);
     engine
 }
 
@@ -352,7 +353,9 @@ fn any_point(random: &mut Random) -> Value {
         vector["b"] = json!([1]);
     }
     let text = ["red", "green fox", "Red-fox", "blue"][random.below(4) as usize];
-    json!({"id": random.below(30), "vector": vector, "payload": {"n": random.below(6), "t": text}})
+    let until = [50, 200, 300][random.below(3) as usize];
+    let payload = json!({"n": random.below(6), "t": text, "until": until});
+    json!({"id": random.below(30), "vector": vector, "payload": payload})
 }
 
 fn any_filter(random: &mut Random) -> Value {
@@ -425,6 +428,10 @@ fn a_write_that_is_resolved_beside_others_is_in_order_with_them_c5_11() {
         };
         let points: Vec<Value> = (0..1 + random.below(25)).map(|_| any_point(random)).collect();
         both("upsert_points", json!({"points": points}));
+        if random.chance(50) {
+            // Of the points whose time has come nothing is removed here.
+            both("update_collection", json!({"expire_at_key": "until"}));
+        }
         if random.chance(70) {
             tested.build_indexes();
             reference.build_indexes();
@@ -443,6 +450,10 @@ fn a_write_that_is_resolved_beside_others_is_in_order_with_them_c5_11() {
             for _ in 0..random.below(3) {
                 overtaken += 1;
                 match random.below(12) {
+                    2 => {
+                        let key = if random.chance(50) { json!("until") } else { Value::Null };
+                        both("update_collection", json!({"expire_at_key": key}));
+                    }
                     0 => {
                         let schema = json!({"field_name": "t", "field_schema": {"type": "text", "tokenizer": "prefix"}});
                         both("create_field_index", schema);

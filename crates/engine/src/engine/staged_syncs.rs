@@ -2,7 +2,7 @@
 
 use super::noted_syncs::NotedSyncs;
 use crate::collection::Collection;
-use crate::collection::update::{SourceSync, SyncEntries};
+use crate::collection::update::{MergedPart, SourceSync, SyncEntries};
 use crate::config::VectorModels;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -43,8 +43,8 @@ struct Staged {
     hash_key: JsonPath,
     models: Vec<VectorModels>,
     entries: Arc<SyncEntries>,
-    /// Points of the source so far, without those of the last part.
-    count: u64,
+    /// The last part, and how many models there were before it. It is taken out when another part comes: it was not applied.
+    last: Option<(MergedPart, usize)>,
     collection: Weak<Collection>,
     ends: Instant,
     _held: Held,
@@ -69,12 +69,19 @@ impl StagedSyncs {
         inner.check_lost(&key)?;
         // Before the answer, which says that the part is here.
         inner.noted.begin(&key)?;
-        let staged = inner.merge(key, collection, sync)?;
-        staged.count = staged.entries.len() as u64;
-        Ok(staged.count)
+        match inner.merge(key.clone(), collection, sync) {
+            Ok((staged, _)) => Ok(staged.entries.len() as u64),
+            Err(error) => {
+                if !inner.staged.contains_key(&key) {
+                    inner.noted.end(&key);
+                }
+                Err(error)
+            }
+        }
     }
 
-    /// The whole sync, whose last part this is. It stays staged until [`end`](Self::end), in case that it has to be sent again.
+    /// The whole sync, whose last part this is. The parts before it stay staged until [`end`](Self::end), in case that the last
+    /// one has to be sent again.
     ///
     /// # Errors
     /// `SyncConflict` where not as many points are staged as the last part says, if it does, and where parts are lost: then
@@ -91,7 +98,9 @@ impl StagedSyncs {
         inner.check_lost(&key)?;
         inner.check_count(&key, staged)?;
         let (if_revision, sent_contents) = (sync.if_revision, sync.sent_contents);
-        let whole = inner.merge(key, collection, sync)?;
+        let models = inner.staged.get(&key).map_or(0, |staged| staged.models.len());
+        let (whole, part) = inner.merge(key, collection, sync)?;
+        whole.last = Some((part, models));
         let (scope, hash_key) = (whole.scope.clone(), whole.hash_key.clone());
         let mut complete = SourceSync::new(scope, hash_key, SyncEntries::default(), VectorModels::default());
         complete.entries = Arc::clone(&whole.entries);
@@ -136,7 +145,10 @@ impl Inner {
 
     /// Checks what the last part says of the parts before it, which may be nothing.
     fn check_count(&mut self, key: &SyncKey, said: Option<u64>) -> Result<(), Error> {
-        let found = self.staged.get(key).map_or(0, |staged| staged.count);
+        let found = self.staged.get_mut(key).map_or(0, |staged| {
+            staged.take_last_back();
+            staged.entries.len() as u64
+        });
         let wrong = match said {
             _ if PlantedFault::StagedPartsForgotten.is_on() => return Ok(()),
             Some(said) if said != found => {
@@ -158,8 +170,11 @@ impl Inner {
         key: SyncKey,
         collection: &Arc<Collection>,
         sync: SourceSync,
-    ) -> Result<&mut Staged, Error> {
+    ) -> Result<(&mut Staged, MergedPart), Error> {
         let all = &mut self.staged;
+        if let Some(staged) = all.get_mut(&key) {
+            staged.take_last_back();
+        }
         let entries = Arc::unwrap_or_clone(sync.entries);
         let bytes: u64 = all.values().map(|staged| staged.entries.bytes()).sum();
         if bytes + entries.bytes() > MAX_STAGED_BYTES {
@@ -182,7 +197,7 @@ impl Inner {
             hash_key: sync.hash_key.clone(),
             models: Vec::new(),
             entries: Arc::default(),
-            count: 0,
+            last: None,
             collection: Arc::downgrade(collection),
             ends: Instant::now(),
             _held: memory.hold(0),
@@ -203,14 +218,22 @@ impl Inner {
         let merged = Arc::make_mut(&mut staged.entries);
         // Their bodies are gone, or will be.
         merged.forget_texts();
-        merged.merge(entries);
+        let part = merged.merge(entries);
         staged._held = memory.hold(merged.bytes());
         staged.ends = Instant::now() + KEPT_FOR;
-        Ok(staged)
+        Ok((staged, part))
     }
 }
 
 impl Staged {
+    /// Takes a last part out that was not applied.
+    fn take_last_back(&mut self) {
+        if let Some((last, models)) = self.last.take() {
+            Arc::make_mut(&mut self.entries).take_back(last);
+            self.models.truncate(models);
+        }
+    }
+
     fn is_alive(&self, now: Instant) -> bool {
         self.ends > now && !self.is_retired()
     }

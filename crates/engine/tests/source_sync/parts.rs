@@ -5,6 +5,7 @@ use crate::{
 };
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::MAX_STAGED_SYNCS;
+use kithdb_engine::storage::Storage as _;
 use serde_json::{Value, json};
 
 #[test]
@@ -109,6 +110,33 @@ fn parts_have_one_scope_and_a_failed_last_part_can_be_sent_again_c20() {
 }
 
 #[test]
+fn nothing_of_a_last_part_that_failed_is_applied_with_another_one_c20() {
+    let engine = new_engine(2);
+    engine.ok("upsert_points", "c", json!({"points": [content(9, "a", "x")]}));
+    let named = |points: &[Value], more: Value| {
+        let mut part = part(points, &more);
+        part["sync_id"] = json!("again");
+        part
+    };
+    sync(&engine, &named(&[content(1, "a", "x"), content(2, "a", "x")], json!({})));
+    // One point is new, and one replaces that of a part before.
+    let failing = [content(2, "a", "y"), content(3, "a", "x")];
+    let failed = named(&failing, json!({"last": true, "staged": 2, "if_revision": "f".repeat(32)}));
+    assert!(refusal(&engine, &failed).1.starts_with("if_revision"));
+    assert_eq!(sync(&engine, &named(&[content(4, "a", "x")], json!({}))), json!({"staged": 3}));
+    assert!(
+        refusal(&engine, &named(&failing, json!({"last": true, "if_revision": "f".repeat(32)})))
+            .1
+            .starts_with("if_")
+    );
+    let answer = sync(&engine, &named(&[content(5, "a", "x")], json!({"last": true, "staged": 3})));
+    assert_eq!(counts(&answer), [4, 0, 0, 1]);
+    assert_eq!(stored(&engine).into_keys().collect::<Vec<_>>(), [1, 2, 4, 5]);
+    let found = engine.ok("retrieve_points", "c", json!({"ids": [2], "with_payload": true}));
+    assert_eq!(found[0]["payload"], content(2, "a", "x")["payload"]);
+}
+
+#[test]
 fn so_many_syncs_are_staged_at_a_time_and_those_go_on_c20() {
     let engine = new_engine(1);
     let named = |at: usize, points: &[Value], more: Value| {
@@ -121,6 +149,10 @@ fn so_many_syncs_are_staged_at_a_time_and_those_go_on_c20() {
     }
     let one_more = named(MAX_STAGED_SYNCS, &[content(1, "a", "x")], json!({}));
     assert_eq!(refusal(&engine, &one_more).0, "overloaded");
+    // What was refused has no parts that could be lost: a note of it would only take room.
+    let noted = engine.disk.read("catalog/staged-syncs").expect("notes").len();
+    assert_eq!(refusal(&engine, &named(MAX_STAGED_SYNCS + 1, &[], json!({}))).0, "overloaded");
+    assert_eq!(engine.disk.read("catalog/staged-syncs").expect("notes").len(), noted);
     assert_eq!(sync(&engine, &named(0, &[content(2, "a", "x")], json!({}))), json!({"staged": 2}));
     let answer = sync(&engine, &named(0, &[], json!({"last": true, "staged": 2})));
     assert_eq!(counts(&answer), [2, 0, 0, 0]);

@@ -194,7 +194,10 @@ impl Progress {
         let field = state.config.field_index(&of.field);
         let total = field.map_or(0, |field| state.with_vector_at(field).len());
         let done = total - lacking.len();
-        let missing_texts = (&lacking & &self.missing).len();
+        // Those that were written since may have a text now.
+        let written =
+            state.changed_after(self.seen).filter(|&at| self.missing.contains(at) && lacking.contains(at));
+        let missing_texts = (&lacking & &self.missing).len() - written.count() as u64;
         let left = lacking.len() - missing_texts;
         let is_asked = self.asked.is_some_and(|asked| asked.elapsed() < WORKER_GONE);
         let word = match (left, &self.error) {

@@ -13,7 +13,9 @@ pub use comparing::{SyncPlan, ask_for_vectors, plan_sync};
 pub(super) use finder::Finder;
 pub use resolution::{Resolution, TimeSlice};
 pub use resolve::not_found;
-pub use source_sync::{ContentHash, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts};
+pub use source_sync::{
+    ContentHash, MergedPart, SourceSync, SyncContent, SyncEntries, SyncEntry, Synced, Texts,
+};
 pub(super) use work::{edited_bytes, filter_work};
 
 use crate::config::VectorModels;

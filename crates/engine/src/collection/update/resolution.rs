@@ -162,8 +162,10 @@ impl Resolution {
 
 /// Whether what was found of points that did not change holds in a later state.
 fn is_valid_in(before: &State, after: &State) -> bool {
-    // Which vectors a point has depends on the fields, and its version does not.
-    before.config.fields_changed() == after.config.fields_changed() && same_words(before, after)
+    // Which vectors a point has depends on the fields, whether it is due on the key, and its version on neither.
+    before.config.fields_changed() == after.config.fields_changed()
+        && before.config.expire_at_key == after.config.expire_at_key
+        && same_words(before, after)
 }
 
 /// Whether texts have the same words in both states: the conditions on them depend on the field's text index.

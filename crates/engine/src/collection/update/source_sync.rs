@@ -74,6 +74,14 @@ pub struct SyncEntries {
     bytes: u64,
 }
 
+/// What taking a part out of entries needs.
+pub struct MergedPart {
+    /// The entries that it has replaced, with their places. Each id is there once in a part.
+    replaced: Vec<(u32, SyncEntry)>,
+    /// How many entries there were before it.
+    len: usize,
+}
+
 /// Without the order of the map, which differs from run to run.
 impl fmt::Debug for SyncEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,34 +90,61 @@ impl fmt::Debug for SyncEntries {
 }
 
 impl SyncEntries {
-    /// Adds an entry, in place of one of its id.
-    pub fn put(&mut self, entry: SyncEntry) {
-        self.contents += usize::from(entry.content.is_some());
-        self.bytes += entry.bytes();
+    /// Adds an entry, in place of one of its id, which is returned with its place.
+    pub fn put(&mut self, entry: SyncEntry) -> Option<(u32, SyncEntry)> {
+        self.count_in(&entry);
         let next = self.list.len() as u32;
         match self.places.get(&entry.id) {
-            Some(place) => {
-                let before = std::mem::replace(&mut self.list[*place as usize], entry);
-                self.contents -= usize::from(before.content.is_some());
-                self.bytes -= before.bytes();
+            Some(&place) => {
+                let before = std::mem::replace(&mut self.list[place as usize], entry);
+                self.count_out(&before);
+                Some((place, before))
             }
             None => {
                 self.places.insert(entry.id.clone(), next);
                 self.list.push(entry);
+                None
             }
         }
     }
 
-    /// Adds those of a later part.
-    pub fn merge(&mut self, later: SyncEntries) {
-        later.list.into_iter().for_each(|entry| self.put(entry));
+    /// Adds those of a later part. What it returns takes them out again.
+    pub fn merge(&mut self, later: SyncEntries) -> MergedPart {
+        let len = self.list.len();
+        let replaced = later.list.into_iter().filter_map(|entry| self.put(entry));
+        MergedPart { replaced: replaced.collect(), len }
+    }
+
+    /// Takes the entries of the part that was added last out again.
+    pub fn take_back(&mut self, part: MergedPart) {
+        for entry in self.list.split_off(part.len) {
+            self.count_out(&entry);
+            self.places.remove(&entry.id);
+        }
+        for (place, before) in part.replaced {
+            self.count_in(&before);
+            let entry = std::mem::replace(&mut self.list[place as usize], before);
+            self.count_out(&entry);
+        }
+    }
+
+    fn count_in(&mut self, entry: &SyncEntry) {
+        self.contents += usize::from(entry.content.is_some());
+        self.bytes += entry.bytes();
+    }
+
+    fn count_out(&mut self, entry: &SyncEntry) {
+        self.contents -= usize::from(entry.content.is_some());
+        self.bytes -= entry.bytes();
     }
 
     /// Drops the texts whose vectors were not made: the body that has them is gone.
     pub fn forget_texts(&mut self) {
         for content in self.list.iter_mut().filter_map(|entry| entry.content.as_mut()) {
             if let Texts::Wanted(_) = content.texts {
+                let before = content.bytes();
                 content.texts = Texts::Gone;
+                self.bytes -= (before - content.bytes()) as u64;
             }
         }
     }
@@ -297,29 +332,5 @@ impl Synced {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_has_all_of_an_answer_c20() {
-        let synced =
-            Synced { added: 1, updated: 2, unchanged: 3, deleted: 4, revision: Revision::of_bits(u128::MAX) };
-        assert_eq!(Synced::read(&synced.note()), Some(synced));
-        assert_eq!(Synced::read(&Skipped { at: 0, ..synced.note() }), None);
-        assert_eq!(Synced::read(&Skipped { ids: Vec::new(), ..synced.note() }), None);
-    }
-
-    #[test]
-    fn a_hash_is_a_string_or_an_integer_in_its_normal_form_c20() {
-        let key = JsonPath::parse("a.h").unwrap();
-        let of = |json: &str| ContentHash::of(json.as_bytes(), &key);
-        assert_eq!(of(r#"{"a":{"h":"x\"é"}}"#), ContentHash::text("x\"é"));
-        assert_eq!(of(r#"{"a":{"h":18446744073709551615}}"#), ContentHash::integer("18446744073709551615"));
-        for none in [r#"{"a":{"h":1.0}}"#, r#"{"a":{"h":null}}"#, r#"{"a":{"h":["x"]}}"#, r#"{"h":"x"}"#] {
-            assert_eq!(of(none), None, "{none}");
-        }
-        let hash = ContentHash::text("1").unwrap();
-        assert!(hash.is_in(br#"{"a":{"h":"1"}}"#, &key) && !hash.is_in(br#"{"a":{"h":1}}"#, &key));
-        assert_eq!(ContentHash::text(&"x".repeat(257)), None);
-    }
-}
+#[path = "tests/source_sync.rs"]
+mod tests;
