@@ -264,6 +264,65 @@ fn collections_come_and_go_under_load_c4_5() {
     assert_eq!(folders, 1, "the files of deleted collections are gone");
 }
 
+/// Reads by an alias while it is given to one collection after the other, each of which is deleted when it has lost the alias.
+#[test]
+fn an_alias_names_a_collection_at_any_time_and_ids_are_read_as_those_of_that_collection_c12() {
+    const ROUNDS: usize = 150;
+    const ID: &str = "550E8400-E29B-41D4-A716-446655440000";
+    let dir = tempfile::tempdir().expect("a directory");
+    let engine = open(dir.path());
+    let create = |name: &str, ids: &str| {
+        ok(
+            &engine,
+            "create_collection",
+            name,
+            &json!({"vectors": {"size": 1, "distance": "Dot"}, "ids": ids}),
+        );
+        ok(&engine, "upsert_points", name, &json!({"points": [{"id": ID, "vector": [1]}]}));
+    };
+    let give_to = |name: &str| {
+        let create = json!({"create_alias": {"alias_name": "live", "collection_name": name}});
+        ok(&engine, "change_aliases", "", &json!({"actions": [create]}));
+    };
+    for kinds in [["default", "default"], ["default", "string"]] {
+        let is_done = AtomicBool::new(false);
+        let name = |at: usize| format!("{}-{at}", kinds[1]);
+        create(&name(0), kinds[0]);
+        give_to(&name(0));
+        thread::scope(|scope| {
+            let readers = [0, 1].map(|_| {
+                scope.spawn(|| {
+                    let mut reads = 0;
+                    while !is_done.load(Ordering::Acquire) {
+                        reads += 1;
+                        match call(&engine, "retrieve_points", "live", true, &json!({"ids": [ID]})) {
+                            Ok(points) => assert_eq!(points.as_array().map(Vec::len), Some(1), "{kinds:?}"),
+                            // A read that was read for the ids of the other collection, or that has entered the one that goes, and
+                            // that is named by its name then.
+                            Err(error) => {
+                                let is_of_alias = error.to_string().contains("live");
+                                let is_other = error.code() == "collection_not_found" && kinds[0] != kinds[1];
+                                let has_gone = error.code() == "collection_deleted" || !is_of_alias;
+                                assert!(is_other || has_gone, "{kinds:?}: {error}");
+                            }
+                        }
+                    }
+                    reads
+                })
+            });
+            for at in 1..ROUNDS {
+                create(&name(at), kinds[at % 2]);
+                give_to(&name(at));
+                ok(&engine, "delete_collection", &name(at - 1), &json!(null));
+            }
+            is_done.store(true, Ordering::Release);
+            let reads = readers.map(|reader| reader.join().expect("no reader fails"));
+            assert!(reads.iter().all(|reads| *reads > ROUNDS), "{reads:?}");
+        });
+        ok(&engine, "delete_collection", &name(ROUNDS - 1), &json!(null));
+    }
+}
+
 #[test]
 fn a_panic_in_one_request_leaves_the_engine_serving() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -3,13 +3,13 @@
 mod common;
 
 use kithdb_engine::MemoryLimit;
-use kithdb_engine::catalog::ResidenceState;
+use kithdb_engine::catalog::{ResidenceState, lock_directory};
 use kithdb_engine::collection::{Collection, View};
 use kithdb_engine::engine::{Engine, Options, ScrubOptions, Tuning, put_to_sleep};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::SimDisk;
-use kithdb_engine::supervision::{PlantedPanic, Task};
+use kithdb_engine::supervision::{PlantedPanic, Supervisor, Task};
 use serde_json::{Value, json};
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
@@ -388,5 +388,38 @@ fn closing_ends_at_its_time_and_what_is_not_checkpointed_is_in_the_log_c11_3() {
     let engine = open(&left, quiet);
     for number in 0..40u64 {
         assert_eq!(ok(&engine, "count", &format!("c{number}"), &json!({})), json!({"count": number + 1}));
+    }
+}
+
+/// A thread that went on without the lock of the directory would work on the files of the next engine.
+#[test]
+fn an_engine_that_does_not_get_a_thread_ends_those_that_it_has_before_the_directory_is_free() {
+    let disk = SimDisk::new();
+    let engine = open(&disk, options());
+    create(&engine, "c");
+    put(&engine, "c", 0..10).expect("it is written");
+    drop(engine);
+    let refused = [
+        "kith-scrub",
+        "kith-index-0",
+        "kith-checkpoint",
+        "kith-deadline",
+        "kith-memory",
+        "kith-catalog-0",
+        "kith-recall",
+        "kith-report",
+    ];
+    for name in refused {
+        let storage: Arc<SimDisk> = Arc::new(disk.clone());
+        let supervisor = Arc::<Supervisor>::default();
+        let memory = MemoryLimit::Bytes(1 << 40);
+        let options = Options { refuses_thread: Some(name), memory, calibration_share: 0.01, ..options() };
+        let lock = lock_directory(&*storage).expect("it is free");
+        let opened = Engine::open_held(storage, lock, options, &supervisor);
+        assert!(opened.is_err(), "{name} is a thread of an engine");
+        // Each thread has a share of it.
+        until(name, || Arc::strong_count(&supervisor) == 1);
+        let engine = open(&disk, self::options());
+        assert_eq!(ok(&engine, "count", "c", &json!({})), json!({"count": 10}), "{name}");
     }
 }

@@ -305,6 +305,8 @@ impl Inner {
                 }
             }
             InFolder::Owned(owned) => {
+                // Before others can ask for it.
+                self.state.lock().wants_hand_over = false;
                 let owner = Arc::new(self.serve(owned)?);
                 let calls = {
                     let mut state = self.state.lock();
@@ -314,7 +316,6 @@ impl Inner {
                         return Ok(());
                     }
                     state.role = Role::Owner(Arc::clone(&owner));
-                    state.wants_hand_over = false;
                     state.calls.take_all()
                 };
                 for (call, reply) in calls {

@@ -184,6 +184,9 @@ impl Catalog {
         self.append(&mut recorded, ADOPT, identity, &file::encode_adoption(adopted))
             .map_err(NotRecorded::Log)?;
         candidates.iter().for_each(|candidate| self.note_ids(&candidate.config));
+        for (new, old) in candidates.iter().zip(&replaced) {
+            old.iter().for_each(|old| self.move_aliases(old.id, new.id));
+        }
         self.entries.rcu(|entries| {
             let mut entries = OrdMap::clone(entries);
             for Candidate { id, name, config, collection, opened } in candidates {
@@ -193,9 +196,6 @@ impl Catalog {
             }
             entries
         });
-        for (new, old) in candidates.iter().zip(&replaced) {
-            old.iter().for_each(|old| self.move_aliases(old.id, new.id));
-        }
         for old in replaced.into_iter().flatten() {
             old.start_deleting();
             // Before the recorded state is unlocked, as for a deletion.

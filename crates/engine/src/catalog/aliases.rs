@@ -20,6 +20,8 @@ pub(super) type Aliases = OrdMap<String, Alias>;
 pub(super) struct Alias {
     /// Number of the collection.
     pub id: u64,
+    /// Number of the one whose place that collection has taken, and has until it is published.
+    pub before: Option<u64>,
     /// Its name.
     pub collection: String,
 }
@@ -119,7 +121,7 @@ impl Catalog {
         match entry {
             None => Err(Error::CollectionNotFound(collection.to_string())),
             Some(entry) if entry.is_deleting() => Err(Error::CollectionDeleted(collection.to_string())),
-            Some(entry) => Ok(Alias { id: entry.id, collection: entry.name.clone() }),
+            Some(entry) => Ok(Alias { id: entry.id, before: None, collection: entry.name.clone() }),
         }
     }
 
@@ -146,9 +148,20 @@ impl Catalog {
         if let Some(entry) = self.entries.load().get(name) {
             return Some(Arc::clone(entry));
         }
-        let aliases = self.aliases.load();
-        let alias = aliases.get(name)?;
-        self.entries.load().get(&alias.collection).filter(|entry| entry.id == alias.id).cloned()
+        let mut aliases = self.aliases.load();
+        loop {
+            let alias = aliases.get(name)?;
+            let is_named = |entry: &&Arc<Entry>| entry.id == alias.id || Some(entry.id) == alias.before;
+            if let Some(entry) = self.entries.load().get(&alias.collection).filter(is_named) {
+                return Some(Arc::clone(entry));
+            }
+            // Aliases change before what they name goes.
+            let now = self.aliases.load();
+            if Arc::ptr_eq(&aliases, &now) {
+                return None;
+            }
+            aliases = now;
+        }
     }
 
     /// The name of the collection that has that name or that alias; what was asked for where there is none.
@@ -168,13 +181,14 @@ impl Catalog {
         own.map(|(alias, target)| (alias.clone(), target.collection.clone())).collect()
     }
 
-    /// Gives the aliases of a collection to the one that has taken its place and its name. The recorded state is locked.
+    /// Gives the aliases of a collection to the one that takes its place and its name, and is published next. The recorded state
+    /// is locked.
     pub(super) fn move_aliases(&self, from: u64, to: u64) {
         let aliases = self.aliases.load();
         if aliases.values().any(|target| target.id == from) {
             let moved = |(alias, target): (&String, &Alias)| {
-                let id = if target.id == from { to } else { target.id };
-                (alias.clone(), Alias { id, ..target.clone() })
+                let moved = || Alias { id: to, before: Some(from), collection: target.collection.clone() };
+                (alias.clone(), if target.id == from { moved() } else { target.clone() })
             };
             self.aliases.store(Arc::new(aliases.iter().map(moved).collect()));
         }

@@ -54,7 +54,10 @@ impl Catalog {
         };
         entry.when_detached(deadline, reply);
         self.end_requests_of(&entry);
-        if !entry.is_deletion_over() {
+        if entry.is_deletion_over() {
+            // Its deadline may have passed while the mark was made durable.
+            entry.answer_deletion();
+        } else {
             self.deletions.lock().push(entry);
         }
     }

@@ -196,8 +196,43 @@ pub(super) fn load_checkpoints(
     sleepers: &Sleepers,
 ) -> Vec<Result<Loaded, Unopened>> {
     let load = |(id, _, config): &SavedEntry| sleepers.load(*id, config, loading);
+    load_each(loading.options.threads, entries.len(), |at| load(&entries[at]))
+}
+
+/// Loads so many things on several threads. What finds no memory is loaded once more when all others are: one of them may have
+/// held memory and failed.
+fn load_each<T: Send>(
+    threads: usize,
+    count: usize,
+    load: impl Fn(usize) -> Result<T, Unopened> + Sync,
+) -> Vec<Result<T, Unopened>> {
     // Each result is one of a collection: none ends the work.
-    let load = |at: usize| Ok::<_, Infallible>(load(&entries[at]));
-    let Ok(loaded) = in_pieces(loading.options.threads, entries.len(), load);
+    let Ok(mut loaded) = in_pieces(threads, count, |at| Ok::<_, Infallible>(load(at)));
+    for (at, result) in loaded.iter_mut().enumerate() {
+        if result.as_ref().is_err_and(|why| why.cause == Cause::Exhausted) {
+            *result = load(at);
+        }
+    }
     loaded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn what_found_no_memory_is_loaded_again_when_the_others_are() {
+        let calls = [const { AtomicUsize::new(0) }; 4];
+        let unopened = |cause| Unopened { what: String::new(), cause };
+        let loaded = load_each(2, calls.len(), |at| match (at, calls[at].fetch_add(1, Ordering::Relaxed)) {
+            (0, _) => Err(unopened(Cause::Damaged)),
+            (1, 0) | (3, _) => Err(unopened(Cause::Exhausted)),
+            _ => Ok(at),
+        });
+        assert_eq!(calls.map(AtomicUsize::into_inner), [1, 2, 1, 2]);
+        let causes: Vec<Result<usize, Cause>> =
+            loaded.into_iter().map(|loaded| loaded.map_err(|why| why.cause)).collect();
+        assert_eq!(causes, [Err(Cause::Damaged), Ok(1), Ok(2), Err(Cause::Exhausted)]);
+    }
 }

@@ -209,7 +209,7 @@ impl Replay {
     pub(super) fn named_aliases(&self) -> Aliases {
         let named = |(alias, id): (&String, &u64)| {
             let slot = self.slots.get(id)?;
-            Some((alias.clone(), Alias { id: *id, collection: slot.name.clone() }))
+            Some((alias.clone(), Alias { id: *id, before: None, collection: slot.name.clone() }))
         };
         self.aliases.iter().filter_map(named).collect()
     }

@@ -49,7 +49,10 @@ impl Background {
         let stop = Arc::<Stop>::default();
         let supervisor = &catalog.shared().supervisor;
         let indexers = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut threads = Vec::with_capacity(indexers + 2);
+        // Its drop ends those that have started where one is refused.
+        let mut background =
+            Background { stop: Arc::clone(&stop), catalog: Arc::clone(catalog), threads: Vec::new() };
+        let threads = &mut background.threads;
         for number in 0..indexers {
             let (catalog, name) = (Arc::clone(catalog), format!("kith-index-{number}"));
             threads.push(supervisor.spawn(name, Task::Index, &stop, move || index_until_closed(&catalog))?);
@@ -77,7 +80,7 @@ impl Background {
         };
         threads.push(supervisor.spawn("kith-deadline".into(), Task::Deadlines, &stop, deadlines)?);
         threads.extend(memory_watch::start(catalog, &stop)?);
-        Ok(Background { stop, catalog: Arc::clone(catalog), threads })
+        Ok(background)
     }
 
     /// Ends running work at its next check, and waits for the threads, at most until `deadline`. False when one still
@@ -86,6 +89,12 @@ impl Background {
         self.stop.request();
         self.catalog.shared().indexer.close();
         supervision::join(self.threads.drain(..), deadline)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.close(None);
     }
 }
 

@@ -272,8 +272,7 @@ struct Core {
     reported_collections: usize,
 }
 
-/// What runs on threads, apart from reads; nothing in an engine without threads.
-#[derive(Default)]
+/// What runs on threads, apart from reads.
 struct Threads {
     writes: Option<Jobs>,
     large_writes: Option<Jobs>,
@@ -360,6 +359,10 @@ impl Engine {
         if let Some(planted) = options.panics_in {
             catalog.shared().supervisor.plant(planted);
         }
+        #[cfg(feature = "testing")]
+        if let Some(name) = options.refuses_thread {
+            catalog.shared().supervisor.refuse(name);
+        }
         housekeeping::measure_room(&catalog);
         let found = ScrubReport::of_start(&damage, &report);
         let records = damage.records.iter().map(|record| record.describe(&*storage));
@@ -382,27 +385,43 @@ impl Engine {
             projections: Projections::default(),
             reported_collections: options.reported_collections,
         });
-        let threads = if inline { None } else { Some(Threads::start(&core, &options)?) };
-        let Threads { writes, large_writes, catalog_changes, background } = threads.unwrap_or_default();
         let scrub = Scrub::start(&catalog, options.scrub.filter(|_| !inline), found);
-        let measures = !inline && options.tuning == Tuning::Measured;
-        let tuner = measures.then(|| Tuner::start(storage, &catalog.shared().supervisor).ok());
-        let calibrator = (!inline && options.calibration_share > 0.0)
-            .then(|| Calibrator::start(&catalog, options.calibration_share).map_err(OpenError::Threads))
-            .transpose()?;
-        let reporter = if inline { None } else { Some(Reporter::start(&core).map_err(OpenError::Threads)?) };
-        Ok(Engine {
+        let mut engine = Engine {
             core,
-            reporter,
-            writes: Mutex::new(writes),
-            large_writes: Mutex::new(large_writes),
-            catalog_changes: Mutex::new(catalog_changes),
-            background: Mutex::new(background),
-            tuner: Mutex::new(tuner.flatten()),
-            calibrator: Mutex::new(calibrator),
+            reporter: None,
+            writes: Mutex::default(),
+            large_writes: Mutex::default(),
+            catalog_changes: Mutex::default(),
+            background: Mutex::default(),
+            tuner: Mutex::default(),
+            calibrator: Mutex::default(),
             scrub: Mutex::new(scrub.map_err(OpenError::Threads)?),
             lock: Mutex::new(Some(lock)),
-        })
+        };
+        if !inline {
+            engine.start_threads(storage, &options)?;
+        }
+        Ok(engine)
+    }
+
+    /// Starts the threads of an engine that is not used yet. Where one is refused the engine is to be dropped: that ends the
+    /// others before the directory is released.
+    fn start_threads(&mut self, storage: Arc<dyn Storage>, options: &Options) -> Result<(), OpenError> {
+        let threads = Threads::start(&self.core, options)?;
+        *self.writes.get_mut() = threads.writes;
+        *self.large_writes.get_mut() = threads.large_writes;
+        *self.catalog_changes.get_mut() = threads.catalog_changes;
+        *self.background.get_mut() = threads.background;
+        let catalog = &self.core.catalog;
+        if options.tuning == Tuning::Measured {
+            *self.tuner.get_mut() = Tuner::start(storage, &catalog.shared().supervisor).ok();
+        }
+        if options.calibration_share > 0.0 {
+            let started = Calibrator::start(catalog, options.calibration_share);
+            *self.calibrator.get_mut() = Some(started.map_err(OpenError::Threads)?);
+        }
+        self.reporter = Some(Reporter::start(&self.core).map_err(OpenError::Threads)?);
+        Ok(())
     }
 
     /// Executes a request; the reply is called exactly once, on a thread of the engine or on the caller's.

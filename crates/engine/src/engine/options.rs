@@ -47,6 +47,9 @@ pub struct Options {
     /// A background task that panics: for the tests of supervision.
     #[cfg(feature = "testing")]
     pub panics_in: Option<PlantedPanic>,
+    /// The name of a thread that the system seems to refuse, for a test.
+    #[cfg(feature = "testing")]
+    pub refuses_thread: Option<&'static str>,
 }
 
 impl Default for Options {
@@ -68,6 +71,8 @@ impl Default for Options {
             panics_on_request: false,
             #[cfg(feature = "testing")]
             panics_in: None,
+            #[cfg(feature = "testing")]
+            refuses_thread: None,
         }
     }
 }

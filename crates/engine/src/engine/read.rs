@@ -143,7 +143,12 @@ impl Read<'_> {
         if let Some(access) = &self.request.access {
             access.check(&held.entry().name, Right::Read)?;
         }
-        Ok(held)
+        // The ids of the body were read as those of the collection that had the name then.
+        if held.entry().config.ids == self.body.ids().kind {
+            Ok(held)
+        } else {
+            Err(Error::CollectionNotFound(self.request.collection.clone()))
+        }
     }
 
     /// The cursor of a request for a further page (C22).

@@ -118,7 +118,12 @@ pub fn put_to_sleep(catalog: &Catalog, entry: &Arc<Entry>) -> bool {
     shared.storage.yield_point("falling asleep");
     shared.indexer.forget(&collection);
     drop(collection);
-    catalog.put_to_sleep(entry)
+    let sleeps = catalog.put_to_sleep(entry);
+    if !sleeps && let Some(collection) = entry.collection() {
+        // What was written meanwhile had queued it.
+        shared.indexer.push(&collection);
+    }
+    sleeps
 }
 
 /// Whether a collection may sleep and nothing is being built for it.

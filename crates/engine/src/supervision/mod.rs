@@ -55,6 +55,9 @@ pub struct Supervisor {
     reached: [AtomicU64; Task::ALL.len()],
     #[cfg(feature = "testing")]
     planted: Mutex<Vec<PlantedPanic>>,
+    /// The thread that is refused.
+    #[cfg(feature = "testing")]
+    refused: Mutex<Option<&'static str>>,
 }
 
 #[derive(Debug, Default)]

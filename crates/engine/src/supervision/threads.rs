@@ -46,12 +46,22 @@ impl Supervisor {
         stop: &Arc<Stop>,
         work: impl FnMut() + Send + 'static,
     ) -> std::io::Result<JoinHandle<()>> {
+        #[cfg(feature = "testing")]
+        if *self.refused.lock() == Some(&*name) {
+            return Err(std::io::Error::other("a test refuses the thread"));
+        }
         let (supervisor, stop) = (Arc::clone(self), Arc::clone(stop));
         let presence = task.is_of_engine().then(|| self.presence());
         std::thread::Builder::new().name(name).spawn(move || {
             let _presence = presence;
             supervisor.run(task, &stop, work);
         })
+    }
+
+    /// From now on the system seems to refuse the thread of that name.
+    #[cfg(feature = "testing")]
+    pub fn refuse(&self, name: &'static str) {
+        *self.refused.lock() = Some(name);
     }
 
     /// Starts a thread that does `work` once, because it belongs to one connection. A panic is counted, and ends it; `end`

@@ -154,13 +154,14 @@ impl Head {
             self.take_back_last_death();
         }
         self.arrange(&view.state.config);
+        // Before anything that may find no memory: the next attempt finds the fields as this configuration has them.
+        self.state = view.state.clone();
         for (arena, table) in self.fields.iter_mut().zip(view.fields.iter()) {
             arena.truncate(table.counts());
         }
         for (arena, table) in self.sparse.iter_mut().zip(view.sparse.iter()) {
             arena.go_back(table.mark());
         }
-        self.state = view.state.clone();
         self.op = view.op;
     }
 
@@ -197,6 +198,7 @@ impl Head {
             self.take_back_last_death();
         }
         self.arrange(&savepoint.state.config);
+        self.state = savepoint.state;
         for (arena, counts) in self.fields.iter_mut().zip(savepoint.counts) {
             arena.truncate(counts);
         }
@@ -204,7 +206,6 @@ impl Head {
         for (arena, mark) in self.sparse.iter_mut().zip(savepoint.sparse).filter(|_| !stays) {
             arena.go_back(mark);
         }
-        self.state = savepoint.state;
     }
 
     fn take_back_last_death(&mut self) {

@@ -32,7 +32,7 @@ impl Exceeding {
     /// Tells the system to read single pages of all maps, those included that are made later.
     pub fn begin() -> Exceeding {
         EXCEEDED.fetch_add(1, Ordering::Relaxed);
-        advise_new_maps();
+        advise_maps();
         Exceeding(())
     }
 }
@@ -40,7 +40,7 @@ impl Exceeding {
 impl Drop for Exceeding {
     fn drop(&mut self) {
         if EXCEEDED.fetch_sub(1, Ordering::Relaxed) == 1 {
-            registry::for_each_to_advise(false, |start, len| advise(start, len, Advice::Normal));
+            advise_maps();
         }
     }
 }
@@ -48,8 +48,17 @@ impl Drop for Exceeding {
 /// Tells the system to read single pages of maps that it was not told of, if the maps do not fit into memory.
 pub(super) fn advise_new_maps() {
     if !maps_fit() {
-        registry::for_each_to_advise(true, |start, len| advise(start, len, Advice::Random));
+        advise_maps();
     }
+}
+
+/// Tells the system how all maps are read now.
+fn advise_maps() {
+    let advice = |is_random| if is_random { Advice::Random } else { Advice::Normal };
+    registry::for_each_to_advise(
+        || !maps_fit(),
+        |start, len, is_random| advise(start, len, advice(is_random)),
+    );
 }
 
 /// Tells the system to read single pages of a map.

@@ -136,14 +136,16 @@ pub fn mapped_bytes() -> u64 {
     BYTES.load(Ordering::Relaxed)
 }
 
-/// Calls `advise` with the start and the length of each map for which the system was told something else. None of them is
-/// unmapped meanwhile.
-pub(super) fn for_each_to_advise(is_random: bool, advise: impl Fn(usize, usize)) {
+/// Calls `advise` with the start and the length of each map for which the system was told something else, and whether it is
+/// to be read in random order. `is_random` says that at a time at which no other thread advises: of several calls the last one
+/// has the last word. No map is unmapped meanwhile.
+pub(super) fn for_each_to_advise(is_random: impl FnOnce() -> bool, advise: impl Fn(usize, usize, bool)) {
     let names = NAMES.lock();
+    let is_random = is_random();
     let (from, to) = if is_random { (NORMAL, RANDOM) } else { (RANDOM, NORMAL) };
     for place in names.of_places.keys().filter_map(|place| at(*place)) {
         if place.advice.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            advise(place.start.load(Ordering::Acquire), place.len.load(Ordering::Relaxed));
+            advise(place.start.load(Ordering::Acquire), place.len.load(Ordering::Relaxed), is_random);
         }
     }
 }
