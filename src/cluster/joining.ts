@@ -16,10 +16,11 @@ export function joinWhenPossible<T>(
   join: () => Promise<T>,
   signal: AbortSignal,
   log: Pick<Logger, 'warn'>,
+  mayPass: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   let tries = 0;
   return retried(join, { pauseMs: RETRY_MS, signal }, (error) => {
-    if (!isTemporary(error)) throw error;
+    if (!isTemporary(error) && !mayPass(error)) throw error;
     if (tries % LOGGED === 0)
       log.warn({ reason: reasonOf(error) }, 'the cluster cannot be joined yet: trying again');
     tries += 1;

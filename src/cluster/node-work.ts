@@ -1,6 +1,7 @@
 /** The work that a node does again and again. */
 import { Expiry } from './expiry';
-import type { ShardMap } from './map/shard-map';
+import type { Proposal, ShardMap } from './map/shard-map';
+import type { ShardMapState } from './map/state';
 import type { Members } from './membership/members';
 import { isProposer } from './membership/proposer';
 import { reconcile } from './reconciliation/reconcile';
@@ -58,9 +59,12 @@ async function proposeMissing(
 ): Promise<void> {
   if (!isProposer(parts)) return;
   const { map, members } = parts;
-  for (const event of reconcile(map.state, members)) {
-    const decision = await map.change(() => event, { timeoutMs: PROPOSE_MS, signal });
-    // Another event came between, after which this one may not be wanted.
+  const { state } = map;
+  for (const [at, event] of reconcile(state, members).entries()) {
+    // Another event that came between may make this one wrong: two nodes could each drop another replica of a shard.
+    const unlessChanged = ({ version }: ShardMapState): Proposal =>
+      version === state.version + at ? event : { refused: 'the map has changed meanwhile' };
+    const decision = await map.change(unlessChanged, { timeoutMs: PROPOSE_MS, signal });
     if ('refused' in decision) return;
   }
 }

@@ -13,7 +13,7 @@ import { clusterReport } from './coordinator/reports';
 import { Divergence } from './divergence/divergence';
 import { connectToNats } from './log/nats-connection';
 import { NatsLogService } from './log/nats-log';
-import type { LogServers } from './log/record-log';
+import { LogChangedError, type LogServers } from './log/record-log';
 import { LaterVersionError } from './map/event';
 import { ShardMap } from './map/shard-map';
 import { startHeartbeats } from './membership/heartbeats';
@@ -36,7 +36,7 @@ import { Progress } from './replica/progress';
 import { serveReplicas, type ServedReplicas } from './replica/serving';
 import { isDamage } from './replica/shard-replica';
 import { CurrentLogs } from './streams/current-logs';
-import { KnownMap } from './streams/known-map';
+import { KnownMap, MapLostError } from './streams/known-map';
 import { openGroupStreams, openMapStream } from './streams/opening';
 import { MapRepair } from './streams/map-repair';
 import { StreamRepair } from './streams/repair';
@@ -150,7 +150,13 @@ export class ClusterNode implements ServingNode {
       .run()
       // What fails in that is in the log.
       .catch(() => undefined)
-      .then(() => this.start(engine));
+      .then(() => {
+        const { signal } = this.#leaving;
+        // Of a map that was just read again: a log server that is behind led its stream for a while.
+        const mayPass = (error: unknown): boolean =>
+          error instanceof MapLostError || error instanceof LogChangedError;
+        return joinWhenPossible(() => this.#startOnce(engine, signal), signal, log, mayPass);
+      });
     this.#starting.then(
       () => {
         this.#outside = undefined;

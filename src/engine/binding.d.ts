@@ -596,8 +596,10 @@ export interface NativeSearches {
 export interface NativeShardedRequest {
   /** The place of the operation in the list that both sides share. */
   operation: number
-  /** The collection's name. */
+  /** The collection's name, or an alias of it. */
   collection: string
+  /** Its other names. */
+  otherNames: Array<string>
   /** Point id or field name from the path. */
   target?: string
   /** The body; empty where there was none. */

@@ -36,7 +36,10 @@ export interface ShardLayout {
 export interface ShardedRequest {
   /** The name of the operation, as {@link EngineRequest} has it. */
   readonly operation: string;
+  /** The name of the collection, or an alias of it. */
   readonly collection: string;
+  /** Its other names, by which the body may name it in `lookup_from` and `with_lookup`. */
+  readonly otherNames?: readonly string[];
   /** Point id or field name from the path. */
   readonly target?: string;
   /** The body; absent where there was none. */
@@ -195,6 +198,7 @@ function nativeRequest(request: ShardedRequest): NativeShardedRequest {
   return {
     operation: placeOf(operation),
     collection,
+    otherNames: [...(request.otherNames ?? [])],
     ...(target === undefined ? {} : { target }),
     body: body ?? Buffer.alloc(0),
     form: formNumber(form ?? 'json'),

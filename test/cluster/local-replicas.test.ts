@@ -27,8 +27,12 @@ let map: ShardMap;
 let replicas: LocalReplicas;
 /** Requests to the engine that fail. */
 let fails: (request: EngineRequest) => boolean;
-/** What was asked of the store of checkpoints, which has none. */
+/** Until when a request to the engine waits. */
+let waits: (request: EngineRequest) => Promise<void>;
+/** What was asked of the store of checkpoints. */
 let wanted: WantedCheckpoint[];
+/** Makes a replica of a checkpoint, and says how far it reaches; usually there is none. */
+let restore: (name: string) => Promise<number | undefined>;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kithdb-replicas-'));
@@ -36,7 +40,8 @@ beforeEach(async () => {
   await engine.open();
   servers = new MemoryLogService('test', 1);
   map = new ShardMap(servers.map, { ignored: () => undefined });
-  [fails, wanted] = [() => false, []];
+  [fails, wanted, restore] = [() => false, [], () => Promise.resolve(undefined)];
+  waits = () => Promise.resolve();
   await map.start();
   await change({
     kind: 'streams_opened',
@@ -69,7 +74,9 @@ async function begin(): Promise<void> {
     get: (target, name) => {
       if (name === 'execute') {
         return (request: EngineRequest) =>
-          fails(request) ? Promise.reject(new EngineError('storage_full')) : target.execute(request);
+          fails(request)
+            ? Promise.reject(new EngineError('storage_full'))
+            : waits(request).then(() => target.execute(request));
       }
       const value = Reflect.get(target, name) as unknown;
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
@@ -83,9 +90,9 @@ async function begin(): Promise<void> {
     ...{ node: 'a', engine: failing, map, progress: await Progress.open(folder) },
     logs: new CurrentLogs(servers, map, () => gate),
     source: {
-      restore: (_shard, _name, checkpoint) => {
+      restore: (_shard, name, checkpoint) => {
         wanted.push(checkpoint);
-        return Promise.resolve(undefined);
+        return restore(name);
       },
     },
     events: { answered: () => undefined, digested: () => undefined },
@@ -136,6 +143,64 @@ describe('a replica that is wrong', () => {
     await begin();
     await until(() => wanted.length > 0 || replicas.current(SHARD) !== undefined);
     expect(wanted[0]).toMatchObject({ lacked: 1 });
+    expect(replicas.current(SHARD)).toBeUndefined();
+  });
+});
+
+describe('a stream that is lost and replaced', () => {
+  const lose = (): Promise<void> => change({ kind: 'stream_lost', group: 0, epoch: 0, reason: 'it is gone' });
+  const replace = (): Promise<void> => {
+    const { created } = servers.streamOf(0, 1, 100);
+    const shards = [...map.state.collections.keys()].map((collection) => {
+      return { collection, shard: 0, position: 50, digest: '0'.repeat(32), nodes: ['b'] };
+    });
+    return change({
+      kind: 'stream_replaced',
+      ...{ group: 0, epoch: 1, created, firstPosition: 99, shards },
+    });
+  };
+
+  it('while a replica is made ready for it is not followed by that replica, which lacks what came before', async () => {
+    await until(() => replicas.current(SHARD) !== undefined);
+    await write(1);
+    let goOn = (): void => undefined;
+    restore = async (name) => {
+      await new Promise<void>((resolve) => (goOn = resolve));
+      restore = () => Promise.resolve(undefined);
+      const made = { operation: 'create_collection' as const, collection: name };
+      await executeJson(engine, made, { vectors: { size: 2, distance: 'Dot' } });
+      return 1;
+    };
+    replicas.remake(SHARD, 1);
+    await until(() => wanted.length === 1);
+    await lose();
+    await replace();
+    goOn();
+    // It is made ready for the present one, which takes a checkpoint of it.
+    await until(() => wanted.length > 1);
+    expect(wanted.map(({ epoch }) => epoch)).toEqual([0, 1]);
+    expect(replicas.current(SHARD)).toBeUndefined();
+  });
+
+  it('is followed no longer where a node learns of both at once', async () => {
+    await until(() => replicas.current(SHARD) !== undefined);
+    await write(1);
+    const numbers = { shardNumber: 1, replicationFactor: 2, writeConsistencyFactor: 1 };
+    const configuration = JSON.stringify({ vectors: { size: 2, distance: 'Dot' } });
+    const other = { id: 2, name: 'other', configuration, group: 0, firstPosition: 0, ...numbers };
+    await change({ kind: 'collection_created', collection: { ...other, placement: [['a', 'b']] } });
+    await until(() => replicas.current({ collection: 2, shard: 0 }) !== undefined);
+    // It does not look at the map as long as it deletes a replica.
+    let goOn: (() => void) | undefined;
+    waits = (request) =>
+      failsToDelete(request) ? new Promise((resolve) => (goOn = resolve)) : Promise.resolve();
+    await change({ kind: 'replica_dropped', collection: 2, shard: 0, node: 'a' });
+    await until(() => goOn !== undefined);
+    await lose();
+    await replace();
+    waits = () => Promise.resolve();
+    goOn?.();
+    await until(() => wanted.some(({ epoch }) => epoch === 1));
     expect(replicas.current(SHARD)).toBeUndefined();
   });
 });

@@ -294,6 +294,21 @@ describe('a stream that is not what it was', () => {
     expect(reader.failure).toMatchObject({ name: 'RecordsMissingError', fromSequence: 3, nextSequence: 4 });
   });
 
+  test('is the same where its leader is behind what was delivered for a moment', async () => {
+    const { log, stream } = await filled(3);
+    const reader = new Reader(log);
+    await reader.untilRead(3);
+    const asked = jest.spyOn(stream, 'state');
+    const behind = { firstSequence: 1, lastSequence: 2, created: stream.created, atMs: 0 };
+    asked.mockResolvedValueOnce(behind).mockResolvedValueOnce(behind);
+    stream.interrupt();
+    await until(() => asked.mock.calls.length > 2);
+    await log.publish('1.0', recordOf('4'), LIMITS);
+    await reader.untilRead(4);
+    await reader.stop();
+    expect([reader.operations, reader.failure]).toEqual([['1', '2', '3', '4'], undefined]);
+  });
+
   test('ends before the place of a reader', async () => {
     const { log } = await filled(3);
     const reader = new Reader(log, { fromSequence: 5 });

@@ -179,6 +179,23 @@ describe('a lost node', () => {
     expect(cluster.placed()).toEqual([`${second} ${third}`]);
   });
 
+  test('is not replaced while the stream of its shards is lost: that waits for all replicas to say what they have', () => {
+    const cluster = new Cluster();
+    cluster.add({ kind: 'streams_opened', streams: [{ group: 0, created: 'then' }] });
+    for (const node of ['a', 'b', 'c']) cluster.join(node);
+    cluster.create(1, 2);
+    const [first, second] = cluster.placed()[0]!.split(' ') as [string, string];
+    cluster.add({ kind: 'stream_lost', group: 0, epoch: 0, reason: 'it is gone' });
+    cluster.memberStates.set(first, 'lost');
+    cluster.settle();
+    expect(cluster.placed()).toEqual([`${first}! ${second}`]);
+    // Nor is one moved.
+    cluster.memberStates.set(first, 'live');
+    cluster.join('d');
+    cluster.settle();
+    expect(cluster.placed()[0]!.split(' ')).toHaveLength(2);
+  });
+
   test('that comes back before it was replaced has its replica active again once it has caught up', () => {
     const cluster = three();
     cluster.memberStates.set('c', 'lost');

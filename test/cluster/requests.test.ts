@@ -309,6 +309,25 @@ describeUnless(isNoNats)('requests over several shards', () => {
     await expect(first.ask('scroll', 'single', { cursor: { ttl: 5 } })).rejects.toMatchObject({
       code: 'bad_request',
     });
+    // By another name it is the same collection, whose example is no hit.
+    const actions = [{ create_alias: { alias_name: 'other-name', collection_name: 'texts' } }];
+    await first.ask('change_aliases', '', { actions });
+    for (const [path, named] of [
+      ['texts', 'other-name'],
+      ['other-name', 'texts'],
+    ] as const) {
+      const own = { query: 3, lookup_from: { collection: named }, limit: 100 };
+      const { points } = (await first.ask('query', path, own)) as { points: { id: number }[] };
+      expect(points.length).toBeGreaterThan(0);
+      expect(points.map(({ id }) => id)).not.toContain(3);
+    }
+    // One that the caller may not read is refused, whether it exists or not (C15).
+    const limits = JSON.stringify({ collections: [{ name: 'single', permission: 'read' }] });
+    for (const collection of ['texts', 'nowhere']) {
+      const foreign = { query: 3, lookup_from: { collection } };
+      const refused = first.ask('query', 'single', foreign, { limits });
+      await expect(refused).rejects.toMatchObject({ code: 'collection_forbidden' });
+    }
   });
 
   it('have keys of a read of one shard found, however they are spelled', async () => {

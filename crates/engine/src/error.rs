@@ -92,6 +92,8 @@ pub enum Error {
     ShuttingDown,
     /// The collection is quarantined or takes no writes; the sentence says why.
     CollectionFault(String),
+    /// A shard of a cluster is left out without which there is no answer; the sentence says which.
+    ShardUnavailable(String),
     /// An internal failure; the sentence holds no path and no secret.
     Internal(String),
     /// A panic was caught.
@@ -224,6 +226,7 @@ impl Error {
             Error::MemoryLimit => "memory_limit",
             Error::ShuttingDown => "shutting_down",
             Error::CollectionFault(_) => "collection_fault",
+            Error::ShardUnavailable(_) => "shard_unavailable",
             Error::Internal(_) => "internal",
             Error::Panic => "internal_panic",
             Error::VectorsWanted(_) => "vectors_wanted",
@@ -250,6 +253,7 @@ impl Error {
             | Error::Timeout(text)
             | Error::Overloaded(text)
             | Error::CollectionFault(text)
+            | Error::ShardUnavailable(text)
             | Error::Internal(text) => write_field(out, "message", text),
             Error::RateLimited(text, seconds) => {
                 write_field(out, "message", text);

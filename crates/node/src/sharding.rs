@@ -47,8 +47,10 @@ impl NativeLayout {
 pub struct NativeShardedRequest {
     /// The place of the operation in the list that both sides share.
     pub operation: u32,
-    /// The collection's name.
+    /// The collection's name, or an alias of it.
     pub collection: String,
+    /// Its other names.
+    pub other_names: Vec<String>,
     /// Point id or field name from the path.
     pub target: Option<String>,
     /// The body; empty where there was none.
@@ -69,6 +71,7 @@ pub struct NativeShardedRequest {
 struct Sent {
     operation: Operation,
     collection: String,
+    other_names: Vec<String>,
     target: Option<String>,
     body: Vec<u8>,
     form: kithdb_engine::BodyForm,
@@ -86,6 +89,7 @@ impl Sent {
         Ok(Sent {
             operation,
             collection: request.collection,
+            other_names: request.other_names,
             target: request.target,
             body: request.body.to_vec(),
             form: form_of(request.form),
@@ -100,6 +104,7 @@ impl Sent {
         ShardedRequest {
             operation: self.operation,
             collection: &self.collection,
+            other_names: &self.other_names,
             target: self.target.as_deref(),
             body: &self.body,
             form: self.form,

@@ -11,6 +11,7 @@ import {
   type StoreContent,
 } from '../../auth/store/change';
 import { SECRET_SETTINGS } from '../../auth/store/port';
+import { stateReaching } from '../log/reaching';
 import { recordFrom } from '../log/record-from';
 import type { RecordLog, StreamState } from '../log/record-log';
 import type { BroughtContent } from '../membership/identity';
@@ -115,11 +116,12 @@ async function isLost(
   if (stream !== log.name) {
     throw new AuthStartError(`The data directory is of a node of another cluster, which follows ${stream}`);
   }
-  if (created === state.created && sequence <= state.lastSequence) return false;
+  const { lastSequence } = await stateReaching(log, sequence);
+  if (created === state.created && sequence <= lastSequence) return false;
   const first = await firstRecord(log, state, signal);
   if (first?.kind !== 'state' || first.lost !== created) {
     throw new AuthStartError(
-      `${stream} was lost: this node has it up to ${sequence}, and it now ends at ${state.lastSequence}. ${RESTORE}`,
+      `${stream} was lost: this node has it up to ${sequence}, and it now ends at ${lastSequence}. ${RESTORE}`,
     );
   }
   return true;

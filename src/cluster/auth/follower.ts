@@ -1,5 +1,6 @@
 import type { LocalTokenStore, LogPosition, StoreChange } from '../../auth/store/change';
 import { StoreDamaged } from '../../auth/store/port';
+import { stateReaching } from '../log/reaching';
 import { LogChangedError, type LogRecord, type RecordLog } from '../log/record-log';
 import { pause } from '../pause';
 import { within } from '../waiting';
@@ -160,7 +161,7 @@ export class AuthFollower {
   /** The sequence to read from: where records are missing, the first one that there is, which must be a state. */
   async #from(): Promise<number> {
     const { log, created } = this.parts;
-    const state = await log.state();
+    const state = await stateReaching(log, this.#position.sequence);
     if (state.created !== created || state.lastSequence < this.#position.sequence) {
       throw new LogChangedError(log.name, 'it was made anew, or went back');
     }

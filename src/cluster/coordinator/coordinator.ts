@@ -16,12 +16,11 @@ import {
   splitWrite,
   type ShardAsk,
   type ShardedRequest,
-  type ShardLayout,
 } from '../../engine/sharding';
 import { PART } from '../../engine/strict-scope';
 import { withTextVectors } from '../../engine/texts-in-body';
 import { MAX_POSITIONS, parsePosition, positionText, splitPositions } from '../../http/positions';
-import { collectionNamed, type CollectionEntry, type ShardMapState } from '../map/state';
+import type { CollectionEntry, ShardMapState } from '../map/state';
 import { WRITES } from '../peers/read-headers';
 import type { Members } from '../membership/members';
 import { readState } from '../replica/shard-replica';
@@ -31,6 +30,7 @@ import type { Collections } from './collections';
 import { joinedInfo, type Info } from './info';
 import { layoutOf } from './layout';
 import { CallerLimits } from './limits';
+import { namedIn, type NamedCollections } from './named-collections';
 import { recallOutcomes } from './recall';
 import { Rehearsal } from './rehearsal';
 import type { ReadAfter, ReadContext, Reads } from './reads';
@@ -217,20 +217,24 @@ export class Coordinator {
     deadline: Deadline,
   ): Promise<Answer> {
     const context = this.#contextOf(entry, request, limits, deadline);
-    const others = this.#others(entry, body, limits);
+    const named = namedIn(this.parts.map(), entry, body, limits);
     return this.#withVectors(request, body, deadline, (whole) =>
-      this.#readWhole(entry, whole, others, context),
+      this.#readWhole(entry, whole, named, context),
     );
   }
 
   async #readWhole(
     entry: CollectionEntry,
     body: Buffer,
-    others: Readonly<Record<string, ShardLayout>>,
+    { others, otherNames, refusal }: NamedCollections,
     context: ReadContext,
   ): Promise<Answer> {
     const { request } = context;
-    const { read, step } = await ShardedRead.begin(this.#sharded(request, body), layoutOf(entry), others);
+    const sharded = { ...this.#sharded(request, body), otherNames };
+    const begun = ShardedRead.begin(sharded, layoutOf(entry), others);
+    const { read, step } = await begun.catch((error: unknown) => {
+      throw refusal(error);
+    });
     await this.#strictMode.check(entry, request, body, context);
     const leftOut = new Set<number>();
     const ask = async (question: ShardAsk): Promise<Buffer | undefined> => {
@@ -261,21 +265,6 @@ export class Coordinator {
       ...(arrivedAt !== undefined && { arrivedAt }),
       ...(limits !== undefined && { limits }),
     };
-  }
-
-  /** The layouts of the other collections that the caller may read, where its request may name some. */
-  #others(entry: CollectionEntry, body: Buffer, limits: CallerLimits): Readonly<Record<string, ShardLayout>> {
-    // `lookup_from` and `with_lookup` are the only places; a backslash may be an escape in one of them.
-    if (!body.includes('lookup') && !body.includes('\\')) return {};
-    const state = this.parts.map();
-    const names = [...state.names.keys(), ...state.aliases.keys()].filter((name) =>
-      limits.allows(name, 'read'),
-    );
-    const others = names.flatMap((name) => {
-      const other = collectionNamed(state, name);
-      return other === undefined || other.id === entry.id ? [] : [[name, layoutOf(other)] as const];
-    });
-    return Object.fromEntries(others);
   }
 
   #contextOf(

@@ -6,6 +6,7 @@ import { isAway, PeerUnreachable } from '../peers/errors';
 import type { ReplicaRead } from '../peers/handlers';
 import type { Hedging } from '../peers/hedging';
 import { bodyOf } from '../engine-body';
+import type { CurrentReplica } from '../replica/reached';
 import type { ShardReplica } from '../replica/shard-replica';
 import { pause } from '../pause';
 import { nameOf, type Shard } from '../shards';
@@ -48,7 +49,11 @@ export interface ReadParts {
   /** Whether no replica is going to come back. */
   readonly isAlone: boolean;
   /** Resolves when a replica of this node is at a position. */
-  readonly reached: (replica: ShardReplica, position: number, signal: AbortSignal) => Promise<void>;
+  readonly reached: (
+    replica: CurrentReplica,
+    position: number,
+    signal: AbortSignal,
+  ) => Promise<number | undefined>;
 }
 
 /** The writes that a read must see: for a shard that they changed the position at which its replica has to be. */
@@ -166,10 +171,9 @@ export class Reads {
     const { engine, local, reached } = this.parts;
     const { deadline, readAfter, operationId } = context;
     const position = positionFor(shard.shard, readAfter);
-    const replica = local(shard);
     if (position !== undefined) {
-      if (replica === undefined) throw new PeerUnreachable(nameOf(shard), 'it has not caught up');
-      await reached(replica, position, signal);
+      const at = await reached(() => local(shard), position, signal);
+      if (at === undefined) throw new PeerUnreachable(nameOf(shard), 'it has not caught up');
     }
     const answer = await engine.execute({
       ...{ collection: nameOf(shard), ...askedOf(question, context) },

@@ -3,6 +3,7 @@ import { areOfOneRecord, checksumOf, FrameBuffer, parseFrame, recordOf, type Fra
 import { NotDelivered, type MessageSession, type MessageStream, type StreamMessage } from './message-stream';
 import { pause } from '../pause';
 import { unlessAborted } from '../waiting';
+import { stateReaching } from './reaching';
 import {
   LogChangedError,
   RecordDamagedError,
@@ -100,7 +101,7 @@ export class Reading {
   /** That the stream is still the one that was read, and has what is to be read next. */
   async #checkPlace(): Promise<void> {
     const { name } = this.stream;
-    const { firstSequence, lastSequence, created } = await this.stream.state();
+    const { firstSequence, lastSequence, created } = await stateReaching(this.stream, this.#sequence);
     this.#checkedAtMs = performance.now();
     this.#created ??= created;
     if (this.#created !== created) {

@@ -45,7 +45,7 @@ function shardToMove(draft: Draft, from: string, to: string): ShardOfDraft | und
     const isComplete =
       replicas.length >= collection.replicationFactor && replicas.every(({ state }) => state === 'active');
     const isOn = (node: string): boolean => replicas.some((replica) => replica.node === node);
-    if (!isComplete || !isOn(from) || isOn(to)) continue;
+    if (!isComplete || !isOn(from) || isOn(to) || draft.isStreamLost(collection)) continue;
     const counts = collectionCounts(collection);
     const difference = (counts.get(from) ?? 0) - (counts.get(to) ?? 0);
     const nodes = [to, ...replicas.map(({ node }) => node)];

@@ -77,6 +77,11 @@ export class Draft {
     return this.#state.nodes.get(node)?.leaving !== undefined;
   }
 
+  /** Whether the stream of a collection takes no records until it is repaired. */
+  isStreamLost({ group }: CollectionEntry): boolean {
+    return this.#state.streams.get(group)?.lost !== undefined;
+  }
+
   isLost(node: string): boolean {
     return this.view.stateOf(node) === 'lost';
   }

@@ -82,6 +82,8 @@ function isInTheWay(
 /** Replicas that the shard lacks are added, as long as no more than `most` of the cluster are being filled. */
 export function addReplicas(draft: Draft, shard: ShardOfDraft, most: number): void {
   const { collection, number, replicas } = shard;
+  // It could not be filled, and the repair of the stream would wait for it.
+  if (draft.isStreamLost(collection)) return;
   const usable = draft.usable().map(({ id }) => id);
   const there = replicas.filter(({ node }) => draft.isUsable(node)).length;
   const lacking = Math.min(collection.replicationFactor, usable.length) - there;

@@ -213,7 +213,7 @@ export class LocalReplicas {
     for (const [name, local] of this.#locals) {
       const isWanted = wanted.has(name);
       if (!isWanted || local.stop.signal.aborted) await this.#drop(name, local);
-      else if (this.#isStreamLost(local.shard)) local.reading?.abort();
+      else if (this.#isStreamOver(local)) local.reading?.abort();
       if (!isWanted) this.parts.progress.forgetLacked(name);
     }
     await this.#deleteStrangers(wanted);
@@ -255,6 +255,12 @@ export class LocalReplicas {
 
   #isStreamLost(shard: Shard): boolean {
     return mappedShard(this.parts.map.state, shard).stream.lost !== undefined;
+  }
+
+  /** Whether the stream that a replica follows is lost, or another one has taken its place already. */
+  #isStreamOver({ shard, epoch }: Local): boolean {
+    const { stream } = mappedShard(this.parts.map.state, shard);
+    return stream.lost !== undefined || (epoch !== undefined && epoch !== stream.epoch);
   }
 
   /** The replica, made ready for the present stream of its shard. */
@@ -310,8 +316,8 @@ export class LocalReplicas {
     const log = logs.group(collection.group);
     local.reading = new AbortController();
     const reading = AbortSignal.any([signal, local.reading.signal]);
-    // It may have been lost before there was something to abort.
-    if (this.#isStreamLost(local.shard)) return;
+    // It may have been lost, and replaced, while the replica was made ready for it: that lacks what is before the new one.
+    if (this.#isStreamOver(local)) return;
     const lastOperation = await lastOperationOf(log, { shard: local.shard, replica, firstPosition }, reading);
     const { lastSequence } = await log.state(reading);
     const behind = (messages: number): void => {

@@ -57,8 +57,7 @@ async function admit(
   const shard = shardOfName(collection);
   if (map.failure instanceof LaterVersionError) throw new PeerRefusal('closing');
   if (mapVersion > map.state.version) await map.waitFor(mapVersion, signal);
-  const replica = shard && replicas.current(shard);
-  if (replica === undefined) throw new PeerRefusal('map_version', map.state.version);
-  await reached(replica, position, signal);
-  return replica.position;
+  const at = await reached(() => shard && replicas.current(shard), position, signal);
+  if (at === undefined) throw new PeerRefusal('map_version', map.state.version);
+  return at;
 }

@@ -1,18 +1,13 @@
 import type { Logger } from 'pino';
 import { EngineError } from '../../engine/types';
-import {
-  LogUnavailableError,
-  StreamMissingError,
-  type LogServers,
-  type RecordLog,
-  type StreamState,
-} from '../log/record-log';
+import { stateReaching } from '../log/reaching';
+import { LogUnavailableError, StreamMissingError, type LogServers, type RecordLog } from '../log/record-log';
 import type { ShardMap } from '../map/shard-map';
 import { groupOf, type StreamEntry } from '../map/state';
 import type { Members } from '../membership/members';
 import type { LocalReplicas } from '../replica/local-replicas';
 import { tryEach } from '../try-each';
-import { settled, unlessAborted } from '../waiting';
+import { unlessAborted } from '../waiting';
 import type { KnownMap } from './known-map';
 
 /** A stream is given up after so many looks in succession that found it to be another one: servers that start may err. */
@@ -20,9 +15,6 @@ const LOOKS = 3;
 /** A stream that nothing is known against is looked at each so many looks. */
 const SELDOM = 3;
 const PROPOSE_MS = 5_000;
-/** How long a stream may end before what was read of it. */
-const SETTLE_MS = 500;
-const PAUSE_MS = 100;
 
 /** What watching the streams needs. */
 export interface WatchParts {
@@ -230,15 +222,6 @@ async function findingOf(
     if (error instanceof LogUnavailableError) return undefined;
     throw error;
   }
-}
-
-/**
- * The state of a stream, where it reaches a sequence as soon as it does. The server that leads a stream says where it ends, and under
- * load another server delivers a record before the leader has written it.
- */
-function stateReaching(stream: Pick<RecordLog, 'state'>, sequence: number): Promise<StreamState> {
-  const isReached = ({ lastSequence }: StreamState): boolean => lastSequence >= sequence;
-  return settled(() => stream.state(), isReached, { settleMs: SETTLE_MS, pauseMs: PAUSE_MS });
 }
 
 function endsAt(last: number, highest: number): string {

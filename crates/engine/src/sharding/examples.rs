@@ -74,7 +74,7 @@ fn ids_of(node: &QueryNode) -> Vec<PointId> {
 /// Where the vectors of a node's examples are.
 fn origin(context: &Context, node: &QueryNode) -> Origin {
     let from = node.lookup_from.as_ref();
-    let collection = from.map(|from| from.collection.clone()).filter(|name| *name != context.collection);
+    let collection = from.map(|from| from.collection.clone()).filter(|name| !context.is_own(name));
     let name = from.and_then(|from| from.vector.as_deref()).unwrap_or(&node.using);
     (collection, name.to_string())
 }

@@ -26,7 +26,12 @@ use crate::query::request::{GroupLookup, Selectors, VectorSelector};
 use crate::query::tree::Query;
 use crate::types::PointId;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// A group of which a shard has found too few hits is asked for again, so many times as wide.
+const WIDENING: usize = 4;
+/// At most so many hits of it are looked at, with their payloads.
+const WIDEST: usize = 4096;
 
 /// A grouped search or query.
 pub(super) struct Grouped {
@@ -190,6 +195,17 @@ fn best(
     groups
 }
 
+/// The hits of a group that are asked for of a shard.
+struct Unfilled {
+    shard: u32,
+    /// The place of the group.
+    place: usize,
+    /// The filter for those that may be in the group.
+    filter: String,
+    /// How many are asked for.
+    window: usize,
+}
+
 /// Adds the hits of the best groups from the shards that have other groups before them.
 async fn fill(
     context: &Context,
@@ -204,26 +220,40 @@ async fn fill(
     if let Some(vectors) = tree.members.get_any(&["with_vector", "with_vectors"]) {
         body.set("with_vector", vectors.to_string());
     }
-    body.set("limit", grouped.size.to_string());
-    let (mut asks, mut places) = (Vec::new(), Vec::new());
+    let widest = context.limits.max_result_window.min(WIDEST).max(grouped.size);
+    let mut unfilled = Vec::new();
     for (shard, known) in full {
         for (place, group) in groups.iter().enumerate().filter(|(_, group)| !known.contains(&group.id)) {
-            let Some(condition) = has_value(tree, &group.id) else { continue };
-            let filter = within.filter(context, vec![condition]).unwrap_or_default();
-            body.set("filter", filter);
-            asks.push(context.question(*shard, tree.operation, body.text().into_bytes()));
-            places.push(place);
+            let filter = within.filter(context, vec![has_value(tree, &group.id)]).unwrap_or_default();
+            unfilled.push(Unfilled { shard: *shard, place, filter, window: grouped.size });
         }
     }
-    let answers = context.desk.ask(asks).await;
-    for (place, answer) in places.into_iter().zip(answers) {
-        let Some(answer) = answer else { continue };
-        for hit in hits_of(&answer, context.layout.ids)? {
-            let is_in = keys(&hit, &grouped.by).contains(&groups[place].id);
-            if is_in {
-                groups[place].hits.push(select(hit, &grouped.root.with));
+    while !unfilled.is_empty() {
+        let ask = |Unfilled { shard, filter, window, .. }: &Unfilled| {
+            body.set("filter", filter.clone());
+            body.set("limit", window.to_string());
+            context.question(*shard, tree.operation, body.text().into_bytes())
+        };
+        let asks = unfilled.iter().map(ask).collect();
+        let answers = context.desk.ask(asks).await;
+        let mut wider = Vec::new();
+        for (asked, answer) in unfilled.into_iter().zip(answers) {
+            let Some(answer) = answer else { continue };
+            let group = &mut groups[asked.place];
+            let mut hits = hits_of(&answer, context.layout.ids)?;
+            let is_all = hits.len() < asked.window || asked.window >= widest;
+            // Others have the value as well: in another spelling, or beside one that is in no group. And one point may be found
+            // several times.
+            hits.retain(|hit| keys(hit, &grouped.by).contains(&group.id));
+            let members: HashSet<&PointId> = hits.iter().map(|hit| &hit.id).collect();
+            if is_all || members.len() >= grouped.size {
+                group.hits.extend(hits.into_iter().map(|hit| select(hit, &grouped.root.with)));
+            } else {
+                let window = asked.window.saturating_mul(WIDENING).min(widest);
+                wider.push(Unfilled { window, ..asked });
             }
         }
+        unfilled = wider;
     }
     let order = tree.order(context);
     for group in groups {
@@ -232,17 +262,21 @@ async fn fill(
     Ok(())
 }
 
-/// The condition that a point has the value of a group; nothing for a value that no condition has.
-fn has_value(tree: &Tree, id: &GroupId<'static>) -> Option<String> {
-    id.indexed()?;
+/// The condition that a point may have the value of a group.
+fn has_value(tree: &Tree, id: &GroupId<'static>) -> String {
     let mut out = Vec::new();
     let mut condition = ObjectWriter::start(&mut out);
     condition.key("key").extend_from_slice(tree.members.get("group_by").unwrap_or_default().as_bytes());
-    let mut value = ObjectWriter::start(condition.key("match"));
-    write_group_id(value.key("value"), id);
+    // Integers beyond those of `match` are compared as floats, which several of them are equal to.
+    let (clause, bounds) = match id.indexed() {
+        Some(_) => ("match", &["value"][..]),
+        None => ("range", &["gte", "lte"][..]),
+    };
+    let mut value = ObjectWriter::start(condition.key(clause));
+    bounds.iter().for_each(|bound| write_group_id(value.key(bound), id));
     value.end();
     condition.end();
-    String::from_utf8(out).ok()
+    String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 /// The groups that a point is in, of its payload.

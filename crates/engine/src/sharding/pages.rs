@@ -66,7 +66,7 @@ pub(super) async fn by_id(
     shown: &Members<'_>,
 ) -> Result<(HashMap<PointId, Found>, HashSet<u32>), Error> {
     let layout = context.layout_of(collection)?;
-    let collection = collection.filter(|name| *name != context.collection);
+    let collection = collection.filter(|name| !context.is_own(name));
     let ask = |(shard, ids): (u32, Vec<&PointId>)| {
         let mut body = Vec::new();
         let mut object = ObjectWriter::start(&mut body);

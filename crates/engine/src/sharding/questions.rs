@@ -102,7 +102,8 @@ impl ShardedRead {
     /// that is to be left out. Then the result is that of the others.
     ///
     /// # Errors
-    /// Those of the operation; `Internal` for answers that do not fit the questions. The read is over then.
+    /// Those of the operation; `ShardUnavailable` where nothing can be said without a shard that is left out; `Internal` for
+    /// answers that do not fit the questions. The read is over then.
     pub fn advance(&mut self, answers: Vec<Option<Vec<u8>>>) -> Result<Step, Error> {
         if answers.len() != self.sent.len() {
             return Err(broken());
@@ -139,7 +140,7 @@ pub(super) fn broken() -> Error {
 
 /// The error where a shard did not answer without which there is no answer.
 pub(super) fn no_answer(of_what: &str) -> Error {
-    Error::Internal(format!("the shard of the {of_what} did not answer"))
+    Error::ShardUnavailable(format!("the shard of the {of_what} did not answer"))
 }
 
 /// The operation that has several of these in one request.

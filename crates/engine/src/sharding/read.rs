@@ -20,8 +20,8 @@ use std::time::Instant;
 
 /// What all parts of a read need.
 pub(super) struct Context {
-    /// The collection's name.
-    pub collection: String,
+    /// All names of the collection.
+    pub names: Vec<String>,
     pub layout: Layout,
     /// The layouts of the other collections that it names.
     pub others: HashMap<String, Layout>,
@@ -53,9 +53,14 @@ impl Context {
         self.shards().zip(answers).filter_map(|(shard, answer)| Some((shard, answer?))).collect()
     }
 
+    /// Whether a name is one of the collection itself.
+    pub fn is_own(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
     /// The layout of a collection that the request names.
     pub fn layout_of(&self, collection: Option<&str>) -> Result<&Layout, Error> {
-        match collection.filter(|name| *name != self.collection) {
+        match collection.filter(|name| !self.is_own(name)) {
             None => Ok(&self.layout),
             Some(name) => self.others.get(name).ok_or_else(|| Error::CollectionNotFound(name.to_string())),
         }
@@ -103,7 +108,7 @@ impl Parsed {
         desk: Desk,
     ) -> Result<Parsed, Error> {
         request.check_form()?;
-        let is_own = |name: &str| name == request.collection;
+        let is_own = |name: &str| request.names(name);
         let kind_of = |name: &str| match is_own(name) {
             true => layout.ids,
             false => other(name).map_or(IdKind::Default, |layout| layout.ids),
@@ -116,7 +121,10 @@ impl Parsed {
             others.insert(name.to_string(), layout);
         }
         let context = Context {
-            collection: request.collection.to_string(),
+            names: [request.collection.to_string()]
+                .into_iter()
+                .chain(request.other_names.iter().cloned())
+                .collect(),
             layout: layout.clone(),
             others,
             strictness: request.strictness,

@@ -35,8 +35,10 @@ impl Layout {
 pub struct ShardedRequest<'a> {
     /// What to do.
     pub operation: Operation,
-    /// The collection's name.
+    /// The collection's name, or an alias of it.
     pub collection: &'a str,
+    /// Its other names: a body may name it by them as well.
+    pub other_names: &'a [String],
     /// Point id or field name from the path.
     pub target: Option<&'a str>,
     /// The body; empty where there was none.
@@ -52,6 +54,11 @@ pub struct ShardedRequest<'a> {
 }
 
 impl ShardedRequest<'_> {
+    /// Whether a name is one of the collection.
+    pub(super) fn names(&self, name: &str) -> bool {
+        name == self.collection || self.other_names.iter().any(|other| other == name)
+    }
+
     /// Whether its body is text: the forms that can be split.
     pub(super) fn is_text(&self) -> bool {
         matches!(self.form, BodyForm::Json | BodyForm::Lines)

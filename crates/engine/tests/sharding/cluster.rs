@@ -22,6 +22,8 @@ pub struct Cluster {
     /// A shard that does not answer reads.
     pub silent: Option<u32>,
     pub limits: Limits,
+    /// Aliases of `c`.
+    pub other_names: Vec<String>,
     /// That of the last write.
     position: Cell<u64>,
 }
@@ -57,6 +59,7 @@ impl Cluster {
             strictness: Strictness::Strict,
             silent: None,
             limits: Limits::default(),
+            other_names: Vec::new(),
             position: Cell::new(0),
         };
         for collection in ["c", "other"] {
@@ -72,6 +75,7 @@ impl Cluster {
         ShardedRequest {
             operation: Operation::parse(operation).expect("a known operation"),
             collection,
+            other_names: &self.other_names,
             target: None,
             body,
             form: BodyForm::Json,
@@ -255,7 +259,24 @@ pub fn point(random: &mut Random, id: Value) -> Value {
     if random.chance(30) {
         payload["list"] = json!([random.below(5), random.below(5)]);
     }
+    if random.chance(70) {
+        payload["odd"] = odd(random);
+    }
     json!({"id": id, "vector": vectors, "payload": payload})
+}
+
+/// Values that are in other groups than a condition on them says: in two spellings, beside a null, beyond 64 bits with a sign.
+fn odd(random: &mut Random) -> Value {
+    let uuid = "550e8400-e29b-41d4-a716-44665544000a";
+    match random.below(8) {
+        0 | 1 => json!("x"),
+        2 => json!(["x", null]),
+        3 => json!(uuid),
+        4 => json!(uuid.to_uppercase()),
+        5 => json!([uuid, "x"]),
+        6 => json!(u64::MAX),
+        _ => json!(u64::MAX - random.below(2)),
+    }
 }
 
 pub fn dense(random: &mut Random, size: usize) -> Vec<f32> {

@@ -362,7 +362,7 @@ fn hits_that_differ_from_each_other_are_those_of_one_collection() {
 #[test]
 fn groups_are_those_of_one_collection() {
     each_case(60, |cluster, case| {
-        let by = ["city", "n", "tags", "list"][case.below(4) as usize];
+        let by = ["city", "n", "tags", "list", "odd"][case.below(5) as usize];
         let mut body = case.search();
         body.as_object_mut().unwrap().remove("offset");
         body["group_by"] = json!(by);
@@ -431,8 +431,25 @@ fn a_shard_that_does_not_answer_is_left_out() {
     assert_eq!(found["points"].as_array().unwrap().iter().collect::<Vec<_>>(), others);
     let here = (0..).find(|number| cluster.shard_of(&json!(number)) == 1 && number % 3 == 1).unwrap();
     let body = json!({"query": here, "using": "a"});
-    assert!(cluster.together("query", None, &body).unwrap_err().to_string().contains("did not answer"));
+    assert_eq!(cluster.together("query", None, &body).unwrap_err().code(), "shard_unavailable");
+    let point = cluster.together("get_point", Some(&here.to_string()), &Value::Null);
+    assert_eq!(point.unwrap_err().code(), "shard_unavailable");
     assert_eq!(cluster.together("retrieve_points", None, &json!({"ids": [here]})).unwrap(), json!([]));
+}
+
+#[test]
+fn a_collection_may_be_named_by_each_of_its_names_in_a_lookup() {
+    let mut cluster = filled(&mut Random(5), 3, Metric::Dot, IdKind::Default);
+    cluster.other_names = vec!["alias".to_string()];
+    let here = (0..POINTS).find(|number| number % 3 == 1).unwrap();
+    let query =
+        |name: &str| json!({"query": here, "using": "a", "lookup_from": {"collection": name, "vector": "a"}});
+    let own = cluster.same("query", None, &query("c")).expect("hits");
+    assert!(own["points"].as_array().unwrap().iter().all(|hit| hit["id"] != here), "the example is no hit");
+    assert_eq!(cluster.together("query", None, &query("alias")).expect("hits"), own);
+    let groups = |name: &str| json!({"query": here, "using": "a", "group_by": "n", "with_lookup": name});
+    let own = cluster.same("query_groups", None, &groups("c")).expect("groups");
+    assert_eq!(cluster.together("query_groups", None, &groups("alias")).expect("groups"), own);
 }
 
 #[test]
