@@ -1,4 +1,6 @@
 import { NotFoundError } from '../client/errors';
+import { JsonText, parseJson } from '../client/json';
+import { elementsOf, fieldsOf } from '../transfer/page';
 import { SourceError } from '../transfer/row';
 import { bodyOfCollection, type ChromaInfo } from './chroma-config';
 import { pointOfRecord, type ChromaRecord, type RecordMapping } from './chroma-record';
@@ -95,8 +97,18 @@ interface RecordsAnswer {
   readonly ids: readonly string[];
   readonly embeddings?: readonly (readonly number[] | null)[] | null;
   readonly documents?: readonly (string | null)[] | null;
-  readonly metadatas?: readonly (Readonly<Record<string, unknown>> | null)[] | null;
   readonly uris?: readonly (string | null)[] | null;
+}
+
+/** The metadata of each record, whose values stay as they were written: `1.0` is no integer (C7). */
+function metadataIn(answer: Buffer): readonly (Readonly<Record<string, unknown>> | undefined)[] {
+  const given = fieldsOf(answer).get('metadatas');
+  return elementsOf(given ?? Buffer.alloc(0)).map((bytes) => {
+    const fields = [...fieldsOf(bytes)].map(([name, value]) => {
+      return [JSON.parse(`"${name}"`) as string, new JsonText(value.toString().trim())] as const;
+    });
+    return fields.length === 0 ? undefined : Object.fromEntries(fields);
+  });
 }
 
 /** The records of one collection. */
@@ -138,16 +150,18 @@ class ChromaRecords {
 
   async #records(wanted: object): Promise<readonly ChromaRecord[]> {
     const include = ['embeddings', 'documents', 'metadatas', 'uris'];
-    const answer = (await this.server.post(`${this.path}/get`, { ...wanted, include })) as RecordsAnswer;
+    const bytes = Buffer.from(await this.server.postForBytes(`${this.path}/get`, { ...wanted, include }));
+    const answer = parseJson(bytes.toString()) as RecordsAnswer;
     if (!Array.isArray(answer.ids)) {
       throw new SourceError(`The server of --from gave no records of ${this.name}`);
     }
-    const { embeddings, documents, metadatas, uris } = answer;
+    const { embeddings, documents, uris } = answer;
+    const metadatas = metadataIn(bytes);
     return (answer.ids as readonly string[]).map((id, at) => ({
       id,
       embedding: embeddings?.[at] ?? undefined,
       document: documents?.[at] ?? undefined,
-      metadata: metadatas?.[at] ?? undefined,
+      metadata: metadatas[at],
       uri: uris?.[at] ?? undefined,
     }));
   }

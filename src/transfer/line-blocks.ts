@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { isBlank, LINE_BREAK, markLength, openFile, readFrom, refuseLongLine } from './lines';
+import { isBlank, isPacked, LINE_BREAK, markLength, openFile, readFrom, refuseLongLine } from './lines';
 
 const OPEN = 0x7b;
 /** Bytes of the memory that a part of the file is read into, and so about the length of a request. */
@@ -102,7 +102,7 @@ export class LineBlocks {
   }
 
   async #open(): Promise<Input> {
-    if (!this.path.endsWith('.gz')) {
+    if (!isPacked(this.path)) {
       const file = await readFrom(this.path, open(this.path));
       return {
         fill: async (memory, from) => {

@@ -16,6 +16,11 @@ export function refuseLongLine(bytes: number): void {
   }
 }
 
+/** Whether the name of a file says that it is packed by gzip. */
+export function isPacked(path: string): boolean {
+  return path.toLowerCase().endsWith('.gz');
+}
+
 /** The bytes of a file, unpacked when its name ends in `.gz`. It is open from the first piece that is asked for to the last. */
 export interface OpenFile {
   /** @throws SourceError that names the file where it cannot be read or unpacked */
@@ -32,7 +37,7 @@ export function openFile(path: string): OpenFile {
   async function* pieces(): AsyncGenerator<Buffer, undefined> {
     file = createReadStream(path, { highWaterMark: PIECE_BYTES });
     try {
-      yield* (path.endsWith('.gz') ? unpacked(file) : file) as AsyncIterable<Buffer>;
+      yield* (isPacked(path) ? unpacked(file) : file) as AsyncIterable<Buffer>;
     } catch (error) {
       throw unreadable(path, error);
     }
@@ -47,7 +52,7 @@ function unpacked(file: Readable): Readable {
 
 /** Opens a file whose pieces are there until the next one is asked for. */
 export function openPieces(path: string): OpenFile {
-  if (path.endsWith('.gz')) return openFile(path);
+  if (isPacked(path)) return openFile(path);
   let read = 0;
   async function* pieces(): AsyncGenerator<Buffer, undefined> {
     const file = await readFrom(path, open(path));
@@ -122,10 +127,11 @@ export async function* filledLinesOf(pieces: AsyncIterable<Buffer>): AsyncGenera
 }
 
 const OPEN = 0x7b;
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Whether a line has nothing but white space. */
+/** Whether a line has nothing but white space, which is that of JSON: the server passes over no other line. */
 export function isBlank(line: Buffer): boolean {
-  return line[0] !== OPEN && line.toString().trim() === '';
+  return line[0] !== OPEN && line.every((byte) => WHITE_SPACE.has(byte));
 }
 
 /**

@@ -9,6 +9,7 @@ const POINTS = Buffer.from('"points":[');
 const NEXT_OFFSET = Buffer.from('],"next_page_offset":');
 const VECTOR = Buffer.from('"vector"');
 const LINE_BREAK = 0x0a;
+const SPACE = 0x20;
 const MINUS = 0x2d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -119,6 +120,19 @@ export function fieldsOf(object: Buffer): ReadonlyMap<string, Buffer> {
     at = object.indexOf(QUOTE, to);
   }
   return fields;
+}
+
+/** The elements of a list as their bytes. */
+export function elementsOf(list: Buffer): readonly Buffer[] {
+  const elements: Buffer[] = [];
+  for (let at = list.indexOf(BEGIN) + 1; at > 0 && at < list.length; at += 1) {
+    const end = endOfValue(list, at);
+    const element = list.subarray(at, end);
+    if (element.some((byte) => byte > SPACE)) elements.push(element);
+    if (list[end] === END) break;
+    at = end;
+  }
+  return elements;
 }
 
 /** The place behind the value that begins at `from`: that of the comma or the bracket that follows it, or of the end. */

@@ -44,7 +44,8 @@ export class ParquetFile implements Source {
     const names = children.map(({ element }) => element.name);
     const exported = this.isMappingGiven ? undefined : this.#exported(metadata.key_value_metadata);
     if (exported === undefined) this.#requireColumns(names);
-    const floats = exported === undefined ? this.#floatsOfPayload(children) : new Map<string, Column>();
+    const numbers = exported === undefined ? this.#numbersOf(children) : new Map<string, Column>();
+    const readable = { ...metadata, schema: metadata.schema.map(withoutDecimal) };
     const rows = Number(metadata.num_rows);
     const groups = metadata.row_groups.map((group) => Number(group.num_rows));
     for (const [start, end] of rangesOf(groups, from)) {
@@ -55,9 +56,9 @@ export class ParquetFile implements Source {
       const range = { rowStart: start, rowEnd: end };
       await parquetRead({
         file,
-        metadata,
+        metadata: readable,
         compressors,
-        parsers: PARSERS,
+        parsers: children.some((column) => has(column, isDecimalOfBytes)) ? PARSERS_OF_BYTES : PARSERS,
         columns: names,
         ...range,
         onComplete,
@@ -68,7 +69,7 @@ export class ParquetFile implements Source {
       });
       this.#read = Math.floor((this.bytes * end) / rows);
       for (const [at, values] of read.entries()) {
-        yield this.#row(columnsOf(names, values, floats), start + at, exported);
+        yield this.#row(columnsOf(names, values, numbers), start + at, exported);
       }
     }
   }
@@ -83,12 +84,14 @@ export class ParquetFile implements Source {
     this.mapping = withIdColumn(this.mapping, names);
   }
 
-  /** The columns with floats, anywhere in them, that are no vector and no id. */
-  #floatsOfPayload(columns: readonly Column[]): ReadonlyMap<string, Column> {
+  /** The columns with decimals, anywhere in them, and those with floats that are no vector and no id. */
+  #numbersOf(columns: readonly Column[]): ReadonlyMap<string, Column> {
     const { id, vectors } = this.mapping;
     const taken = new Set([id, ...vectors.values()]);
-    const payload = columns.filter((column) => hasFloats(column) && !taken.has(column.element.name));
-    return new Map(payload.map((column) => [column.element.name, column]));
+    const written = columns.filter(
+      (column) => has(column, isDecimal) || (has(column, isFloat) && !taken.has(column.element.name)),
+    );
+    return new Map(written.map((column) => [column.element.name, column]));
   }
 
   /** @throws SourceError where a later release has written the file */
@@ -115,35 +118,60 @@ export class ParquetFile implements Source {
 
 /** A column in the schema of a file: its values, or what it is made of. */
 interface Column {
-  readonly element: {
-    readonly name: string;
-    readonly type?: string;
-    readonly converted_type?: string;
-    readonly logical_type?: { readonly type: string };
-  };
+  readonly element: Element;
   readonly children: readonly Column[];
 }
 
-function hasFloats({ element, children }: Column): boolean {
-  if (children.length > 0) return children.some(hasFloats);
-  return element.type === 'FLOAT' || element.type === 'DOUBLE' || element.logical_type?.type === 'FLOAT16';
+interface Element {
+  readonly name: string;
+  readonly type?: string;
+  readonly converted_type?: string;
+  readonly logical_type?: { readonly type: string };
+  readonly scale?: number;
 }
 
-/** A value of a column. Whole numbers in it are written as floats where the schema says that they are (C7). */
-function asFloats(value: unknown, column: Column): unknown {
-  if (!hasFloats(column)) return value;
+function has({ element, children }: Column, isSo: (element: Element) => boolean): boolean {
+  return children.length > 0 ? children.some((child) => has(child, isSo)) : isSo(element);
+}
+
+function isFloat({ type, logical_type: logical }: Element): boolean {
+  return type === 'FLOAT' || type === 'DOUBLE' || logical?.type === 'FLOAT16';
+}
+
+function isDecimal({ converted_type: converted, logical_type: logical }: Element): boolean {
+  return converted === 'DECIMAL' || logical?.type === 'DECIMAL';
+}
+
+function isDecimalOfBytes(element: Element): boolean {
+  return isDecimal(element) && element.type === 'BYTE_ARRAY';
+}
+
+/** What is read of a column of decimals: their digits, and no number that is near to them. */
+function withoutDecimal<T extends Element>(element: T): T {
+  if (!isDecimal(element)) return element;
+  // Bytes of any length would be read as a text.
+  const logical = element.type === 'BYTE_ARRAY' ? { type: 'GEOGRAPHY' } : undefined;
+  return { ...element, converted_type: undefined, logical_type: logical };
+}
+
+/**
+ * A value of a column with numbers as they are to be written: whole ones as floats where the schema says that they are (C7), and
+ * decimals with all of their digits.
+ */
+function asWritten(value: unknown, column: Column): unknown {
+  if (!has(column, isFloat) && !has(column, isDecimal)) return value;
   if (Array.isArray(value)) {
     const element = elementOf(column);
-    return value.map((item) => asFloats(item, element));
+    return value.map((item) => asWritten(item, element));
   }
   if (column.children.length === 0) {
-    return Number.isInteger(value) ? new JsonText(textOfWhole(value as number)) : value;
+    return isDecimal(column.element) ? decimalOf(value, column.element) : floatOf(value);
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => {
       const part = partOf(column, name);
-      return [name, part === undefined ? item : asFloats(item, part)];
+      return [name, part === undefined ? item : asWritten(item, part)];
     }),
   );
 }
@@ -169,6 +197,32 @@ function kindOf({ element }: Column): 'LIST' | 'MAP' | undefined {
   return kind === 'MAP' || kind === 'MAP_KEY_VALUE' ? 'MAP' : undefined;
 }
 
+/** JSON has no place for what is no number, which counts as no value, nor for what is infinite. */
+function floatOf(value: unknown): unknown {
+  if (typeof value !== 'number') return value;
+  if (Number.isNaN(value)) return null;
+  if (!Number.isFinite(value)) return new Unreadable('is infinite');
+  return Number.isInteger(value) ? new JsonText(textOfWhole(value)) : value;
+}
+
+/** A decimal of its unscaled value. */
+function decimalOf(value: unknown, { scale = 0 }: Element): unknown {
+  if (value === null || value === undefined) return value;
+  const unscaled = typeof value === 'number' ? BigInt(value) : unscaledOf(value);
+  if (unscaled === undefined) return new Unreadable('is a DECIMAL of a length that is not read');
+  if (scale <= 0) return unscaled * 10n ** BigInt(-scale);
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0');
+  const sign = unscaled < 0n ? '-' : '';
+  return new JsonText(`${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`);
+}
+
+/** The integer of a value of 64 bits, or of bytes, of which the first is the highest (two's complement). */
+function unscaledOf(value: unknown): bigint | undefined {
+  if (typeof value === 'bigint') return value;
+  if (!(value instanceof Uint8Array) || value.length === 0) return undefined;
+  return BigInt.asIntN(8 * value.length, BigInt(`0x${Buffer.from(value).toString('hex')}`));
+}
+
 function textOfWhole(value: number): string {
   if (Object.is(value, -0)) return '-0.0';
   const text = String(value);
@@ -182,14 +236,14 @@ function textOfWhole(value: number): string {
 function columnsOf(
   names: readonly string[],
   values: readonly unknown[],
-  floats: ReadonlyMap<string, Column>,
+  numbers: ReadonlyMap<string, Column>,
 ): Columns {
   const given = names.flatMap((name, at) => {
-    const value = values[at];
+    const read = values[at];
+    const column = numbers.get(name);
+    const value = column === undefined ? read : asWritten(read, column);
     if (value === undefined || value === null) return [];
-    if (value instanceof Unreadable) return [[name, value.in(name)] as const];
-    const column = floats.get(name);
-    return [[name, column === undefined ? value : asFloats(value, column)] as const];
+    return [[name, value instanceof Unreadable ? value.in(name) : value] as const];
   });
   return Object.fromEntries(given);
 }
@@ -225,8 +279,27 @@ function textOf(bytes: Uint8Array): string | Unreadable {
   return isUtf8(bytes) ? DECODER.decode(bytes) : new Unreadable('is not UTF-8');
 }
 
-/** How texts are read. */
+const MILLIS_PER_SECOND = 1000n;
+
+/** A time of RFC 3339 with so many digits of a second, of the units of which a second has 10^digits. */
+function timeOf(units: bigint, digits: number): string | Unreadable {
+  const perSecond = 10n ** BigInt(digits);
+  const rest = ((units % perSecond) + perSecond) % perSecond;
+  const date = new Date(Number(((units - rest) / perSecond) * MILLIS_PER_SECOND));
+  if (Number.isNaN(date.getTime())) return new Unreadable('is a time beyond those of RFC 3339');
+  return date.toISOString().replace('.000Z', `.${String(rest).padStart(digits, '0')}Z`);
+}
+
+/** With milliseconds where the time has no finer digits. */
+function shortTimeOf(units: bigint, digits: number): string | Unreadable {
+  const perMilli = 10n ** BigInt(digits - 3);
+  return units % perMilli === 0n ? timeOf(units / perMilli, 3) : timeOf(units, digits);
+}
+
+/** How texts and times are read. */
 const PARSERS = {
+  timestampFromMicroseconds: (micros: bigint) => shortTimeOf(micros, 6),
+  timestampFromNanoseconds: (nanos: bigint) => shortTimeOf(nanos, 9),
   stringFromBytes: (bytes: Uint8Array | undefined) => bytes && textOf(bytes),
   jsonFromBytes: (bytes: Uint8Array | undefined) => {
     const text = bytes && textOf(bytes);
@@ -239,6 +312,9 @@ const PARSERS = {
     }
   },
 };
+
+/** The same, where decimals are bytes of any length: no file has places as well. */
+const PARSERS_OF_BYTES = { ...PARSERS, geographyFromBytes: (bytes: Uint8Array | undefined) => bytes };
 
 /** The rows from one on, group by group, as start and end of what is read at a time. */
 function* rangesOf(groups: readonly number[], from: number): Generator<[start: number, end: number]> {

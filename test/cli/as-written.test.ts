@@ -48,18 +48,19 @@ describe('rows as they are written', () => {
     return out.trimEnd().split('\n');
   }
 
+  /** The rows that were refused, each with its place and why. */
+  function rejected(path: string): unknown[] {
+    const rows = readFileSync(path, 'utf8').trimEnd().split('\n');
+    return rows.map((row) => {
+      const { place, reason } = JSON.parse(row) as Record<string, string>;
+      return `${place}: ${reason}`;
+    });
+  }
+
   const base64 = Buffer.from(Float32Array.of(0.5, -2).buffer).toString('base64');
   const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 
   describe('a text that is not UTF-8', () => {
-    function rejected(path: string): unknown[] {
-      const rows = readFileSync(path, 'utf8').trimEnd().split('\n');
-      return rows.map((row) => {
-        const { place, reason } = JSON.parse(row) as Record<string, string>;
-        return `${place}: ${reason}`;
-      });
-    }
-
     it('is refused in lines of JSON, whether they are points, have columns or are sent again', async () => {
       const points = [
         '{"id":1,"vector":[1,2],"payload":{"t":"caf\u00c3\u00a9"}}',
@@ -387,6 +388,66 @@ describe('rows as they are written', () => {
     expect(await lines(into)).toEqual([
       '{"id":7,"payload":{"struct":{"name":"a","w":1.0,"n":1},"list":[{"n":2,"w":2.0},null,{"n":3,"w":2.5}],"map":{"w":1.0,"name":2.0}},"vector":[1.0,2.0]}',
     ]);
+  });
+
+  it('C7 decimals and times of Parquet have all of their digits, and what is no number is no value', async () => {
+    const { parquetWriteBuffer } = await import('hyparquet-writer');
+    const leaf = (name: string, type: string, more: object = {}): object => ({
+      ...{ name, type, repetition_type: 'OPTIONAL' },
+      ...more,
+    });
+    const decimal = (precision: number, scale: number): object => ({
+      ...{ converted_type: 'DECIMAL', precision, scale },
+    });
+    const schema = [
+      { name: 'root', num_children: 10 },
+      leaf('id', 'FIXED_LEN_BYTE_ARRAY', { type_length: 9, ...decimal(20, 0) }),
+      leaf('vector', 'BYTE_ARRAY', { converted_type: 'UTF8' }),
+      leaf('price', 'INT32', decimal(9, 2)),
+      leaf('long', 'INT64', decimal(18, 4)),
+      leaf('longer', 'FIXED_LEN_BYTE_ARRAY', { type_length: 16, ...decimal(38, 3) }),
+      leaf('micros', 'INT64', { converted_type: 'TIMESTAMP_MICROS' }),
+      leaf('nanos', 'INT64', { logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'NANOS' } }),
+      leaf('bytes', 'BYTE_ARRAY', decimal(12, 1)),
+      leaf('none', 'DOUBLE'),
+      leaf('beyond', 'DOUBLE'),
+    ];
+    const columnData = [
+      { name: 'id', data: [9007199254740993n, 8n, 9n] },
+      { name: 'vector', data: ['[1,2]', '[1,2]', '[1,2]'] },
+      { name: 'price', data: [1999n, -5n, 500n] },
+      { name: 'long', data: [123456789012345678n, 0n, null] },
+      { name: 'longer', data: [-12345678901234567890123456789012345678n, 1n, null] },
+      { name: 'micros', data: [1_700_000_000_123_456n, -1n, 1_700_000_000_123_000n] },
+      { name: 'nanos', data: [1_700_000_000_123_456_789n, -1n, null] },
+      { name: 'bytes', data: [-123n, null, 1n] },
+      { name: 'none', data: [NaN, 1, 2] },
+      { name: 'beyond', data: [1, -Infinity, null] },
+    ];
+    const bytes = Buffer.from(parquetWriteBuffer({ columnData, schema: schema as never }));
+    const rejects = join(folder, 'digits-rejects.jsonl');
+    const { into, code } = await imported('digits.parquet', bytes, '--rejects', rejects);
+    expect([code, rejected(rejects)]).toEqual([3, ['row 1: the column beyond is infinite']]);
+    expect(await lines(into)).toEqual([
+      '{"id":9,"payload":{"price":5.00,"micros":"2023-11-14T22:13:20.123Z","bytes":0.1,"none":2.0},"vector":[1.0,2.0]}',
+      '{"id":9007199254740993,"payload":{"price":19.99,"long":12345678901234.5678,"longer":-12345678901234567890123456789012345.678,"micros":"2023-11-14T22:13:20.123456Z","nanos":"2023-11-14T22:13:20.123456789Z","bytes":-12.3,"beyond":1.0},"vector":[1.0,2.0]}',
+    ]);
+  });
+
+  it('of lines with white space that is not that of JSON the right one is rejected', async () => {
+    const rows = [
+      '{"id":1,"vector":[1,2]}',
+      '\u00a0',
+      '{"id":2,"vector":[1,2]}',
+      ' \t',
+      '{"id":3,"vector":[1,2]}',
+    ];
+    const rejects = join(folder, 'blank-rejects.jsonl');
+    const { into, code } = await imported('blank.jsonl', `${rows.join('\n')}\n`, '--rejects', rejects);
+    expect([code, rejected(rejects)]).toEqual([3, [expect.stringMatching(/^line 2: /)]]);
+    expect(await lines(into)).toHaveLength(3);
+    const packed = await imported('PACKED.JSONL.GZ', gzipSync(rows[0] ?? ''));
+    expect([packed.code, await lines(packed.into)]).toEqual([0, [expect.stringContaining('"id":1')]]);
   });
 
   it('an id of columns is the one that is written', async () => {

@@ -52,7 +52,7 @@ describe('kithdb migrate chroma', () => {
               id: '1',
               embedding: [3, 4],
               document: 'one',
-              metadata: { s: 'x', i: 7, b: true, f: 1.5, list: ['a', 'b'] },
+              metadata: { s: 'x', i: 7, b: true, f: 1.5, 'q"': 'ü', list: ['a', 'b'] },
               uri: 'file:///a',
             },
             { id: UUID, embedding: [1, 0] },
@@ -96,7 +96,10 @@ describe('kithdb migrate chroma', () => {
       const { points } = await db.scroll('articles', { limit: 10 });
       expect(points.map(({ id, payload }) => [id, payload])).toEqual(
         expect.arrayContaining([
-          [1, { s: 'x', i: 7, b: true, f: 1.5, list: ['a', 'b'], document: 'one', uri: 'file:///a' }],
+          [
+            1,
+            { s: 'x', i: 7, b: true, f: 1.5, 'q"': 'ü', list: ['a', 'b'], document: 'one', uri: 'file:///a' },
+          ],
           [UUID, {}],
           ['018414e2-73b2-53ea-8557-9a77a0a0742b', { f: 2, document: 'three', chroma_id: 'doc ä/3' }],
           [pointId('07'), { chroma_id: '07' }],
