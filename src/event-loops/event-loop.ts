@@ -15,7 +15,7 @@ import { commonRoutes, groupRoutes } from '../engine-routes';
 import type { Authenticator } from '../http/authorization';
 import { LocalAdmission } from '../http/admission';
 import { DEFAULT_PACE } from '../http/body';
-import { secureOptions } from '../http/certificate';
+import { secureOptions, type TlsMaterial } from '../http/certificate';
 import { ClientAddresses } from '../http/client-address';
 import { ConnectionLimit } from '../http/connection-limit';
 import { Deferred } from '../http/deferred';
@@ -61,6 +61,8 @@ class EventLoop {
   #connections: ConnectionLimit | undefined;
   #server: Server | undefined;
   #tracing: Tracing | undefined;
+  /** The certificate that has taken the place of that of the configuration. */
+  #certificate: TlsMaterial | undefined;
 
   constructor(
     private readonly data: LoopData,
@@ -89,10 +91,17 @@ class EventLoop {
   async listen(): Promise<void> {
     this.#tracing = this.data.isTraced ? await openTracing(productVersion()) : undefined;
     this.#server = this.#createServer();
+    this.#useCertificate();
     await listenOn(this.#server, this.data.descriptors);
     // Until here an error ends the thread, and with it the start.
     process.on('uncaughtException', this.#fault);
     this.#main.notify('listening', { thread: threadNumber(), isTraced: this.#tracing !== undefined });
+  }
+
+  #useCertificate(): void {
+    if (this.#certificate !== undefined && this.#server instanceof SecureServer) {
+      this.#server.setSecureContext(secureOptions(this.#certificate));
+    }
   }
 
   #createServer(): Server {
@@ -151,7 +160,8 @@ class EventLoop {
       counts: () => countsOf(this.data.loop, this.#requests),
       cutOne: () => this.#connections?.cutOne() ?? false,
       useCertificate: (material) => {
-        if (this.#server instanceof SecureServer) this.#server.setSecureContext(secureOptions(material));
+        this.#certificate = material;
+        this.#useCertificate();
         return undefined;
       },
       drain: async ({ graceMs, answerMs }) => {

@@ -152,9 +152,12 @@ export class EventLoops implements OtherLoops {
       });
     });
     ended.catch(() => undefined);
-    return Promise.race([listening, ended]).then(() => {
+    const listens = Promise.race([listening, ended]).then(() => {
       isListening = true;
     });
+    // It is waited for when the engine is open, which is later than it may fail.
+    listens.catch(() => undefined);
+    return listens;
   }
 
   #reportStart(loop: number, thread: string | undefined, traces: boolean): void {

@@ -20,6 +20,7 @@ export class LocalModel implements Embedder {
   readonly isOneAtATime = true;
   readonly #semaphore = new Semaphore(1, MAX_WAITING);
   #open: OpenModel;
+  #isClosed = false;
 
   private constructor(
     private readonly model: FolderModel,
@@ -45,7 +46,8 @@ export class LocalModel implements Embedder {
   async #call(texts: readonly string[]): Promise<Buffer> {
     try {
       // Its thread may have ended with an error: too little memory, for one.
-      if (this.#open.hasEnded) this.#open = await openChecked(this.model, this.load);
+      if (this.#open.hasEnded && !this.#isClosed) await this.#openAgain();
+      if (this.#isClosed) throw new Error('it is closed');
       const vectors = await this.#open.vectors(texts);
       return framed(vectors, texts.length);
     } catch (error) {
@@ -54,7 +56,15 @@ export class LocalModel implements Embedder {
     }
   }
 
+  async #openAgain(): Promise<void> {
+    const open = await openChecked(this.model, this.load);
+    // It may have been closed meanwhile.
+    if (this.#isClosed) await open.close();
+    else this.#open = open;
+  }
+
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#open.close();
   }
 }

@@ -127,7 +127,8 @@ export class Reembedder {
           if (!next.has_more) return;
           continue;
         }
-        await this.#pause(failures === 0 ? 0 : (this.#pausesMs[failures - 1] ?? this.#pausesMs.at(-1) ?? 0));
+        const pauseMs = failures === 0 ? 0 : (this.#pausesMs[failures - 1] ?? this.#pausesMs.at(-1) ?? 0);
+        if (!(await this.#pause(pauseMs))) return;
         const begun = performance.now();
         points = next.points;
         await this.#call('fill_vectors', field, { begun: next.begun, points: next.points });
@@ -157,6 +158,7 @@ export class Reembedder {
       // As in a path: quotes are in no other name.
       target: field === undefined ? undefined : field.vector === '' ? '""' : field.vector,
       whenAbandoned: (callback) => {
+        if (this.#stop.signal.aborted) callback();
         abandoning.push(callback);
         this.#abandon.add(callback);
       },
@@ -167,9 +169,11 @@ export class Reembedder {
     return result as T;
   }
 
-  async #pause(ms: number): Promise<void> {
-    if (ms <= 0) return;
-    await pause(ms, undefined, { signal: this.#stop.signal, ref: false }).catch(() => undefined);
+  /** Whether there is still something to do after a pause. */
+  async #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#stop;
+    if (ms > 0) await pause(ms, undefined, { signal, ref: false }).catch(() => undefined);
+    return !signal.aborted;
   }
 }
 

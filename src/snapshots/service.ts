@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { EngineError, type Engine } from '../engine/types';
@@ -111,13 +111,13 @@ export class SnapshotService {
   async recover(engine: Engine, collection: string, name: string, options: RecoverOptions): Promise<void> {
     const named = await collectionNamed(engine, collection);
     const { path } = await this.store.findOfAny(named, name);
-    await this.recoverFrom(engine, { collection: named }, open(path), options);
+    await this.recoverFrom(engine, { collection: named }, await opened(path), options);
   }
 
   /** Recovers all collections of a full snapshot. Other collections stay as they are. */
   async recoverAll(engine: Engine, name: string, options: RecoverOptions): Promise<void> {
     const { path } = await this.store.find('all', name);
-    await this.recoverFrom(engine, 'all', open(path), options);
+    await this.recoverFrom(engine, 'all', await opened(path), options);
   }
 
   /** Recovers from an archive while it is received. */
@@ -174,8 +174,10 @@ export class SnapshotService {
   }
 }
 
-function open(path: string): Readable {
-  return createReadStream(path, { highWaterMark: READ_BYTES });
+/** The bytes of an archive. A file that cannot be opened fails here: the error of a stream that nobody reads yet has no listener. */
+async function opened(path: string): Promise<Readable> {
+  const file = await open(path);
+  return file.createReadStream({ highWaterMark: READ_BYTES });
 }
 
 async function ownerNamed(engine: Engine, owner: Owner): Promise<Owner> {

@@ -83,7 +83,8 @@ function whenSilent(request: IncomingMessage, callback: () => void): () => void 
   let arrived = request.socket.bytesRead;
   const look = setInterval(() => {
     if (request.complete) return;
-    if (request.socket.bytesRead === arrived) callback();
+    // What waits for the disk of the server is not read meanwhile.
+    if (request.socket.bytesRead === arrived && !request.isPaused()) callback();
     arrived = request.socket.bytesRead;
   }, SILENCE_MS).unref();
   return () => {

@@ -26,12 +26,10 @@ export async function nativeEngine(options: EngineOptions): Promise<Engine> {
  * Loads the models of folders; undefined where there are no models.
  * @throws StartError that names a model that cannot be used.
  */
-async function openModels({ config, cleanUp }: Start): Promise<ConfiguredModels | undefined> {
+async function openModels({ config }: Start): Promise<ConfiguredModels | undefined> {
   if (config.models.length === 0) return undefined;
   try {
-    const models = await ConfiguredModels.open(config.models);
-    cleanUp.add('models', () => models.close());
-    return models;
+    return await ConfiguredModels.open(config.models);
   } catch (error) {
     throw error instanceof BadModel
       ? new StartError(`KITHDB_MODELS ${error.message}`, { cause: error })
@@ -48,8 +46,12 @@ export function makeEngine(start: Start, factory: EngineFactory): Promise<Engine
   const scrub = { bytesPerSecond: scrubMbPerSecond * 1e6, intervalSeconds: scrubIntervalHours * 3600 };
   const { residencyIdleSeconds: idleSeconds, residencyBudget: budgetBytes } = config;
   const residency = { idleSeconds, ...(budgetBytes !== undefined && { budgetBytes }) };
+  const opening = openModels(start);
+  opening.catch(() => undefined);
+  // Before the step of the engine: a stop closes them behind it, when no request has texts any more.
+  cleanUp.add('models', () => closeIfOpen(opening, (models) => models?.close() ?? Promise.resolve(), log));
   const make = async (): Promise<Engine> => {
-    const models = await openModels(start);
+    const models = await opening;
     return factory({
       ...{ dataDir, searchThreads, memory, limits, allowedFileSystems, residency },
       ...{ calibrationShare: calibrationPercent / 100, reportedCollections: metricsCollections },

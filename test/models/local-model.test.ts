@@ -248,6 +248,26 @@ describe('C16 the queue of a model of a folder', () => {
     expect(await found).toHaveLength(1);
   });
 
+  it('C16 loads no model when it is closed, and keeps none that was just being loaded', async () => {
+    const opened: Held[] = [];
+    let goOn = (): void => undefined;
+    const models = await open(async () => {
+      opened.push(new Held());
+      const one = opened.at(-1)!;
+      if (opened.length > 1) await new Promise<void>((resolve) => (goOn = resolve));
+      return one;
+    });
+    opened[0]!.hasEnded = true;
+    const loading = models.vectors(inputs('a'), context());
+    await until(() => opened.length === 2);
+    await models.close();
+    goOn();
+    await expect(loading).rejects.toMatchObject({ code: 'model_failed' });
+    expect(opened[1]!.isClosed).toBe(true);
+    await expect(models.vectors(inputs('b'), context())).rejects.toMatchObject({ code: 'model_failed' });
+    expect(opened).toHaveLength(2);
+  });
+
   it('C16 is not opened with vectors of another length, or without its package', async () => {
     const held = new Held();
     await expect(open(() => Promise.resolve(held), { dimension: 3 })).rejects.toThrow(

@@ -112,3 +112,14 @@ test('C19 a field with a rate waits while another one goes on', async () => {
     expect([slow.batches, fast.batches]).toEqual([1, 4]);
   });
 });
+
+test('C19 a worker that is closed between two attempts does not try again', async () => {
+  const field = fieldOf('v', 1);
+  const reembedder = new Reembedder(new TextsEngine([field], 0), { pollMs: 1, pausesMs: [60_000] });
+  reembedder.start();
+  await until(() => field.batches === 1);
+  // It asks for the texts again, and waits.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await reembedder.close();
+  expect(field.batches).toBe(1);
+});
