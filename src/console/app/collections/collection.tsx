@@ -65,7 +65,7 @@ interface PageProps {
 
 export function CollectionPage({ name, tab = 'overview', rest }: PageProps) {
   const collection = useCollection(name);
-  useInterval(collection.reload, REFRESH_MS);
+  useInterval(collection.refresh, REFRESH_MS);
   const tabs = useRef<HTMLElement>(null);
   useEffect(() => {
     // On a narrow screen it may be beyond the edge.

@@ -46,7 +46,7 @@ export function CollectionsPage() {
   const names = useLoading(listNames, []);
   const [search, setSearch] = useState('');
   const [page, setPage] = useState(0);
-  useInterval(names.reload, REFRESH_MS);
+  useInterval(names.refresh, REFRESH_MS);
   const wanted = search.trim().toLowerCase();
   const found = (names.value ?? []).filter((name) => name.toLowerCase().includes(wanted));
   const from = Math.min(page, Math.max(0, Math.ceil(found.length / PAGE_SIZE) - 1)) * PAGE_SIZE;
@@ -126,7 +126,7 @@ function NoCollections() {
 
 function Table({ names }: { names: readonly string[] }) {
   const described = useLoading((signal) => describe(names, signal), [names.join('\n')]);
-  useInterval(described.reload, REFRESH_MS);
+  useInterval(described.refresh, REFRESH_MS);
   const rows = new Map(described.value);
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label="Collections">

@@ -82,7 +82,7 @@ function Figures({ name, info }: { name: string; info: CollectionInfo }) {
     (signal) => result<Waiting>('GET', path('collections', name, 'optimizations'), undefined, { signal }),
     [name],
   );
-  useInterval(waiting.reload, 5000);
+  useInterval(waiting.refresh, 5000);
   const queued = waiting.value?.summary.queued_points ?? 0;
   const indexed = info.indexed_vectors_count ?? 0;
   return (

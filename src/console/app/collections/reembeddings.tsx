@@ -69,11 +69,11 @@ function Outcome({ text }: { text: string }) {
 
 /** The latest report, also while the server does not answer; `gone` is called when there is none any more. */
 function useReport(name: string, vector: string, gone: () => void) {
-  const { value, error, reload } = useLoading<Report>(
+  const { value, error, refresh } = useLoading<Report>(
     (signal) => result('GET', placeOf(name, vector), undefined, { signal }),
     [name, vector],
   );
-  useInterval(reload, POLL_MS);
+  useInterval(refresh, POLL_MS);
   const latest = useRef<Report | undefined>(undefined);
   if (value !== undefined) latest.current = value;
   const isGone = error instanceof RequestError && error.status === 404;

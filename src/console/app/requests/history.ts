@@ -1,5 +1,6 @@
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import type { Method } from '../service/request';
+import { credential } from '../service/session';
 
 /** A request that was sent, and what came. */
 export interface Sent {
@@ -19,6 +20,11 @@ let nextKey = 0;
 
 /** The latest first. It is in memory only and lost at a reload. */
 export const history = signal<readonly Sent[]>([]);
+
+// The next one who signs in does not see what was sent before.
+effect(() => {
+  if (credential.value === undefined) history.value = [];
+});
 
 export function remember(sent: Omit<Sent, 'key'>): void {
   const body = sent.body.length > LONGEST_KEPT ? '' : sent.body;

@@ -63,9 +63,9 @@ export default function ServerPage() {
   const metrics = useLoading(look, []);
   const [isPaused, setPaused] = useState(false);
   useInterval(() => {
-    if (!isPaused) metrics.reload();
+    if (!isPaused) metrics.refresh();
   }, LOOK_MS);
-  useInterval(server.reload, 5 * LOOK_MS);
+  useInterval(server.refresh, 5 * LOOK_MS);
   return (
     <>
       <header class="page-head">

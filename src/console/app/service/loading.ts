@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { RequestError } from './request';
 
 /** What is being read, as a component sees it. */
 export interface Loading<T> {
@@ -6,27 +7,46 @@ export interface Loading<T> {
   readonly error: Error | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
+  /** Reads it again unless it is just being read: again and again would never come to an end on a slow way. */
+  readonly refresh: () => void;
 }
+
+/** A read that takes longer is given up by the next refresh. */
+const LONGEST_MS = 30_000;
 
 /**
  * Reads something when the component appears and whenever one of `keys` changes. The value before stays until the next one
- * is there. An answer that comes late is dropped.
+ * is there, and where that fails to be read again. An answer that comes late is dropped.
  */
 export function useLoading<T>(
   read: (signal: AbortSignal) => Promise<T>,
   keys: readonly unknown[],
 ): Loading<T> {
-  const [state, setState] = useState<Omit<Loading<T>, 'reload'>>(START);
+  const [state, setState] = useState<Omit<Loading<T>, 'reload' | 'refresh'>>(START);
   const [round, setRound] = useState(0);
+  /** When the read began that is under way. */
+  const begun = useRef<number | undefined>(undefined);
+  /** Of what the value is. */
+  const known = useRef<readonly unknown[] | undefined>(undefined);
   useEffect(() => {
     const abort = new AbortController();
+    begun.current = performance.now();
     setState((before) => ({ ...before, isLoading: true }));
+    const end = (
+      next: (before: T | undefined) => { value: T | undefined; error: Error | undefined },
+    ): void => {
+      if (abort.signal.aborted) return;
+      begun.current = undefined;
+      setState(({ value }) => ({ ...next(value), isLoading: false }));
+    };
     read(abort.signal).then(
       (value) => {
-        if (!abort.signal.aborted) setState({ value, error: undefined, isLoading: false });
+        if (!abort.signal.aborted) known.current = keys;
+        end(() => ({ value, error: undefined }));
       },
       (error: unknown) => {
-        if (!abort.signal.aborted) setState({ value: undefined, error: asError(error), isLoading: false });
+        const isSame = keys.every((key, at) => Object.is(key, known.current?.[at]));
+        end((before) => ({ value: isSame && mayPass(error) ? before : undefined, error: asError(error) }));
       },
     );
     return () => {
@@ -36,7 +56,15 @@ export function useLoading<T>(
   const reload = useCallback(() => {
     setRound((before) => before + 1);
   }, []);
-  return { ...state, reload };
+  const refresh = useCallback(() => {
+    if (begun.current === undefined || performance.now() - begun.current > LONGEST_MS) reload();
+  }, []);
+  return { ...state, reload, refresh };
+}
+
+/** Whether a read may succeed in a moment: what is gone, or is not to be seen, is not shown any longer. */
+function mayPass(error: unknown): boolean {
+  return !(error instanceof RequestError) || error.status >= 500 || [0, 408, 412, 429].includes(error.status);
 }
 
 const START = { value: undefined, error: undefined, isLoading: true };
