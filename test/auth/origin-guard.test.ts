@@ -11,7 +11,14 @@ const caller = (headers: Record<string, string | undefined> = {}, remoteAddress?
 });
 
 describe('loopback', () => {
-  it.each(['127.0.0.1', '127.255.0.9', '::1', '::ffff:127.0.0.1', '::FFFF:127.0.0.1'])('%s is', (address) => {
+  it.each([
+    '127.0.0.1',
+    '127.255.0.9',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::FFFF:127.0.0.1',
+    '::ffff:127.100.200.250',
+  ])('%s is', (address) => {
     expect(isLoopbackAddress(address)).toBe(true);
   });
 

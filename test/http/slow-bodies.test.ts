@@ -90,4 +90,15 @@ describe('C1.5 bodies that arrive slowly', () => {
     expect(service.requests.refusals).toEqual(new Map([['slow_body', 1]]));
     expect(service.engine.requests).toEqual([]);
   });
+
+  it('may pause within the time that is granted', async () => {
+    service = await startService({ bodyPace: { ...DEFAULT_PACE, graceMs: 60_000, watchIntervalMs: 5 } });
+    const received = await slowClient(100, 99);
+    // It is looked at many times meanwhile.
+    await sleep(200);
+    expect(received()).toBe('');
+    sockets[0]?.write(' ');
+    await until(() => received() !== '');
+    expect(received()).toMatch(/^HTTP\/1.1 200/);
+  });
 });
