@@ -46,6 +46,7 @@ export class ParquetFile implements Source {
     if (exported === undefined) this.#requireColumns(names);
     const numbers = exported === undefined ? this.#numbersOf(children) : new Map<string, Column>();
     const readable = { ...metadata, schema: metadata.schema.map(withoutDecimal) };
+    const parsers = metadata.schema.some(isDecimalOfBytes) ? PARSERS_OF_BYTES : PARSERS;
     const rows = Number(metadata.num_rows);
     const groups = metadata.row_groups.map((group) => Number(group.num_rows));
     for (const [start, end] of rangesOf(groups, from)) {
@@ -58,7 +59,7 @@ export class ParquetFile implements Source {
         file,
         metadata: readable,
         compressors,
-        parsers: children.some((column) => has(column, isDecimalOfBytes)) ? PARSERS_OF_BYTES : PARSERS,
+        parsers,
         columns: names,
         ...range,
         onComplete,
@@ -313,7 +314,7 @@ const PARSERS = {
   },
 };
 
-/** The same, where decimals are bytes of any length: no file has places as well. */
+/** The same where decimals are bytes of any length: these are given to the parser of geographies, which leaves them as they are. */
 const PARSERS_OF_BYTES = { ...PARSERS, geographyFromBytes: (bytes: Uint8Array | undefined) => bytes };
 
 /** The rows from one on, group by group, as start and end of what is read at a time. */

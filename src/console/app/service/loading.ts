@@ -7,7 +7,7 @@ export interface Loading<T> {
   readonly error: Error | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
-  /** Reads it again unless it is just being read: again and again would never come to an end on a slow way. */
+  /** Reads it again unless it is being read: on a slow connection each read would end the one before, and none would finish. */
   readonly refresh: () => void;
 }
 
@@ -26,7 +26,7 @@ export function useLoading<T>(
   const [round, setRound] = useState(0);
   /** When the read began that is under way. */
   const begun = useRef<number | undefined>(undefined);
-  /** Of what the value is. */
+  /** The keys that the value was read for. */
   const known = useRef<readonly unknown[] | undefined>(undefined);
   useEffect(() => {
     const abort = new AbortController();
