@@ -10,7 +10,13 @@ import {
   type StoredToken,
   type TokenStore,
 } from '../../auth/store/port';
-import { LogRefusedError, LogUnavailableError, OutcomeUnknownError, type RecordLog } from '../log/record-log';
+import {
+  LogRefusedError,
+  LogUnavailableError,
+  OutcomeUnknownError,
+  type Published,
+  type RecordLog,
+} from '../log/record-log';
 import { within } from '../waiting';
 import { encodeRecord, type AuthRecord, type StateRecord } from './change-record';
 import { RecordRefused, type AuthFollower } from './follower';
@@ -160,7 +166,7 @@ export class ReplicatedTokenStore implements TokenStore {
     const published = publishRecord(log, record, operation, bounds);
     try {
       // A record that is read back was published, acknowledged or not.
-      return await Promise.race([applied, published.then(() => this.#inTime(applied))]);
+      return await Promise.race([applied, published.then(({ sequence }) => this.#inTime(applied, sequence))]);
     } catch (error) {
       throw error === follower.failure ? whyNotFollowed(error, 'unknown') : error;
     } finally {
@@ -170,11 +176,15 @@ export class ReplicatedTokenStore implements TokenStore {
     }
   }
 
-  /** What a change that is in the log did. @throws ChangeNotConfirmed where this node does not apply it in time */
-  async #inTime(applied: Promise<unknown>): Promise<unknown> {
-    const outcome = await within(applied, { timeoutMs: APPLY_MS });
-    if (outcome === undefined) throw new ChangeNotConfirmed('unknown');
-    return outcome.value;
+  /**
+   * What a change that is in the log did.
+   * @throws ChangeNotConfirmed where this node does not apply it in time, or finds a later state in the place of its record
+   */
+  async #inTime(applied: Promise<unknown>, sequence: number): Promise<unknown> {
+    const passed = this.parts.follower.reaches(sequence, APPLY_MS).then(() => {
+      throw new ChangeNotConfirmed('unknown');
+    });
+    return Promise.race([applied, passed]);
   }
 
   /** Publishes the state, and removes the records before it: a node that comes then begins with it. */
@@ -213,10 +223,10 @@ export async function publishRecord(
   operation: string,
   { publishMs: timeoutMs }: Pick<Bounds, 'publishMs'>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<Published> {
   const published = { operation, epoch: 0, kind: KIND, payload: encodeRecord(record) };
   try {
-    await log.publish(SUBJECT, published, { timeoutMs, signal });
+    return await log.publish(SUBJECT, published, { timeoutMs, signal });
   } catch (error) {
     throw whyNotMade(error);
   }
