@@ -209,10 +209,10 @@ describe('stores that follow one log', () => {
       new MemoryStore(),
       NODE,
     );
-    const { send } = logs.authStream;
+    const send = logs.authStream.send.bind(logs.authStream);
     const sent = jest.spyOn(logs.authStream, 'send').mockImplementationOnce((message) => {
       link.cut();
-      return send.call(logs.authStream, message);
+      return send(message);
     });
     const change = store.createAdmin(ADMIN).catch((error: unknown) => error);
     await until(() => sent.mock.calls.length === 1);
