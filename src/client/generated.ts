@@ -1698,7 +1698,7 @@ export interface components {
       matches: number;
       /** @description Nodes of the graph whose links were followed. */
       hops: number;
-      /** @description Vectors that walks compared. */
+      /** @description Vectors that a walk compared */
       distances: number;
       /** @description Vectors that scans of codes compared. */
       scanned: number;
@@ -1720,10 +1720,56 @@ export interface components {
       steps?: {
         /** @description Which one: `prefetch[0]`. */
         source: string;
-        /** @description What was done. */
-        plan: string;
-        /** @description Why. */
+        /**
+         * @description What was done. With prefetches, how what they have found became one list.
+         * @enum {unknown}
+         */
+        plan:
+          | 'walk'
+          | 'filtered_walk'
+          | 'scan'
+          | 'exact'
+          | 'order_by'
+          | 'sample'
+          | 'by_id'
+          | 'fusion'
+          | 'formula'
+          | 'rescoring';
+        /** @description Why; one sentence. */
         reason: string;
+        /** @description Width of a walk; absent where there can be none. */
+        ef?: number;
+        /** @description Recall that the width was chosen for; absent where it was given. */
+        target_recall?: number;
+        /**
+         * @description What has chosen the width for a target recall.
+         * @enum {unknown}
+         */
+        ef_chosen_by?: 'calibration' | 'formula';
+        /** @description How many points were taken to match when it was planned; null where nothing is planned. */
+        estimated_matches: number | null;
+        /** @description How many points match the filter. */
+        matches: number;
+        /** @description Nodes of the graph whose links were followed. */
+        hops: number;
+        /** @description Vectors that a walk compared */
+        distances: number;
+        /** @description Vectors that scans of codes compared. */
+        scanned: number;
+        /** @description Vectors that were compared again by their originals. */
+        reranked: number;
+        /** @description Vectors that were compared because they are not in the graph yet. */
+        tail_scanned: number;
+        /** @description Keys of the filter that a field index answers. */
+        indexes_used: string[];
+        /** @description Keys of the filter for which points are read because there is no index that would answer. */
+        indexes_missing: string[];
+        /** @description Those of `indexes_used` that the server made by itself; absent where there is none. */
+        auto_indexes_used?: string[];
+        /** @description Microseconds by part: `plan`, `search`, `rerank`. */
+        time_us: {
+          [key: string]: number;
+        };
       }[];
       /** @description How the score of each hit came about, in the order of the hits. */
       hits: {

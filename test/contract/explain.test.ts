@@ -61,6 +61,30 @@ describe('C13 explanations over HTTP', () => {
     expect(many.result[0]).toEqual(one.result);
   });
 
+  it('C13 each part of a fused score says which vector it comes from', async () => {
+    const vectors = { a: { size: 2, distance: 'Dot' }, b: { size: 2, distance: 'Dot' } };
+    const points = [
+      { id: 1, vector: { a: [1, 0], b: [0, 1] } },
+      { id: 2, vector: { a: [0, 1], b: [1, 0] } },
+    ];
+    const named = await server.holding(points, { vectors });
+    const prefetch = [
+      { query: [1, 0], using: 'b', limit: 1 },
+      { query: [1, 0], using: 'a' },
+    ];
+    const fused = { prefetch, query: { fusion: 'rrf' }, limit: 1, params: { explain: true } };
+    const { result, explain } = await body('POST', `${named}/points/query`, fused);
+    expect(result.points).toMatchObject([{ id: 2 }]);
+    expect(explain.hits).toMatchObject([
+      {
+        score_details: [
+          { source: 'prefetch[0]', using: 'b', rank: 1 },
+          { source: 'prefetch[1]', using: 'a', rank: 2 },
+        ],
+      },
+    ]);
+  });
+
   it('C13 an absent point of why is a 404, and a prefetch is not explained', async () => {
     const why = { ...QUERY, params: { explain: true, why: [1, 99] } };
     expect((await server.call('POST', `${path}/points/query`, why)).status).toBe(404);
