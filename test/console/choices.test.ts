@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { DATATYPES, QUANTIZATIONS } from '../../src/console/app/collections/choices';
+import { bodyOf, newCollection, newVector } from '../../src/console/app/collections/draft';
+import { presentOfGraphs, presentQuantizations } from '../../src/console/app/collections/present-settings';
 import { changeOf, NOTHING } from '../../src/console/app/collections/settings-draft';
+import { vectorFields } from '../../src/console/app/service/types';
 import { Records } from '../../src/console/app/upload/records';
 import { ContractServer } from '../contract/contract-server';
 
@@ -52,6 +55,33 @@ describe('the choices of the console for a vector', () => {
     }
   });
 
+  it('C4.4 can be changed afterwards, also where vectors have their own', async () => {
+    const vectors = [
+      newVector({ name: 'a', size: '4', quantization: 'scalar', m: '8' }),
+      newVector({ name: 'b', size: '4' }),
+    ];
+    const infoOf = (name: string) => server.ok('GET', `/collections/${name}`);
+    for (const [name, draft] of [
+      ['several', vectors],
+      ['one', [newVector({ size: '4', quantization: 'scalar', m: '8' })]],
+    ] as const) {
+      await server.ok('PUT', `/collections/${name}`, bodyOf({ ...newCollection(), vectors: draft }));
+      const before = await infoOf(name);
+      const isMixed = name === 'several';
+      expect(presentOfGraphs(before, 'm')).toEqual(isMixed ? ['8', '16'] : ['8']);
+      expect(presentQuantizations(before)).toEqual(
+        isMixed ? ['scalar, int8', 'chosen by the server'] : ['scalar, int8'],
+      );
+      const change = { ...NOTHING, m: '24', quantization: 'binary2' };
+      await server.ok('PATCH', `/collections/${name}`, changeOf(change, undefined, vectorFields(before)));
+      expect(presentOfGraphs(await infoOf(name), 'm')).toEqual(['24']);
+      expect(presentQuantizations(await infoOf(name))).toEqual(['binary, two_bits']);
+      const none = { ...NOTHING, quantization: 'none' };
+      await server.ok('PATCH', `/collections/${name}`, changeOf(none, undefined, vectorFields(before)));
+      expect(presentQuantizations(await infoOf(name))).toEqual(['chosen by the server']);
+    }
+  });
+
   it('C4.3 are all that the server has', () => {
     expect(DATATYPES.map(({ value }) => value)).toEqual(valuesOf(components.schemas['Datatype']));
     const kinds = components.schemas['Quantization']?.anyOf ?? [];
@@ -95,18 +125,47 @@ describe('the settings of a collection in the console', () => {
   const draft = { ...NOTHING, m: '32', efSearch: '200', residency: 'hot' };
 
   it('are those of the fields and those of the JSON beside them, which counts where both have one', () => {
-    expect(changeOf(draft, undefined)).toEqual({
+    expect(changeOf(draft, undefined, [])).toEqual({
       hnsw_config: { m: 32, ef_search: 200 },
       residency: 'hot',
     });
     const further = { hnsw_config: { m: 8, on_disk: true }, residency: null, field_indexes: 'manual' };
-    expect(changeOf(draft, further)).toEqual({
+    expect(changeOf(draft, further, [])).toEqual({
       hnsw_config: { m: 8, ef_search: 200, on_disk: true },
       residency: null,
       field_indexes: 'manual',
     });
     // The server says what is wrong with it.
-    expect(changeOf(draft, { hnsw_config: null })).toEqual({ hnsw_config: null, residency: 'hot' });
-    expect(changeOf(NOTHING, {})).toEqual({});
+    expect(changeOf(draft, { hnsw_config: null }, [])).toEqual({ hnsw_config: null, residency: 'hot' });
+    expect(changeOf(NOTHING, {}, [])).toEqual({});
+  });
+
+  const own = (name: string, hnsw: object, quantization: object | null) =>
+    ({ name, kind: 'dense', params: { hnsw_config: hnsw, quantization_config: quantization } }) as never;
+
+  it('C4.4 are those of the vectors too that have their own', () => {
+    const change = { ...NOTHING, m: '32', efConstruct: '300', quantization: 'binary1' };
+    const fields = [
+      own('a', { m: 8, on_disk: true }, null),
+      own('', {}, { scalar: { type: 'int8' } }),
+      own('follows', {}, null),
+      { name: 'words', kind: 'sparse' } as const,
+    ];
+    const ofCollection = { hnsw_config: { m: 32, ef_construct: 300 }, quantization_config: { binary: {} } };
+    expect(changeOf(change, undefined, fields)).toEqual({
+      ...ofCollection,
+      vectors: { a: { hnsw_config: { m: 32 } }, '': { quantization_config: { binary: {} } } },
+    });
+    expect(changeOf({ ...NOTHING, residency: 'hot' }, undefined, fields)).toEqual({ residency: 'hot' });
+    // The JSON counts, for the vectors too.
+    const further = {
+      hnsw_config: { m: 4 },
+      vectors: { a: { on_disk: true }, '': { quantization_config: null } },
+    };
+    expect(changeOf(change, further, fields)).toEqual({
+      ...ofCollection,
+      hnsw_config: { m: 4, ef_construct: 300 },
+      vectors: { a: { hnsw_config: { m: 4 }, on_disk: true }, '': { quantization_config: null } },
+    });
   });
 });

@@ -1,23 +1,11 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { toPoint, type Mapping, type PointRow } from '../../src/console/app/upload/mapping';
 import { rowsOf, type FileFormat } from '../../src/console/app/upload/rows';
 import type { VectorField } from '../../src/console/app/service/types';
+import { withExactNumbers } from './exact-numbers';
 
 /** What the page of the console makes of the rows of a file. */
 describe('an upload in the console', () => {
-  const isOnRequest = !('rawJSON' in JSON);
-  beforeAll(() => {
-    if (!isOnRequest) return;
-    // What browsers have, and Node 20 only on request.
-    setFlagsFromString('--harmony-json-parse-with-source');
-    const exact = runInNewContext('JSON') as Readonly<Record<string, unknown>>;
-    Object.assign(JSON, { parse: exact['parse'], stringify: exact['stringify'], rawJSON: exact['rawJSON'] });
-  });
-
-  afterAll(() => {
-    if (isOnRequest) setFlagsFromString('--no-harmony-json-parse-with-source');
-  });
+  withExactNumbers();
 
   const FIELDS = [{ name: '', kind: 'dense' }] as unknown as readonly VectorField[];
   const MAPPING: Mapping = { isPoint: false, id: 'id', vectors: { '': 'vector' }, texts: {} };

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { linkTo, place } from './service/location';
 import { useInterval } from './service/loading';
-import { failureOf, send, sendRaw } from './service/request';
+import { readAuthEnabled, send, sendRaw } from './service/request';
 import { welcome } from './service/server';
 import { authEnabled, credential, endSession, isUnreachable, needsSignIn } from './service/session';
 import type { Welcome } from './service/types';
@@ -22,11 +22,7 @@ async function meetServer(): Promise<void> {
   startFailure.value = undefined;
   try {
     welcome.value = (await send('GET', '/', undefined, { token: null })) as Welcome;
-    const answer = await sendRaw('GET', '/collections', undefined, { token: null });
-    if (answer.status === 401) authEnabled.value = true;
-    // A server that starts checks credentials before it says so.
-    else if (answer.status === 200 || answer.status === 412) authEnabled.value = false;
-    else throw failureOf(answer);
+    await readAuthEnabled();
   } catch (error) {
     startFailure.value = error instanceof Error ? error : new Error(String(error));
   }

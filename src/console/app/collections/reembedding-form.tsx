@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import { Form, SelectField, TextField } from '../parts/form';
 import { Failure } from '../parts/notice';
 import { RequestView } from '../parts/request-view';
+import { valueAt } from '../service/exact-json';
 import { useAction } from '../service/loading';
 import { result } from '../service/request';
 import type { FieldModel } from '../service/types';
@@ -39,7 +40,7 @@ export function ReembeddingForm({ name, vectors, models, begun }: Props) {
   const vector = vectors.includes(chosen) ? chosen : (vectors[0] ?? '');
   const [draft, setDraft] = useState(NOTHING);
   const details = useRef<HTMLDetailsElement>(null);
-  const present = models[vector];
+  const present = valueAt(models, vector);
   const request = { method: 'POST', path: placeOf(name, vector), body: bodyOf(draft) } as const;
   const beginning = useAction(async () => {
     await result('POST', request.path, request.body);

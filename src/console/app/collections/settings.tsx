@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Choice } from '../parts/choice';
 import { AreaField, Form, SelectField, SwitchField, TextField } from '../parts/form';
 import { objectProblem, useJsonText } from '../parts/json-field';
 import { Failure, Notice } from '../parts/notice';
@@ -6,22 +7,20 @@ import { RequestView } from '../parts/request-view';
 import type { JsonObject } from '../service/exact-json';
 import { useAction } from '../service/loading';
 import { path, result } from '../service/request';
-import type { CollectionInfo } from '../service/types';
+import { vectorFields, type CollectionInfo } from '../service/types';
 import { TargetRecall } from '../search/target-recall';
 import { QUANTIZATIONS } from './choices';
 import type { CollectionPart } from './collection';
+import { presentOfGraphs, presentQuantizations } from './present-settings';
 import { changeOf, NOTHING, type SettingsDraft } from './settings-draft';
 
-const UNCHANGED = {
-  value: '',
-  label: 'As it is',
-  about:
-    'Of all dense vectors. Another one makes codes and graphs anew in the background, while searches go on.',
-};
+const DIFFER = 'The vectors differ in it; a change is for all of them.';
 
-function present(info: CollectionInfo, key: string): string {
-  const value = info.config.hnsw_config[key];
-  return typeof value === 'number' ? String(value) : 'the default';
+/** The choice that changes nothing, and what the vectors have. */
+function unchanged(info: CollectionInfo): Choice {
+  const present = presentQuantizations(info);
+  const about = `Of all dense vectors. It is ${present.join(' or ')}. Another one makes codes and graphs anew in the background, while searches go on.`;
+  return { value: '', label: 'As it is', about: present.length > 1 ? `${about} ${DIFFER}` : about };
 }
 
 /** Changes settings of a collection; what is not named stays. */
@@ -30,7 +29,8 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
   const [isDone, setDone] = useState(false);
   const further = useJsonText(undefined);
   const problem = further.problem ?? objectProblem(further.value);
-  const body = changeOf(draft, problem === undefined ? (further.value as JsonObject | undefined) : undefined);
+  const others = problem === undefined ? (further.value as JsonObject | undefined) : undefined;
+  const body = changeOf(draft, others, vectorFields(info));
   const request = { method: 'PATCH', path: path('collections', name), body } as const;
   const isEmpty = Object.keys(body).length === 0;
   const changing = useAction(async () => {
@@ -51,7 +51,7 @@ export function ChangeSettings({ name, info, reload }: CollectionPart) {
         <SelectField
           label="Quantization"
           value={draft.quantization}
-          choices={[UNCHANGED, ...QUANTIZATIONS]}
+          choices={[unchanged(info), ...QUANTIZATIONS]}
           change={(quantization) => {
             change({ quantization });
           }}
@@ -157,6 +157,10 @@ interface GraphProps {
 }
 
 function GraphFields({ draft, info, change }: GraphProps) {
+  const present = (key: string, about: string) => {
+    const values = presentOfGraphs(info, key);
+    return { placeholder: values.join(' or '), hint: values.length > 1 ? `${about} ${DIFFER}` : about };
+  };
   return (
     <>
       <TextField
@@ -164,8 +168,10 @@ function GraphFields({ draft, info, change }: GraphProps) {
         type="number"
         min={1}
         value={draft.efSearch}
-        placeholder={present(info, 'ef_search')}
-        hint="Candidates that a search keeps when it does not say. More find more, more slowly."
+        {...present(
+          'ef_search',
+          'Candidates that a search keeps when it does not say. More find more, more slowly.',
+        )}
         change={(efSearch) => {
           change({ efSearch });
         }}
@@ -176,8 +182,7 @@ function GraphFields({ draft, info, change }: GraphProps) {
         min={0}
         max={512}
         value={draft.m}
-        placeholder={present(info, 'm')}
-        hint="Links of a node. A change builds the graphs anew."
+        {...present('m', 'Links of a node. A change builds the graphs anew.')}
         change={(m) => {
           change({ m });
         }}
@@ -187,8 +192,7 @@ function GraphFields({ draft, info, change }: GraphProps) {
         type="number"
         min={4}
         value={draft.efConstruct}
-        placeholder={present(info, 'ef_construct')}
-        hint="Candidates kept while a node is inserted."
+        {...present('ef_construct', 'Candidates kept while a node is inserted.')}
         change={(efConstruct) => {
           change({ efConstruct });
         }}

@@ -3,13 +3,14 @@ import { ConfirmButton } from '../parts/confirm';
 import { Form } from '../parts/form';
 import { Failure } from '../parts/notice';
 import { RequestView } from '../parts/request-view';
-import { compact, type JsonObject } from '../service/exact-json';
+import { valueAt, type JsonObject } from '../service/exact-json';
 import { count } from '../service/format';
 import { useAction } from '../service/loading';
 import { path, result } from '../service/request';
-import { vectorFields, type CollectionInfo, type VectorField } from '../service/types';
+import { vectorFields, type VectorField } from '../service/types';
 import type { CollectionPart } from './collection';
 import { denseOf, newVector, sparseOf, type VectorDraft } from './draft';
+import { quantizationText } from './present-settings';
 import { Reembeddings } from './reembeddings';
 import { VectorFields } from './vector-fields';
 
@@ -67,7 +68,7 @@ function Row({ name, field, info, reload }: CollectionPart & { field: VectorFiel
       <td>{params?.distance ?? (modifier === undefined ? 'Dot' : `Dot, ${modifier}`)}</td>
       <td>{params?.datatype ?? 'float32'}</td>
       <td>{kind === 'sparse' ? '' : quantizationText(info, field)}</td>
-      {info.vector_models !== undefined && <td>{info.vector_models[vector]?.name ?? ''}</td>}
+      {info.vector_models !== undefined && <td>{valueAt(info.vector_models, vector)?.name ?? ''}</td>}
       <td class="actions">
         {vector !== '' && (
           <ConfirmButton
@@ -84,14 +85,6 @@ function Row({ name, field, info, reload }: CollectionPart & { field: VectorFiel
       </td>
     </tr>
   );
-}
-
-function quantizationText(info: CollectionInfo, { params }: VectorField): string {
-  const config = params?.quantization_config ?? info.config.quantization_config;
-  if (config === null) return 'chosen by the server';
-  const [[kind, of] = ['', undefined]] = Object.entries(config).filter(([, value]) => value !== null);
-  const detail = Object.values((of ?? {}) as object).find((value) => typeof value === 'string');
-  return kind === '' ? compact(config) : `${kind}${typeof detail === 'string' ? `, ${detail}` : ''}`;
 }
 
 /** What the endpoint takes: the shape of the vector; settings of its index are those of the collection. */

@@ -25,7 +25,6 @@ import { marksOf, type Marks } from './view';
 
 interface Props {
   readonly name: string;
-  readonly field: VectorField;
   readonly info: CollectionInfo;
   readonly projection: Projection;
 }
@@ -156,7 +155,7 @@ function usePlaces(ids: readonly PointId[]): (id: PointId) => number | undefined
   }, [ids]);
 }
 
-function useMarking({ name, field, projection: { ids } }: Props) {
+function useMarking({ name, projection: { ids, field } }: Props) {
   const [chosen, setChosen] = useState<Chosen>();
   const [marking, setMarking] = useState<Marking>();
   const placeOf = usePlaces(ids);

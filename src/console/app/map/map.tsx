@@ -95,7 +95,7 @@ export default function MapPage({ name, info }: CollectionPart) {
         <First name={name} isEmpty={info.points_count === 0} />
       )}
       {projection !== undefined && (
-        <Drawn key={drawing.number} name={name} field={field} info={info} projection={projection} />
+        <Drawn key={drawing.number} name={name} info={info} projection={projection} />
       )}
     </>
   );

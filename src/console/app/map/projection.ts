@@ -16,6 +16,8 @@ export interface Wanted {
 }
 
 export interface Projection {
+  /** The vector that is drawn; another one may have been chosen since. */
+  readonly field: VectorField;
   readonly ids: readonly PointId[];
   /** x and y of each point in turn, in a square from −1 to 1. */
   readonly places: Float32Array;
@@ -23,9 +25,6 @@ export interface Projection {
   readonly explained: number | null;
   readonly method: Method;
 }
-
-/** Ids that JavaScript's numbers cannot hold make an answer be read exactly, which takes longer. */
-const LONG_NUMBER = /\d{16}/;
 
 /** The request behind a projection. */
 export function requestOf({ collection, field, sample, neighbors, filter, seed }: Wanted, method: Method) {
@@ -52,11 +51,13 @@ export async function project(wanted: Wanted, method: Method, signal: AbortSigna
     throw failureOf(answer);
   }
   const { result } = JSON.parse(answer.text) as { result: Answer };
-  const { ids } = LONG_NUMBER.test(idsOf(answer.text))
+  // Places are read as JavaScript's numbers in any case: to read all of them exactly takes long.
+  const { ids } = result.ids.some(isRounded)
     ? (parseExact(answer.text) as unknown as { result: Answer }).result
     : result;
   if (ids.length < 3) throw new Error('A map needs at least three points with this vector');
-  return { ids, places: inSquare(result.x, result.y), explained: result.explained_variance, method };
+  const { x, y, explained_variance: explained } = result;
+  return { field: wanted.field, ids, places: inSquare(x, y), explained, method };
 }
 
 interface Answer {
@@ -66,16 +67,18 @@ interface Answer {
   readonly explained_variance: number | null;
 }
 
-function idsOf(text: string): string {
-  const from = text.indexOf('"ids":');
-  return text.slice(from, text.indexOf(']', from));
+/** Whether an id may be another than the server wrote. */
+function isRounded(id: PointId): boolean {
+  return typeof id === 'number' && !Number.isSafeInteger(id);
 }
 
 /** Both axes have one scale, so that distances can be compared. */
 function inSquare(x: readonly number[], y: readonly number[]): Float32Array {
   const [left, right] = extent(x);
   const [low, high] = extent(y);
-  const scale = 2 / Math.max(right - left, high - low, Number.MIN_VALUE * 4);
+  const span = Math.max(right - left, high - low);
+  // Points that all have one place are in the middle.
+  const scale = span > 0 ? 2 / span : 0;
   const places = new Float32Array(x.length * 2);
   for (let at = 0; at < x.length; at += 1) {
     places[at * 2] = ((x[at] ?? 0) - (left + right) / 2) * scale;

@@ -1,12 +1,10 @@
 /** Values of payloads, of the points of a map. */
-import type { JsonValue } from '../service/exact-json';
-import { parseExact } from '../service/exact-json';
+import { parseExactWhereNeeded, valueAt, type JsonValue } from '../service/exact-json';
 import { failureOf, noteRefusal, pointsPath, sendRaw } from '../service/request';
 import { idText, type Point, type PointId } from '../service/types';
 
 /** Points whose values one request asks for: as many ids as one may have. */
 const PART = 10_000;
-const LONG_ID = /"id":\d{16}/;
 
 /** Reads points by their ids, in parts. Those that were deleted meanwhile are left out. */
 export async function readPoints(
@@ -29,10 +27,10 @@ export async function readPoints(
     noteRefusal(answer.status, undefined);
     throw failureOf(answer);
   }
-  const read = (LONG_ID.test(answer.text) ? parseExact(answer.text) : JSON.parse(answer.text)) as unknown as {
+  const { result } = parseExactWhereNeeded(answer.text) as unknown as {
     readonly result: { readonly points: readonly Point[] };
   };
-  return read.result.points;
+  return result.points;
 }
 
 /** The value of a field of each point, as it comes: `report` is called with the places that have one now. */
@@ -49,7 +47,7 @@ export async function readValues(
     const places = new Map(part.map((id, at) => [idText(id), from + at]));
     for (const { id, payload } of await readPoints(collection, part, [quoted(field)], signal)) {
       const place = places.get(idText(id));
-      if (place !== undefined) values[place] = payload?.[field];
+      if (place !== undefined) values[place] = valueAt(payload, field);
     }
     report([...values]);
   }

@@ -13,6 +13,15 @@ import { idExamples, parseId, type Page, type PointId } from '../service/types';
 import { NO_FILTER, readFilter } from './filter';
 import { FilterBuilder } from './filter-builder';
 import { knownFields } from './fields';
+import {
+  firstOf,
+  offsetOf,
+  readPage,
+  startsAfter,
+  startsBefore,
+  type ShownPage,
+  type Starts,
+} from './paging';
 import { PointPanel } from './point-panel';
 import { PointTable } from './table';
 
@@ -24,18 +33,23 @@ interface Answer<T> {
   readonly value: T;
 }
 
-/** What is read: pages by id, each from the offset that the one before gave. */
+/** A page, and the request that it answers. */
+interface AnsweredPage extends ShownPage {
+  readonly request: RequestLine;
+}
+
+/** What is read: a page of those that match. */
 function useScroll(name: string, filter: JsonObject | undefined, size: string, wanted: string) {
-  const [offsets, setOffsets] = useState<readonly PointId[]>([]);
-  const key = compact(filter ?? null);
+  const [starts, setStarts] = useState<Starts>([]);
+  // Another filter and another size have other pages.
+  const key = `${size} ${compact(filter ?? null)}`;
   const [lastKey, setLastKey] = useState(key);
   if (lastKey !== key) {
     setLastKey(key);
-    setOffsets([]);
+    setStarts([]);
   }
-  const offset = offsets.at(-1);
-  const request: RequestLine = {
-    method: 'POST',
+  const requestFrom = (offset: PointId | undefined) => ({
+    method: 'POST' as const,
     path: pointsPath(name, 'scroll'),
     body: {
       ...(filter !== undefined && { filter }),
@@ -43,15 +57,20 @@ function useScroll(name: string, filter: JsonObject | undefined, size: string, w
       limit: Number(size),
       with_payload: true,
     },
-  };
+  });
   const page = useLoading(
-    async (signal): Promise<Answer<Page>> => ({
-      wanted,
-      value: await result<Page>('POST', request.path, request.body, { exact: true, signal }),
-    }),
-    [wanted, size, compact(offset ?? null)],
+    async (signal): Promise<Answer<AnsweredPage>> => {
+      const shown = await readPage(starts, (offset) => {
+        const { method, path, body } = requestFrom(offset);
+        return result<Page>(method, path, body, { exact: true, signal });
+      });
+      // The pages behind it are gone.
+      if (shown.starts !== starts && !signal.aborted) setStarts(shown.starts);
+      return { wanted, value: { ...shown, request: requestFrom(offsetOf(shown.starts)) } };
+    },
+    [wanted, size, compact(offsetOf(starts) ?? null)],
   );
-  return { request, page, offsets, setOffsets };
+  return { page, setStarts };
 }
 
 /**
@@ -119,7 +138,7 @@ export function PointsPage(part: CollectionPart) {
         <FilterBuilder
           draft={draft}
           change={setDraft}
-          fields={knownFields(info, scroll.page.value?.value.points)}
+          fields={knownFields(info, scroll.page.value?.value.page.points)}
         />
         <div class="row spread">
           <div class="row">
@@ -167,36 +186,30 @@ interface ListingProps {
 }
 
 function Listing({ scroll, size, setSize, selected, select }: ListingProps) {
-  const { page, request, offsets, setOffsets } = scroll;
-  const points = page.value?.value.points;
-  if (points === undefined) return page.error === undefined ? <Waiting what="the points" /> : null;
+  const { page, setStarts } = scroll;
+  const shown = page.value?.value;
+  if (shown === undefined) return page.error === undefined ? <Waiting what="the points" /> : null;
+  const { points } = shown.page;
   if (points.length === 0) return <Empty title="No point matches this filter" />;
-  const next = page.value?.value.next_page_offset ?? undefined;
-  const from = offsets.length * Number(size) + 1;
+  const from = firstOf(shown);
+  const to = (starts: Starts | undefined) =>
+    starts === undefined
+      ? undefined
+      : () => {
+          setStarts(starts);
+        };
   return (
     <div class="stack">
       <PointTable points={points} selected={selected} select={select} />
       <div class="row spread">
         <Pager
           text={`${count(from)} to ${count(from + points.length - 1)}`}
-          previous={
-            offsets.length === 0
-              ? undefined
-              : () => {
-                  setOffsets(offsets.slice(0, -1));
-                }
-          }
-          next={
-            next === undefined
-              ? undefined
-              : () => {
-                  setOffsets([...offsets, next]);
-                }
-          }
+          previous={to(startsBefore(shown))}
+          next={to(startsAfter(shown))}
         />
         <SelectField label="Size of a page" value={size} choices={PAGE_SIZES} change={setSize} />
       </div>
-      <RequestView request={request} />
+      <RequestView request={shown.request} />
     </div>
   );
 }

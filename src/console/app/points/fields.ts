@@ -1,5 +1,5 @@
 /** Fields of payloads, as the points that are shown have them. */
-import { isObject, isRawNumber, type JsonObject, type JsonValue } from '../service/exact-json';
+import { isObject, isRawNumber, valueAt, type JsonObject, type JsonValue } from '../service/exact-json';
 import type { CollectionInfo, Point } from '../service/types';
 
 const MAX_COLUMNS = 4;
@@ -39,11 +39,12 @@ export function cardFieldsOf(points: readonly Point[]): readonly string[] {
 /** Fields that at least half of the points have. */
 function byLength(points: readonly Point[]): { readonly short: string[]; readonly long: string[] } {
   const isShort = (field: string): boolean =>
-    points.every(
-      ({ payload }) => isScalar(payload?.[field]) && cellText(payload?.[field]).length < CELL_CHARACTERS,
-    );
+    points.every(({ payload }) => {
+      const value = valueAt(payload, field);
+      return isScalar(value) && cellText(value).length < CELL_CHARACTERS;
+    });
   const isUsual = (field: string): boolean =>
-    points.filter(({ payload }) => field in (payload ?? {})).length * 2 >= points.length;
+    points.filter(({ payload }) => Object.hasOwn(payload ?? {}, field)).length * 2 >= points.length;
   const fields = fieldsOf(points).filter(isUsual);
   return {
     short: fields.filter(isShort),
@@ -66,7 +67,7 @@ export function cellText(value: JsonValue | undefined): string {
 
 export function isNumeric(points: readonly Point[], field: string): boolean {
   return points.every(({ payload }) => {
-    const value = payload?.[field];
+    const value = valueAt(payload, field);
     return value === undefined || value === null || typeof value === 'number' || isRawNumber(value);
   });
 }

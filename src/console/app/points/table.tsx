@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { compact } from '../service/exact-json';
+import { compact, valueAt } from '../service/exact-json';
 import type { Point, PointId } from '../service/types';
 import { cellText, columnsOf, isNumeric, payloadLine } from './fields';
 import { OpenPoint } from './open-point';
@@ -48,7 +48,7 @@ export function PointTable({ points, selected, select, isScored = false, rowsAFr
               {columns.length === 0 && <td class="cut">{payloadLine(point.payload)}</td>}
               {columns.map(({ field, isNumber }) => (
                 <td key={field} class={isNumber ? 'number' : 'cut'}>
-                  {cellText(point.payload?.[field])}
+                  {cellText(valueAt(point.payload, field))}
                 </td>
               ))}
             </tr>

@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import type { Method } from '../service/request';
-import { credential } from '../service/session';
+import { credential, type Credential } from '../service/session';
 
 /** A request that was sent, and what came. */
 export interface Sent {
@@ -26,7 +26,9 @@ effect(() => {
   if (credential.value === undefined) history.value = [];
 });
 
-export function remember(sent: Omit<Sent, 'key'>): void {
+/** Keeps a request that was sent with the credential `by`, unless that is no longer the one of the session. */
+export function remember(sent: Omit<Sent, 'key'>, by: Credential | undefined): void {
+  if (by !== credential.value) return;
   const body = sent.body.length > LONGEST_KEPT ? '' : sent.body;
   history.value = [{ ...sent, body, key: nextKey++ }, ...history.value].slice(0, MAX_KEPT);
 }

@@ -8,18 +8,13 @@ import { RequestView } from '../parts/request-view';
 import { compact, pretty } from '../service/exact-json';
 import { bytes, milliseconds } from '../service/format';
 import { useAction, useLoading } from '../service/loading';
-import { noteRefusal, sendRaw, type Method, type RawAnswer } from '../service/request';
+import type { Method, RawAnswer } from '../service/request';
 import { BodyField } from './body-field';
 import { readDescription, type Description, type Endpoint } from './description';
-import { history, remember, type Sent } from './history';
+import { history, type Sent } from './history';
+import { sendDraft, sentPath, type Draft } from './sending';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((value) => ({ value, label: value }));
-
-interface Draft {
-  readonly method: Method;
-  readonly path: string;
-  readonly body: string;
-}
 
 /** Any request, with completion from the description of the interface. */
 export function RequestsPage() {
@@ -30,10 +25,7 @@ export function RequestsPage() {
   const { value, problem } = readJson(draft.body);
   const hasBody = draft.method !== 'GET' && draft.body.trim() !== '';
   const sending = useAction(async () => {
-    const given = await sendRaw(draft.method, draft.path, hasBody ? compact(value) : undefined);
-    setAnswer(given);
-    remember({ ...draft, status: given.status, ms: given.ms });
-    noteRefusal(given.status, undefined);
+    setAnswer(await sendDraft(draft, hasBody ? compact(value) : undefined));
   });
   return (
     <>
@@ -67,7 +59,9 @@ export function RequestsPage() {
           {!draft.path.startsWith('/') && <p class="hint">A path begins with a slash.</p>}
         </div>
       </Form>
-      <RequestView request={{ ...draft, body: hasBody ? value : undefined }} />
+      <RequestView
+        request={{ method: draft.method, path: sentPath(draft.path), body: hasBody ? value : undefined }}
+      />
       {answer !== undefined && <AnswerView answer={answer} />}
       <History open={setDraft} />
     </>

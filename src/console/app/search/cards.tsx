@@ -1,7 +1,7 @@
 import { cardFieldsOf, cellText } from '../points/fields';
 import { OpenPoint } from '../points/open-point';
 import { scoreText } from '../points/table';
-import { compact } from '../service/exact-json';
+import { compact, valueAt } from '../service/exact-json';
 import type { Point, PointId } from '../service/types';
 
 /** Longer texts are cut; the point itself shows them whole. */
@@ -19,11 +19,12 @@ export function Cards({ points, select }: { points: readonly Point[]; select: (i
           </header>
           <dl>
             {fields
-              .filter((field) => cellText(point.payload?.[field]) !== '')
-              .map((field) => (
+              .map((field) => ({ field, text: cellText(valueAt(point.payload, field)) }))
+              .filter(({ text }) => text !== '')
+              .map(({ field, text }) => (
                 <div key={field}>
                   <dt>{field}</dt>
-                  <dd>{shortened(cellText(point.payload?.[field]))}</dd>
+                  <dd>{shortened(text)}</dd>
                 </div>
               ))}
           </dl>

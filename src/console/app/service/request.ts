@@ -103,12 +103,25 @@ export async function result<T>(
   return value;
 }
 
-/** A 401 to the credential of the session ends it: it has expired, or was deleted or rotated. */
+/** Finds out whether the server requires credentials. @throws RequestError where it does not say. */
+export async function readAuthEnabled(): Promise<void> {
+  const answer = await sendRaw('GET', '/collections', undefined, { token: null });
+  if (answer.status === 401) authEnabled.value = true;
+  // A server that starts checks credentials before it says so.
+  else if (answer.status === 200 || answer.status === 412) authEnabled.value = false;
+  else throw failureOf(answer);
+}
+
+/**
+ * A 401 to the credential of the session ends it: it has expired, or was deleted or rotated. Some endpoints answer it while
+ * authentication is off, so the server is asked whether it is on.
+ */
 export function noteRefusal(status: number, token: string | null | undefined): void {
   if (status !== 401 || token !== undefined) return;
-  authEnabled.value = true;
   const held = credential.value;
   if (held !== undefined) endSession(held.kind === 'admin' ? 'expired' : 'refused');
+  // Where it does not say, what was known counts until the next refusal.
+  readAuthEnabled().catch(() => undefined);
 }
 
 /** The failure that an answer tells of, in the server's words. */

@@ -30,9 +30,12 @@ export async function saveSnapshot(of: string, name: string): Promise<void> {
   URL.revokeObjectURL(link.href);
 }
 
+/** The server has the whole file. Once it replaces the collection, nothing ends that. */
+const STOPPED_LATE = 'Stopped waiting. The server may still replace the collection.';
+
 /**
  * Sends a file, from which a collection is made or replaced. `fetch` does not say how much was sent, so that this is the
- * older way. @throws RequestError as the server refuses it.
+ * older way. @throws RequestError as the server refuses it, Error where it was stopped.
  */
 export function sendSnapshot(
   collection: string,
@@ -49,6 +52,10 @@ export function sendSnapshot(
   request.upload.onprogress = ({ loaded }) => {
     sent(Math.min(loaded, file.size));
   };
+  let isSent = false;
+  request.upload.onload = () => {
+    isSent = true;
+  };
   const done = new Promise<void>((resolve, reject) => {
     request.onload = () => {
       if (request.status === 200) {
@@ -64,7 +71,7 @@ export function sendSnapshot(
       reject(new RequestError('The server did not answer, or ended the connection', 0));
     };
     request.onabort = () => {
-      reject(new RequestError('Stopped. Nothing has changed.', 0));
+      reject(new Error(isSent ? STOPPED_LATE : 'Stopped. Nothing has changed.'));
     };
   });
   signal.addEventListener('abort', () => {

@@ -26,13 +26,13 @@ export default function SnapshotsPage({ name, reload }: CollectionPart) {
           reload();
         }}
       />
-      <UploadSnapshot name={name} />
+      <UploadSnapshot name={name} reload={reload} />
     </>
   );
 }
 
 /** Makes or replaces a collection from a file. */
-function UploadSnapshot({ name }: { name: string }) {
+function UploadSnapshot({ name, reload }: Pick<CollectionPart, 'name' | 'reload'>) {
   const [file, setFile] = useState<File>();
   const [to, setTo] = useState(name);
   const [sent, setSent] = useState(0);
@@ -41,7 +41,8 @@ function UploadSnapshot({ name }: { name: string }) {
     if (file === undefined) return;
     abort.current = new AbortController();
     setSent(0);
-    await sendSnapshot(to, file, abort.current.signal, setSent);
+    // One that was stopped late may have been replaced too.
+    await sendSnapshot(to, file, abort.current.signal, setSent).finally(reload);
     goTo('collections', to);
   });
   return (

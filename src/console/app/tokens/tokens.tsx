@@ -9,6 +9,7 @@ import type { AccessToken, IssuedToken } from '../service/types';
 import { Authentication } from './authentication';
 import { CreateToken } from './create';
 import { LimitsText } from './limits';
+import { rotate } from './rotation';
 import { ShowToken } from './show';
 
 /** Access tokens, and the switch of authentication. */
@@ -28,7 +29,6 @@ export function TokensPage() {
   const show = (token: IssuedToken): void => {
     setCreating(false);
     setIssued(token);
-    tokens.reload();
   };
   const create = (): void => {
     setCreating(true);
@@ -63,6 +63,8 @@ export function TokensPage() {
           token={issued}
           close={() => {
             setIssued(undefined);
+            // Not before: a refusal of the list ends the session, and with it this value.
+            tokens.reload();
           }}
         />
       )}
@@ -142,7 +144,7 @@ function TokenRow({ token, show, reload }: Omit<TableProps, 'tokens'> & { token:
             look="quiet"
             confirm="Rotate: the old value stops now"
             work={async () => {
-              show((await send('POST', path('auth', 'access_token', id, 'rotate'))) as IssuedToken);
+              show(await rotate(id));
             }}
           />
         )}

@@ -1,5 +1,5 @@
 /** How a row becomes a point. */
-import { compact, isRawNumber, numberOf, parseExact } from '../service/exact-json';
+import { compact, isRawNumber, numberOf, parseExact, valueAt } from '../service/exact-json';
 import type { CollectionInfo } from '../service/types';
 import { vectorFields, type VectorField } from '../service/types';
 import type { Row } from './records';
@@ -75,11 +75,6 @@ function valueOf(text: string): unknown {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) ? numberOf(text) : text;
 }
 
-/** The value of a column; a column may be called as a member of every object is. */
-function valueIn(values: Columns, column: string): unknown {
-  return Object.hasOwn(values, column) ? values[column] : undefined;
-}
-
 function fromColumns(
   values: Columns,
   ordinal: number,
@@ -90,7 +85,7 @@ function fromColumns(
   const named = new Map<string, unknown>();
   for (const { name } of fields) {
     const column = vectors[name] ?? '';
-    const value = column === '' ? undefined : valueIn(values, column);
+    const value = column === '' ? undefined : valueAt(values, column);
     if (value === undefined) continue;
     // A text is searched and shown too, so it stays in the payload.
     if (texts[name] !== true) used.add(column);
@@ -104,7 +99,7 @@ function fromColumns(
   const vector = isUnnamed ? named.get('') : Object.fromEntries(named);
   if (vector === undefined) throw new Error(`There is no column “${vectors[''] ?? ''}” with the vector`);
   // As an import does: without a column of ids, the number of the row, from 0.
-  return { id: id === '' ? ordinal : valueIn(values, id), vector, payload };
+  return { id: id === '' ? ordinal : valueAt(values, id), vector, payload };
 }
 
 function textOf(value: unknown, column: string): string {
