@@ -8,9 +8,11 @@ export async function main(argv: readonly string[]): Promise<void> {
   const { stdin, stdout, stderr } = process;
   let serves = false;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader has closed the pipe, as in kithdb export notes | head. A server goes on.
+    // Neither a reader that has gone nor a full disk is a reason to stop serving.
+    if (serves) return;
+    // The reader has closed the pipe, as in kithdb export notes | head.
     if (error.code !== 'EPIPE') throw error;
-    if (!serves) process.exit(1);
+    process.exit(1);
   });
   const exitCode = await run(argv, { env: environmentOfProcess(), stdin, stdout, stderr });
   if (exitCode === undefined) {

@@ -22,10 +22,15 @@ export class AuditLog {
     this.#lines.write(`${JSON.stringify(line)}\n`);
   };
 
-  /** Writes what is buffered and closes the file. */
-  close(): void {
-    this.#isClosed = true;
+  /** Writes what is buffered before the process ends. */
+  readonly flush = (): void => {
     this.#lines.flush();
+  };
+
+  /** Writes what is buffered and closes the file. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#lines.end();
     closeSync(this.#fd);
   }
 }

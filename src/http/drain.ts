@@ -13,7 +13,7 @@ const connections = new WeakMap<Server, LinkedList<Socket>>();
 
 /**
  * Tracks the connections of a server from the start: Node's own list has those over TLS only after their handshake, and
- * counts a connection without a request as busy.
+ * counts a connection without a request as busy. Closing the server, or its idle connections, cuts no answer from then on.
  */
 export function trackConnections(server: Server): void {
   const open = new LinkedList<Socket>();
@@ -27,6 +27,26 @@ export function trackConnections(server: Server): void {
   server.on('connection', remember);
   // The socket above TLS has read no bytes until the first request.
   server.on('secureConnection', remember);
+  keepSending(server, open);
+}
+
+/**
+ * Leaves connections with bytes to send out of what a server closes as idle. Node counts a connection as idle from the
+ * end of its answer on, and its `close()` drops what the system has not taken by then.
+ */
+function keepSending(server: Server, open: Iterable<Socket>): void {
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    const sending = [...open].filter(({ writableLength }) => writableLength > 0);
+    // Only Node knows which connections are idle: its call ends them all, but for those that cannot be ended meanwhile.
+    for (const socket of sending) {
+      socket.destroy = () => socket;
+    }
+    closeIdle();
+    for (const socket of sending) {
+      Reflect.deleteProperty(socket, 'destroy');
+    }
+  };
 }
 
 /** The connections of a tracked server. */
@@ -75,12 +95,21 @@ export async function drain(server: Server, { graceMs, answerMs, giveUp }: Drain
     await settlesWithin(closed, WRITE_MS);
   }
   clearInterval(sweep);
-  for (const socket of open) {
-    socket.destroy();
-  }
+  const cut = Promise.all(Array.from(open, cutConnection));
   server.closeAllConnections();
-  await closed;
+  await Promise.all([cut, closed]);
   return finished;
+}
+
+/** Resolves when the requests of the connection are over, and logged. */
+function cutConnection(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => {
+      resolve();
+    });
+    // Without an error an answer whose rest is lost here would look finished.
+    socket.destroy(new Error('the server has stopped'));
+  });
 }
 
 /** Answers the chosen requests that have no answer yet with a 503. */

@@ -21,6 +21,8 @@ export class LineWriter {
   /** The rest of the chunk that is being written, or whose write failed. */
   #chunk: Buffer = NOTHING;
   #writing = false;
+  /** Called at the end of the write that runs. */
+  #written: () => void = () => undefined;
   #failed = false;
   /** The reader has closed the pipe. */
   #gone = false;
@@ -66,6 +68,16 @@ export class LineWriter {
     }
   }
 
+  /** Writes all buffered lines, as far as that is possible, and resolves when no write runs: then the file may be closed. */
+  async end(): Promise<void> {
+    while (this.#writing) {
+      await new Promise<void>((resolve) => {
+        this.#written = resolve;
+      });
+    }
+    this.flush();
+  }
+
   #startLater(): void {
     if (this.#timer === undefined && !this.#writing) {
       this.#timer = setTimeout(() => {
@@ -98,6 +110,7 @@ export class LineWriter {
 
   #ended(error: NodeJS.ErrnoException | null, written: number): void {
     this.#writing = false;
+    this.#written();
     this.#failed = error !== null;
     if (error?.code === 'EPIPE') {
       this.#gone = true;

@@ -73,18 +73,24 @@ export class UnreadAnswers {
   /** Holds an answer of `bytes`. `cut` ends the connection of its client. */
   hold(client: Client, bytes: number, cut: () => void): Unread {
     this.#budget.hold(client, bytes);
-    if (bytes <= LARGE_ANSWER_BYTES) {
-      return new Answer(this.#budget, client, bytes);
-    }
-    const answer = new LargeAnswer(this.#budget, client, bytes, this.#large, cut);
+    const answer =
+      bytes <= LARGE_ANSWER_BYTES
+        ? new Answer(this.#budget, client, bytes)
+        : new LargeAnswer(this.#budget, client, bytes, this.#large, cut);
     answer.progressed();
-    // Answers of other event loops may come to more than half of the limit later.
-    if (this.memory.isShared || this.#isContended()) {
+    // A small one too may be the one with which there are too many bytes.
+    if (this.#mayCut()) {
       this.#watch ??= setInterval(() => {
         this.#cutStalled();
       }, this.limits.watchIntervalMs).unref();
     }
     return answer;
+  }
+
+  /** Whether there are answers whose clients may lose their connections before the next answer is held. */
+  #mayCut(): boolean {
+    // Answers of other event loops may come to more than half of the limit at any time.
+    return this.#large.size > 0 && (this.memory.isShared || this.#isContended());
   }
 
   #isContended(): boolean {
@@ -100,7 +106,7 @@ export class UnreadAnswers {
       answer.release();
       answer.cut();
     }
-    if (this.memory.isShared ? this.#large.size === 0 : !this.#isContended()) {
+    if (!this.#mayCut()) {
       clearInterval(this.#watch);
       this.#watch = undefined;
     }

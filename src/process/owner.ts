@@ -24,8 +24,6 @@ const CLOSES_CONSOLE = process.platform === 'win32';
  */
 export class ProcessOwner {
   #server: OwnedServer | undefined;
-  /** The first signal that came before there was a server. */
-  #early: NodeJS.Signals | undefined;
   #first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -48,8 +46,8 @@ export class ProcessOwner {
       // Neither a reader that has gone nor a full disk is a reason to stop serving.
       output.on('error', () => undefined);
     }
-    if (this.#early !== undefined) {
-      this.#onSignal(this.#early);
+    if (this.#first !== undefined) {
+      this.#stopAndExit(server, 0);
     }
     const onFault = (error: unknown): void => {
       this.processLog.log.fatal({ err: error }, 'unexpected error, stopping');
@@ -65,15 +63,6 @@ export class ProcessOwner {
   }
 
   #onSignal(signal: NodeJS.Signals): void {
-    const server = this.#server;
-    if (server === undefined) {
-      if (this.#early !== undefined) {
-        process.exit(1);
-      }
-      this.#early = signal;
-      this.#exitInTime(0);
-      return;
-    }
     const at = performance.now();
     if (this.#first?.signal === signal && at - this.#first.at < SAME_SIGNAL_MS) {
       return;
@@ -83,7 +72,12 @@ export class ProcessOwner {
       this.#exit(1);
     }
     this.#first = { signal, at };
-    this.#stopAndExit(server, 0);
+    if (this.#server === undefined) {
+      // It is stopped when there is one.
+      this.#exitInTime(0);
+    } else {
+      this.#stopAndExit(this.#server, 0);
+    }
   }
 
   /**

@@ -14,8 +14,11 @@ export function openAuditLog(
   }
   try {
     const audit = new AuditLog(config.auditLog);
-    cleanUp.add('audit log', () => {
-      audit.close();
+    // Where the process ends before its stop is over.
+    process.on('exit', audit.flush);
+    cleanUp.add('audit log', async () => {
+      await audit.close();
+      process.off('exit', audit.flush);
     });
     return audit.write;
   } catch (error) {

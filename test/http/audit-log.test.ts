@@ -1,6 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import fs, { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AuditLog } from '../../src/http/audit-log';
 import {
   createAdminLive,
   noteBackupLive,
@@ -10,6 +14,7 @@ import {
   tokensLive,
 } from '../../src/operations/control-client';
 import { ContractServer, type Json } from '../contract/contract-server';
+import { until } from '../until';
 import { send, type Answer } from './harness';
 
 const PASSWORD = 'Correct-Horse-9-Battery';
@@ -290,4 +295,67 @@ it('has what commands on the machine asked the control socket for', async () => 
       { action: 'note backup', outcome: 'done' },
     ].map((line) => ({ who: 'operator', ...line })),
   );
+});
+
+describe('the end of the audit log', () => {
+  let child: ChildProcess | undefined;
+  let sockets: Socket[] = [];
+  afterEach(() => {
+    jest.restoreAllMocks();
+    child?.kill('SIGKILL');
+    sockets.forEach((socket) => socket.destroy());
+    sockets = [];
+  });
+
+  it('comes when the write that runs is over', async () => {
+    const { write } = fs;
+    const slow = jest.spyOn(fs, 'write').mockImplementation((...args: Parameters<typeof write>) => {
+      setTimeout(() => {
+        write(...args);
+      }, 50);
+    });
+    const audit = new AuditLog(path);
+    const written = Array.from({ length: 200 }, (_, at) => ({ at, action: 'x'.repeat(80) }));
+    written.forEach(audit.write);
+    expect(slow).toHaveBeenCalled();
+    await audit.close();
+    expect(lines()).toEqual(written);
+  });
+
+  /** Sends the head of a request, and resolves when the server has it and asks for the body. */
+  async function begun(port: number, target: string, bodyBytes: number): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${bodyBytes}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 100 /);
+    return socket;
+  }
+
+  it('has a line for what was answered before a second signal ended the process', async () => {
+    const script = join(__dirname, 'server-process.cjs');
+    const flags = ['--port', '0', '--data-dir', mkdtempSync(join(folder, 'data-')), '--audit-log', path];
+    child = spawn(process.execPath, [script, ...flags, '--patient'], {
+      env: { PATH: process.env['PATH'], KITHDB_TOKEN_STORE: 'memory' },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    let logged = '';
+    child.stderr?.on('data', (piece: Buffer) => (logged += piece.toString()));
+    const [port] = (await once(child, 'message')) as [number];
+    // The stop waits for this one.
+    await begun(port, '/collections/c/points/search', 10);
+    const body = JSON.stringify({ password: 'not the password of this test' });
+    const login = await begun(port, '/auth/admin/login', body.length);
+    child.kill('SIGTERM');
+    await until(() => logged.includes('stopping'));
+    login.write(body);
+    await once(login, 'data');
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([1, null]);
+    expect(said()).toMatchObject([{ action: 'POST /auth/admin/login', outcome: 'refused' }]);
+  });
 });

@@ -210,6 +210,19 @@ itUnless(missing)('C11.5 says when nothing has changed, and when what it finds c
   expect(await shown(port)).toBe('first');
 });
 
+itUnless(missing)('C11.5 takes one pair after the other when it is told to read them again', async () => {
+  makePair('first');
+  makePair('second');
+  put('first');
+  const { port, readCertificateAgain } = await start(NEVER);
+  for (const name of ['second', 'first', 'second']) {
+    put(name);
+    await readCertificateAgain?.();
+    expect(await shown(port)).toBe(name);
+  }
+  expect(errors()).toEqual([]);
+});
+
 itUnless(missing)('a start with a certificate and a key of different kinds is refused', async () => {
   makePair('first');
   makePair('rsa', RSA);

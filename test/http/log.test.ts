@@ -7,6 +7,8 @@ import { LineWriter } from '../../src/http/line-writer';
 import { isNoLinux, itUnless } from '../missing';
 import { sleep, until } from '../until';
 
+const LAUNCHER = join(__dirname, '..', '..', 'bin', 'kithdb.js');
+
 let folder: string;
 let children: ChildProcess[] = [];
 
@@ -98,6 +100,28 @@ describe('a server whose output cannot be written', () => {
       expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
       await sleep(20);
     }
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  itUnless(isNoLinux)('serves and stops as it should (as a command)', async () => {
+    const device = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [LAUNCHER, 'serve', '--port', '0', '--data-dir', folder], {
+      env: { PATH: process.env['PATH'], KITHDB_TOKEN_STORE: 'memory', KITHDB_LOG_FORMAT: 'json' },
+      stdio: ['ignore', device, 'pipe'],
+    });
+    closeSync(device);
+    children.push(child);
+    let logged = '';
+    child.stderr?.on('data', (piece: Buffer) => (logged += piece.toString()));
+    const isReady = async (): Promise<boolean> => {
+      const url = /"url":"([^"]+)"/.exec(logged)?.[1];
+      return url !== undefined && (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200;
+    };
+    await until(async () => child.exitCode !== null || (await isReady()));
+    // The line that it prints is written at about this time, and the error comes after it.
+    await sleep(300);
+    expect([child.exitCode, await isReady()]).toEqual([null, true]);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
   });

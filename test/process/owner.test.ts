@@ -57,6 +57,37 @@ describe('C11.3 a process whose server is asked to stop', () => {
     expect(exit.mock.calls).toEqual([[0]]);
   });
 
+  it('takes the copies of a signal that come before there is a server for one', async () => {
+    const early = owner();
+    process.emit('SIGINT');
+    jest.advanceTimersByTime(10);
+    process.emit('SIGINT');
+    expect([exit.mock.calls, flushed]).toEqual([[], 0]);
+    let stops = 0;
+    early.own({
+      ready: new Promise(() => undefined),
+      readCertificateAgain: undefined,
+      stop: () => {
+        stops += 1;
+        return Promise.resolve();
+      },
+    });
+    process.emit('SIGINT');
+    await jest.advanceTimersByTimeAsync(0);
+    expect([stops, exit.mock.calls, flushed]).toEqual([1, [[0]], 1]);
+  });
+
+  it.each([
+    ['of another name', 'SIGTERM', 10],
+    ['that comes later', 'SIGINT', 200],
+  ] as const)('ends at once after a second signal %s, before there is a server too', (_, second, afterMs) => {
+    owner();
+    process.emit('SIGINT');
+    jest.advanceTimersByTime(afterMs);
+    process.emit(second);
+    expect([exit.mock.calls, flushed]).toEqual([[[1]], 1]);
+  });
+
   it('ends as soon as the stop is over', async () => {
     owner().own({
       ready: new Promise(() => undefined),
