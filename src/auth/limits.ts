@@ -103,10 +103,13 @@ function refuseFilter(filter: unknown, check: FilterCheck): string | undefined {
   return check(text);
 }
 
-/** The body was parsed with the numbers of JavaScript, which are other ones there. */
+/**
+ * The body was parsed with the numbers of JavaScript, where integers beyond 2^53 are other ones, or infinite: that would be
+ * stored as null, which is no bound of a range.
+ */
 function hasUnsafeInteger(value: unknown): boolean {
   if (typeof value === 'number') {
-    return Number.isInteger(value) && !Number.isSafeInteger(value);
+    return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
   }
   return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeInteger);
 }

@@ -1,6 +1,6 @@
 /** The files of an authority and of the certificates that it has signed for the nodes of a cluster, in one folder. */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import { writeSynced } from '../files/synced';
@@ -13,6 +13,15 @@ const NODE_DAYS = 825;
 export interface MadeFiles {
   readonly made: readonly string[];
   readonly kept: readonly string[];
+}
+
+/**
+ * Writes two files that belong together. Neither has its name before both are written whole: where the disk is full there is
+ * neither, and the next run makes both.
+ */
+async function writePair(files: readonly { readonly path: string; readonly text: string }[]): Promise<void> {
+  for (const { path, text } of files) await writeSynced(`${path}.tmp`, text);
+  for (const { path } of files) await rename(`${path}.tmp`, path);
 }
 
 /**
@@ -34,9 +43,10 @@ export async function makeClusterFiles(folder: string, name: string, nodes: numb
       return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
     }
     const certified = make();
-    // The key first: a certificate without its key would look like a part that was lost.
-    await writeSynced(key, certified.key, 'wx');
-    await writeSynced(cert, certified.cert, 'wx');
+    await writePair([
+      { path: key, text: certified.key },
+      { path: cert, text: certified.cert },
+    ]);
     made.push(cert, key);
     return certified;
   };

@@ -10,7 +10,7 @@ import { isRejected, type Source } from '../transfer/row';
 import { counted, CommandError, EXIT, type Console, type ExitCode } from './console';
 import { numberFlag, optionalFlag, requiredFlag } from './flags';
 import { Progress } from './progress';
-import { Rejects } from './rejects';
+import { Rejects, requireOtherFile } from './rejects';
 import { ResumeState, type Reached } from './resume-state';
 import { explained, makeDataDir, serverUrl, targetOf, URL_FLAG, withService } from './service';
 import type { GivenFlags } from './verbs';
@@ -113,9 +113,11 @@ interface Order {
 export async function importFile(config: Config, console: Console, flags: GivenFlags): Promise<ExitCode> {
   const order = orderOf(flags);
   const isDry = flags.has('dry-run');
+  const rejectsPath = optionalFlag(flags, 'rejects');
+  requireOtherFile(rejectsPath, [order.file, ...(order.payloads === undefined ? [] : [order.payloads])]);
   const state = new ResumeState(identityOf(config, flags, order));
   const reached = flags.has('resume') && !isDry ? state.read() : undefined;
-  const rejects = new Rejects(console, optionalFlag(flags, 'rejects'), isDry);
+  const rejects = new Rejects(console, rejectsPath, isDry);
   const started = performance.now();
   let stored: number;
   try {

@@ -167,7 +167,8 @@ function textOf({ settings, token, dataDir }: Plan, url: string): string {
     `Serve                kithdb serve --config ${near(settings)}`,
     `Ask it               ${credential}kithdb collections --url ${url}`,
     `More access tokens   kithdb token create --config ${near(settings)} --name NAME`,
-    'As a service         docs/deployment.md: systemd, compose and Kubernetes take the same two files',
+    'As a service         docs/deployment.md: systemd takes the settings too, and its user must own these files;',
+    '                     compose and Kubernetes take the access token only',
     '',
   ].join('\n');
 }

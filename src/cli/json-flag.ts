@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
-import { parseJson } from '../client/json';
+import { encodeJson, parseJson } from '../client/json';
 import { CommandError, EXIT } from './console';
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
@@ -11,7 +11,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The JSON of a flag, or of the file that it names; undefined where it was not given. Text that begins as an object or a
- * list does is JSON, everything else the name of a file. Integers beyond 2^53 are BigInts.
+ * list does is JSON, everything else the name of a file. Integers beyond 2^53 are BigInts, and
+ * a number beyond the floats is refused.
  * @throws CommandError
  */
 export function jsonFlag(flags: GivenFlags, name: string): unknown {
@@ -22,7 +23,10 @@ export function jsonFlag(flags: GivenFlags, name: string): unknown {
   const isJson = /^\s*[[{]/.test(given);
   const text = isJson ? given : textOf(given, name);
   try {
-    return parseJson(text);
+    const value = parseJson(text);
+    // A number beyond the floats is read as an infinite one, which cannot be sent.
+    encodeJson(value);
+    return value;
   } catch (error) {
     const reason = reasonOf(error);
     const what = isJson ? `--${name} must be JSON` : `${given}, which --${name} names, must be JSON`;

@@ -10,6 +10,13 @@ import type { GivenFlags } from './verbs';
 
 type Report = Schemas['Reembedding'];
 
+/** What a re-embedding is begun with. */
+interface Order {
+  readonly model: { readonly name: string; readonly text_key?: string };
+  readonly size?: number;
+  readonly rate?: number;
+}
+
 /** How often the state is asked for. */
 const POLL_MS = 300;
 /** How often a commit is tried where texts are written meanwhile. */
@@ -84,7 +91,7 @@ export async function reembed(config: Config, console: Console, flags: GivenFlag
 }
 
 /** What a re-embedding is begun with; undefined where one is only followed. */
-function bodyOf(flags: GivenFlags): object | undefined {
+function bodyOf(flags: GivenFlags): Order | undefined {
   const name = optionalFlag(flags, 'model');
   const textKey = optionalFlag(flags, 'text-key');
   const size = numberFlag(flags, 'size', { lowest: 1, highest: MAX_COMPONENTS, fallback: 0 });
@@ -119,14 +126,12 @@ class Field {
   }
 
   /** Begins, unless the same has begun already. */
-  async begin(body: object): Promise<void> {
+  async begin(order: Order): Promise<void> {
     try {
-      await this.send('reembed_vectors', body);
+      await this.send('reembed_vectors', order);
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const { model } = (await this.send('reembedding')) as Report;
-      const { name } = (body as { readonly model: { readonly name: string } }).model;
-      if (model?.name !== name) throw error;
+      if (!isOf(order, (await this.send('reembedding')) as Report)) throw error;
     }
   }
 
@@ -168,6 +173,17 @@ class Field {
   async #isReady(): Promise<boolean> {
     return ((await this.send('reembedding')) as Report).state === 'ready';
   }
+}
+
+/** Whether a re-embedding has all that an order names. What it does not name may be anything. */
+function isOf({ model, size, rate }: Order, report: Report): boolean {
+  const isSame = (asked: unknown, found: unknown): boolean => asked === undefined || asked === found;
+  return (
+    report.model?.name === model.name &&
+    isSame(model.text_key, report.model.text_key) &&
+    isSame(size, report.size) &&
+    isSame(rate, report.rate)
+  );
 }
 
 function isConflict(error: unknown): boolean {

@@ -1,12 +1,42 @@
-import { closeSync, createReadStream, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { explained } from '../files/explained';
 import { linesAtOnce, LINE_BREAK } from '../transfer/lines';
 import type { Rejected } from '../transfer/row';
-import { CommandError, type Console } from './console';
+import { CommandError, EXIT, type Console } from './console';
 import { printable } from './table';
 
 /** Rejected rows that are named on the terminal; all of them are in the file of --rejects. */
 const NAMED_REJECTS = 10;
+
+/** @throws CommandError where the file of --rejects is one that the command reads: its rows would be lost */
+export function requireOtherFile(rejects: string | undefined, read: readonly string[]): void {
+  const own = rejects === undefined ? undefined : identityOf(rejects);
+  const same = own === undefined ? undefined : read.find((path) => identityOf(path) === own);
+  if (same !== undefined) {
+    throw new CommandError(
+      `--rejects ${rejects ?? ''} is the same file as ${same}, which is imported: name another one`,
+      EXIT.usage,
+    );
+  }
+}
+
+/** What is the same for all names of a file; undefined where it is not there, or cannot be seen. */
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev} ${ino}`;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The rows that are refused. */
 export class Rejects {

@@ -1,4 +1,6 @@
 import type { LimitFields } from '../auth/limits';
+import { encodeJson } from '../client/json';
+import { reasonOf } from '../files/explained';
 import { CommandError, EXIT } from './console';
 import { optionalFlag } from './flags';
 import type { GivenFlags } from './verbs';
@@ -29,15 +31,16 @@ function grantOf(entry: string): Grant {
 }
 
 function filterOf(text: string): object {
+  let reason = '';
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) {
-      return value;
-    }
-  } catch {
-    // It is refused below, like another value.
+    // A number beyond the floats was read as an infinite one.
+    encodeJson(value);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch (error) {
+    reason = `: ${reasonOf(error)}`;
   }
-  throw new CommandError('--filter must be a JSON object', EXIT.usage);
+  throw new CommandError(`--filter must be a JSON object${reason}`, EXIT.usage);
 }
 
 /** The limits of a token in one line; empty for a token without. */

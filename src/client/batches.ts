@@ -13,7 +13,15 @@ export interface BatchLimits {
 }
 
 /** What a server takes at most with its default settings (C2.7): only what it would refuse is split. */
-export const DEFAULT_BATCH_LIMITS: BatchLimits = { maxPoints: 10_000, maxBytes: 64 * 1024 * 1024 - 4096 };
+const DEFAULT_BATCH_LIMITS: BatchLimits = { maxPoints: 10_000, maxBytes: 64 * 1024 * 1024 - 4096 };
+
+/** The limits of a client; the defaults for those that are not given. */
+export function batchLimits(given?: Partial<BatchLimits>): BatchLimits {
+  return {
+    maxPoints: given?.maxPoints ?? DEFAULT_BATCH_LIMITS.maxPoints,
+    maxBytes: given?.maxBytes ?? DEFAULT_BATCH_LIMITS.maxBytes,
+  };
+}
 
 /** A part of an upsert. */
 export interface Batch {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '../engine/types';
-import { DEFAULT_BATCH_LIMITS, splitSync, splitUpsert, type BatchLimits } from './batches';
+import { batchLimits, splitSync, splitUpsert, type BatchLimits } from './batches';
 import { withDeadline } from './deadline';
 import { BadRequestError, KithError } from './errors';
 import { pathOfId } from './path-id';
@@ -59,7 +59,7 @@ export class KithClient {
     this.#transport = transport;
     this.#snapshots = snapshots;
     this.#timeoutMs = timeoutMs;
-    this.#batch = { ...DEFAULT_BATCH_LIMITS, ...batch };
+    this.#batch = batchLimits(batch);
   }
 
   /** Releases what the client holds. Calls that are under way and later ones reject with a `ConnectionError`. */
@@ -681,7 +681,7 @@ export class KithClient {
     options: CallOptions | undefined,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    return withDeadline({ timeoutMs: this.#timeoutMs, ...options }, work);
+    return withDeadline({ ...options, timeoutMs: options?.timeoutMs ?? this.#timeoutMs }, work);
   }
 
   #run<T>(operation: Operation, address: Address, args: object, options?: CallOptions): Promise<T> {

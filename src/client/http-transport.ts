@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { replaceVectors } from './answered-vectors';
@@ -6,7 +7,7 @@ import { httpTarget } from './http-routes';
 import { encodeBody, parseJson } from './json';
 import { isWrite } from './operation-ids';
 import { Positions } from './positions';
-import { DEFAULT_RETRIES, retrying, type RetryPolicy } from './retries';
+import { retrying, retryPolicy, type RetryPolicy } from './retries';
 import type { ByteTransport, Call, Envelope, VersionInfo } from './transport';
 
 /** How to reach a server. */
@@ -65,7 +66,7 @@ interface RawAnswer {
 
 /** The transport of a server, which repeats what fails and may pass. */
 export function httpTransport(url: string, { retry, ...options }: RetryingHttpOptions = {}): ByteTransport {
-  return retrying(new HttpTransport(url, options), { ...DEFAULT_RETRIES, ...retry });
+  return retrying(new HttpTransport(url, options), retryPolicy(retry));
 }
 
 /** Operations over HTTP/1.1, on connections that stay open. */
@@ -83,6 +84,8 @@ export class HttpTransport implements ByteTransport {
   constructor(url: string, options: HttpOptions = {}) {
     const { token, headers, maxConnections = MAX_CONNECTIONS, ca, readYourWrites = true } = options;
     this.#readsItsWrites = readYourWrites;
+    // Every request that is under way listens to it.
+    setMaxListeners(0, this.#closed.signal);
     this.#base = new URL(url);
     const { protocol, pathname } = this.#base;
     if (protocol !== 'http:' && protocol !== 'https:') {

@@ -19,11 +19,32 @@ export class JsonText {
   constructor(readonly text: string) {}
 }
 
+/** A value that JSON has no place for, and where it stands. */
+class NotJson extends TypeError {
+  readonly #problem: string;
+  readonly #place: string;
+
+  constructor(problem: string, place = '') {
+    super(place === '' ? problem : `${problem}: ${place}`);
+    this.#problem = problem;
+    this.#place = place;
+  }
+
+  /** The same, seen from the object or list around it. */
+  within(part: string): NotJson {
+    const isLast = this.#place === '' || this.#place.startsWith('[');
+    return new NotJson(this.#problem, `${part}${isLast ? '' : '.'}${this.#place}`);
+  }
+}
+
 /**
- * Writes a value as JSON. Undefined fields are left out; a value with `toJSON` is replaced by what that returns;
- * numbers that are not finite are null, which the server refuses and names their place.
+ * Writes a value as JSON. Undefined fields are left out; a value with `toJSON` is replaced by what that returns.
  * With `vector` each `Float32Array` outside payloads and filters is what that gives.
- * @throws TypeError for a function, a symbol, and what is nested deeper than 512 or in itself.
+ *
+ * A number that is not finite is refused: as null it would be an absent bound of a range or an absent threshold. In a list
+ * of numbers it is null: the server refuses that in a vector and in a filter, and names its place.
+ * @throws TypeError for a function, a symbol, an invalid Date, a number that is not finite, and what is nested deeper than
+ * 512 or in itself.
  */
 export function encodeJson(value: unknown, vector?: WriteVector): string {
   return encode(value, 0, vector) ?? 'null';
@@ -40,7 +61,8 @@ function encode(value: unknown, depth: number, vector: WriteVector | undefined):
     case 'string':
       return JSON.stringify(value);
     case 'number':
-      return Number.isFinite(value) ? String(value) : 'null';
+      if (!Number.isFinite(value)) throw new NotJson(`${value} cannot be sent`);
+      return String(value);
     case 'bigint':
     case 'boolean':
       return String(value);
@@ -50,7 +72,7 @@ function encode(value: unknown, depth: number, vector: WriteVector | undefined):
       return value === null ? 'null' : encodeObject(value, depth, vector);
     case 'function':
     case 'symbol':
-      throw new TypeError(`A ${typeof value} cannot be sent`);
+      throw new NotJson(`A ${typeof value} cannot be sent`);
   }
 }
 
@@ -69,11 +91,19 @@ function encodeObject(value: object, depth: number, vector: WriteVector | undefi
     return encodeArray(Array.from(value as unknown as ArrayLike<unknown>), depth, vector);
   }
   if ('toJSON' in value && typeof value.toJSON === 'function') {
+    // Its `toJSON` gives null, which would be an absent bound of a range.
+    if (value instanceof Date && Number.isNaN(value.getTime())) {
+      throw new NotJson('An invalid Date cannot be sent');
+    }
     return encode((value.toJSON as (key: string) => unknown)(''), depth + 1, vector);
   }
+  return encodeFields(value, depth, vector);
+}
+
+function encodeFields(value: object, depth: number, vector: WriteVector | undefined): string {
   const fields: string[] = [];
   for (const [name, field] of Object.entries(value)) {
-    const text = encode(field, depth + 1, WITHOUT_VECTORS.has(name) ? undefined : vector);
+    const text = encodeIn(name, field, depth, WITHOUT_VECTORS.has(name) ? undefined : vector);
     if (text !== undefined) {
       fields.push(`${JSON.stringify(name)}:${text}`);
     }
@@ -86,13 +116,27 @@ function encodeArray(items: readonly unknown[], depth: number, vector: WriteVect
   if (items.every((item) => typeof item === 'number')) {
     return JSON.stringify(items);
   }
-  return `[${items.map((item) => encode(item, depth + 1, vector) ?? 'null').join(',')}]`;
+  return `[${items.map((item, at) => encodeIn(at, item, depth, vector) ?? 'null').join(',')}]`;
+}
+
+/** Writes what an object has under a name, or a list at a place. */
+function encodeIn(
+  key: string | number,
+  value: unknown,
+  depth: number,
+  vector: WriteVector | undefined,
+): string | undefined {
+  try {
+    return encode(value, depth + 1, vector);
+  } catch (error) {
+    throw error instanceof NotJson ? error.within(typeof key === 'number' ? `[${key}]` : key) : error;
+  }
 }
 
 /** Found in every text with an integer that a number cannot hold. Most answers do not have it and need no further step. */
 const LONG_DIGITS = /\d{16}/;
-/** The start of a string, or an integer of 16 digits or more that is no part of another number. */
-const QUOTE_OR_LONG_INTEGER = /"|(?<![\d.])-?\d{16,}(?![\d.eE])/g;
+/** The start of a string, or an integer of 16 digits or more that is no part of another number, such as its exponent. */
+const QUOTE_OR_LONG_INTEGER = /"|(?<![\d.eE]|[eE][+-])-?\d{16,}(?![\d.eE])/g;
 
 /**
  * Reads JSON. Integers beyond 2^53 become BigInts, all others numbers.

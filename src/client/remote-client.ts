@@ -1,7 +1,7 @@
 import type { Float32Client } from './answered-vectors';
 import { KithClient, type ClientOptions } from './client';
 import { HttpTransport, type RetryingHttpOptions } from './http-transport';
-import { DEFAULT_RETRIES, Retries, retrying } from './retries';
+import { Retries, retrying, retryPolicy } from './retries';
 import { RemoteSnapshots } from './snapshots';
 import type { CallOptions, Schemas } from './types';
 
@@ -33,7 +33,7 @@ export class RemoteClient extends KithClient {
 
   /** @throws TypeError when the URL is none of `http:` or `https:`. */
   constructor(url: string, { retry, ...options }: ConnectOptions = {}) {
-    const policy = { ...DEFAULT_RETRIES, ...retry };
+    const policy = retryPolicy(retry);
     const transport = new HttpTransport(url, options);
     const retries = new Retries(policy);
     super(retrying(transport, policy), new RemoteSnapshots(transport, retries), options);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ConnectionError, NotReadyError, OverloadedError, UnavailableError } from './errors';
 import { withOperationId } from './operation-ids';
 import type { ByteTransport, Call, Envelope, Transport, VersionInfo } from './transport';
@@ -12,6 +13,14 @@ export interface RetryPolicy {
 
 /** What the specification advises for 412 (C10.1). */
 export const DEFAULT_RETRIES: RetryPolicy = { retries: 5, firstPauseMs: 500 };
+
+/** The policy of a client; the defaults for what is not given. */
+export function retryPolicy(given?: Partial<RetryPolicy>): RetryPolicy {
+  return {
+    retries: given?.retries ?? DEFAULT_RETRIES.retries,
+    firstPauseMs: given?.firstPauseMs ?? DEFAULT_RETRIES.firstPauseMs,
+  };
+}
 
 /** A server that asks for a longer pause is not waited for: data endpoints ask for 9 seconds at most (C1.5). */
 const LONGEST_RETRY_AFTER_SECONDS = 10;
@@ -53,7 +62,10 @@ export function pauseBefore(
 export class Retries {
   readonly #closed = new AbortController();
 
-  constructor(private readonly policy: RetryPolicy) {}
+  constructor(private readonly policy: RetryPolicy) {
+    // Every call that pauses listens to it.
+    setMaxListeners(0, this.#closed.signal);
+  }
 
   async run<T>(repeatable: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {

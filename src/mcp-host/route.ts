@@ -37,11 +37,20 @@ export function mcpRoutes(mode: McpMode, own: () => OwnAddress | undefined): rea
       method: 'POST',
       path: '/mcp',
       permission: 'any',
-      handlers: [limited, parseBody, answering(mode === 'write', own)],
+      handlers: [limited, parseBody, refuseList, answering(mode === 'write', own)],
       bodyBytes: BODY_BYTES,
     },
   ];
 }
+
+/**
+ * Refuses a list of messages, which earlier versions of MCP have. The SDK answers a list when each of its calls has an answer,
+ * and a call that the same list cancels never has one. A list would also be many calls where one request is counted.
+ */
+const refuseList: RequestHandler = (request, response, next) => {
+  if (Array.isArray(request.body)) answerError(response, 400, 'The body must be one message and no list');
+  else next();
+};
 
 function answering(allowsWrites: boolean, own: () => OwnAddress | undefined): RequestHandler {
   return async (request, response) => {

@@ -172,9 +172,14 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value has an integer that may be another one than was sent: it was parsed with the numbers of JavaScript. */
+/**
+ * Whether a value has an integer that may be another one than was sent: it was parsed with the numbers of JavaScript. One that
+ * is too large for them is infinite, which would be sent on as null.
+ */
 function hasUnsafeInteger(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  if (typeof value === 'number') {
+    return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+  }
   return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeInteger);
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { EngineError, type TextInput, type TextModels, type VectorsContext } from '../engine/types';
 import type { CallSize, Embedder } from './embedder';
 import { Endpoint } from './endpoint';
@@ -58,6 +59,8 @@ export class ConfiguredModels implements TextModels {
     const wanted = this.#byModel(inputs);
     const stop = new AbortController();
     const each = { ...context, signal: AbortSignal.any([context.signal, stop.signal]) };
+    // Every call to a model listens to it, also while it waits.
+    setMaxListeners(0, each.signal);
     const calls = [...wanted].flatMap(([model, texts]) => this.#askAll(model, texts, each));
     try {
       await Promise.all(calls);
@@ -122,7 +125,7 @@ export class ConfiguredModels implements TextModels {
     context.hold(answer.length);
     const bytes = answer.readUInt32LE(0) * 4;
     for (const [at, text] of batch.entries()) {
-      const vector = Buffer.from(answer.subarray(4 + at * bytes, 4 + (at + 1) * bytes));
+      const vector = copyOf(answer.subarray(4 + at * bytes, 4 + (at + 1) * bytes));
       const wanted = texts.get(text);
       if (wanted !== undefined) wanted.vector = vector;
       this.#cache.put(model, text, vector);
@@ -147,6 +150,13 @@ interface Asked {
 
 async function closeAll(models: ReadonlyMap<string, Embedder>): Promise<void> {
   await Promise.all([...models.values()].map((model) => model.close()));
+}
+
+/** The same bytes in memory of their own: of short ones `Buffer.from` makes parts of the pool, which they would keep whole. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 /** The texts in parts that one call may have. */

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:tls';
 import { tmpdir } from 'node:os';
@@ -66,6 +67,30 @@ describe('certificates of a cluster', () => {
     expect(made).toEqual([join(folder, 'node-2.pem'), join(folder, 'node-2.key')]);
     rmSync(join(folder, 'ca.key'));
     await expect(makeClusterFiles(folder, 'birds', 3)).rejects.toThrow(/ca\.pem is there and the other file/);
+  });
+
+  it.each([0, 1, 2, 3])('are whole after a disk was full at file %i of the first run', async (at) => {
+    const file = await open('/dev/null');
+    const handles = Object.getPrototypeOf(file) as FileHandle;
+    await file.close();
+    let written = 0;
+    const full = jest.spyOn(handles, 'writeFile').mockImplementation(async function (this: FileHandle, text) {
+      written += 1;
+      if (written === at + 1) throw new Error('no space left on device');
+      await this.write(text as string);
+    });
+    try {
+      await expect(makeClusterFiles(folder, 'birds', 1)).rejects.toThrow('no space left');
+    } finally {
+      full.mockRestore();
+    }
+    const { made } = await makeClusterFiles(folder, 'birds', 1);
+    expect(made).toHaveLength(at < 2 ? 4 : 2);
+    const [ca, node] = [new X509Certificate(read('ca.pem')), new X509Certificate(read('node-1.pem'))];
+    expect(ca.checkPrivateKey(createPrivateKey(read('ca.key')))).toBe(true);
+    expect(node.checkPrivateKey(createPrivateKey(read('node-1.key')))).toBe(true);
+    expect(node.verify(ca.publicKey)).toBe(true);
+    expect(readdirSync(folder).sort()).toEqual(['ca.key', 'ca.pem', 'node-1.key', 'node-1.pem']);
   });
 
   it('are made by kithdb cluster certificates', async () => {

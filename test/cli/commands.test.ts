@@ -27,6 +27,7 @@ import { StartError } from '../../src/http/listen';
 import { BackupError } from '../../src/operations/failure';
 import { startServer } from '../../src/server';
 import { AUTH_CONFIG, PASSWORD, processAuth } from '../auth/auth-server';
+import { inScript } from '../docs/script';
 import { itUnless, type Missing } from '../missing';
 
 jest.mock('../../src/server', () => ({ startServer: jest.fn(() => Promise.resolve()) }));
@@ -545,7 +546,38 @@ describe('C11.1 npm start', () => {
     });
     const made = ['--data-dir', '/from/here/a', '--config=/from/b', '--port', '1', '--log-level=info'];
     expect(JSON.parse(stdout)).toEqual([...made, '--tls-key', '/c', '--data-dir']);
-    expect(['data-dir', 'config', 'tls-cert', 'tls-key', 'jwt-secret-file'].every(isPathFlag)).toBe(true);
-    expect(['host', 'port', 'jwt-secret', 'file'].some(isPathFlag)).toBe(false);
+    const paths = ['data-dir', 'config', 'tls-cert', 'tls-key', 'jwt-secret-file', 'models', 'cluster-store'];
+    expect(paths.filter((flag) => !isPathFlag(flag))).toEqual([]);
+    expect(['host', 'port', 'jwt-secret', 'file'].filter((flag) => isPathFlag(flag))).toEqual([]);
+  });
+
+  it('takes a file of models and a folder of checkpoints for paths, and neither a list nor a bucket', () => {
+    const given = [
+      ['models', 'models.yaml'],
+      ['models', '[{ name: a }]'],
+      ['models', '- name: a'],
+      ['cluster-store', 'store'],
+      ['cluster-store', 's3://bucket/store'],
+    ] as const;
+    const paths = JSON.stringify(given.filter(([flag, value]) => isPathFlag(flag, value)));
+    const isPath = `(flag, value) => ${paths}.some((one) => one[0] === flag && one[1] === value)`;
+    const made = (flags: readonly string[]): unknown =>
+      inScript(
+        'scripts/caller-paths.mjs',
+        `script.pathsFrom(${JSON.stringify(flags)}, '/from/here', ${isPath})`,
+      );
+    const absolute = [
+      '/from/here/models.yaml',
+      '[{ name: a }]',
+      '- name: a',
+      '/from/here/store',
+      's3://bucket/store',
+    ];
+    expect(made(given.flatMap(([flag, value]) => [`--${flag}`, value]))).toEqual(
+      given.flatMap(([flag], at) => [`--${flag}`, absolute[at]]),
+    );
+    expect(made(given.map(([flag, value]) => `--${flag}=${value}`))).toEqual(
+      given.map(([flag], at) => `--${flag}=${absolute[at]}`),
+    );
   });
 });

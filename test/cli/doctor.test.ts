@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -103,6 +104,60 @@ describe('C11.4 kithdb doctor', () => {
     });
   });
 
+  it('finds that the key is another one, or has a passphrase: exit code 1', async () => {
+    const cert = join(__dirname, '..', 'fixtures', 'localhost-cert.pem');
+    const own = createPrivateKey(readFileSync(cert.replace('-cert', '-key')));
+    const { privateKey: other } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { privateKey: otherKind } = generateKeyPairSync('ed25519');
+    const plain = { type: 'pkcs8', format: 'pem' } as const;
+    const keys = {
+      own: own.export(plain),
+      other: other.export(plain),
+      otherKind: otherKind.export(plain),
+      locked: own.export({ ...plain, cipher: 'aes-256-cbc', passphrase: 'hidden' }),
+    };
+    const states = new Map<string, unknown>();
+    for (const [name, text] of Object.entries(keys)) {
+      const key = join(folder, name);
+      writeFileSync(key, text);
+      const { code, of } = await findings('--port', '0', '--tls-cert', cert, '--tls-key', key);
+      const { state, what } = of('certificate');
+      states.set(name, state);
+      expect(code === 1).toBe(name !== 'own');
+      if (name !== 'own') expect(what).toContain(`${cert} and ${key} cannot be used: `);
+    }
+    expect(Object.fromEntries(states)).toEqual({
+      ...{ own: expect.stringMatching(/ok|advice/) as string },
+      ...{ other: 'problem', otherKind: 'problem', locked: 'problem' },
+    });
+  });
+
+  it('finds that a first start would be refused for what the settings say of authentication: exit code 1', async () => {
+    const state = async (env: Record<string, string>, ...flags: string[]): Promise<unknown> => {
+      const argv = ['doctor', '--json', '--port', '0', '--data-dir', join(folder, 'data'), ...flags];
+      const { code, out } = await kithdb(argv, { env });
+      const found = (JSON.parse(out) as readonly Finding[]).find(({ check }) => check === 'authentication');
+      expect(code === 1).toBe(found?.state === 'problem');
+      return found?.state;
+    };
+    const all = ['--host', '0.0.0.0'];
+    const password = { KITHDB_ADMIN_PASSWORD: 'Correct-horse-7-staple' };
+    expect(await state({})).toBe('ok');
+    expect(await state({}, ...all)).toBe('problem');
+    expect(await state({}, ...all, '--insecure-no-auth')).toBe('advice');
+    expect(await state({ KITHDB_ACCESS_TOKEN: 'a token of 24 characters' }, ...all)).toBe('ok');
+    expect(await state(password, ...all)).toBe('problem');
+    expect(await state(password, ...all, '--auth-enabled')).toBe('ok');
+    expect(await state({}, '--auth-enabled')).toBe('problem');
+    expect(await state({ KITHDB_ADMIN_PASSWORD: 'weak' })).toBe('problem');
+    // What a store says of authentication counts from then on.
+    mkdirSync(join(folder, 'data'), { mode: 0o700 });
+    writeFileSync(join(folder, 'data', 'auth.sqlite3'), '');
+    expect(await state({}, ...all)).toBe('unknown');
+    expect(await state({})).toBeUndefined();
+    expect(await state({}, ...all, '--token-store', 'memory')).toBe('problem');
+  });
+
   it('finds a directory that cannot be one, and one that is open to others', async () => {
     writeFileSync(join(folder, 'data'), '');
     expect((await findings('--port', '0')).of('data-directory')).toMatchObject({ state: 'problem' });
@@ -177,8 +232,9 @@ describe('what is advised', () => {
 
   it('about a certificate that ends', () => {
     const certFile = join(__dirname, '..', 'fixtures', 'localhost-cert.pem');
+    const keyFile = certFile.replace('-cert', '-key');
     const cert = readFileSync(certFile, 'utf8');
-    const tls = { cert, key: '', certFile, keyFile: '' };
+    const tls = { cert, key: readFileSync(keyFile, 'utf8'), certFile, keyFile };
     const [found] = checkCertificate({ tls }, 0);
     expect(found).toMatchObject({ state: 'ok' });
     const until = Date.parse(/until (\S+)/.exec(found?.what ?? '')?.[1] ?? '');

@@ -138,6 +138,11 @@ describe('C11.4 kithdb query', () => {
   it.each([
     [['--vector', '[1'], 2, /--vector must be JSON: /],
     [
+      ['--filter', '{"must":{"key":"a","range":{"gt":1e999}}}'],
+      2,
+      /--filter must be JSON: Infinity cannot be sent/,
+    ],
+    [
       ['--vector', '/not/there'],
       2,
       /--vector must be JSON .* or name a file with it, not \/not\/there: there is no such file/,

@@ -71,6 +71,24 @@ describe('C19 kithdb reembed', () => {
     expect((await reembed('--abort')).code).toBe(1);
   });
 
+  it('goes on with no re-embedding that has another text key, size or rate', async () => {
+    const begun = ['--model', 'new', '--text-key', 'text', '--size', '3', '--rate', '1000'];
+    expect((await reembed(...begun)).code).toBe(0);
+    for (const others of [
+      ['--text-key', 'body'],
+      ['--size', '2'],
+      ['--rate', '5'],
+    ]) {
+      const refused = await reembed('--model', 'new', ...others, '--commit', '--allow-missing');
+      expect([others, refused]).toEqual([
+        others,
+        { code: 1, out: '', err: expect.stringContaining('is being embedded') },
+      ]);
+    }
+    expect((await reembed(...begun)).code).toBe(0);
+    expect((await reembed('--abort')).code).toBe(0);
+  });
+
   it('refuses what it does not understand', async () => {
     expect((await reembed('--rate', '5')).code).toBe(2);
     expect((await kithdb(['reembed'])).code).toBe(2);

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -65,6 +74,7 @@ async function lifeOfAToken(command: (...argv: string[]) => Promise<Outcome>): P
     [['--collections', 'a:b'], /collections\[0\]\.permission must be/],
     [['--collections', '*'], /--collections must be names such as/],
     [['--filter', '[1'], /--filter must be a JSON object/],
+    [['--filter', '{"must":{"key":"a","range":{"gt":1e999}}}'], /Infinity cannot be sent: must\.range\.gt\n$/],
     [['--filter', '{"must":{"has_ids":[1]}}'], /filter: .*has_ids/],
     [['--filter', '{"must":{"has_id":[1]}}', '--permission', 'admin'], /cannot have the permission admin/],
   ] as const) {
@@ -221,6 +231,9 @@ describe('C11.2 kithdb init', () => {
   it('makes settings, a first token and a data directory, with which a server starts', async () => {
     const { code, out } = await init('--port', '7001');
     expect([code, out]).toEqual([0, expect.stringMatching(/kithdb serve --config .*kithdb\.yaml/)]);
+    expect(out).toMatch(
+      /systemd takes the settings too.*\n *compose and Kubernetes take the access token only\n$/,
+    );
     const [settings, file] = [join(folder, 'kithdb.yaml'), join(folder, 'access-token')];
     expect([settings, file, dataDir].map((path) => statSync(path).mode & 0o777)).toEqual([
       0o600, 0o600, 0o700,
@@ -260,6 +273,12 @@ describe('C11.2 kithdb init', () => {
       expect(others.filter((other) => existsSync(join(folder, other)))).toEqual([]);
     },
   );
+
+  it('takes the root of a new volume, which has only lost+found', async () => {
+    mkdirSync(join(dataDir, 'lost+found'), { recursive: true });
+    expect((await init()).code).toBe(0);
+    expect(readdirSync(dataDir)).toEqual(['lost+found']);
+  });
 
   it('takes no directory with something in it, and none that a server could not use', async () => {
     mkdirSync(dataDir);

@@ -25,6 +25,7 @@ import { DEFAULT_RETRIES, pauseBefore } from '../../src/client/retries';
 import { answerError } from '../../src/client/errors';
 import { httpTransport } from '../../src/client/http-transport';
 import { until } from '../until';
+import { warningsOf } from './warnings';
 
 /** What the fake server does with a request: a status with its headers, or something of its own. */
 type Reaction =
@@ -304,6 +305,75 @@ describe('requests', () => {
       'POST /behind/proxy/collections/a%20b/points/scroll?consistency=2',
       'PATCH /behind/proxy/collections/c?timeout=1',
     ]);
+  });
+});
+
+describe('many calls at a time', () => {
+  it('are no reason for a warning of Node, under way and in their pauses', async () => {
+    const held: (() => void)[] = [];
+    const holding: Reaction = (_request, response) => {
+      held.push(() => response.writeHead(200).end('{"result":1}'));
+    };
+    const busy = Array.from({ length: 64 }, (): Reaction => [429, { 'retry-after': '1' }]);
+    const client = clientOf([...busy, holding]);
+    const warnings = await warningsOf(async () => {
+      const calls = Array.from({ length: 64 }, () => client.count('c'));
+      await until(() => held.length === 64);
+      for (const answer of held) answer();
+      await Promise.all(calls);
+    });
+    expect(fake.requests).toHaveLength(128);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('an option that is undefined', () => {
+  it('is as one that is absent: deadlines', async () => {
+    const options = { timeoutMs: undefined } as object;
+    const call = clientOf([silence], { timeoutMs: 20 }).getCollections(options);
+    expect(await failure(call)).toBeInstanceOf(DeadlineError);
+  });
+
+  it('is as one that is absent: retries', async () => {
+    const [retries, firstPauseMs] = [{ retries: undefined }, { firstPauseMs: undefined }] as object[];
+    const client = clientOf([[412]], { retry: { firstPauseMs: 1, ...retries } });
+    expect(await failure(client.getCollections())).toBeInstanceOf(NotReadyError);
+    expect(fake.requests).toHaveLength(6);
+    const pausing = clientOf([[412]], { retry: { ...firstPauseMs }, timeoutMs: 300 });
+    expect(await failure(pausing.getCollections())).toBeInstanceOf(DeadlineError);
+    expect(fake.requests).toHaveLength(1);
+    clientOf([[412]]);
+    const transport = httpTransport(url, { retry: { firstPauseMs: 1, ...retries } });
+    const call = transport.execute({ operation: 'list_collections' });
+    expect(await failure(call)).toBeInstanceOf(NotReadyError);
+    expect(fake.requests).toHaveLength(6);
+    await transport.close();
+  });
+
+  it('is as one that is absent: batches', async () => {
+    const points = Array.from({ length: 10_001 }, (_, id) => ({ id, vector: [1] }));
+    const batch = { maxPoints: undefined, maxBytes: undefined } as object;
+    await clientOf([OK], { batch }).upsert('c', { points });
+    expect(fake.requests).toHaveLength(2);
+    await clientOf([OK], { batch: { ...batch, maxPoints: 5000 } }).upsert('c', { points });
+    expect(fake.requests).toHaveLength(3);
+  });
+
+  it('is as one that is absent: all others', async () => {
+    const names = [
+      'token',
+      'headers',
+      'maxConnections',
+      'ca',
+      'readYourWrites',
+      'retry',
+      'timeoutMs',
+      'batch',
+    ];
+    const options = Object.fromEntries([...names, 'float32Vectors'].map((name) => [name, undefined]));
+    expect(await clientOf([OK], options).count('c', {}, { ...options, signal: undefined } as object)).toBe(
+      true,
+    );
   });
 });
 

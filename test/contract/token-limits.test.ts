@@ -237,6 +237,18 @@ describe('C15 collections of an access token', () => {
       });
       expect([status, message]).toEqual([400, expect.stringContaining(why)]);
     }
+    // What no number of JavaScript holds can only be sent as text.
+    for (const beyond of ['1e999', '-1e999', '9007199254740993']) {
+      const filter = `{"must":{"key":"age","range":{"lt":${beyond}}}}`;
+      const answer = await send({ port: server.port }, 'POST', '/auth/access_token', {
+        body: `{"name":"x","permission":"read","filter":${filter}}`,
+        headers: { authorization: `Bearer ${jwt}` },
+      });
+      expect([answer.status, answer.body.message]).toEqual([
+        400,
+        'filter must have no integers beyond 2^53, which JSON parsers do not keep',
+      ]);
+    }
     const limits = {
       collections: [{ name: 'a', permission: 'read,write' }],
       filter: { must: { key: 'tenant', match: { value: 7 } } },

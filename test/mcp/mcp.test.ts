@@ -134,7 +134,7 @@ describe('MCP', () => {
       const payload =
         '{"__proto__":"x","n":{"__proto__":1},"most":9007199254740991,"big":"9007199254740993"}';
       expect(await sent('upsert', `"points":[${point(1, payload)}]`)).toMatchObject({ status: 'completed' });
-      for (const big of ['9007199254740993', '-9007199254740992', '[{"a":1e300}]']) {
+      for (const big of ['9007199254740993', '-9007199254740992', '[{"a":1e300}]', '1e999', '[-1e999]']) {
         expect(await sent('upsert', `"points":[${point(2, '{}')},${point(3, `{"n":${big}}`)}]`)).toEqual({
           failed: expect.stringContaining('points[1].payload has an integer beyond 2^53'),
         });
@@ -151,6 +151,9 @@ describe('MCP', () => {
           'filter has an integer',
         ],
         ['query', '"filter":{"must":[{"key":"n","range":{"lt":9007199254740993}}]}', 'filter has an integer'],
+        ['query', '"filter":{"must":[{"key":"n","range":{"lt":1e999}}]}', 'filter has an integer'],
+        ['count', '"filter":{"must":[{"key":"n","range":{"gt":-1e999}}]}', 'filter has an integer'],
+        ['upsert', '"points":[{"id":2,"vector":[1,0,1e999]}]', 'points[0].vector'],
         ['count', '"filter":{"__proto__":{"x":1}}', '__proto__'],
         ['count', '"filter":[]', 'expected an object'],
       ] as const) {
@@ -195,6 +198,34 @@ describe('MCP', () => {
     try {
       expect((await server.raw('POST', '/mcp', '{')).status).toBe(400);
       expect((await server.call('POST', '/mcp', { jsonrpc: '2.0' })).status).toBe(406);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('takes one message a request: a list of them is refused at once, and holds nothing up', async () => {
+    const server = await ContractServer.start();
+    try {
+      const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
+      const post = (body: unknown) =>
+        fetch(`http://127.0.0.1:${server.port}/mcp`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(10_000),
+        });
+      const called = { name: 'list_collections', arguments: {} };
+      const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: called };
+      const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+      // More than may be under way at a time.
+      for (let sent = 0; sent < 33; sent += 1) {
+        const answer = await post(sent % 2 === 0 ? [call, cancel] : []);
+        expect([answer.status, await answer.json()]).toEqual([
+          400,
+          { time: 0, status: { error: 'The body must be one message and no list' } },
+        ]);
+      }
+      expect((await post(call)).status).toBe(200);
     } finally {
       await server.stop();
     }

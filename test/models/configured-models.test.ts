@@ -2,6 +2,7 @@ import { EngineError, type TextInput } from '../../src/engine/types';
 import { ConfiguredModels } from '../../src/models/configured-models';
 import { Semaphore } from '../../src/models/semaphore';
 import { VectorCache } from '../../src/models/vector-cache';
+import { warningsOf } from '../client/warnings';
 import { FakeEndpoint, sendJson } from './fake-endpoint';
 
 /** What the engine reads of an answer. */
@@ -44,6 +45,22 @@ describe('C16 the models of a configuration', () => {
       [1, 0, 1],
     ]);
     expect(endpoint.texts).toEqual(['a', 'bb']);
+  });
+
+  it('C16 C11.6 embed many texts without a warning of Node', async () => {
+    const texts = Array.from({ length: 1000 }, (_, at) => `text ${at}`);
+    const many = await models();
+    const warnings = await warningsOf(() => many.vectors(inputs(...texts), context()));
+    expect(endpoint.calls).toHaveLength(16);
+    expect(warnings).toEqual([]);
+  });
+
+  it('C16 keep no more of a vector than its bytes', async () => {
+    const found = await (await models()).vectors(inputs('a', 'bb'), context());
+    expect(found.map(({ buffer, length }) => [buffer.byteLength, length])).toEqual([
+      [12, 12],
+      [12, 12],
+    ]);
   });
 
   it('C16 send a long text alone', async () => {
