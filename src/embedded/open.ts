@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { totalmem } from 'node:os';
+import { BadValue } from '../config/setting';
+import { SETTINGS } from '../config/settings';
 import type { EngineOptions } from '../engine/types';
 import { openNativeEngine } from '../engine';
 import { refuseNode } from '../operations/cluster-node';
@@ -15,11 +17,14 @@ export interface OpenOptions {
   readonly exclusive?: boolean;
   /** This process is never the owner: it attaches to one, or waits for one, and writes nothing. */
   readonly readOnly?: boolean;
-  /** Milliseconds that opening may wait for another process; 60,000 when absent. */
+  /** Milliseconds that opening may wait for another process, a day at most; 60,000 when absent. */
   readonly timeoutMs?: number;
-  /** Threads that answer reads while this process is the owner; the number of cores when absent. */
+  /** Threads that answer reads while this process is the owner, from 1 to 1,024; the number of cores when absent. */
   readonly searchThreads?: number;
-  /** Bytes that this process may hold while it is the owner; those of its control group or of the machine when absent. */
+  /**
+   * Bytes that this process may hold while it is the owner, at least 64 MiB; those of its control group or of the machine when
+   * absent.
+   */
   readonly memoryLimit?: number;
   /**
    * The share of the processors that measuring recall may use while this process is the owner, in percent (C14): from 0, with
@@ -33,14 +38,17 @@ export interface OpenOptions {
 }
 
 const TIMEOUT_MS = 60_000;
+/** As long as the binding waits. It takes no infinite number. */
+const LONGEST_TIMEOUT_MS = 86_400_000;
 
 /**
  * Opens a folder, which is created when it is missing: as its owner, or attached to the process that is.
  * @throws Error that says why it cannot be opened.
- * @throws TypeError for options that exclude each other, and for models that cannot be used.
+ * @throws TypeError for options that exclude each other or are out of bounds, and for models that cannot be used.
  */
 export async function openFolder(folder: string, options: OpenOptions = {}): Promise<EmbeddedTransport> {
   refuseContradiction(options);
+  refuseOutOfBounds(options);
   if (options.readOnly !== true)
     refuseNode(
       folder,
@@ -62,12 +70,35 @@ export async function openFolder(folder: string, options: OpenOptions = {}): Pro
   }
 }
 
-function refuseContradiction({ exclusive = false, readOnly = false, calibrationPercent }: OpenOptions): void {
+function refuseContradiction({ exclusive = false, readOnly = false }: OpenOptions): void {
   if (exclusive && readOnly) {
     throw new TypeError('exclusive and readOnly exclude each other');
   }
-  if (calibrationPercent !== undefined && !(calibrationPercent >= 0 && calibrationPercent <= 100)) {
+}
+
+/** The binding would take any number for one that it can use: -1 threads for four billion. */
+function refuseOutOfBounds(options: OpenOptions): void {
+  const { timeoutMs = TIMEOUT_MS, calibrationPercent = 0, searchThreads, memoryLimit } = options;
+  if (!(timeoutMs >= 0)) {
+    throw new TypeError('timeoutMs must be a number from 0 on');
+  }
+  if (!(calibrationPercent >= 0 && calibrationPercent <= 100)) {
     throw new TypeError('calibrationPercent must be a number from 0 to 100');
+  }
+  refuseAsSetting('searchThreads', searchThreads);
+  // A part of the machine's memory is rarely a whole number.
+  refuseAsSetting('memoryLimit', memoryLimit && Math.floor(memoryLimit));
+}
+
+/** Refuses what the setting of that name does not take. */
+function refuseAsSetting(name: 'searchThreads' | 'memoryLimit', value: number | undefined): void {
+  if (value === undefined) return;
+  try {
+    SETTINGS[name].parse(value);
+  } catch (error) {
+    throw error instanceof BadValue
+      ? new TypeError(`${name} must be ${error.message}`, { cause: error })
+      : error;
   }
 }
 
@@ -83,7 +114,7 @@ function engineOptions(
     ...(searchThreads !== undefined && { searchThreads }),
     memory: { machineBytes: totalmem(), ...(memoryLimit !== undefined && { limitBytes: memoryLimit }) },
     ...(calibrationPercent !== undefined && { calibrationShare: calibrationPercent / 100 }),
-    sharing: { exclusive, readOnly, timeoutMs },
+    sharing: { exclusive, readOnly, timeoutMs: Math.min(timeoutMs, LONGEST_TIMEOUT_MS) },
     ...(allowFilesystem !== undefined && { allowedFileSystems: allowFilesystem }),
     ...(models !== undefined && { models }),
   };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath, rename, rm } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,9 +29,11 @@ export async function listenPrivately(server: Server, dataDir: string): Promise<
     await listening(server, name);
     return { name, remove: () => Promise.resolve() };
   }
-  const privateFolder = join(dataDir, PRIVATE_FOLDER);
+  // Commands may reach the directory by another path, a longer one perhaps: they resolve it to this one.
+  const folder = await realpath(dataDir);
+  const privateFolder = join(folder, PRIVATE_FOLDER);
   return Buffer.byteLength(join(privateFolder, SOCKET)) <= MAX_SOCKET_PATH_BYTES
-    ? listenInside(server, privateFolder, join(dataDir, SOCKET))
+    ? listenInside(server, privateFolder, join(folder, SOCKET))
     : listenElsewhere(server);
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import {
@@ -280,10 +280,12 @@ async function connectTo(dataDir: string): Promise<Connection | undefined> {
 
 async function addressOf(dataDir: string): Promise<string | undefined> {
   try {
-    const { socket } = JSON.parse(await readFile(join(dataDir, CONTROL_FILE), 'utf8')) as {
+    // The path by which the server has its socket: another one may be too long for a socket.
+    const folder = await realpath(dataDir);
+    const { socket } = JSON.parse(await readFile(join(folder, CONTROL_FILE), 'utf8')) as {
       socket?: unknown;
     };
-    return typeof socket === 'string' ? resolve(dataDir, socket) : undefined;
+    return typeof socket === 'string' ? resolve(folder, socket) : undefined;
   } catch {
     // There is no file, or an incomplete one: no server is ready.
     return undefined;

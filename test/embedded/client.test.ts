@@ -80,6 +80,35 @@ test('C18 options that exclude each other, and a folder that cannot be one', asy
   await expect(open(__filename)).rejects.toThrow(/Cannot open the data directory/);
 });
 
+describe('C18 options out of bounds', () => {
+  const MIB = 1024 * 1024;
+
+  test.each([
+    ['searchThreads', [-1, 0, 1.5, 1025, NaN], 'searchThreads must be a whole number from 1 to 1024'],
+    [
+      'memoryLimit',
+      [-1, 0, 64 * MIB - 1, NaN, Infinity],
+      'memoryLimit must be a whole number from 67108864 to ',
+    ],
+    ['timeoutMs', [-1, NaN], 'timeoutMs must be a number from 0 on'],
+    ['calibrationPercent', [-1, 101, NaN], 'calibrationPercent must be a number from 0 to 100'],
+  ])('%s is refused', async (name, values, message) => {
+    for (const value of values) {
+      const opened = open(folder, { [name]: value });
+      await expect(opened).rejects.toThrow(TypeError);
+      await expect(opened).rejects.toThrow(message);
+    }
+  });
+
+  test('those at the bounds are not', async () => {
+    const db = await opening(folder, { searchThreads: 1, memoryLimit: 512 * MIB + 0.5, timeoutMs: Infinity });
+    expect(db.role).toBe('owner');
+    // An endless wait is no wait that is over at once.
+    const other = await opening(folder, { timeoutMs: Infinity });
+    expect(other.role).toBe(`attached to process ${process.pid}`);
+  });
+});
+
 test('C18 a body that is JSON already, and an answer as it came', async () => {
   const transport = await openFolder(folder);
   try {

@@ -6,8 +6,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { connect, createServer, Server, type Socket } from 'node:net';
@@ -32,7 +34,7 @@ let dataDir: string;
 let control: Control | undefined;
 let server: Served | undefined;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kithdb-control-'));
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'kithdb-control-')));
   dataDir = join(folder, 'data');
   mkdirSync(dataDir);
 });
@@ -116,6 +118,26 @@ describe('the control socket', () => {
     await control?.close();
     control = undefined;
     expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  it.each([
+    ['by a short link to a folder with a long path', 'x'.repeat(120), 'link'],
+    ['by a long link to a folder with a short path', 'real', 'l'.repeat(120)],
+  ])('is reached %s, and past it', async (_, real, link) => {
+    const [there, linked] = [join(folder, real), join(folder, link)];
+    mkdirSync(there);
+    symlinkSync(there, linked);
+    for (const [served, asked] of [
+      [linked, there],
+      [there, linked],
+    ] as const) {
+      dataDir = served;
+      await open();
+      expect(await resetPasswordLive(asked, NEW_PASSWORD)).toBe('done');
+      await control?.close();
+      control = undefined;
+      expect(readdirSync(there)).toEqual([]);
+    }
   });
 
   it.each(['nonsense', '{}', '{"kind":"reset password"}', 'null', `{"kind":"${'x'.repeat(9000)}"}`])(

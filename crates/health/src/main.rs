@@ -63,7 +63,8 @@ mod unix {
         text.trim_end()
             .strip_prefix("{\"socket\":\"")
             .and_then(|rest| rest.strip_suffix("\"}"))
-            .map(|name| folder.join(name))
+            // As the server spells it: a longer path may be too long for a socket, and a link to it not.
+            .map(|name| std::fs::canonicalize(folder).unwrap_or_else(|_| folder.into()).join(name))
             .ok_or_else(|| format!("{}: no address stands in it", path.display()))
     }
 }

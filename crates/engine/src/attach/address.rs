@@ -4,7 +4,7 @@
 use super::frame::Purpose;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -51,22 +51,21 @@ impl Address {
     /// # Errors
     /// The error of the disk or the system.
     pub fn listen(folder: &Path) -> io::Result<(UnixListener, Address)> {
+        // Other processes may open it by another path: all of them resolve it to this one.
+        let folder = fs::canonicalize(folder)?;
         let (place, inside) = (folder.join(SOCKET), folder.join(PRIVATE_FOLDER));
         remove(&place)?;
         remove_dir(&inside)?;
         let bound = inside.join(SOCKET);
-        let (listener, socket, elsewhere) = if bound.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
-            DirBuilder::new().mode(0o700).create(&inside)?;
-            let listener = bind(&bound)?;
-            fs::rename(&bound, &place)?;
-            remove_dir(&inside)?;
-            (listener, place, None)
+        // From here on the address is dropped where a step fails, and what it has on the disk goes.
+        let (listener, address) = if bound.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
+            let address = Address { folder, socket: place, elsewhere: None };
+            (bind_inside(&inside, &bound, &address.socket)?, address)
         } else {
             let private = private_folder()?;
-            let bound = private.join(SOCKET);
-            (bind(&bound)?, bound, Some(private))
+            let address = Address { folder, socket: private.join(SOCKET), elsewhere: Some(private) };
+            (bind(&address.socket)?, address)
         };
-        let address = Address { folder: folder.to_path_buf(), socket, elsewhere };
         address.publish()?;
         Ok((listener, address))
     }
@@ -76,13 +75,14 @@ impl Address {
         &self.socket
     }
 
-    /// Writes the file that leads to the socket.
+    /// Writes the file that leads to the socket. It says which folder it belongs to, because a copy of the folder has it too.
     fn publish(&self) -> io::Result<()> {
         let temporary = self.folder.join(format!("{FILE}.tmp"));
         remove(&temporary)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         let name = if self.elsewhere.is_some() { self.socket.as_path() } else { Path::new(SOCKET) };
-        writeln!(file, "{FIRST_LINE}\n{}\n{}", std::process::id(), name.display())?;
+        let (pid, identity) = (std::process::id(), identity(&self.folder)?);
+        writeln!(file, "{FIRST_LINE}\n{pid}\n{}\n{identity}", name.display())?;
         fs::rename(temporary, self.folder.join(FILE))
     }
 }
@@ -102,6 +102,15 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Binds a socket in a new folder that only its owner can enter, and moves it to its place.
+fn bind_inside(inside: &Path, bound: &Path, place: &Path) -> io::Result<UnixListener> {
+    DirBuilder::new().mode(0o700).create(inside)?;
+    let listener = bind(bound).and_then(|listener| fs::rename(bound, place).map(|()| listener));
+    let removed = remove_dir(inside);
+    let listener = listener?;
+    removed.map(|()| listener)
 }
 
 /// A new folder that only this user can enter.
@@ -127,9 +136,18 @@ fn remove_dir(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What the file `attach` of a folder says; nothing where there is none that is complete.
+/// Tells a folder from its copies: the numbers of its device and its inode.
+fn identity(folder: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(folder)?;
+    Ok(format!("{}:{}", metadata.dev(), metadata.ino()))
+}
+
+/// What the file `attach` of a folder says; nothing where there is none that is complete, and where it was copied with the
+/// folder.
 pub fn published(folder: &Path) -> Option<Published> {
     use std::io::Read;
+    // The path by which its owner has the socket: another one may be too long for a socket.
+    let folder = fs::canonicalize(folder).ok()?;
     let mut text = String::new();
     File::open(folder.join(FILE)).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
     let mut lines = text.lines();
@@ -137,7 +155,13 @@ pub fn published(folder: &Path) -> Option<Published> {
         return None;
     }
     let pid = lines.next()?.parse().ok()?;
-    Some(Published { pid, socket: folder.join(lines.next()?) })
+    let name = Path::new(lines.next()?);
+    let belongs_here = match lines.next() {
+        Some(written) => identity(&folder).is_ok_and(|identity| identity == written),
+        // Earlier releases wrote no such line. A copy has no listener at a name that is relative to it.
+        None => name.is_relative(),
+    };
+    belongs_here.then(|| Published { pid, socket: folder.join(name) })
 }
 
 /// Takes the right to be the next owner; nothing while another process has it. It is released when the file is dropped,
@@ -160,5 +184,66 @@ pub fn described(pid: u32, purpose: Purpose) -> String {
     match purpose {
         Purpose::Server => format!("the server with the process id {pid}"),
         Purpose::Embedded => format!("process {pid}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder whose path is too long for a socket.
+    fn long(dir: &tempfile::TempDir, letter: &str) -> PathBuf {
+        let path = dir.path().join(letter.repeat(100));
+        fs::create_dir(&path).expect("a folder");
+        path
+    }
+
+    fn found(folder: &Path) -> PathBuf {
+        published(folder).expect("its address is published").socket
+    }
+
+    #[test]
+    fn a_copy_of_a_folder_has_no_address_and_a_folder_that_was_moved_has_c18() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (folder, copy) = (long(&dir, "x"), long(&dir, "y"));
+        let (_listener, address) = Address::listen(&folder).expect("a socket");
+        assert_eq!(found(&folder), address.socket());
+        fs::copy(folder.join(FILE), copy.join(FILE)).expect("a copy");
+        assert_eq!(published(&copy), None);
+        let moved = dir.path().join("z");
+        fs::rename(&folder, &moved).expect("another name");
+        assert_eq!(found(&moved), address.socket());
+    }
+
+    #[test]
+    fn of_an_address_without_its_folder_only_a_relative_one_counts_c18() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let write = |socket: &str| {
+            fs::write(dir.path().join(FILE), format!("{FIRST_LINE}\n7\n{socket}\n")).expect("a file");
+            published(dir.path())
+        };
+        assert_eq!(write(SOCKET).map(|published| published.pid), Some(7));
+        assert_eq!(write("/tmp/kithdb-7/attach.sock"), None);
+    }
+
+    #[test]
+    fn a_folder_has_one_address_by_a_short_path_and_by_a_long_one_c18() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (folder, short) = (long(&dir, "x"), dir.path().join("l"));
+        std::os::unix::fs::symlink(&folder, &short).expect("a link");
+        let (_listener, address) = Address::listen(&short).expect("a socket");
+        assert_eq!(found(&folder), address.socket());
+        assert_eq!(found(&short), address.socket());
+        std::os::unix::net::UnixStream::connect(found(&folder)).expect("its path is short enough");
+        drop(address);
+        assert_eq!(published(&folder), None);
+    }
+
+    #[test]
+    fn a_socket_that_cannot_be_made_leaves_nothing_c18() {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::create_dir(dir.path().join(SOCKET)).expect("a folder in its place");
+        Address::listen(dir.path()).map(drop).expect_err("its place is taken");
+        assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
     }
 }

@@ -118,8 +118,10 @@ impl Attachment {
         let (receiving, watched) = (Arc::clone(&receiver), Arc::clone(supervisor));
         let receive = move || {
             let mut bytes = Vec::new();
-            while let Ok(true) = frame::read(&mut reader, &mut bytes, frame::longest()) {
-                let hand_over = || hand_over(&bytes, &position, &*receiving);
+            while let Ok(true) = frame::read(&mut reader, &mut bytes, frame::MAX_FRAME_BYTES) {
+                // Dropped before the next one is waited for: it may have hundreds of megabytes.
+                let frame = std::mem::take(&mut bytes);
+                let hand_over = || hand_over(&frame, &position, &*receiving);
                 if watched.catch(Task::Receive, None, hand_over) != Ok(true) {
                     return;
                 }

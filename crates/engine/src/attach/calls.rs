@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const MAX_CALLS: usize = 65_536;
 /// Bytes of bodies that may wait; more are refused.
 const MAX_BYTES: usize = 1 << 30;
-/// An owner answers a call at its deadline. After this time it is taken to be stopped.
+/// An owner answers a call at its deadline, and when it is cancelled. After this time it is taken to be stopped.
 const GRACE: Duration = Duration::from_millis(1000);
 
 /// A call, as often as it is sent.
@@ -39,8 +39,8 @@ pub struct Call {
     id: Option<OperationId>,
     /// The position of the log when it was sent to an owner for the first time.
     first_sent: Option<Lsn>,
-    /// The owner was notified that the answer is not awaited any more.
-    is_cancelled: bool,
+    /// When the owner that has it was notified that the answer is not awaited any more.
+    notified: Option<Instant>,
 }
 
 /// A body that is sent again if need be.
@@ -85,7 +85,7 @@ impl Call {
             cancellation: request.cancellation,
             id: identity.map(|call| call.id).filter(|_| operation.is_write()),
             first_sent: identity.and_then(|call| call.first_sent),
-            is_cancelled: false,
+            notified: None,
         }
     }
 
@@ -115,8 +115,9 @@ impl Call {
         }
     }
 
-    /// The frame to the owner; `position` is that of its log. A write has an operation id from then on.
+    /// The frame to an owner; `position` is that of its log. A write has an operation id from then on.
     pub fn frame(&mut self, call: u64, position: Lsn) -> Vec<u8> {
+        self.notified = None;
         if self.operation.is_write() {
             self.id.get_or_insert_with(|| OperationId::new(random()));
         }
@@ -146,17 +147,32 @@ impl Call {
 
     /// What is to be done about it now; `is_sent` when an owner has it.
     fn due(&mut self, now: Instant, is_sent: bool) -> Due {
-        let deadline = self.start + self.allowed + if is_sent { GRACE } else { Duration::ZERO };
-        if self.cancellation.is_cancelled() && !is_sent {
-            return Due::Fail(Error::Cancelled);
+        let grace = if is_sent { GRACE } else { Duration::ZERO };
+        if self.cancellation.is_cancelled() {
+            match self.notified {
+                None if is_sent => {
+                    self.notified = Some(now);
+                    return Due::Cancel;
+                }
+                Some(notified) if now < notified + grace => {}
+                _ => return Due::Fail(self.given_up(Error::Cancelled)),
+            }
         }
-        if now >= deadline {
-            let was_sent = self.id.is_some() && self.first_sent.is_some();
-            let late = || Deadline::new(self.start, self.allowed, self.operation.title()).error();
-            return Due::Fail(if was_sent { Error::OutcomeUnknown } else { late() });
+        if now < self.start + self.allowed + grace {
+            return Due::Nothing;
         }
-        let tell = self.cancellation.is_cancelled() && !std::mem::replace(&mut self.is_cancelled, true);
-        if tell { Due::Cancel } else { Due::Nothing }
+        let late = Deadline::new(self.start, self.allowed, self.operation.title()).error();
+        Due::Fail(self.given_up(late))
+    }
+
+    /// The error of a call that is given up without an answer: `why`, unless it may have been applied.
+    fn given_up(&self, why: Error) -> Error {
+        if self.may_be_applied() { Error::OutcomeUnknown } else { why }
+    }
+
+    /// Whether it is a write that was sent to an owner: only its operation id says whether it was applied.
+    fn may_be_applied(&self) -> bool {
+        self.id.is_some() && self.first_sent.is_some()
     }
 }
 
@@ -213,6 +229,14 @@ impl Calls {
         std::mem::take(&mut self.waiting).into_values()
     }
 
+    /// Takes out, in their order, the calls of which nothing can have been applied.
+    pub fn take_unapplied(&mut self) -> Vec<(Call, Reply)> {
+        let waiting = self.waiting.iter();
+        let unapplied = waiting.filter(|(_, (call, _))| !call.may_be_applied()).map(|(number, _)| *number);
+        let unapplied: Vec<u64> = unapplied.collect();
+        unapplied.into_iter().filter_map(|number| self.take(number)).collect()
+    }
+
     /// All calls, in their order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Call)> {
         self.waiting.iter_mut().map(|(number, (call, _))| (*number, call))
@@ -260,4 +284,71 @@ fn random() -> u128 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let own = u128::from(std::process::id()) << 96;
     now.as_nanos() << 32 ^ own ^ u128::from(COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(operation: Operation, cancellation: &Cancellation) -> Call {
+        let request = Request::new(operation, "c", b"{}".to_vec());
+        let cancellation = cancellation.clone();
+        Call::new(Request { timeout: Some(Duration::from_secs(60)), cancellation, ..request })
+    }
+
+    /// The error of a call that is to fail.
+    fn failed(due: Due) -> &'static str {
+        match due {
+            Due::Fail(error) => error.code(),
+            Due::Nothing => "nothing",
+            Due::Cancel => "cancel",
+        }
+    }
+
+    #[test]
+    fn a_cancelled_call_fails_where_its_owner_does_not_answer_c18() {
+        for (operation, expected) in
+            [(Operation::Count, "cancelled"), (Operation::UpsertPoints, "outcome_unknown")]
+        {
+            let cancellation = Cancellation::default();
+            let mut call = call(operation, &cancellation);
+            let now = call.start;
+            call.frame(1, Lsn::NONE);
+            assert_eq!(failed(call.due(now, true)), "nothing");
+            cancellation.cancel();
+            assert_eq!(failed(call.due(now, true)), "cancel");
+            assert_eq!(failed(call.due(now + GRACE / 2, true)), "nothing");
+            assert_eq!(failed(call.due(now + GRACE, true)), expected);
+            // The next owner is notified too.
+            call.frame(1, Lsn::NONE);
+            assert_eq!(failed(call.due(now + GRACE, true)), "cancel");
+            assert_eq!(failed(call.due(now + GRACE, false)), expected, "no owner has it any more");
+        }
+    }
+
+    #[test]
+    fn a_call_that_no_owner_had_fails_at_once_when_it_is_cancelled_and_at_its_deadline_c18() {
+        let cancellation = Cancellation::default();
+        let mut call = call(Operation::UpsertPoints, &cancellation);
+        let now = call.start;
+        assert_eq!(failed(call.due(now + Duration::from_secs(60), false)), "timeout");
+        cancellation.cancel();
+        assert_eq!(failed(call.due(now, false)), "cancelled");
+    }
+
+    #[test]
+    fn only_writes_that_were_sent_are_kept_where_the_folder_cannot_be_opened_c1_7() {
+        let mut calls = Calls::default();
+        let operations = [Operation::UpsertPoints, Operation::Count, Operation::UpsertPoints];
+        for (number, operation) in (1..).zip(operations) {
+            let added = calls.add(call(operation, &Cancellation::default()), Box::new(|_| ()));
+            assert_eq!(added.ok(), Some(number));
+            if number < 3 {
+                calls.get_mut(number).expect("it was added").frame(number, Lsn::NONE);
+            }
+        }
+        assert_eq!(calls.take_unapplied().len(), 2);
+        assert!(calls.get_mut(1).is_some());
+        assert_eq!(calls.take_all().count(), 1);
+    }
 }

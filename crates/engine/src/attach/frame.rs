@@ -13,17 +13,22 @@ pub const PROTOCOL_VERSION: u32 = 8;
 const MAGIC: &[u8; 8] = b"KITHATT\0";
 /// The longest body of a call, in a process that owns the folder too, so that both take the same calls.
 pub const MAX_BODY_BYTES: usize = 256 << 20;
-/// The longest frame: a body, or an answer of an engine, and what surrounds it.
-const MAX_FRAME_BYTES: usize = MAX_BODY_BYTES + (1 << 20);
+/// The longest frame once the hello was answered: a body, or an answer of an engine, and what surrounds it.
+pub const MAX_FRAME_BYTES: usize = MAX_BODY_BYTES + (1 << 20);
+/// What goes before the envelope of an answer: the kind of the frame, the call and the position.
+const ANSWER_HEAD_BYTES: usize = 17;
+/// The longest envelope, or code and details of a failure with their length. An answer with more is a failure.
+const MAX_ANSWER_BYTES: usize = MAX_FRAME_BYTES - ANSWER_HEAD_BYTES;
 /// The longest frame before the hello was answered.
 pub const MAX_HELLO_BYTES: usize = 64;
 /// The longest name of a collection, or target. Longer ones exist nowhere.
-const MAX_NAME_BYTES: usize = 64 << 10;
+pub const MAX_NAME_BYTES: usize = 64 << 10;
 /// Memory that is taken for a frame before any of it has come.
 const FIRST_BYTES: usize = 64 << 10;
 
 const HELLO: u8 = 1;
-const CALL: u8 = 2;
+/// The kind of a call.
+pub const CALL: u8 = 2;
 const CANCEL: u8 = 3;
 const HAND_OVER: u8 = 4;
 const WELCOME: u8 = 11;
@@ -204,18 +209,25 @@ pub fn call_head(call: &CallFrame<'_>) -> Vec<u8> {
     finish(frame, call.body.len())
 }
 
-/// The frame of a success.
+/// The frame of a success; that of a failure where the envelope is too long for a frame.
 pub fn answer(call: u64, position: Lsn, envelope: &[u8]) -> Vec<u8> {
-    let mut frame = begin(ANSWER, 16 + envelope.len());
+    if envelope.len() > MAX_ANSWER_BYTES {
+        return failure(call, position, &too_long(envelope.len()));
+    }
+    let mut frame = begin(ANSWER, ANSWER_HEAD_BYTES - 1 + envelope.len());
     frame.extend_from_slice(&call.to_le_bytes());
     frame.extend_from_slice(&position.get().to_le_bytes());
     frame.extend_from_slice(envelope);
     finish(frame, 0)
 }
 
-/// The frame of a failure.
+/// The frame of a failure; that of another one where the details are too long for a frame.
 pub fn failure(call: u64, position: Lsn, error: &Error) -> Vec<u8> {
     let (code, details) = (error.code(), error.details_json());
+    let bytes = 1 + code.len() + details.len();
+    if bytes > MAX_ANSWER_BYTES {
+        return failure(call, position, &too_long(bytes));
+    }
     let mut frame = begin(FAILURE, 17 + code.len() + details.len());
     frame.extend_from_slice(&call.to_le_bytes());
     frame.extend_from_slice(&position.get().to_le_bytes());
@@ -223,6 +235,10 @@ pub fn failure(call: u64, position: Lsn, error: &Error) -> Vec<u8> {
     frame.extend_from_slice(code.as_bytes());
     frame.extend_from_slice(&details);
     finish(frame, 0)
+}
+
+fn too_long(bytes: usize) -> Error {
+    Error::bad(format!("an answer of {bytes} bytes, where {MAX_ANSWER_BYTES} are the most"))
 }
 
 /// Reads a frame of at most `most` bytes into `frame`, without its length; false at the end of the stream.
@@ -247,11 +263,6 @@ pub fn read(stream: &mut impl Read, frame: &mut Vec<u8>, most: usize) -> io::Res
     } else {
         Err(io::ErrorKind::UnexpectedEof.into())
     }
-}
-
-/// The longest frame that a connection takes once it was greeted.
-pub const fn longest() -> usize {
-    MAX_FRAME_BYTES
 }
 
 /// What is left of a frame to decode.
@@ -384,113 +395,4 @@ impl<'a> FromOwner<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn sent(call: &CallFrame<'_>) -> Vec<u8> {
-        [call_head(call).as_slice(), call.body].concat()
-    }
-
-    fn read_back(bytes: &[u8]) -> Vec<u8> {
-        let mut frame = Vec::new();
-        assert!(read(&mut &bytes[..], &mut frame, longest()).expect("a frame"));
-        frame
-    }
-
-    const CALL_SAMPLE: CallFrame<'static> = CallFrame {
-        call: 7,
-        operation: Operation::UpsertPoints,
-        collection: "närmast",
-        target: None,
-        wait: true,
-        strictness: Strictness::Lenient,
-        gives_out_texts: true,
-        packing: Packing { body: BodyForm::Packed, answer: true },
-        timeout_ms: 60_000,
-        answer_budget: Some(9),
-        id: Some(OperationId::new(u128::MAX - 5)),
-        first_sent: Some(Lsn::new(4)),
-        body: b"{\"points\":[]}",
-    };
-
-    #[test]
-    fn every_message_round_trips() {
-        let peer = Peer { version: 9, pid: 77, purpose: Purpose::Server };
-        assert_eq!(ToOwner::decode(&read_back(&hello(peer))), Some(ToOwner::Hello(peer)));
-        assert_eq!(ToOwner::decode(&read_back(&cancel(5))), Some(ToOwner::Cancel(5)));
-        assert_eq!(ToOwner::decode(&read_back(&hand_over())), Some(ToOwner::HandOver));
-        let bare = CallFrame {
-            target: Some(""),
-            wait: false,
-            strictness: Strictness::Strict,
-            gives_out_texts: false,
-            packing: Packing::default(),
-            answer_budget: None,
-            id: None,
-            first_sent: None,
-            body: b"",
-            ..CALL_SAMPLE
-        };
-        let arrow = CallFrame {
-            packing: Packing { body: BodyForm::Arrow, answer: false },
-            body: &[0xff; 8],
-            ..CALL_SAMPLE
-        };
-        let lines = CallFrame { packing: Packing { body: BodyForm::Lines, answer: false }, ..CALL_SAMPLE };
-        for call in [CALL_SAMPLE, bare, arrow, lines] {
-            let bytes = sent(&call);
-            assert_eq!(ToOwner::decode(&read_back(&bytes)), Some(ToOwner::Call(call)));
-        }
-        let position = Lsn::new(12);
-        let welcomed = FromOwner::Welcome { owner: peer, position };
-        assert_eq!(FromOwner::decode(&read_back(&welcome(peer, position))), Some(welcomed));
-        let answered = FromOwner::Answer { call: 1, position, envelope: b"{}" };
-        assert_eq!(FromOwner::decode(&read_back(&answer(1, position, b"{}"))), Some(answered));
-        let refused = FromOwner::Refusal("no");
-        assert_eq!(FromOwner::decode(&read_back(&refusal("no"))), Some(refused));
-    }
-
-    #[test]
-    fn an_error_of_the_owner_has_its_code_and_its_details() {
-        let error = Error::CollectionNotFound("c\"d".to_string());
-        let bytes = failure(3, Lsn::NONE, &error);
-        let frame = read_back(&bytes);
-        let Some(FromOwner::Failure { call: 3, error: relayed, .. }) = FromOwner::decode(&frame) else {
-            panic!("no failure: {frame:?}");
-        };
-        assert_eq!((relayed.code(), relayed.details_json()), (error.code(), error.details_json()));
-        assert_eq!(Error::relayed("later", b"{}").code(), "internal");
-    }
-
-    #[test]
-    fn lengths_that_no_frame_has_are_refused() {
-        for length in [0, 65, u32::MAX] {
-            let bytes = [&length.to_le_bytes()[..], &[1; 100]].concat();
-            let mut frame = Vec::new();
-            let error = read(&mut &bytes[..], &mut frame, 64).expect_err("it is refused");
-            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        }
-        assert!(!read(&mut &b""[..], &mut Vec::new(), 64).expect("the end"));
-        assert!(read(&mut &[9, 0, 0, 0, 1][..], &mut Vec::new(), 64).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn damaged_frames_never_panic(
-            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let mut bytes = sent(&CALL_SAMPLE);
-            for (at, value) in flips {
-                let at = at.index(bytes.len());
-                bytes[at] = value;
-            }
-            let bytes = &bytes[..cut.index(bytes.len())];
-            let mut frame = Vec::new();
-            let _ = read(&mut &bytes[..], &mut frame, longest());
-            let _ = (ToOwner::decode(&frame), FromOwner::decode(&frame));
-            let _ = (ToOwner::decode(bytes), FromOwner::decode(bytes));
-        }
-    }
-}
+mod tests;

@@ -1,10 +1,12 @@
 //! One folder, many processes: the owner of a data directory has the engine, others attach to it through a socket and use
 //! the same interface (C18). `docs/embedding.md` has the design.
 //!
-//! [`SharedFolder`] is what a process opens. It is the owner or attached, and changes by itself. `frame` has the messages,
-//! `outgoing` sends them without ever blocking the caller, `server` is the owner's side, `attachment` that of an attached
-//! process, `address` says where the socket is and who holds the folder, `takeover` how a process gets in, `calls` keeps
-//! what waits for an owner. Where there are no Unix sockets a folder has one process (`alone`).
+//! [`SharedFolder`] is what a process opens. It is the owner or attached, and changes by itself: `member` says what it is at
+//! the moment. `frame` has the messages, `outgoing` sends them without ever blocking the caller, `incoming` reads those that
+//! come to the owner. The owner's side is `owner`, with the engine, `server`, with all connections, and `connection`, one of
+//! them; that of an attached process is `attachment`. `address` says where the socket is and who holds the folder, `takeover`
+//! how a process gets in, `calls` keeps what waits for an owner. Where there are no Unix sockets a folder has one process
+//! (`alone`).
 
 #[cfg(unix)]
 mod address;
@@ -15,12 +17,20 @@ mod attachment;
 #[cfg(unix)]
 mod calls;
 #[cfg(unix)]
+mod connection;
+#[cfg(unix)]
 mod folder;
 #[cfg_attr(not(unix), allow(dead_code, reason = "without sockets the purpose alone is used"))]
 mod frame;
+#[cfg(unix)]
+mod incoming;
+#[cfg(unix)]
+mod member;
 mod membership;
 #[cfg(unix)]
 mod outgoing;
+#[cfg(unix)]
+mod owner;
 #[cfg(unix)]
 mod server;
 #[cfg(unix)]

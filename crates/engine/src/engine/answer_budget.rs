@@ -109,15 +109,7 @@ impl<'a> AnswerBudget<'a> {
     }
 
     fn check_bytes(&mut self) -> Result<(), Error> {
-        if self.written > self.max_bytes {
-            return Err(Error::bad(format!(
-                "the answer would have more than {} bytes: ask for fewer points, or for less of each",
-                self.max_bytes
-            )));
-        }
-        if self.written > self.room {
-            return Err(Error::AnswerBudgetExceeded);
-        }
+        self.check_length(self.written)?;
         while self.written > FREE_BYTES + self.charged {
             if !self.all.charge(STEP_BYTES, self.max_bytes_of_all) {
                 return Err(Error::Overloaded("too many bytes of answers are being written".into()));
@@ -127,9 +119,20 @@ impl<'a> AnswerBudget<'a> {
         Ok(())
     }
 
-    /// An error when points were left out: the answer is not to be sent.
-    pub fn finish(mut self) -> Result<(), Error> {
-        self.exceeded.take().map_or(Ok(()), Err)
+    fn check_length(&self, written: usize) -> Result<(), Error> {
+        if written > self.max_bytes {
+            return Err(Error::bad(format!(
+                "the answer would have more than {} bytes: ask for fewer points, or for less of each",
+                self.max_bytes
+            )));
+        }
+        if written > self.room { Err(Error::AnswerBudgetExceeded) } else { Ok(()) }
+    }
+
+    /// An error when points were left out, and when the answer, of `written` bytes with its last point, is too long: it is not
+    /// to be sent.
+    pub fn finish(mut self, written: usize) -> Result<(), Error> {
+        self.exceeded.take().map_or_else(|| self.check_length(written), Err)
     }
 }
 
@@ -163,11 +166,11 @@ mod tests {
         assert!(second.admits(5 * MIB, 0));
         assert!(!second.admits(6 * MIB, 0));
         assert!(!second.admits(6 * MIB, 0), "nothing follows what was left out");
-        assert!(matches!(second.finish(), Err(Error::Overloaded(_))));
+        assert!(matches!(second.finish(6 * MIB), Err(Error::Overloaded(_))));
         let mut small = AnswerBudget::new(&limits, None, &all, &deadline);
         assert!(first.admits(9 * MIB, 0), "what the second had is free");
         assert!(small.admits(MIB, 0));
-        assert!(small.finish().is_ok() && first.finish().is_ok());
+        assert!(small.finish(MIB).is_ok() && first.finish(9 * MIB).is_ok());
         assert_eq!(all.0.load(Ordering::Relaxed), 0);
     }
 
@@ -177,11 +180,26 @@ mod tests {
         let mut answer = AnswerBudget::new(&limits, Some(1000), &all, &deadline);
         assert!(answer.admits(1000, 0));
         assert!(!answer.admits(1001, 0));
-        assert!(matches!(answer.finish(), Err(Error::AnswerBudgetExceeded)));
+        assert!(matches!(answer.finish(1001), Err(Error::AnswerBudgetExceeded)));
         let mut expected = AnswerBudget::new(&limits, Some(1000), &all, &deadline);
         expected.expect(100, 1000);
         assert!(expected.admits(0, 0), "points may be without vectors");
         expected.expect(1000, 0);
         assert!(!expected.admits(0, 0), "given up before it is written");
+    }
+
+    #[test]
+    fn the_last_point_counts_c2_7() {
+        let (all, deadline) = (AnswersInProgress::default(), deadline());
+        let limits = Limits { max_answer_bytes: 300, ..Limits::default() };
+        let finish = |room: Option<usize>, written: usize| {
+            let mut answer = AnswerBudget::new(&limits, room, &all, &deadline);
+            assert!(answer.admits(100, 0));
+            answer.finish(written)
+        };
+        assert!(finish(None, 300).is_ok());
+        assert!(matches!(finish(None, 301), Err(Error::BadRequest(_))));
+        assert!(finish(Some(200), 200).is_ok());
+        assert!(matches!(finish(Some(200), 201), Err(Error::AnswerBudgetExceeded)));
     }
 }

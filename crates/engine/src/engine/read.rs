@@ -133,7 +133,8 @@ impl Read<'_> {
             }
             other => return Err(Error::Internal(format!("{} is not a read", other.title()))),
         }
-        self.points.budget.finish()
+        let packed = self.points.packed.as_ref().map_or(0, |packed| packed.len());
+        self.points.budget.finish(self.out.len() + packed + self.explanation.len())
     }
 
     /// The collection that the request names, kept from deletion while the answer is made.
