@@ -1,11 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isWhole, makeBackup, type BackupOutcome } from './backup';
 import { FILES, MANIFEST, parseManifest, readManifest, type BackupFile } from './backup-manifest';
 import { readName, type BackupEntry, type BackupPlace, type BackupSource } from './backup-rotation';
 import { isSame } from './copying';
 import { BackupError } from './failure';
-import type { S3Address, S3Bucket } from './s3-bucket';
+import { makeHeldFolder, removeUnheldOf } from './held-folder';
+import type { S3Address, S3Bucket, S3Upload } from './s3-bucket';
+
+/** Begins the names of the folders in which backups are made, which are among those of other programs. */
+const WORK_PREFIX = 'kithdb-backup-';
 
 /**
  * A place in a bucket with backups. The layout of each is that of a folder, and the manifest comes last and goes first:
@@ -24,14 +27,16 @@ export class BackupBucket implements BackupPlace {
   }
 
   async make(stamp: string, source: BackupSource): Promise<BackupOutcome> {
-    const work = await mkdtemp(join(this.workFolder, 'kithdb-backup-'));
+    // Those of processes that were killed only take room, so one that cannot be removed keeps no backup from being made.
+    await removeUnheldOf(this.workFolder, WORK_PREFIX).catch(() => undefined);
+    const work = await makeHeldFolder(this.workFolder, WORK_PREFIX);
     try {
-      const local = await makeBackup({ ...source, to: join(work, stamp), removesPart: true });
+      const local = await makeBackup({ ...source, to: join(work.path, stamp), removesPart: true });
       const name = isWhole(local) ? stamp : `${stamp}.damaged`;
       await this.#upload(local.to, name);
       return { ...local, to: `s3://${this.address.bucket}/${this.#prefix}${name}` };
     } finally {
-      await rm(work, { recursive: true, force: true });
+      await work.remove();
     }
   }
 
@@ -56,7 +61,12 @@ export class BackupBucket implements BackupPlace {
 
   async entries(): Promise<readonly BackupEntry[]> {
     const entries: BackupEntry[] = [];
-    for (const name of await this.bucket.names(this.#prefix)) {
+    const names = new Set(await this.bucket.names(this.#prefix));
+    // One that was killed in its first upload has no object.
+    for (const { key } of await this.#uploads(this.#prefix)) {
+      names.add(key.slice(this.#prefix.length).split('/', 1)[0] ?? '');
+    }
+    for (const name of names) {
       const known = readName(name);
       if (known !== undefined) {
         entries.push({ name, stamp: known.stamp, state: await this.#stateOf(name, known.suffix) });
@@ -88,6 +98,14 @@ export class BackupBucket implements BackupPlace {
     for (const key of [manifest, ...keys.filter((other) => other !== manifest)]) {
       await this.bucket.remove(key);
     }
+    for (const upload of await this.#uploads(at)) {
+      await this.bucket.abort(upload);
+    }
+  }
+
+  /** Uploads that were not ended; none where the server does not list them, or not to who has these credentials. */
+  #uploads(prefix: string): Promise<readonly S3Upload[]> {
+    return this.bucket.uploads(prefix).catch(() => []);
   }
 }
 

@@ -109,13 +109,16 @@ async function placeOf(path: string): Promise<string> {
   }
 }
 
-/** What exists at a path. */
+/** The folder that mke2fs makes at the root of a file system, for what fsck finds. */
+const LOST_AND_FOUND = 'lost+found';
+
+/** What exists at a path. The root of a new file system is empty. */
 export async function folderState(path: string): Promise<'absent' | 'empty' | 'used' | 'no folder'> {
   try {
     if (!(await stat(path)).isDirectory()) {
       return 'no folder';
     }
-    return (await readdir(path)).length === 0 ? 'empty' : 'used';
+    return (await readdir(path)).every((name) => name === LOST_AND_FOUND) ? 'empty' : 'used';
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       return 'absent';

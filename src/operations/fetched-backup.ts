@@ -1,10 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FILES, MANIFEST, parseManifest } from './backup-manifest';
 import { BackupBucket } from './backup-s3';
 import { isSame } from './copying';
 import { BackupError } from './failure';
+import { makeHeldFolder, removeUnheldOf } from './held-folder';
 import type { S3Address, S3Bucket } from './s3-bucket';
+
+/** Begins the names of the folders with fetched backups, which are among those of other programs. */
+const WORK_PREFIX = 'kithdb-restore-';
 
 /** A backup of a bucket in a folder of this machine. */
 export interface FetchedBackup {
@@ -28,9 +32,12 @@ export async function fetchBackup(
     throw (await explainAbsence(bucket, address)) ?? error;
   });
   const { files } = parseManifest(text, `s3://${address.bucket}/${prefix}${MANIFEST}`);
-  const folder = await mkdtemp(join(workFolder, 'kithdb-restore-'));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  // Those of processes that were killed only take room, so one that cannot be removed keeps nothing from being restored.
+  await removeUnheldOf(workFolder, WORK_PREFIX).catch(() => undefined);
+  const work = await makeHeldFolder(workFolder, WORK_PREFIX);
+  const folder = join(work.path, 'backup');
   try {
+    await mkdir(folder, { mode: 0o700 });
     for (const file of files) {
       const path = join(folder, FILES, file.path);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -42,9 +49,9 @@ export async function fetchBackup(
       }
     }
     await writeFile(join(folder, MANIFEST), text, { mode: 0o600 });
-    return { folder, remove };
+    return { folder, remove: () => work.remove() };
   } catch (error) {
-    await remove();
+    await work.remove();
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { open, rm } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { renewFormerStore } from '../auth/renewal';
 import { CatalogAtRest } from '../auth/store/catalog';
@@ -6,6 +6,7 @@ import { StoreDigest } from '../auth/store/digest';
 import { DigestFile } from '../auth/store/digest-file';
 import { STORE_FILE } from '../auth/store/file';
 import type { Config } from '../config';
+import { lockDataDir, type DirectoryLock } from '../engine/offline';
 import { FILES, readManifest, type BackupFile } from './backup-manifest';
 import { copyVerified, digestOf, isSame } from './copying';
 import {
@@ -20,7 +21,7 @@ import {
 } from './data-files';
 import { makeFolder, syncFolder } from '../files/folder';
 import { BackupError } from './failure';
-import { explained } from '../files/explained';
+import { explained, reasonOf } from '../files/explained';
 
 /** What to restore, and where to. */
 export interface RestoreRequest {
@@ -43,10 +44,22 @@ export interface RestoreOutcome {
   readonly withoutAuth: boolean;
 }
 
+/** The file that the engine locks in a data directory. */
+const LOCK = 'lock';
+/** What a folder may have that no process has used, or that one has only locked. */
+const EMPTY: ReadonlySet<string> = new Set([LOCK, 'lost+found']);
 /**
- * Makes a data directory of a backup. Nothing is written before every file of the backup is verified. While
- * the files are copied, the new directory has a mark that keeps servers from opening it. The mark is removed when everything
- * is durable and was read back. The JWT secret is in no backup of this release: the new directory makes one.
+ * The engine's note of the syncs that came in parts. It is in no backup, so the next start must not take it for known that
+ * there are none.
+ */
+const STAGED_SYNCS = 'catalog/staged-syncs';
+const UNKNOWN_SYNCS = 'restored\n';
+
+/**
+ * Makes a data directory of a backup. Nothing is written before every file of the backup is verified. From then on the new
+ * directory is locked, and while the files are copied it has a mark that keeps servers from opening it later. The mark is
+ * removed when everything is durable and was read back. The JWT secret is in no backup of this release: the new directory
+ * makes one.
  * @throws BackupError that says what is wrong with the backup or the target.
  */
 export async function restoreBackup(request: RestoreRequest): Promise<RestoreOutcome> {
@@ -85,18 +98,62 @@ async function copyBackup(request: RestoreRequest): Promise<RestoreOutcome> {
   if (state === 'absent') {
     await makeFolder(dataDir);
   }
-  await mark(dataDir);
+  await whileLocked(dataDir, async () => {
+    // A server may have run in it meanwhile.
+    await refuseTarget(dataDir);
+    await mark(dataDir);
+    await fill(dataDir, source, files, request);
+    await rm(join(dataDir, UNFINISHED_RESTORE));
+    await syncFolder(dataDir);
+  });
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return { dataDir, createdAt, files: files.length, bytes, withoutAuth: request.withoutAuth };
+}
+
+/** Copies the verified files of a backup, durably. */
+async function fill(
+  dataDir: string,
+  source: string,
+  files: readonly BackupFile[],
+  request: RestoreRequest,
+): Promise<void> {
   const paths = files.map(({ path }) => path);
-  await makeFolders(dataDir, paths);
+  const hasEngineFiles = paths.some((path) => !AUTH_FILES.includes(path));
+  const made = hasEngineFiles ? [...paths, STAGED_SYNCS] : paths;
+  await makeFolders(dataDir, made);
   for (const file of files) {
     await copyVerified(join(source, file.path), join(dataDir, file.path), file);
   }
-  await syncFolders(dataDir, paths);
+  if (hasEngineFiles) {
+    await writeNew(join(dataDir, STAGED_SYNCS), UNKNOWN_SYNCS);
+  }
+  await syncFolders(dataDir, made);
   await settleAuth(dataDir, paths, request);
-  await rm(join(dataDir, UNFINISHED_RESTORE));
-  await syncFolder(dataDir);
-  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  return { dataDir, createdAt, files: files.length, bytes, withoutAuth: request.withoutAuth };
+}
+
+/** Does something while no other process may use the folder. Where nothing came of it, the file of the lock goes too. */
+async function whileLocked(dataDir: string, work: () => Promise<void>): Promise<void> {
+  const hadLock = await isFile(join(dataDir, LOCK));
+  const lock = lockTarget(dataDir);
+  try {
+    await work();
+  } catch (error) {
+    if (!hadLock && !(await holdsUnfinishedRestore(dataDir))) {
+      await rm(join(dataDir, LOCK), { force: true }).catch(() => undefined);
+    }
+    throw error;
+  } finally {
+    lock.release();
+  }
+}
+
+/** @throws BackupError where another process uses the folder, or a restore into it is unfinished. */
+function lockTarget(dataDir: string): DirectoryLock {
+  try {
+    return lockDataDir(dataDir);
+  } catch (error) {
+    throw new BackupError(`Nothing was restored into ${dataDir}: ${reasonOf(error)}`, { cause: error });
+  }
 }
 
 /**
@@ -108,14 +165,20 @@ export async function refuseTarget(dataDir: string): Promise<'absent' | 'empty'>
   if (state === 'no folder') {
     throw new BackupError(`${dataDir} is no folder: a backup is restored into a new or empty one`);
   }
-  if (state === 'used') {
-    throw new BackupError(
-      (await holdsUnfinishedRestore(dataDir))
-        ? `${dataDir} holds a restore that did not come to its end: empty it and restore again`
-        : `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
-    );
+  if (state === 'absent' || state === 'empty') {
+    return state;
   }
-  return state;
+  if (await holdsUnfinishedRestore(dataDir)) {
+    // The lock says whether it still runs.
+    lockTarget(dataDir).release();
+  }
+  // One that was locked and not used, as by a restore that was killed before it wrote anything.
+  if ((await readdir(dataDir)).every((name) => EMPTY.has(name))) {
+    return 'empty';
+  }
+  throw new BackupError(
+    `${dataDir} is not empty: a backup is restored into a new or empty folder, which --data-dir names`,
+  );
 }
 
 /** @throws BackupError where the store of authentication is missing, and nobody said that it may be. */
@@ -150,11 +213,17 @@ async function settleAuth(
 }
 
 async function mark(dataDir: string): Promise<void> {
-  const file = await open(join(dataDir, UNFINISHED_RESTORE), 'wx', 0o600);
+  await writeNew(join(dataDir, UNFINISHED_RESTORE), '');
+  await syncFolder(dataDir);
+}
+
+/** Writes a private file that is not there, durably but for its name. */
+async function writeNew(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
   try {
+    await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  await syncFolder(dataDir);
 }

@@ -37,6 +37,12 @@ export interface S3Object {
   readonly modifiedMs: number;
 }
 
+/** An upload in parts that was begun. */
+export interface S3Upload {
+  readonly key: string;
+  readonly id: string;
+}
+
 /** What is used of the package. */
 interface Sdk {
   readonly S3Client: new (config: object) => Client;
@@ -49,6 +55,7 @@ interface Sdk {
   readonly UploadPartCommand: CommandOf;
   readonly CompleteMultipartUploadCommand: CommandOf;
   readonly AbortMultipartUploadCommand: CommandOf;
+  readonly ListMultipartUploadsCommand: CommandOf;
 }
 type CommandOf = new (input: object) => object;
 interface Client {
@@ -68,6 +75,10 @@ interface Answer {
   }[];
   readonly CommonPrefixes?: readonly { readonly Prefix?: string }[];
   readonly NextContinuationToken?: string;
+  readonly Uploads?: readonly { readonly Key?: string; readonly UploadId?: string }[];
+  readonly NextKeyMarker?: string;
+  readonly NextUploadIdMarker?: string;
+  readonly IsTruncated?: boolean;
 }
 
 /** A file that is being uploaded. */
@@ -306,6 +317,25 @@ export class S3Bucket {
       yield page;
       ContinuationToken = page.NextContinuationToken;
     } while (ContinuationToken !== undefined);
+  }
+
+  /** The uploads in parts that were begun and not ended, of keys that begin so. */
+  async uploads(prefix: string): Promise<readonly S3Upload[]> {
+    const uploads: S3Upload[] = [];
+    let page: Answer = {};
+    do {
+      const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+      const input = { Bucket: this.bucket, Prefix: prefix, KeyMarker, UploadIdMarker };
+      page = await this.#send(prefix, new this.sdk.ListMultipartUploadsCommand(input));
+      const { Uploads = [] } = page;
+      uploads.push(...Uploads.map(({ Key = '', UploadId = '' }) => ({ key: Key, id: UploadId })));
+    } while (page.IsTruncated === true && page.NextKeyMarker !== undefined);
+    return uploads;
+  }
+
+  /** Ends an upload in parts; the server removes what it has of it. */
+  async abort({ key, id }: S3Upload): Promise<void> {
+    await this.#send(key, new this.sdk.AbortMultipartUploadCommand({ ...this.#at(key), UploadId: id }));
   }
 
   async remove(key: string): Promise<void> {

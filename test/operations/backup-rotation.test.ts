@@ -274,8 +274,9 @@ describe('C11.4 a damaged manifest in a bucket', () => {
 
   /** What reads of a bucket give; the manifest of each backup, which has no files. */
   function bucketOf(manifests: Readonly<Record<string, string>>): S3Bucket {
-    const fake: Pick<S3Bucket, 'names' | 'list' | 'text'> = {
+    const fake: Pick<S3Bucket, 'names' | 'list' | 'text' | 'uploads'> = {
       names: () => Promise.resolve(Object.keys(manifests)),
+      uploads: () => Promise.resolve([]),
       list: (prefix) => Promise.resolve([{ key: `${prefix}BACKUP.json`, bytes: 1, modifiedMs: 0 }]),
       text: (key) => {
         const text = manifests[key.split('/')[1] ?? ''];

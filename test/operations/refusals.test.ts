@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isNoRoot, itUnless, whyNoTmpfs } from '../missing';
-import { kithdb, kithdbAsNobody } from './command';
+import { kithdb, kithdbAsNobody, kithdbHere } from './command';
 import { Served } from './served';
 
 let folder: string;
@@ -219,6 +219,19 @@ describe('C11.4 what commands say when they cannot', () => {
       const restored = join(folder, `of-shared-${String(live)}`);
       expect((await kithdb('restore', '--from', to, '--data-dir', restored)).code).toBe(0);
     }
+  });
+
+  it('backup and restore take the root of a new volume, which has only lost+found', async () => {
+    const [volume, other] = [join(folder, 'volume'), join(folder, 'other')];
+    for (const root of [volume, other]) mkdirSync(join(root, 'lost+found'), { recursive: true });
+    const made = await kithdbHere('backup', '--data-dir', dataDir, '--to', volume);
+    expect(made).toMatchObject({ code: 0, err: '' });
+    const restored = await kithdbHere('restore', '--from', volume, '--data-dir', other);
+    expect(restored).toMatchObject({ code: 0, err: '' });
+    expect(existsSync(join(other, 'lost+found'))).toBe(true);
+    const again = await kithdbHere('restore', '--from', volume, '--data-dir', other);
+    expect(again).toMatchObject({ code: 1, err: expect.stringMatching(/is not empty/) });
+    expect((await kithdbHere('check', '--data-dir', other)).code).toBe(0);
   });
 
   it('ends where no folder can be made, and where there is a file in the way', async () => {

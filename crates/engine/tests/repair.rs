@@ -265,6 +265,34 @@ fn a_repair_of_a_disk_that_refuses_a_read_changes_nothing_and_says_why() {
 }
 
 #[test]
+fn a_catalog_for_which_the_system_has_no_memory_is_not_lost() {
+    let (disk, expected) = settled();
+    for other_is_damaged in [false, true] {
+        let damage = |disk: &SimDisk| {
+            disk.decay("catalog/CATALOG", |bytes| bytes[20] ^= u8::from(other_is_damaged)).expect("a file");
+        };
+        damage(&disk);
+        let before = contents(&disk);
+        let refusing = disk.clone();
+        let refuse = move |place: &str| {
+            if place == "collections/CATALOG" || place == "catalog/CATALOG" && !other_is_damaged {
+                refusing.fail_nth(1, Fault::Exhausted);
+            }
+        };
+        disk.interleave(Some(Arc::new(refuse)));
+        let started = open(&disk).err().expect("nobody knows the names of the collections");
+        let repaired = run_repair(&disk, false).expect_err("they may be there");
+        disk.interleave(None);
+        assert!(started.contains("CATALOG cannot be read") && !started.contains("repair"), "{started}");
+        assert!(repaired.contains("CATALOG") && repaired.contains("nothing was changed"), "{repaired}");
+        assert_eq!(contents(&disk), before);
+        damage(&disk);
+    }
+    let engine = open(&disk).expect("it opens");
+    NAMES.iter().for_each(|name| assert_eq!(points(&engine, name), expected[name]));
+}
+
+#[test]
 fn what_another_release_wrote_is_neither_repaired_nor_called_damaged() {
     let (disk, _) = settled();
     let later = |bytes: &mut Vec<u8>| {

@@ -3,7 +3,10 @@
 mod common;
 
 use common::{SHORT_FILES, TestEngine};
+use kithdb_engine::catalog::Entry;
 use kithdb_engine::collection::OpeningOptions;
+use kithdb_engine::engine::{index_everything, put_to_sleep};
+use kithdb_engine::field::IndexScratch;
 use kithdb_engine::integrity::check;
 use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
 use serde_json::json;
@@ -140,6 +143,126 @@ fn a_read_that_fails_once_is_retried_and_one_that_keeps_failing_quarantines_the_
     let (code, details) = engine.refused("count", "hit", json!({}));
     assert_eq!(code, "collection_fault");
     assert!(details.to_string().contains("input/output error during read in 00000001.data"), "{details}");
+}
+
+#[test]
+fn reads_for_which_the_system_has_no_memory_are_no_findings() {
+    let engine = served();
+    let digest = engine.digest("hit");
+    let graph = file(&engine, true);
+    engine.disk.decay(&graph, |bytes| bytes[100] ^= 1).expect("the file is there");
+    // Those of data files alone, and all.
+    for every in [false, true] {
+        let (disk, spared) = (engine.disk.clone(), graph.clone());
+        let refuse = move |place: &str| {
+            if every || place.ends_with(".data") && place != spared {
+                disk.fail_nth(1, Fault::Exhausted);
+            }
+        };
+        engine.disk.interleave(Some(Arc::new(refuse)));
+        engine.engine().scrub_once();
+        engine.disk.interleave(None);
+        engine.disk.clear_faults();
+        let report = engine.engine().scrub_report();
+        // What can be read is compared.
+        assert_eq!((report.data_failures, report.graph_failures), (0, 1), "{report:?}");
+        assert_eq!(report.findings.len(), 1, "{report:?}");
+        assert_ne!(engine.ok("collection_info", "hit", json!(null))["status"], json!("red"));
+        assert_eq!(engine.digest("hit"), digest);
+        if !every {
+            engine.checkpoint();
+        }
+    }
+    engine.engine().scrub_once();
+    assert_eq!(engine.engine().scrub_report().findings.len(), 1);
+    let data = file(&engine, false);
+    engine.disk.decay(&data, |bytes| bytes[100] ^= 1).expect("the file is there");
+    engine.engine().scrub_once();
+    assert_eq!(engine.engine().scrub_report().data_failures, 1, "the next pass reads it again");
+}
+
+#[test]
+fn segments_of_the_log_for_which_the_system_has_no_memory_are_no_findings() {
+    let engine = TestEngine::with(SimDisk::new(), 1, SHORT_FILES).expect("an empty disk opens");
+    engine.ok("create_collection", "one", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
+    for id in 0..200 {
+        let point = json!({"id": id, "vector": [id, 1], "payload": {"text": "y".repeat(100)}});
+        engine.ok("upsert_points", "one", json!({"points": [point]}));
+    }
+    let segments = engine.disk.list("log").expect("a log");
+    assert!(segments.len() > 3, "{segments:?}");
+    let disk = engine.disk.clone();
+    let refuse = move |place: &str| {
+        if place.ends_with(".log") {
+            disk.fail_nth(1, Fault::Exhausted);
+        }
+    };
+    engine.disk.interleave(Some(Arc::new(refuse)));
+    engine.engine().scrub_once();
+    engine.disk.interleave(None);
+    engine.disk.clear_faults();
+    let report = engine.engine().scrub_report();
+    assert_eq!((report.log_failures, report.findings.len()), (0, 0), "{report:?}");
+    assert_eq!(engine.disk.list("log").expect("a log"), segments);
+}
+
+/// The entry of the collection `hit` in the list.
+fn entry(engine: &TestEngine) -> Arc<Entry> {
+    let entries = engine.engine().catalog().entries();
+    entries.into_iter().find(|entry| entry.name == "hit").expect("a collection")
+}
+
+/// The collection `hit` asleep.
+fn asleep() -> TestEngine {
+    let engine = served();
+    let catalog = engine.engine().catalog();
+    index_everything(catalog, &mut IndexScratch::default());
+    assert!(put_to_sleep(catalog, &entry(&engine)));
+    engine
+}
+
+#[test]
+fn damage_of_a_collection_that_cannot_wake_now_is_reported_and_the_next_pass_decides_c24() {
+    let engine = asleep();
+    let data = file(&engine, false);
+    engine.disk.decay(&data, |bytes| bytes[100] ^= 1).expect("the file is there");
+    let disk = engine.disk.clone();
+    let refuse = move |place: &str| {
+        if place == "waking a collection" {
+            disk.fail_from(1, Fault::Exhausted);
+        }
+    };
+    engine.disk.interleave(Some(Arc::new(refuse)));
+    engine.engine().scrub_once();
+    engine.disk.interleave(None);
+    engine.disk.clear_faults();
+    assert!(entry(&engine).sleeping().is_some() && entry(&engine).fault().is_none());
+    let report = engine.engine().scrub_report();
+    assert_eq!((report.data_failures, report.findings.len()), (1, 1), "{report:?}");
+    let what = &report.findings[0].what;
+    assert!(what.contains("could not be opened now to decide"), "{what}");
+    engine.engine().scrub_once();
+    assert!(entry(&engine).fault().is_some());
+    let report = engine.engine().scrub_report();
+    assert!(report.findings[1].what.contains("the collection is quarantined"), "{report:?}");
+}
+
+#[test]
+fn the_lost_manifest_of_a_collection_that_sleeps_quarantines_it_c24() {
+    let engine = asleep();
+    engine.disk.remove("collections/0000000000000001/MANIFEST").expect("the file is there");
+    engine.engine().scrub_once();
+    assert!(entry(&engine).fault().is_some());
+    let report = engine.engine().scrub_report();
+    assert_eq!((report.manifest_failures, report.findings.len()), (1, 1), "{report:?}");
+    assert!(report.findings[0].what.starts_with("the file is missing; the collection is quarantined"));
+    // One that cannot be read now is not lost.
+    let engine = asleep();
+    engine.disk.fail_from(1, Fault::Exhausted);
+    engine.engine().scrub_once();
+    engine.disk.clear_faults();
+    assert!(entry(&engine).sleeping().is_some());
+    assert_eq!(engine.engine().scrub_report().findings.len(), 0);
 }
 
 #[test]

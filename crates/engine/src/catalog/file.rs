@@ -136,7 +136,7 @@ pub enum NoCatalog {
     Lost(String),
     /// One of them is of another format: nothing is to be touched.
     Refused(String),
-    /// The system does not let this user read them: a sentence.
+    /// The system does not let this user read them, or has no memory or descriptor for it: a sentence.
     Unread(String),
 }
 
@@ -202,11 +202,13 @@ impl CatalogFile {
             read.as_ref().err().map(|why| format!("the file CATALOG {why}"))
         };
         let missing = || "the file CATALOG is missing".to_string();
-        if let (Err(Unusable::Storage(error)), Err(_) | Ok(None))
-        | (Err(_) | Ok(None), Err(Unusable::Storage(error))) = (&main, &copy)
-            && error.kind().remedy().is_some()
-        {
-            return Err(NoCatalog::Unread(format!("the file CATALOG cannot be read: {error}")));
+        for (read, other) in [(&main, &copy), (&copy, &main)] {
+            if let Err(Unusable::Storage(error)) = read
+                && !matches!(other, Ok(Some(_)))
+                && (error.kind().remedy().is_some() || error.kind() == ErrorKind::Exhausted)
+            {
+                return Err(NoCatalog::Unread(format!("the file CATALOG cannot be read: {error}")));
+            }
         }
         let (main_damage, copy_damage) = (damage(&main), damage(&copy));
         match (main.ok().flatten(), copy.ok().flatten()) {

@@ -1,7 +1,7 @@
 //! Why a data directory cannot be opened.
 
 use super::file::NoCatalog;
-use crate::storage::StorageError;
+use crate::storage::{ErrorKind, StorageError};
 use crate::wal::LogError;
 use std::fmt;
 
@@ -37,6 +37,11 @@ impl fmt::Display for OpenError {
             OpenError::Unreadable(error) if error.kind().remedy().is_some() => {
                 write!(f, "a file cannot be read, and nothing was changed: {error}")
             }
+            OpenError::Unreadable(error) if error.kind() == ErrorKind::Exhausted => write!(
+                f,
+                "the system has no memory or file descriptor to read a file, and nothing was changed: {error}. Give the \
+                 command more memory, address space (`ulimit -v`) or file descriptors (`ulimit -n`), and run it again"
+            ),
             OpenError::Unreadable(error) => write!(
                 f,
                 "the disk does not give a file: {error}. What it refuses now it may give another time, so nothing of it \

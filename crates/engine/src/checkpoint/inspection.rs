@@ -14,6 +14,8 @@ use crate::types::{OpNumber, Row, RowRange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+/// What is wrong with a file that is not there.
+const MISSING: &str = "the file is missing";
 /// Points in a chunk of the points column.
 const CHUNK_POINTS: u32 = super::pass::CHUNK_POINTS as u32;
 
@@ -93,6 +95,22 @@ impl Inspection {
     pub fn refuse_other_formats(&self) -> Result<(), String> {
         let other = self.faults.iter().find(|fault| fault.cause.is_unknown());
         other.map_or(Ok(()), |FileFault { path, what, .. }| Err(format!("{path}: {what}")))
+    }
+
+    /// The same of a collection that has had a checkpoint: a manifest that is missing is lost.
+    #[must_use]
+    pub fn after_checkpoint(mut self, id: u64) -> Inspection {
+        if self.files == 0 && self.faults.is_empty() {
+            self.faults.push(manifest_fault(id, MISSING.to_string(), Cause::Damaged));
+        }
+        self
+    }
+
+    /// The same without the reads for which the system had no memory or file descriptor: they say nothing of the files.
+    #[must_use]
+    pub fn without_exhausted(mut self) -> Inspection {
+        self.faults.retain(|fault| fault.cause != Cause::Exhausted);
+        self
     }
 }
 
@@ -179,7 +197,7 @@ fn manifest_to_check(
 ) -> Option<Manifest> {
     let (what, cause) = match Manifest::load(storage, id) {
         // Without a known manifest this is a collection before its first checkpoint.
-        Ok(None) if known.is_some() => ("the file is missing".to_string(), Cause::Damaged),
+        Ok(None) if known.is_some() => (MISSING.to_string(), Cause::Damaged),
         Ok(manifest) => return manifest,
         Err(bad) => (bad.to_string(), bad.cause()),
     };
@@ -209,9 +227,7 @@ fn file(
             Err(BadHeader::Damaged(_)) => ("the header of the file is damaged".to_string(), Cause::Damaged),
             Err(BadHeader::OtherFormat(other)) => (other.to_string(), Cause::OtherFormat),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            ("the file is missing".to_string(), Cause::Damaged)
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => (MISSING.to_string(), Cause::Damaged),
         Err(error) => (error.public(), Cause::of(&error)),
     };
     Err((part, what, cause))

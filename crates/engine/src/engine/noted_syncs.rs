@@ -88,6 +88,11 @@ impl NotedSyncs {
         }
     }
 
+    /// Writes the file again, which could not be read: what was lost then is so no more.
+    pub fn renew(&mut self) {
+        let _ = self.store();
+    }
+
     /// Whether parts of a sync are lost. The note is removed then: the caller reports it.
     pub fn take_lost(&mut self, key: &SyncKey) -> bool {
         let note = note_of(key);
@@ -114,7 +119,7 @@ fn encode<'n>(notes: impl Iterator<Item = &'n Note>) -> Vec<u8> {
     bytes
 }
 
-/// None for what is no such file.
+/// None for what is no such file: damaged, or what a restore of a backup has put there, since the backup has none.
 fn decode(bytes: &[u8]) -> Option<VecDeque<Note>> {
     let (rest, checksum) = bytes.split_last_chunk()?;
     let notes = rest.strip_prefix(TITLE)?;
@@ -179,5 +184,10 @@ mod tests {
             replace(&disk, DIR, FILE, &sound[..len]).expect("the disk works");
             assert!(reopened(&disk).is_unknown(), "{len} bytes");
         }
+        replace(&disk, DIR, FILE, b"restored\n").expect("the disk works");
+        let mut restored = reopened(&disk);
+        assert!(restored.is_unknown());
+        restored.renew();
+        assert!(!reopened(&disk).is_unknown(), "nothing is in doubt any more");
     }
 }

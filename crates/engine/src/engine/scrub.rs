@@ -2,13 +2,14 @@
 //!
 //! Data files, graphs, manifests, the catalog and the closed segments of the log are compared with their checksums at a
 //! bounded rate. A collection with a damaged data file is quarantined, since its answers could be wrong; other damaged
-//! files are written again from memory, or replaced by checkpoints.
+//! files are written again from memory, or replaced by checkpoints. A read for which the system has no memory or file
+//! descriptor says nothing of a file: the next pass reads it again.
 
 use super::housekeeping::checkpoint_up_to;
-use crate::catalog::{Catalog, Entry, StartDamage};
+use crate::catalog::{CATALOG_COPY, Catalog, Entry, StartDamage};
 use crate::collection::{Collection, FileFault, Part, Unopened, inspect};
 use crate::limits::MAX_SCRUB_FINDINGS;
-use crate::storage::StorageError;
+use crate::storage::{ErrorKind, ReadOnly, Storage, StorageError};
 use crate::supervision::{self, Stop, Task};
 use crate::wal::{self, LogReport};
 use parking_lot::Mutex;
@@ -180,8 +181,15 @@ fn pass(catalog: &Arc<Catalog>, report: &Mutex<ScrubReport>, pace: &mut dyn FnMu
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs());
 }
 
-/// Reads the files of a collection without waking it. Where they are damaged it wakes, and what is found then decides: files
-/// that were replaced meanwhile are no fault, and a graph is built again.
+/// What is done about damaged data.
+const QUARANTINED: &str =
+    "the collection is quarantined: restore a backup, or stop the server and run kithdb repair";
+/// What is said of damaged data of a collection for which the system has no memory.
+const UNDECIDED: &str = "the collection is asleep, and could not be opened now to decide what becomes of it: the next pass, \
+     or request, tries again";
+
+/// Reads the files of a collection without waking it. Where they are damaged, or the manifest is missing, it wakes, and what
+/// is found then decides: files that were replaced meanwhile are no fault, and a graph is built again.
 fn scrub_sleeping(
     catalog: &Arc<Catalog>,
     entry: &Arc<Entry>,
@@ -189,24 +197,27 @@ fn scrub_sleeping(
     pace: &mut dyn FnMut(u64) -> bool,
 ) {
     let shared = catalog.shared();
+    let Some(sleeping) = entry.sleeping() else { return };
     let look = || inspect(&*shared.storage, entry.id, shared.thresholds.row_chunk_bytes, pace);
     let Some(inspection) = shared.supervisor.step(Task::Scrub, look) else { return };
+    let inspection = inspection.after_checkpoint(entry.id).without_exhausted();
     report.lock().bytes += inspection.bytes;
     if inspection.faults.is_empty() {
         return;
     }
     catalog.wake(entry);
     let is_quarantined = catalog.entries().iter().any(|now| now.id == entry.id && now.fault().is_some());
-    for fault in inspection.faults.iter().filter(|_| is_quarantined) {
+    // It has slept all the time, so these are its files.
+    let is_undecided =
+        !entry.is_deleting() && entry.sleeping().is_some_and(|now| Arc::ptr_eq(&now, &sleeping));
+    let is_noted = |fault: &&FileFault| is_quarantined || is_undecided && !fault.part.is_derived();
+    for fault in inspection.faults.iter().filter(is_noted) {
         let counter: Counter = match &fault.part {
             Part::Graph { .. } => |r| &mut r.graph_failures,
             Part::Manifest => |r| &mut r.manifest_failures,
             _ => |r| &mut r.data_failures,
         };
-        let what = format!(
-            "{}; the collection is quarantined: restore a backup, or stop the server and run kithdb repair",
-            fault.what
-        );
+        let what = format!("{}; {}", fault.what, if is_quarantined { QUARANTINED } else { UNDECIDED });
         note(&mut report.lock(), counter, Some(entry.name.clone()), &fault.path, what);
     }
 }
@@ -236,8 +247,7 @@ fn scrub_collection(
                 // Also where the device only refuses a read: a search that reads the page would end the process
                 // (SIGBUS).
                 catalog.quarantine(entry, Unopened { what: sentence(fault), cause: fault.cause });
-                let done = "the collection is quarantined: restore a backup, or stop the server and run kithdb repair";
-                (done.to_string(), |r| &mut r.data_failures)
+                (QUARANTINED.to_string(), |r| &mut r.data_failures)
             }
         };
         let what = format!("{}; {done}", fault.what);
@@ -253,6 +263,9 @@ fn rewritten(result: Result<(), StorageError>) -> String {
 }
 
 fn scrub_catalog(catalog: &Catalog, report: &Mutex<ScrubReport>) {
+    if !can_read(&*catalog.shared().storage) {
+        return;
+    }
     if let Some((path, what, result)) = catalog.scrub_file() {
         let what = format!("{what}; {}", rewritten(result));
         note(&mut report.lock(), |r| &mut r.catalog_failures, None, path, what);
@@ -262,7 +275,10 @@ fn scrub_catalog(catalog: &Catalog, report: &Mutex<ScrubReport>) {
 /// A running server has applied every record, so damage of the log harms only the next start. Checkpoints therefore
 /// take over all records of a damaged segment.
 fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMut(u64) -> bool) {
-    let storage = &*catalog.shared().storage;
+    let storage = &catalog.shared().storage;
+    if !can_read(&**storage) {
+        return;
+    }
     if let Some((fault, repaired)) = catalog.shared().log.repair_mark() {
         let done = repaired.map_or_else(
             |error| format!("it cannot be written again: {error}"),
@@ -275,8 +291,12 @@ fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMu
         let segments = catalog.shared().log.with_segments(|segments| segments.to_vec());
         segments.unwrap_or_default().into_iter().map(|(path, _)| path).collect()
     };
-    let inspection = wal::verify_closed(storage, &paths(), pace);
+    let reading = ReadOnly::new(Arc::clone(storage));
+    let inspection = wal::verify_closed(&reading, &paths(), pace);
     report.lock().bytes += inspection.bytes;
+    if reading.refused().is_some_and(|error| error.kind() == ErrorKind::Exhausted) {
+        return;
+    }
     for fault in inspection.faults {
         // A segment that was cut meanwhile is no fault.
         if !paths().contains(&fault.path) {
@@ -293,6 +313,12 @@ fn scrub_log(catalog: &Catalog, report: &Mutex<ScrubReport>, pace: &mut dyn FnMu
         let what = format!("{}; {done}", fault.what);
         note(&mut report.lock(), |r| &mut r.log_failures, None, &fault.path, what);
     }
+}
+
+/// Whether the system has memory and a file descriptor for a read at the moment.
+fn can_read(storage: &dyn Storage) -> bool {
+    let read = storage.read_range(CATALOG_COPY, 0, 1);
+    !read.is_err_and(|error| error.kind() == ErrorKind::Exhausted)
 }
 
 /// The sentence that clients get: it names the file without its folders.

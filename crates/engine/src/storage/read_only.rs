@@ -25,7 +25,10 @@ impl ReadOnly {
 
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
-            && matches!(error.kind(), ErrorKind::Io | ErrorKind::Denied | ErrorKind::Folder)
+            && matches!(
+                error.kind(),
+                ErrorKind::Io | ErrorKind::Denied | ErrorKind::Folder | ErrorKind::Exhausted
+            )
         {
             self.refused.lock().get_or_insert_with(|| error.clone());
         }

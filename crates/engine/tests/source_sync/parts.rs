@@ -1,8 +1,10 @@
 //! Parts of a source, and texts in it.
 
+use crate::common::TestEngine;
 use crate::{
     Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, scope, stored, sync,
 };
+use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::MAX_STAGED_SYNCS;
 use kithdb_engine::storage::Storage as _;
@@ -86,6 +88,110 @@ fn parts_that_a_restart_lost_delete_nothing_c20() {
     assert_eq!(counts(&sync(&engine, &part(&points[..7], &json!({"last": true})))), [0, 0, 7, 1]);
     engine.restart();
     assert_eq!(counts(&sync(&engine, &part(&points, &json!({"last": true, "staged": 0})))), [2, 0, 7, 0]);
+}
+
+#[test]
+fn a_last_part_that_comes_twice_deletes_nothing_c20() {
+    let engine = new_engine(1);
+    let points: Vec<Value> = (0..6).map(|id| content(id, "a", "x")).collect();
+    sync(&engine, &part(&points[..4], &json!({})));
+    let last = part(&points[4..], &json!({"last": true}));
+    assert_eq!(counts(&sync(&engine, &last)), [6, 0, 0, 0]);
+    let before = engine.digest("c");
+    for _ in 0..2 {
+        let (code, message) = refusal(&engine, &last);
+        assert!(code == "sync_conflict" && message.starts_with("staged: is needed here"), "{message}");
+        assert_eq!(engine.digest("c"), before);
+    }
+    // The same name can be used again: in parts, and where the part says that it is all.
+    sync(&engine, &part(&points[..3], &json!({})));
+    assert_eq!(counts(&sync(&engine, &part(&points[3..5], &json!({"last": true})))), [0, 0, 5, 1]);
+    let whole = part(&points[..4], &json!({"last": true, "staged": 0}));
+    assert_eq!(counts(&sync(&engine, &whole)), [0, 0, 4, 1]);
+    // What never had parts can be repeated, and has nothing to do with a sync of another collection.
+    let mut alone = part(&points[..4], &json!({"last": true}));
+    alone["sync_id"] = json!("alone");
+    for _ in 0..2 {
+        assert_eq!(counts(&sync(&engine, &alone)), [0, 0, 4, 0]);
+    }
+    engine.ok("create_collection", "d", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    assert_eq!(counts(&engine.ok("sync_points", "d", last)), [2, 0, 0, 0]);
+}
+
+#[test]
+fn parts_to_an_alias_that_is_switched_between_them_delete_nothing_c20() {
+    let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
+    let next =
+        [part(&points[6..], &json!({"last": true})), part(&points[6..], &json!({"last": true, "staged": 3}))];
+    for next in next.into_iter().chain([part(&points[3..6], &json!({}))]) {
+        let engine = new_engine(1);
+        let switch = |to: &str| {
+            let alias = json!({"create_alias": {"collection_name": to, "alias_name": "live"}});
+            engine.ok("change_aliases", "", json!({"actions": [alias]}));
+        };
+        engine.ok("upsert_points", "c", json!({"points": points}));
+        engine.ok("clone_collection", "c", json!({"name": "d"}));
+        let before = [engine.digest("c"), engine.digest("d")];
+        switch("c");
+        assert_eq!(engine.ok("sync_points", "live", part(&points[..3], &json!({}))), json!({"staged": 3}));
+        switch("d");
+        assert_eq!(engine.refused("sync_points", "live", next.clone()).0, "sync_conflict", "{next}");
+        assert_eq!([engine.digest("c"), engine.digest("d")], before);
+        // It was said: all parts can be sent again.
+        assert_eq!(engine.ok("sync_points", "live", part(&points[..6], &json!({}))), json!({"staged": 6}));
+        let last = part(&points[6..8], &json!({"last": true}));
+        assert_eq!(counts(&engine.ok("sync_points", "live", last)), [0, 0, 8, 1]);
+        assert_eq!(engine.digest("c"), before[0]);
+    }
+}
+
+#[test]
+fn parts_of_a_collection_that_another_one_has_replaced_delete_nothing_c20() {
+    let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
+    for is_removed in [false, true] {
+        for next in [part(&points[6..], &json!({"last": true})), part(&points[3..6], &json!({}))] {
+            let engine = new_engine(1);
+            sync(&engine, &part(&points[..3], &json!({})));
+            engine.ok("delete_collection", "c", json!(null));
+            engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+            engine.ok("upsert_points", "c", json!({"points": points}));
+            if is_removed {
+                engine.work(GraphPolicy::Never);
+            }
+            let before = engine.digest("c");
+            let (code, message) = refusal(&engine, &next);
+            assert!(code == "sync_conflict" && message.starts_with("sync_id: parts"), "{message}");
+            assert_eq!(engine.digest("c"), before);
+            sync(&engine, &part(&points[..6], &json!({})));
+            assert_eq!(counts(&sync(&engine, &part(&points[6..], &json!({"last": true})))), [0, 0, 9, 0]);
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_collection_that_is_quarantined_meanwhile_are_lost_c20() {
+    let mut engine = new_engine(1);
+    let points: Vec<Value> = (0..9).map(|id| content(id, "a", "x")).collect();
+    engine.ok("upsert_points", "c", json!({"points": points}));
+    engine.checkpoint();
+    sync(&engine, &part(&points[..3], &json!({})));
+    // Everything behind the header, twice what it was.
+    let damage = |engine: &TestEngine| {
+        let flip = |bytes: &mut Vec<u8>| bytes[64..].iter_mut().for_each(|byte| *byte ^= 1);
+        engine.disk.decay("collections/0000000000000001/00000001.data", flip).expect("the file is there");
+    };
+    damage(&engine);
+    engine.engine().scrub_once();
+    assert_eq!(refusal(&engine, &part(&points[6..], &json!({"last": true}))).0, "collection_fault");
+    // Another sync looks for those that have ended.
+    engine.ok("create_collection", "d", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    engine.ok("sync_points", "d", part(&points[..1], &json!({})));
+    damage(&engine);
+    engine.restart();
+    let before = engine.digest("c");
+    let (code, message) = refusal(&engine, &part(&points[6..], &json!({"last": true})));
+    assert!(code == "sync_conflict" && message.starts_with("sync_id: parts"), "{message}");
+    assert_eq!(engine.digest("c"), before);
 }
 
 #[test]

@@ -10,13 +10,15 @@ const ATTEMPTS: usize = 3;
 
 impl Collection {
     /// Compares everything that the checkpoint names with its checksums. `pace` is called for every piece that was read, with
-    /// its bytes, and stops the check by answering false. What a checkpoint removed meanwhile is no fault.
+    /// its bytes, and stops the check by answering false. What a checkpoint removed meanwhile is no fault, nor is a read
+    /// for which the system has no memory or file descriptor.
     pub fn verify_files(&self, pace: &mut dyn FnMut(u64) -> bool) -> Inspection {
         let mut refused = Inspection::default();
         for _ in 0..ATTEMPTS {
             let Some(before) = self.manifest() else { break };
             let row_chunk_bytes = self.shared.thresholds.row_chunk_bytes;
-            let found = inspect_with(&*self.shared.storage, self.id, row_chunk_bytes, Some(&before), pace);
+            let found = inspect_with(&*self.shared.storage, self.id, row_chunk_bytes, Some(&before), pace)
+                .without_exhausted();
             let is_current = || self.manifest().as_ref() == Some(&before) && !self.is_retired();
             if found.faults.is_empty() {
                 return found;

@@ -11,10 +11,12 @@ pub enum Fault {
     ShortWrite,
     /// A sync (of a file or directory) fails. For a file, a later sync that succeeds does *not* save the bytes.
     FsyncFails,
+    /// The system has no memory or file descriptor for a read.
+    Exhausted,
 }
 
 impl Fault {
-    /// All of them.
+    /// Those of a disk: all but [`Fault::Exhausted`].
     pub const ALL: [Fault; 4] = [Fault::Eio, Fault::Enospc, Fault::ShortWrite, Fault::FsyncFails];
 }
 
@@ -64,6 +66,7 @@ impl Fault {
             Self::Enospc => matches!(call, Call::Append | Call::Create),
             Self::ShortWrite => call == Call::Append,
             Self::FsyncFails => matches!(call, Call::Sync | Call::SyncDir),
+            Self::Exhausted => call == Call::Read,
         }
     }
 }

@@ -235,6 +235,9 @@ fn enter<'a>(machine: &'a Machine, call: Call, operation: &'static str, path: &s
         Verdict::Fail(Fault::Enospc) => {
             return Err(StorageError::new(ErrorKind::Full, operation, path, "simulated full disk"));
         }
+        Verdict::Fail(Fault::Exhausted) => {
+            return Err(StorageError::new(ErrorKind::Exhausted, operation, path, "simulated lack of memory"));
+        }
         Verdict::Fail(fault) => Some(fault),
     };
     Ok(Entered { state, fault })
