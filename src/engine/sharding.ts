@@ -30,6 +30,10 @@ export interface ShardLayout {
   readonly stringIds: boolean;
   /** The metrics of its dense and multi-vectors by name, `""` for the unnamed one. Sparse vectors are not here. */
   readonly metrics: Readonly<Record<string, ShardMetric>>;
+  /** Those of them that are of bytes (`uint8`). */
+  readonly byteVectors: readonly string[];
+  /** Whether a sparse vector may have the modifier `idf`. */
+  readonly mayWeigh: boolean;
 }
 
 /** A request as its client sent it. */
@@ -209,6 +213,6 @@ function nativeRequest(request: ShardedRequest): NativeShardedRequest {
   };
 }
 
-function nativeLayout({ shards, stringIds, metrics }: ShardLayout): NativeLayout {
-  return { shards, stringIds, metrics: { ...metrics } };
+function nativeLayout({ shards, stringIds, metrics, byteVectors, mayWeigh }: ShardLayout): NativeLayout {
+  return { shards, stringIds, metrics: { ...metrics }, byteVectors: [...byteVectors], mayWeigh };
 }

@@ -74,11 +74,13 @@ describe('an event', () => {
     const declared: ShardMapEvent[] = [
       { kind: 'collection_changed', collection: 1, mayBeStrict: true },
       { kind: 'collection_changed', collection: 1, mayExpire: true },
+      { kind: 'collection_changed', collection: 1, mayWeigh: true },
     ];
     expect(collectionNamed(after(declared, state), 'c1')).toEqual({
       ...collection,
       mayBeStrict: true,
       mayExpire: true,
+      mayWeigh: true,
     });
   });
 

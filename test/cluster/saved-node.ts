@@ -63,7 +63,13 @@ async function fill(engine: Engine, { id, replicas }: Placed): Promise<void> {
     payload: { n: at },
   }));
   const body = Buffer.from(JSON.stringify({ points }));
-  const layout = { shards: SHARDS, stringIds: false, metrics: { '': 'Dot' as const } };
+  const layout = {
+    shards: SHARDS,
+    stringIds: false,
+    metrics: { '': 'Dot' as const },
+    byteVectors: [],
+    mayWeigh: false,
+  };
   const parts = await splitWrite(
     { operation: 'upsert_points', collection: '', body, form: 'json', givesOutTexts: false },
     layout,

@@ -26,6 +26,10 @@ pub struct NativeLayout {
     pub string_ids: bool,
     /// The metrics of its dense and multi-vectors by name.
     pub metrics: HashMap<String, String>,
+    /// Those of them that are of bytes.
+    pub byte_vectors: Vec<String>,
+    /// Whether a sparse vector may have the modifier `idf`.
+    pub may_weigh: bool,
 }
 
 impl NativeLayout {
@@ -38,6 +42,8 @@ impl NativeLayout {
             shards: self.shards,
             ids: if self.string_ids { IdKind::String } else { IdKind::Default },
             metrics: self.metrics.into_iter().map(metric).collect::<Result<_, _>>()?,
+            byte_vectors: self.byte_vectors.into_iter().map(Into::into).collect(),
+            may_weigh: self.may_weigh,
         })
     }
 }

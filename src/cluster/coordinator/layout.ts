@@ -1,10 +1,20 @@
 import type { ShardLayout, ShardMetric } from '../../engine/sharding';
 import type { CollectionEntry } from '../map/state';
 
+/** A vector of a configuration, of which a coordinator needs only this. */
+interface Field {
+  readonly distance?: unknown;
+  readonly datatype?: unknown;
+  readonly modifier?: unknown;
+}
+
+type Fields = Readonly<Record<string, Field | null | undefined>>;
+
 interface Configured {
-  readonly vectors?: { readonly distance?: unknown } & Readonly<
-    Record<string, { readonly distance?: unknown } | undefined>
-  >;
+  readonly vectors?: Field | Fields | null;
+  /** Another name of `vectors` (C4.3). */
+  readonly vectors_config?: Field | Fields | null;
+  readonly sparse_vectors?: Fields | null;
   readonly ids?: unknown;
   readonly strict_mode_config?: unknown;
   readonly expire_at_key?: unknown;
@@ -24,7 +34,8 @@ interface Declared {
  * that, and a cluster changes none of it later.
  */
 export function layoutOf(entry: CollectionEntry): ShardLayout {
-  return declaredBy(entry).layout;
+  const { layout } = declaredBy(entry);
+  return entry.mayWeigh === true ? { ...layout, mayWeigh: true } : layout;
 }
 
 /** Whether a collection may have a strict mode (C4.3): it has, or had one. */
@@ -41,11 +52,12 @@ export function mayExpire(entry: CollectionEntry): boolean {
 export function newlyDeclared(
   entry: CollectionEntry,
   patch: Readonly<Record<string, unknown>>,
-): { readonly mayBeStrict?: true; readonly mayExpire?: true } {
-  const { strict_mode_config: strictMode, expire_at_key: key } = patch;
+): { readonly mayBeStrict?: true; readonly mayExpire?: true; readonly mayWeigh?: true } {
+  const { strict_mode_config: strictMode, expire_at_key: key, sparse_vectors: sparse } = patch;
   return {
     ...(isThere(strictMode) && !mayBeStrict(entry) && { mayBeStrict: true }),
     ...(isThere(key) && !mayExpire(entry) && { mayExpire: true }),
+    ...(weighs(sparse as Fields | null | undefined) && !layoutOf(entry).mayWeigh && { mayWeigh: true }),
   };
 }
 
@@ -62,18 +74,33 @@ const DECLARED = new WeakMap<CollectionEntry, Declared>();
 
 function readConfiguration({ configuration, shardNumber }: CollectionEntry): Declared {
   const configured = JSON.parse(configuration) as Configured;
-  const { vectors = {}, ids } = configured;
-  const fields = METRICS.has(vectors.distance) ? [['', vectors] as const] : Object.entries(vectors);
-  const metrics = fields.map(
-    ([name, field]) => [name, (field as { distance: ShardMetric }).distance] as const,
-  );
+  const { ids, sparse_vectors: sparse, strict_mode_config: strictMode, expire_at_key: key } = configured;
+  const dense = fieldsOf(configured.vectors ?? configured.vectors_config ?? {});
+  const metrics = dense.map(([name, { distance }]) => [name, distance as ShardMetric] as const);
+  const ofBytes = dense.filter(([, { datatype }]) => datatype === 'uint8');
   return {
-    layout: { shards: shardNumber, stringIds: ids === 'string', metrics: Object.fromEntries(metrics) },
-    mayBeStrict: isThere(configured.strict_mode_config),
-    mayExpire: isThere(configured.expire_at_key),
+    layout: {
+      ...{ shards: shardNumber, stringIds: ids === 'string', metrics: Object.fromEntries(metrics) },
+      ...{ byteVectors: ofBytes.map(([name]) => name), mayWeigh: weighs(sparse) },
+    },
+    mayBeStrict: isThere(strictMode),
+    mayExpire: isThere(key),
   };
 }
 
-function isThere(value: unknown): boolean {
+/** The vectors of a configuration by name, `''` for the unnamed one. */
+function fieldsOf(vectors: Field | Fields): (readonly [string, Field])[] {
+  if (METRICS.has(vectors.distance)) return [['', vectors as Field]];
+  return Object.entries(vectors as Fields).flatMap(([name, field]) =>
+    isThere(field) ? [[name, field]] : [],
+  );
+}
+
+/** Whether a sparse vector has the modifier `idf`. */
+function weighs(sparse: Fields | null | undefined): boolean {
+  return Object.values(sparse ?? {}).some((field) => field?.modifier === 'idf');
+}
+
+function isThere<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null;
 }

@@ -137,6 +137,7 @@ function collectionChanged(
     writeConsistencyFactor: event.writeConsistencyFactor ?? before.writeConsistencyFactor,
     ...(event.mayBeStrict === true && { mayBeStrict: true }),
     ...(event.mayExpire === true && { mayExpire: true }),
+    ...(event.mayWeigh === true && { mayWeigh: true }),
   };
   if (after.writeConsistencyFactor > after.replicationFactor) {
     return 'a write cannot wait for more replicas than there are';

@@ -53,6 +53,8 @@ export type ShardMapEvent =
       readonly mayBeStrict?: boolean;
       /** True: its points may expire from now on. */
       readonly mayExpire?: boolean;
+      /** True: a sparse vector may have the modifier `idf` from now on. */
+      readonly mayWeigh?: boolean;
     }
   /** With its aliases. */
   | { readonly kind: 'collection_dropped'; readonly collection: number }
@@ -162,6 +164,7 @@ const FIELDS: Readonly<Record<ShardMapEvent['kind'], Readonly<Record<string, Che
     writeConsistencyFactor: optional(positive),
     mayBeStrict: optional(bool),
     mayExpire: optional(bool),
+    mayWeigh: optional(bool),
   },
   collection_dropped: { collection: positive },
   aliases_changed: { actions: listOf(aliasAction) },

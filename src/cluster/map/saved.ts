@@ -53,7 +53,8 @@ const collection = objectOf({
   ...{ id: positive, name: text, configuration: text },
   ...{ shardNumber: positive, replicationFactor: positive, writeConsistencyFactor: positive },
   ...{ group: whole, firstPosition: whole },
-  ...{ mayBeStrict: optional(bool), mayExpire: optional(bool), isAdopted: optional(bool) },
+  ...{ mayBeStrict: optional(bool), mayExpire: optional(bool), mayWeigh: optional(bool) },
+  isAdopted: optional(bool),
   shards: listOf(shard),
 });
 const stream = objectOf({ epoch: whole, created: text, firstPosition: whole, lost: optional(text) });

@@ -52,6 +52,8 @@ export interface CollectionEntry {
   readonly mayBeStrict?: boolean;
   /** Whether a change has given it a key by which points expire; that of its creation is in the configuration. */
   readonly mayExpire?: boolean;
+  /** Whether a change has given a sparse vector the modifier `idf`; that of its creation is in the configuration. */
+  readonly mayWeigh?: boolean;
   /** A position of the group's stream before its first record. */
   readonly firstPosition: number;
   /** Whether a node brought it into the cluster: no stream has what it had then, only checkpoints do. */

@@ -6,14 +6,14 @@ use super::questions::broken;
 use super::read::Context;
 use super::request::unavailable;
 use super::search::{List, Tree, Within, nearest};
-use super::similarity::{Comparable, is_too_much, vector_of};
+use super::similarity::{Comparable, Comparison, is_too_much, vector_of};
 use crate::api::read_vector;
 use crate::api::response::write_list;
 use crate::error::Error;
 use crate::json::{Reader, write_string};
 use crate::query::tree::{Example, Mmr};
 use crate::query::{Hit, Redundancy, choose_by};
-use crate::types::{Metric, PointOffset};
+use crate::types::PointOffset;
 use crate::vectors::VectorValue;
 
 impl Tree {
@@ -44,14 +44,14 @@ pub(super) async fn choose(
     let mut asked = tree.asked();
     asked.set("query", tree.nearest_of_mmr()?);
     let (name, most) = (&*tree.node.using, mmr.candidates.unwrap_or(window));
+    let comparison = context.layout.comparison(name, "Maximal marginal relevance")?;
     let shown = with_vector(name);
     let candidates = nearest(context, tree, asked, within, lists, (most, &shown)).await?;
-    let metric = context.layout.metric(name);
     let mut found: Vec<Found> = Vec::with_capacity(candidates.len());
     let mut vectors = Vec::with_capacity(candidates.len());
     for point in candidates {
         if let Some(vector) = vector_of(&point, name)? {
-            vectors.push(Comparable::of(vector, metric));
+            vectors.push(Comparable::of(vector, comparison));
             found.push(Found { vector: None, ..point });
         }
     }
@@ -59,15 +59,15 @@ pub(super) async fn choose(
         return Err(unavailable("Maximal marginal relevance of so many candidates"));
     }
     let place = |at: usize| PointOffset::new(u32::try_from(at).unwrap_or(u32::MAX));
-    let target = target_of(tree, mmr)?.map(|target| Comparable::of(target, metric));
+    let target = target_of(tree, mmr)?.map(|target| Comparable::of(target, comparison));
     let relevance = |(at, point): (usize, &Found)| {
         // The score of a sparse vector is its similarity, with the weights of its indices.
-        let similarity = target
-            .as_ref()
-            .map_or(point.score, |target| 0.0 - target.distance(&vectors[at], metric).unwrap_or(f32::MAX));
+        let similarity = target.as_ref().map_or(point.score, |target| {
+            0.0 - target.distance(&vectors[at], comparison).unwrap_or(f32::MAX)
+        });
         (Hit::scored(place(at), point.score), similarity)
     };
-    let mut chosen = Chosen { metric, vectors: &vectors, places: Vec::new() };
+    let mut chosen = Chosen { comparison, vectors: &vectors, places: Vec::new() };
     let hits = choose_by(found.iter().enumerate().map(relevance), mmr.diversity, window, &mut chosen)?;
     Ok(hits.into_iter().filter_map(|hit| found.get(hit.offset.index()).cloned()).collect())
 }
@@ -83,7 +83,7 @@ fn target_of(tree: &Tree, mmr: &Mmr) -> Result<Option<VectorValue>, Error> {
 
 /// The candidates that were chosen, by their places.
 struct Chosen<'v> {
-    metric: Metric,
+    comparison: Comparison,
     vectors: &'v [Comparable],
     places: Vec<usize>,
 }
@@ -101,7 +101,7 @@ impl Redundancy for Chosen<'_> {
             // Of multi-vectors the candidate asks, of others what was chosen.
             let is_multi = matches!(of, Comparable::Rows { is_multi: true, .. });
             let (query, other) = if is_multi { (of, chosen) } else { (chosen, of) };
-            0.0 - query.distance(other, self.metric).unwrap_or(0.0)
+            0.0 - query.distance(other, self.comparison).unwrap_or(0.0)
         };
         Ok(self.places[from..].iter().map(similarity).fold(f32::NEG_INFINITY, f32::max))
     }

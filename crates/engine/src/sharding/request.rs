@@ -1,11 +1,12 @@
 //! A request of a collection of several shards.
 
+use super::similarity::Comparison;
 use crate::api::{BodyForm, BodyWithWarnings, Operation, Strictness};
 use crate::error::Error;
 use crate::json::{IdRules, JsonBody, KindOf};
 use crate::limits::Limits;
-use crate::types::{IdKind, Metric};
-use std::collections::HashMap;
+use crate::types::{Datatype, IdKind, Metric};
+use std::collections::{HashMap, HashSet};
 
 /// What splitting and merging need to know of a collection.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,10 @@ pub struct Layout {
     pub ids: IdKind,
     /// The metrics of its dense and multi-vectors by name, `""` for the unnamed one. Vectors that are not here are sparse.
     pub metrics: HashMap<Box<str>, Metric>,
+    /// Those of them that are of bytes (`uint8`).
+    pub byte_vectors: HashSet<Box<str>>,
+    /// Whether a sparse vector may have the modifier `idf`.
+    pub may_weigh: bool,
 }
 
 impl Layout {
@@ -27,6 +32,18 @@ impl Layout {
     /// The metric of a vector.
     pub(super) fn metric(&self, vector: &str) -> Metric {
         self.metrics.get(vector).copied().unwrap_or(Metric::Dot)
+    }
+
+    /// How vectors of that name are compared with each other here.
+    ///
+    /// # Errors
+    /// `BadRequest` where the shards compare them by weights that are not known here.
+    pub(super) fn comparison(&self, vector: &str, what: &str) -> Result<Comparison, Error> {
+        if self.may_weigh && !self.metrics.contains_key(vector) {
+            return Err(unavailable(&format!("{what} of a sparse vector with the modifier idf")));
+        }
+        let datatype = if self.byte_vectors.contains(vector) { Datatype::Uint8 } else { Datatype::Float32 };
+        Ok(Comparison::of(self.metric(vector), datatype))
     }
 }
 

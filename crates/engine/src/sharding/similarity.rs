@@ -7,7 +7,7 @@ use crate::api::read_vector;
 use crate::error::Error;
 use crate::index::Distance;
 use crate::json::Reader;
-use crate::types::Metric;
+use crate::types::{Datatype, Metric};
 use crate::vectors::{RowFormat, SparseVector, VectorValue};
 use kithdb_kernels::normalise;
 
@@ -38,6 +38,25 @@ pub(super) fn text_of(point: &Found, name: &str) -> Result<Option<String>, Error
     Ok(members.get(name).map(str::to_string))
 }
 
+/// How the vectors of a field are compared.
+#[derive(Clone, Copy)]
+pub(super) struct Comparison {
+    metric: Metric,
+    format: RowFormat,
+}
+
+impl Comparison {
+    /// That of a field. Rows of 16-bit floats are read as floats that are equal to them, and are compared as such.
+    pub fn of(metric: Metric, datatype: Datatype) -> Comparison {
+        Comparison { metric, format: RowFormat::of(metric, datatype) }
+    }
+
+    /// The score of a distance.
+    pub fn score(self, distance: f32) -> f32 {
+        self.metric.score(distance)
+    }
+}
+
 /// A vector, ready to be compared.
 pub(super) enum Comparable {
     /// The rows of a multi-vector, or the one of a dense vector: as queries, and as stored.
@@ -51,7 +70,7 @@ pub(super) enum Comparable {
 
 impl Comparable {
     /// The form of a vector of a field.
-    pub fn of(vector: VectorValue, metric: Metric) -> Comparable {
+    pub fn of(vector: VectorValue, comparison: Comparison) -> Comparable {
         let is_multi = matches!(vector, VectorValue::Multi(_));
         let rows: Vec<Vec<f32>> = match vector {
             VectorValue::Sparse(sparse) => return Comparable::Sparse(sparse),
@@ -60,12 +79,12 @@ impl Comparable {
         };
         let encoded = |row: &Vec<f32>| {
             let mut bytes = Vec::new();
-            RowFormat::F32.encode(row, &mut bytes);
+            comparison.format.encode(row, &mut bytes);
             bytes
         };
         let stored = rows.iter().map(encoded).collect();
         let query = |mut row: Vec<f32>| {
-            if metric == Metric::Cosine {
+            if comparison.metric == Metric::Cosine {
                 normalise(&mut row);
             }
             row
@@ -75,7 +94,7 @@ impl Comparable {
 
     /// Its distance to another one, as the query: of multi-vectors the sum, over its rows, of that to the nearest row. Nothing
     /// between sparse vectors that share no index.
-    pub fn distance(&self, other: &Comparable, metric: Metric) -> Option<f32> {
+    pub fn distance(&self, other: &Comparable, comparison: Comparison) -> Option<f32> {
         let (queries, rows) = match (self, other) {
             (Comparable::Sparse(a), Comparable::Sparse(b)) => {
                 return product(a, b).map(|product| 0.0 - product);
@@ -83,9 +102,10 @@ impl Comparable {
             (Comparable::Rows { queries, .. }, Comparable::Rows { rows, .. }) => (queries, rows),
             _ => return None,
         };
-        let distance = Distance::of(metric, RowFormat::F32);
+        let Comparison { metric, format } = comparison;
+        let distance = Distance::of(metric, format);
         let of_row = |query: &Vec<f32>| {
-            let fitting = rows.iter().filter(|row| row.len() == query.len() * size_of::<f32>());
+            let fitting = rows.iter().filter(|row| row.len() == format.row_bytes(query.len()));
             fitting.map(|row| distance.one(query, row)).fold(f32::MAX, f32::min)
         };
         match &queries[..] {

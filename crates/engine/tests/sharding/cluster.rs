@@ -34,7 +34,7 @@ pub const METRICS: [Metric; 4] = [Metric::Cosine, Metric::Euclid, Metric::Dot, M
 pub const SIZE: usize = 4;
 
 impl Cluster {
-    /// Collections without points. `a` and `m` (rows) have the metric; `b` is compared by products, `s` is sparse.
+    /// Collections without points. `a`, `m` (rows) and `u` (bytes) have the metric; `b` is compared by products, `s` is sparse.
     pub fn new(shards: u32, metric: Metric, ids: IdKind) -> Cluster {
         let engine = TestEngine::new(1);
         let name = metric.name();
@@ -43,15 +43,18 @@ impl Cluster {
                 "a": {"size": SIZE, "distance": name},
                 "b": {"size": 2, "distance": "Dot"},
                 "m": {"size": 2, "distance": name, "multivector_config": {"comparator": "max_sim"}},
+                "u": {"size": 3, "distance": name, "datatype": "uint8"},
             },
             "sparse_vectors": {"s": {}},
             "ids": if ids == IdKind::String { "string" } else { "default" },
         });
-        let metrics = [("a", metric), ("b", Metric::Dot), ("m", metric)];
+        let metrics = [("a", metric), ("b", Metric::Dot), ("m", metric), ("u", metric)];
         let layout = Layout {
             shards,
             ids,
             metrics: metrics.into_iter().map(|(name, metric)| (name.into(), metric)).collect(),
+            byte_vectors: ["u".into()].into(),
+            may_weigh: false,
         };
         let cluster = Cluster {
             engine,
@@ -236,6 +239,12 @@ fn shown(envelope: &[u8]) -> Value {
     envelope["result"].take()
 }
 
+/// Whole numbers, of very different lengths.
+pub fn bytes(random: &mut Random) -> Value {
+    let most = 1 + random.below(255);
+    json!((0..3).map(|_| random.below(1 + most)).collect::<Vec<_>>())
+}
+
 /// Points with few different components, so that scores are often equal.
 pub fn point(random: &mut Random, id: Value) -> Value {
     let mut vectors = json!({});
@@ -250,6 +259,9 @@ pub fn point(random: &mut Random, id: Value) -> Value {
     }
     if !random.chance(30) {
         vectors["s"] = sparse(random);
+    }
+    if !random.chance(30) {
+        vectors["u"] = bytes(random);
     }
     let mut payload = json!({"n": random.below(9), "city": city(random), "f": random.below(40) as f64 / 8.0});
     if random.chance(50) {

@@ -1,6 +1,6 @@
 //! Reads of shards beside those of one collection.
 
-use crate::cluster::{Cluster, METRICS, city, dense, id, point, rows, sparse};
+use crate::cluster::{Cluster, METRICS, bytes, city, dense, id, point, rows, sparse};
 use crate::common::{Random, setting};
 use kithdb_engine::api::Strictness;
 use kithdb_engine::types::{IdKind, Metric};
@@ -73,6 +73,7 @@ impl Case {
             "a" => json!(dense(&mut self.random, 4)),
             "b" => json!(dense(&mut self.random, 2)),
             "m" => json!(rows(&mut self.random)),
+            "u" => bytes(&mut self.random),
             _ => sparse(&mut self.random),
         }
     }
@@ -342,7 +343,7 @@ fn recommendations_and_discoveries_are_those_of_one_collection() {
 #[test]
 fn hits_that_differ_from_each_other_are_those_of_one_collection() {
     each_case(40, |cluster, case| {
-        let field = ["a", "b", "m", "s"][case.below(4) as usize];
+        let field = ["a", "b", "m", "s", "u"][case.below(5) as usize];
         let mut mmr = json!({"diversity": case.below(5) as f64 / 4.0});
         if case.random.chance(50) {
             mmr["candidates_limit"] = json!(1 + case.below(30));
@@ -384,11 +385,38 @@ fn groups_are_those_of_one_collection() {
 #[test]
 fn a_distance_matrix_of_all_points_is_that_of_one_collection() {
     each_case(10, |cluster, case| {
-        let field = ["a", "b", "m", "s"][case.below(4) as usize];
+        let field = ["a", "b", "m", "s", "u"][case.below(5) as usize];
         let body = json!({"sample": 2 * POINTS, "limit": 1 + case.below(5), "using": field, "filter": case.filter()});
         cluster.same("matrix_pairs", None, &body).expect("a matrix");
         cluster.same("matrix_offsets", None, &body).expect("a matrix");
     });
+}
+
+#[test]
+fn what_weights_of_other_shards_would_decide_is_refused() {
+    let mut cluster = filled(&mut Random(5), 2, Metric::Dot, IdKind::Default);
+    cluster.layout.may_weigh = true;
+    let matrix = |field: &str| json!({"sample": 10, "using": field});
+    let error =
+        cluster.together("matrix_pairs", None, &matrix("s")).expect_err("weights are those of each shard");
+    assert!(error.to_string().contains("modifier idf"), "{error}");
+    let near = json!({"nearest": {"indices": [1], "values": [1.0]}, "mmr": {"diversity": 0.5}});
+    let error = cluster.together("query", None, &json!({"query": near, "using": "s"}));
+    assert!(error.expect_err("likewise").to_string().contains("modifier idf"));
+    cluster.together("matrix_pairs", None, &matrix("a")).expect("dense vectors have no weights");
+}
+
+#[test]
+fn others_with_one_score_are_in_the_order_of_their_ids_c2_4() {
+    let cluster = Cluster::new(2, Metric::Euclid, IdKind::Default);
+    // The squares of the distances to the first differ by the last bit, and their roots do not.
+    let rows = [[0.0, 0.0, 0.0, 0.0], [1.0, 0.000_345_266_98, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]];
+    let points: Vec<Value> =
+        (1..).zip(rows).map(|(id, row)| json!({"id": id, "vector": {"a": row}})).collect();
+    cluster.write("upsert_points", "c", &json!({"points": points})).expect("points");
+    let found = cluster.same("matrix_pairs", None, &json!({"sample": 9, "limit": 2, "using": "a"})).unwrap();
+    let first: Vec<&Value> = found["pairs"].as_array().unwrap().iter().take(2).collect();
+    assert_eq!(first, [&json!({"a": 1, "b": 2, "score": 1.0}), &json!({"a": 1, "b": 3, "score": 1.0})]);
 }
 
 #[test]
