@@ -71,6 +71,28 @@ describe.each(['specification', 'qdrant'])('C12 the dialect %s', (dialect) => {
     expect((await server.call('GET', '/')).body.dialect).toBe(dialect);
   });
 
+  it('C1.10 null under one of two names of a field is nothing beside the other, in either order', async () => {
+    const vectors = { size: 2, distance: 'Dot' };
+    const quantization = { scalar: { type: 'int8' } };
+    const bodies = [
+      { vectors, vectors_config: null, quantization_config: quantization, quantization: null },
+      { vectors_config: vectors, vectors: null, quantization: quantization, quantization_config: null },
+    ];
+    for (const body of bodies) {
+      const own = await server.holding([{ id: 1, vector: [1, 0] }], body);
+      expect((await server.ok('GET', own)).config.quantization_config).toMatchObject(quantization);
+      for (const limited of [
+        { limit: 0.5e1, top: null },
+        { top: 5, limit: null },
+      ]) {
+        const search = { vector: [1, 0], ...limited, with_vectors: true, with_vector: null };
+        expect(await server.ok('POST', `${own}/points/search`, search)).toMatchObject([{ vector: [1, 0] }]);
+      }
+      const points = [{ id: 2, vector: [1, 1], vectors: null }];
+      expect(await server.ok('PUT', `${own}/points`, { points })).toMatchObject({ status: 'completed' });
+    }
+  });
+
   it('C1.10 every endpoint that changes points is among those that are tried with misspelt keys', () => {
     const changing = engineRoutes.filter((route) => route.permission === 'write' && route.reach === 'points');
     const tried = Object.values(BY_FILTER).map(([method, rest]) => `${method} ${rest}`);

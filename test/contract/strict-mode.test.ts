@@ -86,10 +86,10 @@ describe('C4.3 strict mode', () => {
     ],
     [
       'search_max_oversampling',
-      { search_max_oversampling: 1.5 },
+      { search_max_oversampling: 1.1 },
       'POST',
       '/points/search',
-      search({ params: { quantization: { oversampling: 1.5 } } }),
+      search({ params: { quantization: { oversampling: 1.1 } } }),
       search({ params: { quantization: { oversampling: 2 } } }),
     ],
     [
@@ -123,6 +123,14 @@ describe('C4.3 strict mode', () => {
       '/points/count',
       { filter: by('n', 1) },
       { filter: { must: [...by('n', 1).must, { should: by('n', 2) }] } },
+    ],
+    [
+      'condition_max_size',
+      { condition_max_size: 1 },
+      'POST',
+      '/points/query',
+      { prefetch: { query: [1, 0] }, query: { formula: { key: 'n', match: { any: [1] } } } },
+      { prefetch: { query: [1, 0] }, query: { formula: { sum: [1, { key: 'n', match: { any: [1, 2] } }] } } },
     ],
     [
       'condition_max_size',

@@ -21,6 +21,7 @@ pub struct Rates {
 #[derive(Default)]
 pub struct Rate(Mutex<Option<Bucket>>);
 
+#[derive(Clone, Copy)]
 struct Bucket {
     limit: u64,
     tokens: f64,
@@ -37,7 +38,24 @@ pub enum RateExceeded {
     Until(f64, Duration),
 }
 
+impl Rates {
+    /// Buckets that have as much as these now.
+    pub fn copy(&self) -> Rates {
+        Rates { reads: self.reads.copy(), updates: self.updates.copy() }
+    }
+
+    /// Goes on with what others had.
+    pub fn restore(&self, others: &Rates) {
+        *self.reads.0.lock() = *others.reads.0.lock();
+        *self.updates.0.lock() = *others.updates.0.lock();
+    }
+}
+
 impl Rate {
+    fn copy(&self) -> Rate {
+        Rate(Mutex::new(*self.0.lock()))
+    }
+
     /// Takes tokens of a bucket of `limit`, at least 1, a minute.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{
-    Class, Collection, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest,
+    Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteCall, WriteRequest,
 };
 use kithdb_engine::deadline::{Cancellation, Deadline};
 use kithdb_engine::engine::{Engine, Options, Request};
@@ -282,14 +282,8 @@ fn answers_of_a_queue(lists: &[(Vec<u64>, usize)]) -> Vec<(usize, u64)> {
         let deadline = Deadline::new(Instant::now(), HOUR, "Upsert");
         let write = Write::Points { updates, batch: None, within: None };
         let (bytes, reply) = (*bytes, Box::new(reply));
-        let got = collection.enqueue(WriteRequest {
-            write,
-            identity: None,
-            deadline,
-            bytes,
-            numbering: Numbering::Next,
-            reply,
-        });
+        let call = WriteCall::plain(deadline, bytes, reply);
+        let got = collection.enqueue(WriteRequest { write, call });
         leader = leader.or(got);
     }
     leader.expect("nobody else writes").run();
@@ -401,15 +395,11 @@ fn any_batch(random: &mut Random) -> Value {
 fn begin(collection: &Arc<Collection>, batch: &Value) -> Option<(HeavyWrite, mpsc::Receiver<Option<Error>>)> {
     let updates = api::batch_update(batch.to_string().as_bytes(), &Limits::default()).expect("a batch");
     let (send, answer) = mpsc::channel();
-    let request = WriteRequest {
-        write: Write::Points { updates, batch: None, within: None },
-        identity: None,
-        deadline: Deadline::new(Instant::now(), HOUR, "Batch update"),
-        bytes: 1,
-        numbering: Numbering::Next,
-        reply: Box::new(move |result| send.send(result.err()).expect("the test waits")),
-    };
-    match collection.classify(request) {
+    let deadline = Deadline::new(Instant::now(), HOUR, "Batch update");
+    let reply = Box::new(move |result: Result<_, _>| send.send(result.err()).expect("the test waits"));
+    let write = Write::Points { updates, batch: None, within: None };
+    let call = WriteCall::plain(deadline, 1, reply);
+    match collection.classify(WriteRequest { write, call }) {
         Class::Heavy(heavy) => Some((heavy, answer)),
         Class::Light(_) => None,
     }

@@ -9,7 +9,7 @@
 //! takes long).
 
 use kithdb_engine::api;
-use kithdb_engine::collection::{Collection, IndexQueue, Numbering, Shared, View, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, IndexQueue, Shared, View, Write, WriteCall, WriteRequest};
 use kithdb_engine::config::CollectionConfig;
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::error::Error;
@@ -226,15 +226,10 @@ impl Server {
         let body = format!(r#"{{"points":[{}]}}"#, points.join(","));
         let update = api::upsert(body.as_bytes(), &Limits::default()).expect("an update");
         let (send, receive) = mpsc::channel();
-        let request = WriteRequest {
-            write: Write::Points { updates: vec![update], batch: None, within: None },
-            identity: None,
-            deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert"),
-            bytes: body.len(),
-            numbering: Numbering::Next,
-            reply: Box::new(move |result| drop(send.send(result))),
-        };
-        if let Some(leader) = self.collection.enqueue(request) {
+        let write = Write::Points { updates: vec![update], batch: None, within: None };
+        let deadline = Deadline::new(Instant::now(), Duration::from_secs(3600), "Upsert");
+        let call = WriteCall::plain(deadline, body.len(), Box::new(move |result| drop(send.send(result))));
+        if let Some(leader) = self.collection.enqueue(WriteRequest { write, call }) {
             leader.run();
         }
         receive.recv().expect("every writer is answered").map(|done| done.operation_id)

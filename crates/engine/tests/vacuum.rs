@@ -6,7 +6,7 @@ use common::{Random, TestEngine};
 use kithdb_engine::api;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::update::{Selection, Update, Versions};
-use kithdb_engine::collection::{Collection, GraphPolicy, Numbering, Write, WriteRequest};
+use kithdb_engine::collection::{Collection, GraphPolicy, Write, WriteCall, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::{FieldArena, IndexScratch};
@@ -303,14 +303,8 @@ fn an_indexer_that_was_delayed_inserts_no_row_that_was_dropped_meanwhile() {
             within: None,
         };
         let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-        if let Some(leader) = other.enqueue(WriteRequest {
-            write,
-            identity: None,
-            deadline,
-            bytes: 1,
-            numbering: Numbering::Next,
-            reply: Box::new(|_| ()),
-        }) {
+        let call = WriteCall::plain(deadline, 1, Box::new(|_| ()));
+        if let Some(leader) = other.enqueue(WriteRequest { write, call }) {
             leader.run();
         }
         while other.vacuum_rows() {}
@@ -392,15 +386,8 @@ fn a_vacuum_does_not_write_for_other_requests() {
         if place.starts_with("log/") && answer.is_none() {
             let write = Write::Points { updates: Vec::new(), batch: None, within: None };
             let deadline = Deadline::new(Instant::now(), Duration::from_secs(60), "Test");
-            let request = WriteRequest {
-                write,
-                identity: None,
-                deadline,
-                bytes: 1,
-                numbering: Numbering::Next,
-                reply: Box::new(|_| ()),
-            };
-            *answer = Some(client.enqueue(request));
+            let call = WriteCall::plain(deadline, 1, Box::new(|_| ()));
+            *answer = Some(client.enqueue(WriteRequest { write, call }));
         }
     })));
     assert!(served.vacuum_rows(), "a chunk is emptied");

@@ -228,7 +228,7 @@ pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFi
         reader.object(|r, key| {
             match key {
                 "field_name" => field = r.optional(JsonPath::read)?,
-                "field_schema" | "field_type" => schema = r.optional(FieldSchema::parse)?,
+                "field_schema" | "field_type" => schema = r.optional(FieldSchema::parse)?.or(schema.take()),
                 _ => r.unknown_in_body()?,
             }
             Ok(())

@@ -40,7 +40,7 @@ impl NodeFields {
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, limits).map(Arc::new))?,
             "params" => self.params = reader.optional(|r| search_params::read(r, limits))?,
             "score_threshold" => self.score_threshold = reader.optional(Reader::f32)?,
-            "limit" => self.limit = reader.optional(read_limit)?,
+            "limit" => self.read_limit(reader)?,
             "shard_key" => body::shard_key(reader)?,
             "model" => {
                 let named = reader.optional(|r| NamedModels::read(r, limits.max_named_vectors))?;
@@ -51,9 +51,9 @@ impl NodeFields {
         Ok(true)
     }
 
-    /// Reads `top`, an older name of `limit`.
-    pub(super) fn read_top(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        self.limit = reader.optional(read_limit)?;
+    /// Reads `limit`, or `top`, an older name of it: null under one name is nothing beside the other.
+    pub(super) fn read_limit(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        self.limit = reader.optional(read_limit)?.or(self.limit.take());
         Ok(())
     }
 
@@ -150,7 +150,7 @@ pub(super) fn read_node(
     reader.object(|r, key| {
         match key {
             "vector" => vector = r.optional(read_search_vector)?,
-            "top" => fields.read_top(r)?,
+            "top" => fields.read_limit(r)?,
             key => {
                 if !fields.field(r, key, limits)? && !other(r, key)? {
                     r.unknown_in_body()?;

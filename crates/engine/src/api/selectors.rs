@@ -24,7 +24,8 @@ impl SelectorFields {
         match key {
             "with_payload" => self.payload = reader.optional(PayloadSelector::parse)?,
             "with_vector" | "with_vectors" => {
-                self.vector = reader.optional(|r| vector_selector(r, limits))?
+                let named = reader.optional(|r| vector_selector(r, limits))?;
+                self.vector = named.or(self.vector.take());
             }
             _ => return Ok(false),
         }

@@ -235,7 +235,9 @@ fn read_points(reader: &mut Reader<'_>, forms: &mut VectorReader, limits: &Limit
             match key {
                 "id" => id = r.optional(read_id)?,
                 "hash" => hash = r.optional(read_hash)?,
-                "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                "vector" | "vectors" => {
+                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                }
                 "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
                 _ => r.unknown()?,
             }

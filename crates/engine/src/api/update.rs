@@ -117,7 +117,9 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
     reader.object(|r, key| {
         match key {
             "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
-            "points" | "vectors" => points = r.optional(|r| read_point_vectors(r, budget))?,
+            "points" | "vectors" => {
+                points = r.optional(|r| read_point_vectors(r, budget))?.or(points.take());
+            }
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
             _ => r.unknown()?,
@@ -143,7 +145,9 @@ fn read_point_vectors(
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
-                "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                "vector" | "vectors" => {
+                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                }
                 "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
             }
@@ -169,10 +173,11 @@ fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
         }
         match key {
             "vector" | "vectors" => {
-                names = r.optional(|r| {
+                let listed = r.optional(|r| {
                     let name = |r: &mut Reader<'_>| r.string().map(|name| Box::from(&*name));
                     body::list(r, max_names, "vector names (max_named_vectors)", name)
                 })?;
+                names = listed.or(names.take());
                 Ok(())
             }
             _ => r.unknown(),

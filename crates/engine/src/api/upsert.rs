@@ -93,7 +93,9 @@ impl<'l> PointReader<'l> {
         reader.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
-                "vector" | "vectors" => vectors = r.optional(|r| forms.of_point(r, limits))?,
+                "vector" | "vectors" => {
+                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                }
                 "payload" => payload = r.optional(|r| object_bytes_by(r, scratch))?,
                 "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,

@@ -11,6 +11,7 @@ use crate::faults::PlantedFault;
 use crate::field::calibration::{Calibration, RecallEstimate};
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::calibrating::estimate;
+use crate::rates::Rates;
 use crate::storage::Storage;
 use crate::types::{Lsn, OpNumber};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Sleeping {
     pub recall: Option<RecallEstimate>,
     /// The calibration of each vector field, for when it wakes.
     calibrations: Vec<Option<Arc<Calibration>>>,
+    /// What is left of the rates of its strict mode.
+    rates: Rates,
 }
 
 impl Summary {
@@ -130,6 +133,7 @@ impl Sleeping {
                 .iter()
                 .map(|table| table.graphs.calibration.current.load_full())
                 .collect(),
+            rates: collection.rates().copy(),
         })
     }
 
@@ -160,6 +164,7 @@ impl Sleeping {
             summary: summary.clone(),
             recall: None,
             calibrations: Vec::new(),
+            rates: Rates::default(),
         })
     }
 
@@ -173,6 +178,7 @@ impl Sleeping {
         for (table, kept) in collection.view().fields.iter().zip(&self.calibrations) {
             table.graphs.calibration.current.store(kept.clone());
         }
+        collection.rates().restore(&self.rates);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Points whose time has come (C17): what readers see without them, and their removal.
 
 use super::Collection;
-use super::writer::{Write, WriteRequest};
+use super::writer::{Write, WriteCall, WriteRequest};
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
-use crate::state::{Expiry, Numbering, View};
+use crate::state::{Expiry, View};
 use crate::sync::atomic::Ordering;
 use crate::sync::mpsc::sync_channel;
 use crate::types::PointOffset;
@@ -98,19 +98,16 @@ impl Collection {
         }
         self.shared.storage.yield_point("removing expired points");
         let (send, receive) = sync_channel(1);
-        let request = WriteRequest {
-            write: Write::RemoveExpired { until: None },
-            identity: None,
-            deadline: Deadline::new(Instant::now(), REMOVAL_TIMEOUT, "Removal of expired points"),
-            bytes: REMOVAL_BYTES,
-            numbering: Numbering::Next,
-            reply: Box::new(move |result| {
+        let call = WriteCall::plain(
+            Deadline::new(Instant::now(), REMOVAL_TIMEOUT, "Removal of expired points"),
+            REMOVAL_BYTES,
+            Box::new(move |result| {
                 // The receiver is gone if this thread was unwound.
                 let _ = send.send(result.is_ok());
             }),
-        };
+        );
         let before = self.shared.expired_points.load(Ordering::Relaxed);
-        self.write_unqueued(request);
+        self.write_unqueued(WriteRequest { write: Write::RemoveExpired { until: None }, call });
         receive.recv().unwrap_or(false) && self.shared.expired_points.load(Ordering::Relaxed) > before
     }
 }

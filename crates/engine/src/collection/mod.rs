@@ -45,7 +45,8 @@ pub use shared::Shared;
 pub use snapshot::Snapshot;
 pub use update::{TimeSlice, not_found};
 pub use writer::{
-    CHANGES, Class, HeavyWrite, Place, Step, Write, WriteDone, WriteLeader, WriteReply, WriteRequest, refused,
+    Admission, CHANGES, Class, HeavyWrite, Place, Step, Write, WriteCall, WriteDone, WriteLeader, WriteReply,
+    WriteRequest, refused,
 };
 
 use crate::checkpoint::CheckpointFiles;

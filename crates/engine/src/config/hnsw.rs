@@ -138,7 +138,7 @@ impl HnswDiff {
                 "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
                 "target_recall" => diff.target_recall = Some(r.optional(fields::recall)?),
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
-                    diff.full_scan_threshold = fields::integer(r, 10)?;
+                    diff.full_scan_threshold = fields::integer(r, 10)?.or(diff.full_scan_threshold);
                 }
                 "max_indexing_threads" => diff.max_indexing_threads = fields::integer(r, 0)?,
                 "on_disk" => diff.on_disk = fields::flag(r)?,

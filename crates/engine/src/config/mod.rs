@@ -358,7 +358,9 @@ impl CollectionConfig {
     fn read_part(&mut self, r: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool, Error> {
         match key {
             "vectors" | "vectors_config" => {
-                self.vectors = r.optional(|r| vectors::parse_fields(r, limits))?.unwrap_or_default();
+                if let Some(fields) = r.optional(|r| vectors::parse_fields(r, limits))? {
+                    self.vectors = fields;
+                }
             }
             "sparse_vectors" => {
                 self.sparse = r.optional(|r| sparse::parse_fields(r, limits))?.unwrap_or_default();
@@ -367,14 +369,15 @@ impl CollectionConfig {
                 self.hnsw = HnswConfig::default().with(&r.optional(HnswDiff::parse)?.unwrap_or_default());
             }
             "optimizers_config" | "optimizer_config" => {
-                let diff = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
-                self.optimizers = OptimizersConfig::default().with(&diff);
+                if let Some(diff) = r.optional(OptimizersDiff::parse)? {
+                    self.optimizers = OptimizersConfig::default().with(&diff);
+                }
             }
             "wal_config" => {
                 self.wal = WalConfig::default().with(&r.optional(WalDiff::parse)?.unwrap_or_default());
             }
             "quantization_config" | "quantization" => {
-                self.quantization = r.optional(Quantization::parse)?;
+                self.quantization = r.optional(Quantization::parse)?.or(self.quantization.take());
             }
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,

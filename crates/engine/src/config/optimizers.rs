@@ -122,10 +122,14 @@ impl OptimizersDiff {
                 "deleted_threshold" => diff.deleted_threshold = fields::fraction(r, 0.0, 1.0)?,
                 "vacuum_min_vector_number" => diff.vacuum_min_vector_number = fields::integer(r, 100)?,
                 "default_segment_number" => diff.default_segment_number = fields::integer(r, 0)?,
-                "max_segment_size" | "max_segment_size_kb" => diff.max_segment_size = fields::integer(r, 1)?,
-                "memmap_threshold" | "memmap_threshold_kb" => diff.memmap_threshold = fields::integer(r, 0)?,
+                "max_segment_size" | "max_segment_size_kb" => {
+                    diff.max_segment_size = fields::integer(r, 1)?.or(diff.max_segment_size)
+                }
+                "memmap_threshold" | "memmap_threshold_kb" => {
+                    diff.memmap_threshold = fields::integer(r, 0)?.or(diff.memmap_threshold)
+                }
                 "indexing_threshold" | "indexing_threshold_kb" => {
-                    diff.indexing_threshold = fields::integer(r, 0)?;
+                    diff.indexing_threshold = fields::integer(r, 0)?.or(diff.indexing_threshold);
                 }
                 "flush_interval_sec" => diff.flush_interval_sec = fields::integer(r, 0)?,
                 "max_optimization_threads" => diff.max_optimization_threads = r.optional(threads)?,

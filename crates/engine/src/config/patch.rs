@@ -69,12 +69,14 @@ impl CollectionPatch {
                 "sparse_vectors" => patch.sparse = r.optional(sparse::parse_patch)?.unwrap_or_default(),
                 "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?.unwrap_or_default(),
                 "optimizers_config" | "optimizer_config" => {
-                    patch.optimizers = r.optional(OptimizersDiff::parse)?.unwrap_or_default();
+                    if let Some(diff) = r.optional(OptimizersDiff::parse)? {
+                        patch.optimizers = diff;
+                    }
                 }
                 "wal_config" => patch.wal = r.optional(WalDiff::parse)?.unwrap_or_default(),
                 "params" => patch.params = r.optional(PlacementPatch::parse)?.unwrap_or_default(),
                 "quantization_config" | "quantization" => {
-                    patch.quantization = r.optional(QuantizationPatch::parse)?;
+                    patch.quantization = r.optional(QuantizationPatch::parse)?.or(patch.quantization.take());
                 }
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
@@ -158,7 +160,7 @@ impl VectorPatch {
             match key {
                 "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?,
                 "quantization_config" | "quantization" => {
-                    patch.quantization = r.optional(QuantizationPatch::parse)?;
+                    patch.quantization = r.optional(QuantizationPatch::parse)?.or(patch.quantization.take());
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
                 "model" => patch.model = Some(model::parse_patch(r)?),

@@ -155,7 +155,7 @@ impl SparseIndexParams {
         reader.object(|r, key| {
             match key {
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
-                    index.full_scan_threshold = fields::integer(r, 0)?;
+                    index.full_scan_threshold = fields::integer(r, 0)?.or(index.full_scan_threshold);
                 }
                 "on_disk" => index.on_disk = fields::flag(r)?,
                 "memory" => index.memory = MemoryPlacement::read(r)?,

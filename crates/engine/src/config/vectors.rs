@@ -140,7 +140,9 @@ impl VectorParams {
                 "size" => size = r.optional(vector_size)?,
                 "distance" => metric = r.optional(|r| fields::choice(r, &METRICS))?,
                 "hnsw_config" => hnsw = r.optional(HnswDiff::parse)?,
-                "quantization_config" | "quantization" => quantization = r.optional(Quantization::parse)?,
+                "quantization_config" | "quantization" => {
+                    quantization = r.optional(Quantization::parse)?.or(quantization.take());
+                }
                 "on_disk" => on_disk = fields::flag(r)?,
                 "memory" => memory = MemoryPlacement::read_unpinned(r)?,
                 "datatype" => datatype = r.optional(|r| fields::choice(r, &DATATYPES))?,

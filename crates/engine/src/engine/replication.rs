@@ -68,7 +68,7 @@ impl Read<'_> {
             last: view.op,
             points: view.points_count() as u64,
             digest,
-            size: asked.size.then(|| (view.live_vector_bytes(), view.state.payload_bytes)),
+            size: asked.size.then(|| (view.live_vector_bytes(), view.state.live_payload_bytes)),
             expired_until: asked.expired.then(|| collection.expired_until()).flatten().map(since_1970),
         };
         response::write_replica_state(self.out, &state);

@@ -65,12 +65,12 @@ fn stage(
     sync_id: Box<str>,
 ) -> Result<u64, Error> {
     let mut write = write_of(request, sync);
-    let collection = writable(held, request, &mut write)?;
+    let (collection, _) = writable(held, request, &mut write)?;
     let Some(sync) = sync_of(write) else { return Err(Error::Internal("a part that is no sync".into())) };
     let view = collection.current_view();
     sync.models.iter().try_for_each(|models| models.check(&view.state.config))?;
     ask_for_vectors(&view.state, &sync)?;
-    core.staged_syncs.stage(key_of(request, collection.id, sync_id), &collection, sync)
+    core.staged_syncs.stage(key_of(request, collection.id, sync_id), &request.collection, &collection, sync)
 }
 
 /// Queues the sync whose last part came.
@@ -90,7 +90,7 @@ fn complete(
             return Ok((sync, None));
         }
         let key = key_of(&request, collection.id, sync_id);
-        let whole = core.staged_syncs.complete(key.clone(), collection, sync, staged)?;
+        let whole = core.staged_syncs.complete(key.clone(), &request.collection, collection, sync, staged)?;
         Ok((whole, Some(key)))
     };
     let (whole, key) = match whole() {

@@ -12,7 +12,9 @@ use crate::api::{
 };
 use crate::catalog::{AdoptedFolder, AliasAction, Use};
 use crate::collection::update::{Synced, Update};
-use crate::collection::{Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteDone, WriteRequest};
+use crate::collection::{
+    Admission, Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteCall, WriteDone, WriteRequest,
+};
 use crate::config::{CollectionConfig, check_field_name};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -363,7 +365,7 @@ pub(super) fn submit(
 ) -> Result<(), Box<Refusal>> {
     let admitted =
         request.numbering().and_then(|numbering| Ok((writable(&held, &request, &mut write)?, numbering)));
-    let (collection, numbering) = match admitted {
+    let ((collection, admission), numbering) = match admitted {
         Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
     };
@@ -400,8 +402,8 @@ pub(super) fn submit(
             (_, result) => answer(result, status),
         }
     };
-    let request = WriteRequest { write, identity, deadline, bytes, numbering, reply: Box::new(answer) };
-    hand_over(core, &collection, request);
+    let call = WriteCall { identity, deadline, bytes, numbering, admission, reply: Box::new(answer) };
+    hand_over(core, &collection, WriteRequest { write, call });
     if builds_here {
         collection.build_indexes();
     }
@@ -420,24 +422,30 @@ fn hand_over(core: &Core, collection: &Arc<Collection>, request: WriteRequest) {
     }
 }
 
-/// The collection of a write, where its caller may write to it and its strict mode allows that. From then on the write
-/// keeps to what its caller may reach.
-pub(super) fn writable(held: &Use, request: &Request, write: &mut Write) -> Result<Arc<Collection>, Error> {
+/// The collection of a write, where its caller may write to it and its strict mode allows that, and what the writer checks
+/// again of that. From then on the write keeps to what its caller may reach.
+pub(super) fn writable(
+    held: &Use,
+    request: &Request,
+    write: &mut Write,
+) -> Result<(Arc<Collection>, Option<Admission>), Error> {
     // The path may have named it by an alias.
     if let Some(access) = &request.access {
         access.check(&held.entry().name, Right::Write)?;
     }
     let collection = held.collection()?;
     let view = collection.view_for_writes();
-    if let Some(strict) = Strict::of(collection, &view.state, request)? {
-        strict.check_write(&view, write)?;
-    }
+    // One that was applied before only needs its answer (C25).
+    let is_repeat = request.identity.is_some_and(|call| view.state.operations.number_of(call.id).is_some());
+    let strict = if is_repeat { None } else { Strict::of(collection, &view.state, request)? };
+    strict.as_ref().map_or(Ok(()), |strict| strict.check_write(&view, write))?;
+    let admission = strict.and_then(|strict| strict.admission());
     if let Write::AddField { points, .. } | Write::BeginReembedding { points, .. } = write {
         *points = view.state.points.len();
     }
     // What strict mode says of a filter is about the one that was sent.
     write.limit();
-    Ok(Arc::clone(collection))
+    Ok((Arc::clone(collection), admission))
 }
 
 /// Resolves a heavy write beside others, or on this thread where there are no others.

@@ -135,6 +135,12 @@ impl SparseRows {
         u32::try_from(full + self.last.len() as u64).expect("row numbers are u32")
     }
 
+    /// Rows that have not been released.
+    pub fn held(&self) -> u32 {
+        let released = self.full.iter().filter(|chunk| matches!(chunk, Chunk::Released)).count();
+        self.len() - released as u32 * self.chunk_rows
+    }
+
     /// Rows of a full chunk.
     pub fn chunk_rows(&self) -> u32 {
         self.chunk_rows

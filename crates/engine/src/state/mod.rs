@@ -71,6 +71,8 @@ pub struct State {
     pub scan_costs: Arc<ScanCosts>,
     /// Bytes of payloads that no data file holds yet.
     pub payload_bytes: u64,
+    /// Bytes of the payloads of live points, wherever they are.
+    pub live_payload_bytes: u64,
     /// Bytes of ids that are long strings, those of tombstones included.
     pub id_bytes: u64,
     /// The last operations that came with an identity.
@@ -102,6 +104,7 @@ impl State {
             auto_indexes: Arc::default(),
             scan_costs: Arc::default(),
             payload_bytes: 0,
+            live_payload_bytes: 0,
             id_bytes: 0,
             operations: RecentOperations::default(),
             expiry,
@@ -182,6 +185,7 @@ impl State {
             point.payload.note_in(expiry, offset);
         }
         self.id_bytes += point.id.heap_bytes();
+        self.live_payload_bytes += if point.live { point.payload.json_bytes() } else { 0 };
         self.points.push(point);
     }
 
@@ -218,7 +222,10 @@ impl State {
         self.note_vectors(offset, &point);
         self.last_changes.note(offset, point.version);
         let (added, of_id) = (point.payload.memory_bytes(), point.id.heap_bytes());
+        let live = if point.live { point.payload.json_bytes() } else { 0 };
         if let Some(old) = self.points.get(offset) {
+            let lived = if old.is_live() { old.payload().json_bytes() } else { 0 };
+            self.live_payload_bytes = self.live_payload_bytes + live - lived;
             self.payload_bytes = self.payload_bytes + added - old.payload().memory_bytes();
             self.id_bytes = self.id_bytes + of_id - old.id().heap_bytes();
             self.points.set(offset, point);

@@ -97,6 +97,14 @@ impl Payload {
         }
     }
 
+    /// Bytes of the normalised JSON, none of `{}`.
+    pub fn json_bytes(&self) -> u64 {
+        match self {
+            Payload::Stored(stored) => u64::from(stored.len),
+            Payload::Empty | Payload::Memory(_) => self.memory_bytes(),
+        }
+    }
+
     /// The normalised JSON.
     pub fn bytes(&self) -> &[u8] {
         match self {

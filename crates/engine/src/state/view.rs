@@ -65,12 +65,12 @@ impl View {
         }
     }
 
-    /// Bytes of the vectors of live points as they are kept; those of sparse ones by the mean of all that are stored.
+    /// Bytes of the vectors of live points as they are kept; those of sparse ones by the mean of all rows that are held.
     pub fn live_vector_bytes(&self) -> u64 {
         let dense = self.fields.iter().map(|table| table.live() * table.rows.row_bytes() as u64);
         let sparse = self.sparse.iter().map(|table| {
             let stored = (table.rows.memory_bytes() + table.rows.mapped_bytes()) as u64;
-            stored * table.live() / u64::from(table.len()).max(1)
+            stored * table.live() / u64::from(table.rows.held()).max(1)
         });
         dense.chain(sparse).sum()
     }

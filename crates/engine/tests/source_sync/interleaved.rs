@@ -4,7 +4,7 @@ use crate::common::TestEngine;
 use crate::{body, content, new_engine, stored};
 use kithdb_engine::api;
 use kithdb_engine::collection::update::Update;
-use kithdb_engine::collection::{Class, HeavyWrite, Numbering, Step, TimeSlice, Write, WriteRequest};
+use kithdb_engine::collection::{Class, HeavyWrite, Step, TimeSlice, Write, WriteCall, WriteRequest};
 use kithdb_engine::deadline::Deadline;
 use kithdb_engine::limits::Limits;
 use serde_json::{Value, json};
@@ -18,15 +18,13 @@ fn heavy(engine: &TestEngine, body: &Value, answer: &Arc<Mutex<Option<bool>>>) -
     let bytes = body.to_string().into_bytes();
     let sync = api::sync_points(&bytes, &Limits::default()).expect("a sync").sync;
     let slot = Arc::clone(answer);
-    let class = collection.classify(WriteRequest {
-        write: Write::Points { updates: vec![Update::Sync(Box::new(sync))], batch: None, within: None },
-        identity: None,
-        deadline: Deadline::new(Instant::now(), Duration::from_secs(3600), "Sync"),
-        bytes: bytes.len(),
-        numbering: Numbering::Next,
-        reply: Box::new(move |result| *slot.lock().unwrap() = Some(result.is_ok())),
-    });
-    match class {
+    let write = Write::Points { updates: vec![Update::Sync(Box::new(sync))], batch: None, within: None };
+    let call = WriteCall::plain(
+        Deadline::new(Instant::now(), Duration::from_secs(3600), "Sync"),
+        bytes.len(),
+        Box::new(move |result| *slot.lock().unwrap() = Some(result.is_ok())),
+    );
+    match collection.classify(WriteRequest { write, call }) {
         Class::Heavy(write) => write,
         Class::Light(_) => panic!("every second engine has no light writes"),
     }

@@ -8,12 +8,12 @@
 mod rows;
 
 use super::Collection;
-use super::writer::{Place, Write, WriteRequest};
+use super::writer::{Place, Write, WriteCall, WriteRequest};
 use crate::checkpoint::CheckpointError;
 use crate::deadline::Deadline;
 use crate::faults::PlantedFault;
 use crate::field::FieldGraph;
-use crate::state::{MOVED_BYTES, Numbering, View};
+use crate::state::{MOVED_BYTES, View};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::mpsc::sync_channel;
@@ -136,18 +136,15 @@ impl Collection {
             before = live;
             self.shared.storage.yield_point("moving rows");
             let (send, receive) = sync_channel(1);
-            let request = WriteRequest {
-                write: Write::MoveRows(place),
-                identity: None,
-                deadline: Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
-                bytes: MOVED_BYTES,
-                numbering: Numbering::Next,
-                reply: Box::new(move |result| {
+            let call = WriteCall::plain(
+                Deadline::new(Instant::now(), MOVE_TIMEOUT, "Vacuum"),
+                MOVED_BYTES,
+                Box::new(move |result| {
                     // The receiver is gone if this thread was unwound.
                     let _ = send.send(result.is_ok());
                 }),
-            };
-            self.write_unqueued(request);
+            );
+            self.write_unqueued(WriteRequest { write: Write::MoveRows(place), call });
             if !receive.recv().unwrap_or(false) || self.shared.indexer.is_closed() {
                 return false;
             }

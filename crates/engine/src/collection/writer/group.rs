@@ -3,7 +3,7 @@
 use super::CHANGES;
 use super::accept::{Applied, accept};
 use super::in_flight::InFlightGuard;
-use super::request::{Write, WriteDone, WriteReply, WriteRequest, refused};
+use super::request::{Admission, Write, WriteCall, WriteDone, WriteReply, WriteRequest, refused};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::faults::PlantedFault;
@@ -41,7 +41,7 @@ const FAULTY_UNSAVED_DIVISOR: usize = 2;
 
 /// Whether writes that were accepted should not wait for this one, or be in the log before it begins.
 fn is_long(request: &WriteRequest) -> bool {
-    request.bytes >= LONG_REQUEST_BYTES || request.write.changes_fields()
+    request.call.bytes >= LONG_REQUEST_BYTES || request.write.changes_fields()
 }
 
 thread_local! {
@@ -77,7 +77,7 @@ impl Collection {
         let pending = caught.unwrap_or_else(|why| {
             match why {
                 Failed::NoMemory => {
-                    group.drain(..).for_each(|request| (request.reply)(Err(Error::MemoryLimit)));
+                    group.drain(..).for_each(|request| (request.call.reply)(Err(Error::MemoryLimit)));
                 }
                 Failed::Panicked(_) => {
                     self.poison(WRITE_PANICKED);
@@ -132,7 +132,7 @@ impl Collection {
         if let Err(error) = self.check_writable() {
             stale_unless_finished.finish();
             for request in group.drain(..) {
-                (request.reply)(Err(error.clone()));
+                (request.call.reply)(Err(error.clone()));
             }
             return None;
         }
@@ -171,8 +171,9 @@ impl Collection {
                 self.await_durable(head);
             }
             let Some(request) = self.unless_repeated(head, request, &mut accepted.answers) else { continue };
-            let WriteRequest { write, identity, deadline, bytes, numbering, reply } = request;
-            if let Err(refused) = self.admit(head, &write, bytes) {
+            let WriteRequest { write, call } = request;
+            let WriteCall { identity, deadline, bytes, numbering, admission, reply } = call;
+            if let Err(refused) = self.admit(head, &write, bytes, admission) {
                 reply(Err(refused));
                 continue;
             }
@@ -206,10 +207,21 @@ impl Collection {
         Some(accepted)
     }
 
-    /// Refuses a write that there is no memory for, or whose rows would be too many.
-    fn admit(&self, head: &Head, write: &Write, bytes: usize) -> Result<(), Error> {
+    /// Refuses a write that there is no memory for, whose rows would be too many, or that goes beyond a limit of its collection.
+    fn admit(
+        &self,
+        head: &Head,
+        write: &Write,
+        bytes: usize,
+        limits: Option<Admission>,
+    ) -> Result<(), Error> {
         if write.grows() {
             self.admit_growth(write.growth(bytes, head.state.indexes.len()))?;
+        }
+        if let Some(limits) = limits {
+            let view = Arc::new(head.view(Lsn::NONE));
+            let view = if self.shared.is_replica { view } else { self.without_expired_since(&view) };
+            limits(&view, write.updates())?;
         }
         if write.adds_rows() { head.admit_rows(self.shared.limits.max_rows) } else { Ok(()) }
     }
@@ -230,14 +242,14 @@ impl Collection {
         request: WriteRequest,
         answers: &mut Vec<(WriteReply, WriteDone)>,
     ) -> Option<WriteRequest> {
-        let Some(call) = request.identity else { return Some(request) };
+        let Some(call) = request.call.identity else { return Some(request) };
         match head.state.operations.find(&call, self.shared.log.next_lsn()) {
             Known::New => return Some(request),
             Known::Applied(before) => {
                 let (operation_id, skipped) = (OpNumber::new(before.number), before.skipped);
-                answers.push((request.reply, WriteDone { operation_id, skipped }));
+                answers.push((request.call.reply, WriteDone { operation_id, skipped }));
             }
-            Known::Unknown => (request.reply)(Err(Error::OutcomeUnknown)),
+            Known::Unknown => (request.call.reply)(Err(Error::OutcomeUnknown)),
         }
         None
     }

@@ -1,13 +1,11 @@
 //! Writes whose filters are resolved beside the writer: see docs/scheduling-writes.md.
 
-use super::request::{Write, WriteReply, WriteRequest};
+use super::request::{Write, WriteCall, WriteRequest};
 use crate::collection::Collection;
 use crate::collection::update::{Resolution, TimeSlice, Update, Updates, edited_bytes, filter_work};
-use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
 use crate::filter::Filter;
-use crate::recent_operations::CallIdentity;
 use crate::state::Numbering;
 use std::sync::Arc;
 
@@ -28,13 +26,9 @@ pub struct HeavyWrite {
     batch: Option<Vec<&'static str>>,
     within: Option<Arc<Filter>>,
     resolution: Box<Resolution>,
-    identity: Option<CallIdentity>,
-    deadline: Deadline,
-    bytes: usize,
-    numbering: Numbering,
     /// The ids that it names have much to edit.
     is_long: bool,
-    reply: WriteReply,
+    call: WriteCall,
 }
 
 /// A write with its class.
@@ -58,43 +52,23 @@ pub enum Step {
 impl Collection {
     /// Decides whether a write is to be resolved beside the writer.
     pub fn classify(self: &Arc<Self>, request: WriteRequest) -> Class {
-        let WriteRequest {
-            write: Write::Points { updates, batch, within },
-            identity,
-            deadline,
-            bytes,
-            numbering,
-            reply,
-        } = request
-        else {
+        let WriteRequest { write: Write::Points { updates, batch, within }, call } = request else {
             return Class::Light(request);
         };
         let view = self.view();
         // One that was applied before only needs its answer.
-        let is_repeat = identity.is_some_and(|call| view.state.operations.number_of(call.id).is_some());
+        let is_repeat = call.identity.is_some_and(|one| view.state.operations.number_of(one.id).is_some());
         let light = self.shared.limits.light_filter_work;
         let edited = edited_bytes(&view.state, &updates, light.saturating_mul(LOOKS_PER_EDIT));
         let is_long = edited / LOOKS_PER_EDIT >= light.max(1);
         let is_light = is_repeat || PlantedFault::EveryWriteIsLight.is_on();
         if is_light || filter_work(&view.state, &updates, light) <= light && !is_long {
             let write = Write::Points { updates, batch, within };
-            return Class::Light(WriteRequest { write, identity, deadline, bytes, numbering, reply });
+            return Class::Light(WriteRequest { write, call });
         }
         let resolution = Box::new(Resolution::new(view));
         let collection = Arc::clone(self);
-        Class::Heavy(HeavyWrite {
-            collection,
-            updates,
-            batch,
-            within,
-            resolution,
-            identity,
-            deadline,
-            bytes,
-            numbering,
-            is_long,
-            reply,
-        })
+        Class::Heavy(HeavyWrite { collection, updates, batch, within, resolution, is_long, call })
     }
 }
 
@@ -102,7 +76,7 @@ impl HeavyWrite {
     /// Goes on for about a time slice, and writes when everything is resolved.
     pub fn step(mut self, mut slice: TimeSlice) -> Step {
         let mut limits = self.collection.shared.limits;
-        if matches!(self.numbering, Numbering::At(_)) {
+        if matches!(self.call.numbering, Numbering::At(_)) {
             // What a filter costs depends on which field indexes are built, and replicas must not differ in what they refuse.
             limits.max_filter_work = u64::MAX;
         }
@@ -111,9 +85,9 @@ impl HeavyWrite {
             batch: self.batch.as_deref(),
             within: self.within.as_deref(),
             now: self.collection.now_if_expiring(),
-            numbering: self.numbering,
+            numbering: self.call.numbering,
             limits: &limits,
-            deadline: &self.deadline,
+            deadline: &self.call.deadline,
         };
         // A write that will be refused is not resolved.
         let admitted = self.collection.check_writable().and_then(|()| match self.grows() {
@@ -149,37 +123,25 @@ impl HeavyWrite {
     /// Applies it to the head, and has it logged. It does not wait in the queue: it is in order with what was written before it was resolved,
     /// and has no order with what waits.
     pub fn write(self) {
-        let HeavyWrite {
-            collection,
-            updates,
-            batch,
-            within,
-            resolution,
-            identity,
-            deadline,
-            bytes,
-            numbering,
-            reply,
-            ..
-        } = self;
+        let HeavyWrite { collection, updates, batch, within, resolution, call, .. } = self;
         let write = Write::Resolved { updates, batch, within, resolution };
-        collection.write_unqueued(WriteRequest { write, identity, deadline, bytes, numbering, reply });
+        collection.write_unqueued(WriteRequest { write, call });
     }
 
     /// Whether it is to be given up.
     pub fn is_overdue(&self) -> bool {
-        self.deadline.passed()
+        self.call.deadline.passed()
     }
 
     /// Answers it with the error of its deadline.
     pub fn give_up(self) {
-        let error = self.deadline.error();
+        let error = self.call.deadline.error();
         self.refuse(error);
     }
 
     /// Answers it with an error.
     pub fn refuse(self, error: Error) {
-        (self.reply)(Err(error));
+        (self.call.reply)(Err(error));
     }
 
     /// At least the bytes of payloads that its resolution holds beside those of the collection.

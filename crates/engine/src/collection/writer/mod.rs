@@ -12,7 +12,9 @@ mod queue;
 mod request;
 
 pub use heavy::{Class, HeavyWrite, Step};
-pub use request::{CHANGES, Place, Write, WriteDone, WriteReply, WriteRequest, refused};
+pub use request::{
+    Admission, CHANGES, Place, Write, WriteCall, WriteDone, WriteReply, WriteRequest, refused,
+};
 
 use super::Collection;
 use crate::state::Head;

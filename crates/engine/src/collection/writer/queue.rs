@@ -39,12 +39,12 @@ impl Queue {
     /// queued, because no thread is running that does.
     pub fn put(&self, request: WriteRequest) -> bool {
         let mut waiting = self.waiting.lock();
-        if waiting.bytes + request.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
+        if waiting.bytes + request.call.bytes > QUEUE_BYTES && !waiting.requests.is_empty() {
             drop(waiting);
-            (request.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
+            (request.call.reply)(Err(Error::Overloaded("the collection's write queue is full".into())));
             return false;
         }
-        waiting.bytes += request.bytes;
+        waiting.bytes += request.call.bytes;
         self.of_all.fetch_add(1, Ordering::Relaxed);
         waiting.requests.push_back(request);
         !std::mem::replace(&mut waiting.scheduled, true)
@@ -56,13 +56,13 @@ impl Queue {
         let mut group = Vec::new();
         let mut bytes = 0;
         while let Some(next) = waiting.requests.front() {
-            if group.len() == GROUP_OPERATIONS || (bytes > 0 && bytes + next.bytes > GROUP_BYTES) {
+            if group.len() == GROUP_OPERATIONS || (bytes > 0 && bytes + next.call.bytes > GROUP_BYTES) {
                 break;
             }
-            bytes += next.bytes.max(1);
+            bytes += next.call.bytes.max(1);
             group.extend(waiting.requests.pop_front());
         }
-        waiting.bytes -= group.iter().map(|request| request.bytes).sum::<usize>();
+        waiting.bytes -= group.iter().map(|request| request.call.bytes).sum::<usize>();
         self.of_all.fetch_sub(group.len(), Ordering::Relaxed);
         if group.is_empty() {
             waiting.scheduled = false;
@@ -76,7 +76,7 @@ impl Queue {
             return;
         }
         let mut waiting = self.waiting.lock();
-        waiting.bytes += rest.iter().map(|request| request.bytes).sum::<usize>();
+        waiting.bytes += rest.iter().map(|request| request.call.bytes).sum::<usize>();
         self.of_all.fetch_add(rest.len(), Ordering::Relaxed);
         rest.into_iter().rev().for_each(|request| waiting.requests.push_front(request));
     }
@@ -85,18 +85,18 @@ impl Queue {
     /// taken are answered with the group.
     pub fn give_up_expired(&self) {
         let mut waiting = self.waiting.lock();
-        if !waiting.requests.iter().any(|request| request.deadline.passed()) {
+        if !waiting.requests.iter().any(|request| request.call.deadline.passed()) {
             return;
         }
         let requests = std::mem::take(&mut waiting.requests);
         let (expired, kept): (VecDeque<_>, _) =
-            requests.into_iter().partition(|request| request.deadline.passed());
+            requests.into_iter().partition(|request| request.call.deadline.passed());
         waiting.requests = kept;
-        waiting.bytes -= expired.iter().map(|request: &WriteRequest| request.bytes).sum::<usize>();
+        waiting.bytes -= expired.iter().map(|request: &WriteRequest| request.call.bytes).sum::<usize>();
         drop(waiting);
         self.of_all.fetch_sub(expired.len(), Ordering::Relaxed);
-        for WriteRequest { deadline, reply, .. } in expired {
-            reply(Err(deadline.error()));
+        for WriteRequest { call, .. } in expired {
+            (call.reply)(Err(call.deadline.error()));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::recent_operations::CallIdentity;
-use crate::state::Numbering;
+use crate::state::{Numbering, View};
 use crate::types::OpNumber;
 use crate::wal::LogError;
 use std::sync::Arc;
@@ -119,21 +119,23 @@ impl Write {
         }
     }
 
+    /// Its updates of points, none for another kind of write.
+    pub(super) fn updates(&self) -> &[Update] {
+        match self {
+            Write::Points { updates, .. } | Write::Resolved { updates, .. } => updates,
+            _ => &[],
+        }
+    }
+
     /// Bytes of the source of a sync, whose parts came in bodies before.
     pub fn staged_bytes(&self) -> usize {
-        let updates = match self {
-            Write::Points { updates, .. } | Write::Resolved { updates, .. } => &updates[..],
-            _ => &[],
-        };
-        updates.iter().filter_map(Update::sync).map(|sync| sync.entries.bytes() as usize).sum()
+        self.updates().iter().filter_map(Update::sync).map(|sync| sync.entries.bytes() as usize).sum()
     }
 
     /// Whether it may write vectors.
     pub(super) fn adds_rows(&self) -> bool {
         match self {
-            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
-                updates.iter().any(Update::adds_rows)
-            }
+            Write::Points { .. } | Write::Resolved { .. } => self.updates().iter().any(Update::adds_rows),
             Write::MoveRows(_) | Write::FillVectors(_) => true,
             Write::CreateIndex { .. }
             | Write::DropIndex(_)
@@ -161,9 +163,7 @@ impl Write {
     /// memory, and what is kept of each point beside them.
     pub(super) fn growth(&self, body_bytes: usize, indexes: usize) -> u64 {
         let points = match self {
-            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
-                updates.iter().map(Update::points).sum()
-            }
+            Write::Points { .. } | Write::Resolved { .. } => self.updates().iter().map(Update::points).sum(),
             // Each point is written anew, and the old ones stay as long as readers have them.
             Write::AddField { points, .. } | Write::BeginReembedding { points, .. } => {
                 return (points * REARRANGED_BYTES) as u64;
@@ -184,9 +184,7 @@ impl Write {
     /// Whether it makes the data grow: such writes are refused while the disk is full.
     pub(super) fn grows(&self) -> bool {
         match self {
-            Write::Points { updates, .. } | Write::Resolved { updates, .. } => {
-                updates.iter().any(Update::grows)
-            }
+            Write::Points { .. } | Write::Resolved { .. } => self.updates().iter().any(Update::grows),
             Write::CreateIndex { .. }
             | Write::AddField { .. }
             | Write::BeginReembedding { .. }
@@ -213,11 +211,20 @@ pub struct WriteDone {
 /// Called once when the write is durable and visible, or refused.
 pub type WriteReply = Box<dyn FnOnce(Result<WriteDone, Error>) + Send>;
 
+/// Whether updates of points may be made to what the collection has when their turn comes.
+pub type Admission = Box<dyn FnOnce(&View, &[Update]) -> Result<(), Error> + Send>;
+
 /// A queued write.
 pub struct WriteRequest {
     /// What to do.
     pub write: Write,
-    /// The identity that came with the call.
+    /// How it came.
+    pub call: WriteCall,
+}
+
+/// How a write came, and how it is answered.
+pub struct WriteCall {
+    /// The identity that came with it.
     pub identity: Option<CallIdentity>,
     /// When it is given up, as long as nothing of it has happened.
     pub deadline: Deadline,
@@ -225,8 +232,17 @@ pub struct WriteRequest {
     pub bytes: usize,
     /// How it gets its number.
     pub numbering: Numbering,
+    /// Limits of its collection; none where absent.
+    pub admission: Option<Admission>,
     /// How to answer.
     pub reply: WriteReply,
+}
+
+impl WriteCall {
+    /// One with neither an identity nor limits, which gets the next number.
+    pub fn plain(deadline: Deadline, bytes: usize, reply: WriteReply) -> WriteCall {
+        WriteCall { identity: None, deadline, bytes, numbering: Numbering::Next, admission: None, reply }
+    }
 }
 
 /// The error for a client whose write the log refuses.

@@ -3,6 +3,7 @@
 mod rates;
 mod reads;
 mod scope;
+mod sizes;
 mod writes;
 
 pub use scope::{CollectionSize, StrictScope};

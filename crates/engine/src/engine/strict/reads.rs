@@ -50,9 +50,10 @@ impl Strict<'_> {
         at_most(&node.path("limit"), Some(node.limit as u64), "max_query_limit", mode.max_query_limit)?;
         let ef = node.params.hnsw_ef.map(|ef| ef as u64);
         at_most(&node.path("params.hnsw_ef"), ef, "search_max_hnsw_ef", mode.search_max_hnsw_ef)?;
-        let oversampling = node.params.quantization.oversampling.map(f64::from);
+        let oversampling = node.params.quantization.oversampling;
+        let most_oversampling = mode.search_max_oversampling.map(|most| most as f32);
         let place = node.path("params.quantization.oversampling");
-        at_most(&place, oversampling, "search_max_oversampling", mode.search_max_oversampling)?;
+        at_most(&place, oversampling, "search_max_oversampling", most_oversampling)?;
         if mode.search_allow_exact == Some(false) {
             self.check_exact(node)?;
         }
@@ -97,6 +98,11 @@ impl Strict<'_> {
 
     /// Checks that the fields by which a query sorts or scores have indexes where filters need them.
     fn check_values(&self, node: &QueryNode) -> Result<(), Error> {
+        if let Query::Formula(formula) = &node.query {
+            let place = node.path("query.formula");
+            let filters = formula.filters();
+            filters.into_iter().try_for_each(|filter| self.check_filter(&place, Some(filter), None))?;
+        }
         if self.mode.unindexed_filtering_retrieve != Some(false) {
             return Ok(());
         }

@@ -1,20 +1,16 @@
 //! Limits of writes.
 
 use super::rates::take;
+use super::sizes::contents_of;
 use super::{Strict, StrictScope, at_most};
-use crate::collection::update::{NamedVectors, Selection, SourceSync, SyncContent, Update};
+use crate::collection::update::{NamedVectors, Selection, Update};
 use crate::collection::{View, Write};
 use crate::error::Error;
-use crate::types::PointId;
 use crate::vectors::VectorValue;
-use std::collections::HashSet;
 
 /// Tokens of a write rate that an update of the points that match a filter takes, however many match: they are not known
 /// before it is resolved.
 const TOKENS_OF_FILTERED_UPDATE: u64 = 5;
-
-/// Bytes of `{}`, the payload of a point without one.
-const EMPTY_OBJECT: usize = 2;
 
 impl Strict<'_> {
     /// Checks a write. A dry run uses up no rate.
@@ -36,10 +32,7 @@ impl Strict<'_> {
                         })?;
                     }
                 }
-                if !self.scope.is_check() {
-                    self.check_points(view, updates)?;
-                    self.check_sizes(view, updates)?;
-                }
+                self.sizes().map_or(Ok(()), |sizes| sizes.check(view, updates))?;
                 if is_part || self.is_dry_run {
                     return Ok(());
                 }
@@ -92,30 +85,6 @@ impl Strict<'_> {
         }
     }
 
-    /// How many points there would be: with all new ones of the request, whatever it deletes.
-    fn check_points(&self, view: &View, updates: &[Update]) -> Result<(), Error> {
-        let Some(most) = self.mode.max_points_count else { return Ok(()) };
-        let upserted = updates.iter().flat_map(|update| -> Box<dyn Iterator<Item = &PointId> + '_> {
-            match update {
-                Update::Upsert { points, .. } => Box::new(points.iter().map(|point| &point.id)),
-                Update::Sync(sync) => Box::new(contents_of(sync).map(|(id, _)| id)),
-                _ => Box::new(std::iter::empty()),
-            }
-        });
-        let new: HashSet<&PointId> = upserted.filter(|id| self.state.offset(id).is_none()).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let count = self.scope.elsewhere().points.saturating_add((view.points_count() + new.len()) as u64);
-        if self.hides_counts && count > most {
-            // Whoever reaches some of the points learns nothing of how many there are (C15).
-            return Err(Error::bad(format!(
-                "points of the collection: the new ones exceed max_points_count: {most} of the collection's strict mode"
-            )));
-        }
-        at_most("points of the collection", Some(count), "max_points_count", Some(most))
-    }
-
     /// How many rows a multi-vector and how many indices a sparse vector has.
     fn check_lengths<'v>(&self, points: impl Iterator<Item = &'v NamedVectors>) -> Result<(), Error> {
         let mode = &self.mode;
@@ -144,47 +113,6 @@ impl Strict<'_> {
         }
         Ok(())
     }
-
-    /// Whether there is room for what the updates bring: a limit that is reached refuses whatever brings more, so the size
-    /// may exceed it by what one request brings.
-    fn check_sizes(&self, view: &View, updates: &[Update]) -> Result<(), Error> {
-        let (mut vectors, mut payloads) = (false, false);
-        for update in updates {
-            match update {
-                Update::Upsert { points, .. } => {
-                    vectors |= points.iter().any(|point| !point.vectors.is_empty());
-                    payloads |= points.iter().any(|point| point.payload.len() > EMPTY_OBJECT);
-                }
-                Update::Sync(sync) => {
-                    vectors |= contents_of(sync).any(|(_, content)| !content.vectors.is_empty());
-                    payloads |= contents_of(sync).any(|(_, content)| content.payload.len() > EMPTY_OBJECT);
-                }
-                Update::UpdateVectors { .. } => vectors = true,
-                Update::SetPayload { .. } | Update::OverwritePayload { .. } => payloads = true,
-                _ => {}
-            }
-        }
-        let limits = [
-            (vectors, "vector", self.mode.max_collection_vector_size_bytes),
-            (payloads, "payload", self.mode.max_collection_payload_size_bytes),
-        ];
-        for (brings, what, most) in limits {
-            let Some(most) = most.filter(|_| brings) else { continue };
-            let elsewhere = self.scope.elsewhere();
-            let size = match what {
-                "vector" => view.live_vector_bytes().saturating_add(elsewhere.vector_bytes),
-                _ => self.state.payload_bytes.saturating_add(elsewhere.payload_bytes),
-            };
-            if size >= most {
-                let has =
-                    if self.hides_counts { String::new() } else { format!(": the collection has {size}") };
-                return Err(Error::bad(format!(
-                    "Max {what} storage size limit of {most} bytes reached{has} (max_collection_{what}_size_bytes of its strict mode)"
-                )));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Tokens of a write rate that an update takes: one for each point that it names.
@@ -203,9 +131,4 @@ fn tokens_of_update(update: &Update) -> u64 {
             Selection::Filter(_) => TOKENS_OF_FILTERED_UPDATE,
         },
     }
-}
-
-/// The points of a sync that have content.
-fn contents_of(sync: &SourceSync) -> impl Iterator<Item = (&PointId, &SyncContent)> {
-    sync.entries.iter().filter_map(|entry| Some((&entry.id, entry.content.as_deref()?)))
 }

@@ -1,7 +1,7 @@
-//! Which field indexes strict mode asks for before a formula may read fields of points.
+//! What strict mode asks of a formula: the filters that are its conditions, and the field indexes that it needs.
 
 use super::{Expression, Formula, Term};
-use crate::filter::{Kinds, Unindexed};
+use crate::filter::{Filter, Kinds, Unindexed};
 use crate::payload::{FieldKind, JsonPath};
 
 /// Says of what kind the field index of a path is.
@@ -12,9 +12,41 @@ impl Formula {
     pub fn unindexed(&self, kind_at: KindAt<'_>) -> Option<Unindexed> {
         self.root.unindexed(kind_at)
     }
+
+    /// The filters that are its conditions.
+    pub fn filters(&self) -> Vec<&Filter> {
+        let mut filters = Vec::new();
+        self.root.add_filters(&mut filters);
+        filters
+    }
 }
 
 impl Term {
+    fn add_filters<'f>(&'f self, filters: &mut Vec<&'f Filter>) {
+        match &self.expression {
+            Expression::Condition(filter) => filters.push(filter),
+            Expression::Sum(terms) | Expression::Product(terms) => {
+                terms.iter().for_each(|term| term.add_filters(filters));
+            }
+            Expression::Function(_, term) => term.add_filters(filters),
+            Expression::Quotient(of) => {
+                [&of.left, &of.right].iter().for_each(|term| term.add_filters(filters))
+            }
+            Expression::Power(of) => {
+                [&of.base, &of.exponent].iter().for_each(|term| term.add_filters(filters))
+            }
+            Expression::Decay(of) => {
+                let terms = [Some(&of.x), of.target.as_ref()];
+                terms.into_iter().flatten().for_each(|term| term.add_filters(filters));
+            }
+            Expression::Constant(_)
+            | Expression::Score(_)
+            | Expression::Number(_)
+            | Expression::Distance { .. }
+            | Expression::Datetime(_) => {}
+        }
+    }
+
     fn unindexed(&self, kind_at: KindAt<'_>) -> Option<Unindexed> {
         let field = |key: &JsonPath, kinds: Kinds| {
             let is_held = kind_at(key).is_some_and(|kind| kinds.contains(&kind));

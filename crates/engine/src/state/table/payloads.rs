@@ -47,6 +47,14 @@ impl<'a> PayloadRef<'a> {
         }
     }
 
+    /// Bytes of the normalised JSON, none of `{}`.
+    pub fn json_bytes(self) -> u64 {
+        match self {
+            PayloadRef::Stored { len, .. } => u64::from(len),
+            PayloadRef::Empty | PayloadRef::Memory(_) => self.memory_bytes(),
+        }
+    }
+
     /// A copy, which does not belong to the table. The bytes are shared.
     pub fn to_payload(self) -> Payload {
         match self {
