@@ -6,16 +6,16 @@ import { resolve } from 'node:path';
  *
  * @param {string[]} flags
  * @param {string} folder where the caller is
- * @param {(flag: string) => boolean} namesPath whether a flag, without its dashes, has a path for its value
+ * @param {(flag: string, value: string) => boolean} namesPath whether this value of a flag, without its dashes, is a path
  * @returns {string[]}
  */
 export function pathsFrom(flags, folder, namesPath) {
   return flags.map((flag, at) => {
     const [, name, value] = /^--([^=]+)=(.+)$/s.exec(flag) ?? [];
-    if (name !== undefined) return namesPath(name) ? `--${name}=${resolve(folder, value)}` : flag;
+    if (name !== undefined) return namesPath(name, value) ? `--${name}=${resolve(folder, value)}` : flag;
     const before = flags[at - 1] ?? '';
     const isValue =
-      before.startsWith('--') && namesPath(before.slice(2)) && flag !== '' && !flag.startsWith('--');
+      before.startsWith('--') && flag !== '' && !flag.startsWith('--') && namesPath(before.slice(2), flag);
     return isValue ? resolve(folder, flag) : flag;
   });
 }

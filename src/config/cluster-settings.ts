@@ -118,6 +118,20 @@ const advertise: Setting<string | undefined> = {
     'The address by which other nodes reach this one; needed where it listens on every address of the machine.',
 };
 
+/** Whether a store of checkpoints is a bucket; otherwise it is a folder. */
+export function isBucket(store: string): boolean {
+  return store.startsWith('s3://');
+}
+
+const store: Setting<string | undefined> = {
+  ...text(
+    'PLACE',
+    'Where the nodes keep checkpoints, of which new replicas are made: a folder that all of them have mounted, or s3://BUCKET/PREFIX. Without one, new replicas read all writes from the log, which is never cut.',
+    'none',
+  ),
+  isPath: (value) => !isBucket(value),
+};
+
 const groups: Setting<number> = {
   group: 'Cluster',
   parse: wholeNumber(1, 128),
@@ -204,11 +218,7 @@ export const CLUSTER_SETTINGS = {
   clusterAlone: alone,
   clusterLogGroups: groups,
   clusterLogCopies: copies,
-  clusterStore: text(
-    'PLACE',
-    'Where the nodes keep checkpoints, of which new replicas are made: a folder that all of them have mounted, or s3://BUCKET/PREFIX. Without one, new replicas read all writes from the log, which is never cut.',
-    'none',
-  ),
+  clusterStore: store,
   clusterStoreEndpoint: text('URL', 'The S3 server of that bucket, where it is not that of Amazon.', 'none'),
   clusterStoreRegion: text('REGION', 'The region of that bucket.', 'as the AWS SDK finds it'),
   clusterCheckpointRecords: checkpointRecords,

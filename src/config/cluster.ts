@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopbackHost } from '../auth/loopback';
 import { allOrNone } from './all-or-none';
-import { hostAndPort, type HostAndPort } from './cluster-settings';
+import { hostAndPort, isBucket, type HostAndPort } from './cluster-settings';
 import { readPem } from './pem';
 import { environmentName, SETTING_KEYS, type SettingKey, type SettingValues } from './settings';
 import { reason } from './sources';
@@ -192,11 +192,11 @@ function storeOf(
   { clusterStore, clusterStoreEndpoint, clusterStoreRegion }: SettingValues,
   problems: string[],
 ): string | undefined {
-  const isBucket = clusterStore?.startsWith('s3://') === true;
-  if (isBucket && !/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/.*)?$/.test(clusterStore)) {
+  const inBucket = clusterStore !== undefined && isBucket(clusterStore);
+  if (inBucket && !/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/.*)?$/.test(clusterStore)) {
     problems.push(`KITHDB_CLUSTER_STORE must be a folder or s3://BUCKET/PREFIX, not ${clusterStore}`);
   }
-  if (!isBucket && (clusterStoreEndpoint ?? clusterStoreRegion) !== undefined) {
+  if (!inBucket && (clusterStoreEndpoint ?? clusterStoreRegion) !== undefined) {
     const key = clusterStoreEndpoint === undefined ? 'clusterStoreRegion' : 'clusterStoreEndpoint';
     problems.push(`${environmentName(key)} needs a KITHDB_CLUSTER_STORE that begins with s3://`);
   }
@@ -205,5 +205,5 @@ function storeOf(
       `KITHDB_CLUSTER_STORE_ENDPOINT must be a URL such as https://s3.example.com, not ${clusterStoreEndpoint}`,
     );
   }
-  return clusterStore === undefined || isBucket ? clusterStore : resolve(clusterStore);
+  return clusterStore === undefined || inBucket ? clusterStore : resolve(clusterStore);
 }

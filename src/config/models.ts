@@ -3,13 +3,11 @@ import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import { BadModel } from '../models/bad-model';
 import { checkModels, type TextModel } from '../models/model';
+import { isYamlList } from './setting';
 import { reason } from './sources';
 
 /** The package is loaded where there are models, which most commands lack. */
 const load = createRequire(__filename);
-
-/** How the text of a list begins; anything else is the path of a file. */
-const LIST = /^\s*(?:\[|-\s)/;
 
 /**
  * The models of the setting: a YAML list, or the path of a file with it. What is wrong is added to `problems`, without what
@@ -17,7 +15,7 @@ const LIST = /^\s*(?:\[|-\s)/;
  */
 export function readModels(given: string | undefined, problems: string[]): readonly TextModel[] {
   if (given === undefined) return [];
-  const isList = LIST.test(given);
+  const isList = isYamlList(given);
   const origin = isList ? 'KITHDB_MODELS' : `KITHDB_MODELS: ${given.trim()}`;
   try {
     const text = isList ? given : readFileSync(given.trim(), 'utf8');

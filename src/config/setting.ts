@@ -26,6 +26,8 @@ export interface Setting<T> {
   readonly aliases?: readonly string[];
   /** Its value in the file may be any YAML: it is parsed as JSON text. */
   readonly isStructured?: boolean;
+  /** Of a setting some values of which are paths: whether this one is. Where all are, the placeholder says so. */
+  readonly isPath?: (value: string) => boolean;
   /** Not allowed in the file, because it says which file to read. */
   readonly notInFile?: boolean;
 }
@@ -66,7 +68,7 @@ export function wholeNumber(lowest: number, highest: number): (raw: RawValue) =>
     const value =
       typeof raw === 'number'
         ? raw
-        : typeof raw === 'string' && /^\d{1,15}$/.test(raw.trim())
+        : typeof raw === 'string' && /^\d{1,16}$/.test(raw.trim())
           ? Number(raw)
           : NaN;
     if (!Number.isInteger(value) || value < lowest || value > highest) {
@@ -109,6 +111,14 @@ export function oneOf<const W extends string>(...words: readonly W[]): (raw: Raw
 function parseList(raw: RawValue): readonly string[] {
   const listed = Array.isArray(raw) ? (raw as readonly string[]) : String(raw).split(',');
   return listed.map((text) => text.trim()).filter((text) => text !== '');
+}
+
+/** How the text of a YAML list begins. */
+const YAML_LIST = /^\s*(?:\[|-\s)/;
+
+/** Whether a text is a YAML list; where a setting takes one, any other text is the path of a file with it. */
+export function isYamlList(text: string): boolean {
+  return YAML_LIST.test(text);
 }
 
 /** Blocks of addresses such as `10.0.0.0/8`, separated by commas or as a list in the file; an address is a block of one. */

@@ -5,6 +5,7 @@ import { DIALECT_NAMES, type DialectName } from '../http/dialect';
 import { processors } from '../process/processors';
 import { DEFAULT_SNAPSHOT_LIMITS } from '../snapshots/limits';
 import {
+  isYamlList,
   oneOf,
   parseAccessToken,
   parseBlocks,
@@ -139,6 +140,7 @@ export const SETTINGS = {
     about:
       "The models that make vectors of texts: a YAML list, or the path of a file with it. {name, url, model, key_file, dimension} is an endpoint that speaks OpenAI's embeddings API under that URL; the last two may be absent. {name, path, pooling, normalize, dimension} is a folder with a model, for which the package @kithdb/models has to be installed; the last three may be absent.",
     isStructured: true,
+    isPath: (value) => !isYamlList(value),
   }),
   console: setting({
     group: 'Server',
@@ -444,13 +446,14 @@ export function flagName(key: SettingKey): string {
   return fileKey(key).replaceAll('_', '-');
 }
 
-/** Whether a flag, without its dashes, has a path for its value. */
-export function isPathFlag(flag: string): boolean {
+/** Whether a flag, without its dashes, has a path for its value: for this one, or for some where none is given. */
+export function isPathFlag(flag: string, value?: string): boolean {
   return SETTING_KEYS.some((key) => {
-    const { placeholder, secret } = describe(key);
-    return secret === true
-      ? flag === `${flagName(key)}-file`
-      : flag === flagName(key) && ['FILE', 'FOLDER'].includes(placeholder);
+    const { placeholder, secret, isPath } = describe(key);
+    if (secret === true) return flag === `${flagName(key)}-file`;
+    if (flag !== flagName(key)) return false;
+    if (isPath !== undefined) return value === undefined || isPath(value);
+    return ['FILE', 'FOLDER'].includes(placeholder);
   });
 }
 

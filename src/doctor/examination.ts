@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config';
+import { checkAuthentication } from './authentication';
 import { checkDisk } from './disk';
 import type { Finding } from './finding';
 import { checkEngine, checkHugePages, checkLimits, checkMemory, checkNode, checkProcessors } from './machine';
@@ -16,6 +17,7 @@ export async function examine(config: Config): Promise<readonly Finding[]> {
     ...checkLimits(config, readText),
     ...(await checkDisk(config)),
     await checkStore(config),
+    ...(await checkAuthentication(config)),
     await checkPort(config),
     ...checkCertificate(config),
     ...(await checkCluster(config)),

@@ -4,6 +4,7 @@ import { isLoopbackHost } from '../auth/loopback';
 import { openConnection } from '../auth/store/connection';
 import type { Config } from '../config';
 import { reasonOf } from '../files/explained';
+import { secureOptions, type TlsFiles } from '../http/certificate';
 import { listen, authority } from '../http/listen';
 import { whyOfCluster } from '../operations/cluster-node';
 import { healthLive } from '../operations/control-client';
@@ -67,16 +68,23 @@ export function checkCertificate(
   ];
 }
 
-function validity(
-  check: string,
-  tls: { readonly cert: string; readonly certFile: string },
-  now: number,
-): readonly Finding[] {
+function validity(check: string, tls: TlsFiles, now: number): readonly Finding[] {
   let until: Date;
   try {
     until = new Date(new X509Certificate(tls.cert).validTo);
   } catch (error) {
     return [{ check, state: 'problem', what: `${tls.certFile} holds no certificate (${reasonOf(error)})` }];
+  }
+  const unusable = whyUnusablePair(tls);
+  if (unusable !== undefined) {
+    return [
+      {
+        check,
+        state: 'problem',
+        what: `${tls.certFile} and ${tls.keyFile} cannot be used: ${unusable}`,
+        advice: 'name the key that belongs to the certificate, without a passphrase',
+      },
+    ];
   }
   const days = Math.floor((until.getTime() - now) / DAY_MS);
   const what = `the certificate is valid until ${until.toISOString().slice(0, 10)}`;
@@ -88,6 +96,16 @@ function validity(
       ? { check, state: 'advice', what, advice: 'renew it; the server reads it again by itself' }
       : { check, state: 'ok', what },
   ];
+}
+
+/** Why a server cannot use a certificate with a key; undefined where it can. */
+function whyUnusablePair(tls: TlsFiles): string | undefined {
+  try {
+    secureOptions(tls);
+    return undefined;
+  } catch (error) {
+    return reasonOf(error);
+  }
 }
 
 /** What a node of a cluster needs beside a server by itself; nothing for the latter. */

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { loadConfig, readFlags } from '../../src/config';
 import { environmentNames } from '../../src/config/sources';
 import { itUnless, type Missing } from '../missing';
 
@@ -98,6 +99,107 @@ describe('the Helm chart', () => {
   });
 });
 
+/** The variables of the only container of a pod. */
+function environmentOf(pod: {
+  readonly spec: {
+    readonly containers: readonly {
+      readonly env?: readonly { readonly name: string; readonly value: string }[];
+    }[];
+  };
+}): Readonly<Record<string, string>> {
+  const [container] = pod.spec.containers;
+  const env = container?.env ?? [];
+  expect(new Set(env.map(({ name }) => name)).size).toBe(env.length);
+  return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+}
+
+describe('settings of the Helm chart', () => {
+  const withHelm = itUnless(whyNo('helm', 'version'));
+
+  withHelm('are those of the server and of the backups beside it', () => {
+    const settings = ['settings.data_dir=/data/restored', 'settings.console=false'];
+    const made = objects(IMAGE, 'backup.enabled=true', ...settings);
+    const given = { KITHDB_DATA_DIR: '/data/restored', KITHDB_CONSOLE: 'false' };
+    const server = environmentOf(made.get('StatefulSet demo-kithdb').spec.template);
+    expect(server).toMatchObject(given);
+    const job = made.get('CronJob demo-kithdb-backup').spec.jobTemplate.spec.template;
+    expect(environmentOf(job)).toEqual(given);
+    const without = objects(IMAGE, 'backup.enabled=true').get('CronJob demo-kithdb-backup');
+    expect(environmentOf(without.spec.jobTemplate.spec.template)).toEqual({});
+  });
+
+  withHelm('may be lists, as their parsers read them', () => {
+    const made = objects(
+      ...[IMAGE, 'settings.trusted_proxies={10.0.0.0/8,2001:db8::/32}'],
+      ...[
+        'settings.models[0].name=small',
+        'settings.models[0].url=http://a/v1',
+        'settings.models[0].model=e',
+      ],
+    );
+    const env = environmentOf(made.get('StatefulSet demo-kithdb').spec.template);
+    const config = loadConfig({
+      commandLine: readFlags([]),
+      env: { KITHDB_TRUSTED_PROXIES: env['KITHDB_TRUSTED_PROXIES'], KITHDB_MODELS: env['KITHDB_MODELS'] },
+      terminal: false,
+    });
+    expect(config.trustedProxies).toEqual(['10.0.0.0/8', '2001:db8::/32']);
+    expect(config.models).toEqual([{ name: 'small', url: 'http://a/v1', model: 'e' }]);
+  });
+
+  withHelm('are refused where they would contradict the chart, or are no setting', () => {
+    const cluster = [
+      ...['cluster.enabled=true', 'cluster.servers=nats://nats:4222'],
+      'cluster.tlsSecretName=kithdb-nodes',
+    ];
+    for (const [settings, problem] of [
+      [['settings.port=7000'], /settings.port must be 6363 or absent/],
+      [['settings.port=0'], /settings.port must be 6363 or absent/],
+      [['settings.access_token_permission=read'], /settings.access_token_permission: the chart makes it/],
+      [[...cluster, 'settings.cluster_name=other'], /settings.cluster_name: the chart makes it/],
+      [[...cluster, 'settings.cluster_listen=[::]:7000'], /settings.cluster_listen must end with :6364/],
+      [['settings.audit.log=x'], /settings.audit must be a single value/],
+      [['settings.cors_origins[0].url=x'], /settings.cors_origins must be a text or a list of texts/],
+    ] as const) {
+      const made = helm(['template', 'demo'], [IMAGE, ...settings]);
+      expect(made).toMatchObject({ code: 1, err: expect.stringMatching(problem) });
+    }
+    expect(helm(['template', 'demo'], [IMAGE, 'settings.port=6363'])).toMatchObject({ code: 0 });
+    const six = ['settings.host=::', 'settings.cluster_listen=[::]:6364'];
+    const made = objects(IMAGE, ...cluster, ...six).get('StatefulSet demo-kithdb');
+    expect(environmentOf(made.spec.template)).toMatchObject({
+      KITHDB_HOST: '::',
+      KITHDB_CLUSTER_LISTEN: '[::]:6364',
+    });
+  });
+
+  withHelm('a replaced access token starts the pod again, and a password does not', () => {
+    const annotationsOf = (...settings: string[]): unknown =>
+      objects(IMAGE, ...settings).get('StatefulSet demo-kithdb').spec.template.metadata.annotations;
+    const [one, other] = ['a', 'b'].map((letter) =>
+      annotationsOf(`auth.accessToken=${letter.repeat(30)}`, 'podAnnotations.mine=yes'),
+    );
+    const digest = { 'checksum/access-token': expect.stringMatching(/^[0-9a-f]{64}$/) as string };
+    expect([one, other]).toEqual(Array(2).fill({ ...digest, mine: 'yes' }));
+    expect(one).not.toEqual(other);
+    expect(annotationsOf('auth.adminPassword=Correct-horse-7-staple')).toBeUndefined();
+    expect(annotationsOf('auth.existingSecret=mine', `auth.accessToken=${'a'.repeat(30)}`)).toBeUndefined();
+  });
+
+  it('have one place in the templates, which the server and the backups include', () => {
+    const templates = join(CHART, 'templates');
+    const texts = readdirSync(templates).map(
+      (name) => [name, readFileSync(join(templates, name), 'utf8')] as const,
+    );
+    const having = (text: string): readonly string[] =>
+      texts.filter(([, template]) => template.includes(text)).map(([name]) => name);
+    expect(having('.Values.settings')).toEqual(['_names.tpl']);
+    expect(having('include "kithdb.settings" .')).toEqual(['backup.yaml', 'statefulset.yaml']);
+    expect(having('sha256sum .Values.auth.accessToken')).toEqual(['_names.tpl']);
+    expect(having('include "kithdb.tokenChecksum" .')).toEqual(['statefulset.yaml']);
+  });
+});
+
 describe('the Helm chart of a cluster', () => {
   const withHelm = itUnless(whyNo('helm', 'version'));
   const NODES = [
@@ -160,6 +262,31 @@ describe('the Helm chart of a cluster', () => {
         err: expect.stringMatching(problem),
       });
     }
+  });
+});
+
+describe('the unit of systemd', () => {
+  const unit = readFileSync(join(DEPLOY, 'systemd', 'kithdb.service'), 'utf8');
+
+  it('allows the threads of a server with 1,000 cores, or with as many threads for reads as there may be', () => {
+    const [, tasks] = /^TasksMax=(\d+)$/m.exec(unit) ?? [];
+    expect(Number(tasks)).toBeGreaterThan(5 * 1000 + 100);
+    expect(Number(tasks)).toBeGreaterThan(1024 + 5 * 256 + 100);
+  });
+
+  it('names the settings of its drop-in, with specifiers where systemd reads them', () => {
+    const [, name = ''] = /^#\s+Environment=(\w+)=%d\/access-token$/m.exec(unit) ?? [];
+    expect(environmentNames().has(name)).toBe(true);
+    expect(unit).toMatch(/^#\s+LoadCredential=access-token:/m);
+    const specifiers = unit.split('\n').filter((line) => line.includes('%'));
+    expect(specifiers.filter((line) => !/^(?:#\s+)?Environment=/.test(line))).toEqual([]);
+  });
+
+  it('uses the data directory of the unit of backups', () => {
+    const backups = readFileSync(join(DEPLOY, 'systemd', 'kithdb-backup.service'), 'utf8');
+    const [, state = ''] = /^StateDirectory=(\S+)$/m.exec(unit) ?? [];
+    expect(unit).toMatch(/^ExecStart=.* --data-dir \$\{STATE_DIRECTORY\}$/m);
+    expect(backups).toMatch(new RegExp(`^ExecStart=.* --data-dir /var/lib/${state} `, 'm'));
   });
 });
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -30,36 +31,72 @@ const engines = inScript(
 /** The name of a tarball, as npm pack makes it. */
 const tarballOf = (name: string): string => `${name.replace('@', '').replace('/', '-')}-${VERSION}.tgz`;
 
-test('a release publishes every package, and kithdb last', () => {
+const NAMES = [...engines, ...optional, 'kithdb'];
+
+/** Answers `npm view` from the file PUBLISHED, as the registry does: a package that is not there at all is an error. */
+const NPM = `#!/bin/sh
+case "$1" in
+view)
+  grep -q "^\${2%@*}@" "$PUBLISHED" || exit 1
+  sed -n "s|^$2 ||p" "$PUBLISHED" ;;
+publish) echo "$2 $*" >> "$CALLS" ;;
+esac
+`;
+
+/** What the step of the workflow that publishes asks npm for; `there` has the packages that are on the registry. */
+function published(there: (bytesOf: (name: string) => Buffer) => readonly string[]): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), 'kithdb-release-'));
   try {
     const release = join(folder, 'release');
     mkdirSync(release);
-    const names = [...engines, ...optional, 'kithdb'];
-    for (const name of names) writeFileSync(join(release, tarballOf(name)), name);
+    for (const name of NAMES) writeFileSync(join(release, tarballOf(name)), name);
     execFileSync('bash', ['-c', 'sha256sum -- * > SHA256SUMS'], { cwd: release });
-    const npm = join(folder, 'npm');
-    writeFileSync(npm, '#!/bin/sh\necho "$2 $*" >> "$PUBLISHED"\n');
-    chmodSync(npm, 0o755);
-    const published = join(folder, 'published');
+    const [npm, calls, registry] = [join(folder, 'npm'), join(folder, 'calls'), join(folder, 'registry')];
+    writeFileSync(npm, NPM, { mode: 0o755 });
+    writeFileSync(calls, '');
+    const lines = there((name) => readFileSync(join(release, tarballOf(name))));
+    writeFileSync(registry, lines.map((line) => `${line}\n`).join(''));
     const script = workflow.jobs['npm']?.steps.find(({ run }) => run?.includes('npm publish'))?.run ?? '';
+    const PATH = `${folder}:${process.env['PATH'] ?? ''}`;
     execFileSync('bash', ['-eo', 'pipefail', '-c', script], {
       cwd: folder,
-      env: {
-        PATH: `${folder}:${process.env['PATH'] ?? ''}`,
-        PUBLISHED: published,
-        TAG: 'latest',
-        VERSION,
-      },
+      env: { PATH, CALLS: calls, PUBLISHED: registry, TAG: 'latest', VERSION },
+      stdio: 'pipe',
     });
-    const calls = readFileSync(published, 'utf8').trim().split('\n');
-    const files = calls.map((call) => call.split(' ')[0]?.replace('./release/', ''));
-    expect([...files].sort()).toEqual(names.map(tarballOf).sort());
-    expect(files.at(-1)).toBe(tarballOf('kithdb'));
-    for (const call of calls) expect(call).toMatch(/--access public --provenance --tag latest$/);
+    return readFileSync(calls, 'utf8').trim().split('\n').filter(Boolean);
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** A line of the registry: a version of a package with its integrity. */
+function entryOf(name: string, bytes: Buffer): string {
+  const digest = createHash('sha512').update(bytes).digest('base64');
+  return `${name}@${VERSION} sha512-${digest}`;
+}
+
+const filesOf = (calls: readonly string[]): readonly (string | undefined)[] =>
+  calls.map((call) => call.split(' ')[0]?.replace('./release/', ''));
+
+test('a release publishes every package, and kithdb last', () => {
+  const calls = published(() => []);
+  const files = filesOf(calls);
+  expect([...files].sort()).toEqual(NAMES.map(tarballOf).sort());
+  expect(files.at(-1)).toBe(tarballOf('kithdb'));
+  for (const call of calls) expect(call).toMatch(/--access public --provenance --tag latest$/);
+});
+
+test('a release that was interrupted is finished: what is there with the same bytes is not published again', () => {
+  const there = [engines[0]!, '@kithdb/cluster', '@kithdb/mcp'];
+  const calls = published((bytesOf) => there.map((name) => entryOf(name, bytesOf(name))));
+  const rest = NAMES.filter((name) => !there.includes(name));
+  expect([...filesOf(calls)].sort()).toEqual(rest.map(tarballOf).sort());
+  expect(published((bytesOf) => NAMES.map((name) => entryOf(name, bytesOf(name))))).toEqual([]);
+});
+
+test('a version that is there with other bytes is left to npm, which refuses it', () => {
+  const calls = published(() => ['kithdb', '@kithdb/mcp'].map((name) => entryOf(name, Buffer.from('other'))));
+  expect([...filesOf(calls)].sort()).toEqual(NAMES.map(tarballOf).sort());
 });
 
 test('the image of a release says its version, its revision and when it was made', () => {
