@@ -355,6 +355,10 @@ export interface NativeLayout {
   stringIds: boolean
   /** The metrics of its dense and multi-vectors by name. */
   metrics: Record<string, string>
+  /** Those of them that are of bytes. */
+  byteVectors: Array<string>
+  /** Whether a sparse vector may have the modifier `idf`. */
+  mayWeigh: boolean
 }
 
 /** The limits of C2.7; absent ones keep their defaults. */
