@@ -48,7 +48,7 @@ describe('C4.3 limits on the size of a collection', () => {
   it('C4.3 an upsert that inserts nothing brings no points', async () => {
     const path = await limited('sizes-updates', { max_points_count: 4 });
     const body = { ...upsert(1, 9), update_mode: 'update_only' };
-    expect(await server.ok('PUT', `${path}/points`, body)).toMatchObject({ skipped: [9] });
+    expect(await server.ok('PUT', `${path}/points`, body)).toMatchObject({ skipped: { ids: [9] } });
     expect((await server.refused('PUT', `${path}/points`, upsert(9)))[0]).toBe(400);
   });
 
