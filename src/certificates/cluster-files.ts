@@ -1,6 +1,6 @@
 /** The files of an authority and of the certificates that it has signed for the nodes of a cluster, in one folder. */
 import { existsSync } from 'node:fs';
-import { readFile, rename } from 'node:fs/promises';
+import { link, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../files/folder';
 import { writeSynced } from '../files/synced';
@@ -17,11 +17,16 @@ export interface MadeFiles {
 
 /**
  * Writes two files that belong together. Neither has its name before both are written whole: where the disk is full there is
- * neither, and the next run makes both.
+ * neither, and the next run makes both. The key gets its name first, and of two runs at one time only one can give it that.
  */
 async function writePair(files: readonly { readonly path: string; readonly text: string }[]): Promise<void> {
-  for (const { path, text } of files) await writeSynced(`${path}.tmp`, text);
-  for (const { path } of files) await rename(`${path}.tmp`, path);
+  const unfinished = (path: string): string => `${path}.${process.pid}.tmp`;
+  try {
+    for (const { path, text } of files) await writeSynced(unfinished(path), text);
+    for (const { path } of files) await link(unfinished(path), path);
+  } finally {
+    for (const { path } of files) await rm(unfinished(path), { force: true });
+  }
 }
 
 /**

@@ -40,14 +40,25 @@ export function splitUpsert(
 ): readonly Batch[] | undefined {
   const measure = packsVectors ? PACKED : IN_JSON;
   const rows = rowsOf(body);
-  if (rows === undefined || !isBeyond(rows, limits, measure)) {
-    return undefined;
+  if (rows === undefined) return undefined;
+  return placed(body, () => {
+    if (!isBeyond(rows, limits, measure)) return undefined;
+    const batches = ranges(rows, limits, measure).map(([from, to]) => ({
+      body: rows.slice(from, to),
+      points: to - from,
+    }));
+    return batches.length === 1 ? undefined : batches;
+  });
+}
+
+/** What comes of measuring points one by one. An error of that names the place in the whole body. */
+function placed<T>(body: unknown, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    encodeJson(body);
+    throw error;
   }
-  const batches = ranges(rows, limits, measure).map(([from, to]) => ({
-    body: rows.slice(from, to),
-    points: to - from,
-  }));
-  return batches.length === 1 ? undefined : batches;
 }
 
 type SyncPoint = Schemas['SyncPointList'][number];
@@ -74,11 +85,11 @@ export function splitSync(
     row: (at: number): unknown => points[at],
     weight: (at: number): number => (isBare(points[at]) ? BARE_WEIGHT : 1),
   };
-  if (!isBeyond(rows, limits, measure)) {
-    return undefined;
-  }
-  const parts = ranges(rows, limits, measure).map(([from, to]) => points.slice(from, to));
-  return parts.length === 1 ? undefined : parts;
+  return placed({ points }, () => {
+    if (!isBeyond(rows, limits, measure)) return undefined;
+    const parts = ranges(rows, limits, measure).map(([from, to]) => points.slice(from, to));
+    return parts.length === 1 ? undefined : parts;
+  });
 }
 
 function isBare(point: SyncPoint | undefined): boolean {

@@ -99,7 +99,8 @@ export class BackupBucket implements BackupPlace {
       await this.bucket.remove(key);
     }
     for (const upload of await this.#uploads(at)) {
-      await this.bucket.abort(upload);
+      // Another run may have ended it, and who has these credentials need not be allowed to.
+      await this.bucket.abort(upload).catch(() => undefined);
     }
   }
 

@@ -76,6 +76,9 @@ describe.each([
     }
     const nested = { points: [{ id: 1, vector: [1, 0], payload: { list: ['x', [{ y: NaN }]] } }] };
     await refused(client.upsert('users', nested), 'NaN cannot be sent: points[0].payload.list[1][0].y');
+    const many = Array.from({ length: 12_000 }, (_, id) => ({ id, vector: [1, 0], payload: { age: 1 } }));
+    many[7000]!.payload.age = NaN;
+    await refused(client.upsert('users', { points: many }), 'NaN cannot be sent: points[7000].payload.age');
     const never = new Date(NaN) as unknown as string;
     await refused(
       client.delete('users', { filter: { must: [{ key: 'at', range: { lt: never } }] } }),

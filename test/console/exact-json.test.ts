@@ -8,6 +8,7 @@ describe('JSON in the console', () => {
   it('is laid out without a change of its strings', () => {
     const value = { code: 'x[ 0 ] = y[1,   2];', n: 1, 'a[ 1 ]': '"[ 2 ]\\', vector: [1, -2.5], none: [] };
     expect(JSON.parse(pretty(value))).toEqual(value);
+    expect(pretty({ long: 'a\n'.repeat(3_000_000) })).toHaveLength(9_000_000 + 16);
     expect(pretty({ vector: [1, -2.5] })).toBe('{\n  "vector": [1, -2.5]\n}');
     const text = fc.string({ unit: fc.constantFrom('[', ']', '{', '1', '-', ',', ' ', '\n', '"', '\\') });
     const values = fc.dictionary(

@@ -131,4 +131,12 @@ describe('C11.4 what a killed backup or restore of a bucket has left', () => {
     const place = new BackupBucket(bucket, ADDRESS, work);
     expect(await rotateBackups(place, source, 1)).toMatchObject({ removed: [], whole: 1 });
   });
+
+  it('goes on where uploads may be listed and not ended', async () => {
+    const source = { dataDir: await dataDirAtRest(), tokenStore: undefined };
+    s3.beginUpload('db/20260101T000000Z/data/auth.sqlite3');
+    s3.refusesAborts = true;
+    const place = new BackupBucket(bucket, ADDRESS, work);
+    expect(await rotateBackups(place, source, 1)).toMatchObject({ whole: 1 });
+  });
 });

@@ -16,6 +16,8 @@ export class MemoryS3 {
   pageSize = 1000;
   /** Whether it refuses to list uploads. */
   refusesUploads = false;
+  /** Whether it refuses to end them. */
+  refusesAborts = false;
   readonly #objects = new Map<string, Buffer>();
   readonly #uploads: { readonly Key: string; readonly UploadId: string }[] = [];
 
@@ -71,6 +73,7 @@ export class MemoryS3 {
       case 'ListObjectsV2':
         return this.#objectsOf(Prefix, input.Delimiter);
       case 'AbortMultipartUpload':
+        if (this.refusesAborts) throw Object.assign(new Error('Not for you.'), { name: 'AccessDenied' });
         this.#uploads.splice(
           this.#uploads.findIndex(({ UploadId }) => UploadId === input.UploadId),
           1,

@@ -3,12 +3,13 @@
 use super::read::Read;
 use super::staged_syncs::SyncKey;
 use super::strict::Strict;
-use super::write::{Form, Refusal, Shape, enter, submit, writable};
+use super::write::{Form, Refusal, Shape, enter, is_repeat, submit, writable};
 use super::{Core, Reply, Request};
 use crate::api::{self, SyncPart, SyncRequest, response};
 use crate::catalog::Use;
 use crate::collection::Write;
-use crate::collection::update::{SourceSync, Update, ask_for_vectors, plan_sync};
+use crate::collection::update::{SourceSync, SyncEntries, Update, ask_for_vectors, plan_sync};
+use crate::config::VectorModels;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::types::IdKind;
@@ -65,7 +66,7 @@ fn stage(
     sync_id: Box<str>,
 ) -> Result<u64, Error> {
     let mut write = write_of(request, sync);
-    let (collection, _) = writable(held, request, &mut write)?;
+    let (collection, _) = writable(held, request, &mut write, true)?;
     let Some(sync) = sync_of(write) else { return Err(Error::Internal("a part that is no sync".into())) };
     let view = collection.current_view();
     sync.models.iter().try_for_each(|models| models.check(&view.state.config))?;
@@ -84,14 +85,22 @@ fn complete(
 ) -> Result<(), Box<Refusal>> {
     let whole = || -> Result<(SourceSync, Option<SyncKey>), Error> {
         let collection = held.collection()?;
-        let operations = &collection.view().state.operations;
         // A repeat only needs its answer: nothing is staged any more.
-        if request.identity.is_some_and(|call| operations.number_of(call.id).is_some()) {
+        if is_repeat(collection, &request) {
             return Ok((sync, None));
         }
+        let nothing = SourceSync::new(
+            sync.scope.clone(),
+            sync.hash_key.clone(),
+            SyncEntries::default(),
+            VectorModels::default(),
+        );
         let key = key_of(&request, collection.id, sync_id);
-        let whole = core.staged_syncs.complete(key.clone(), &request.collection, collection, sync, staged)?;
-        Ok((whole, Some(key)))
+        match core.staged_syncs.complete(key.clone(), &request.collection, collection, sync, staged) {
+            // The first call may have been applied just now, which ended the parts.
+            Err(_) if is_repeat(collection, &request) => Ok((nothing, None)),
+            whole => Ok((whole?, Some(key))),
+        }
     };
     let (whole, key) = match whole() {
         Ok(whole) => whole,

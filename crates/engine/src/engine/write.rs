@@ -363,8 +363,11 @@ pub(super) fn submit(
     deadline: &Deadline,
     reply: Reply,
 ) -> Result<(), Box<Refusal>> {
-    let admitted =
-        request.numbering().and_then(|numbering| Ok((writable(&held, &request, &mut write)?, numbering)));
+    // One that was applied before only needs its answer (C25).
+    let is_new = held.collection().is_ok_and(|collection| !is_repeat(collection, &request));
+    let admitted = request
+        .numbering()
+        .and_then(|numbering| Ok((writable(&held, &request, &mut write, is_new)?, numbering)));
     let ((collection, admission), numbering) = match admitted {
         Ok(admitted) => admitted,
         Err(error) => return Err(Box::new((reply, error))),
@@ -410,6 +413,12 @@ pub(super) fn submit(
     Ok(())
 }
 
+/// Whether a call was applied before.
+pub(super) fn is_repeat(collection: &Collection, request: &Request) -> bool {
+    let operations = &collection.view().state.operations;
+    request.identity.is_some_and(|call| operations.number_of(call.id).is_some())
+}
+
 /// Queues a write, or has it resolved apart where that takes long.
 fn hand_over(core: &Core, collection: &Arc<Collection>, request: WriteRequest) {
     match collection.classify(request) {
@@ -423,11 +432,13 @@ fn hand_over(core: &Core, collection: &Arc<Collection>, request: WriteRequest) {
 }
 
 /// The collection of a write, where its caller may write to it and its strict mode allows that, and what the writer checks
-/// again of that. From then on the write keeps to what its caller may reach.
+/// again of that. From then on the write keeps to what its caller may reach. `is_new` says that it was not applied before:
+/// strict mode is about such a write alone.
 pub(super) fn writable(
     held: &Use,
     request: &Request,
     write: &mut Write,
+    is_new: bool,
 ) -> Result<(Arc<Collection>, Option<Admission>), Error> {
     // The path may have named it by an alias.
     if let Some(access) = &request.access {
@@ -435,9 +446,7 @@ pub(super) fn writable(
     }
     let collection = held.collection()?;
     let view = collection.view_for_writes();
-    // One that was applied before only needs its answer (C25).
-    let is_repeat = request.identity.is_some_and(|call| view.state.operations.number_of(call.id).is_some());
-    let strict = if is_repeat { None } else { Strict::of(collection, &view.state, request)? };
+    let strict = if is_new { Strict::of(collection, &view.state, request)? } else { None };
     strict.as_ref().map_or(Ok(()), |strict| strict.check_write(&view, write))?;
     let admission = strict.and_then(|strict| strict.admission());
     if let Write::AddField { points, .. } | Write::BeginReembedding { points, .. } = write {

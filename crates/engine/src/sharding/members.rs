@@ -62,16 +62,16 @@ impl<'a> Members<'a> {
             .filter(|value| *value != "null")
     }
 
-    /// As [`get`](Self::get), of a member that has several names: the last of them counts.
+    /// As [`get`](Self::get), of a member that has several names: the last of them counts that is not `null`.
     pub fn get_any(&self, keys: &[&str]) -> Option<&str> {
-        let last = self.0.iter().rfind(|(known, _)| keys.contains(&&**known));
-        last.map(|(_, value)| &**value).filter(|value| *value != "null")
+        let last = self.0.iter().rfind(|(known, value)| keys.contains(&&**known) && value != "null");
+        last.map(|(_, value)| &**value)
     }
 
-    /// Which of these names the last member has that has one of them.
+    /// Which of these names the last member has that has one of them and is not `null`.
     pub fn last_of(&self, names: &[&'static str]) -> Option<&'static str> {
-        let last = self.0.iter().rev().find_map(|(key, _)| names.iter().find(|name| *key == **name));
-        last.copied()
+        let mut there = self.0.iter().rev().filter(|(_, value)| value != "null");
+        there.find_map(|(key, _)| names.iter().find(|name| *key == **name)).copied()
     }
 
     /// The members whose names are so.

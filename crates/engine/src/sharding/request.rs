@@ -40,7 +40,9 @@ impl Layout {
     /// `BadRequest` where the shards compare them by weights that are not known here.
     pub(super) fn comparison(&self, vector: &str, what: &str) -> Result<Comparison, Error> {
         if self.may_weigh && !self.metrics.contains_key(vector) {
-            return Err(unavailable(&format!("{what} of a sparse vector with the modifier idf")));
+            return Err(unavailable(&format!(
+                "{what} of a sparse vector, where one of the collection has, or had, the modifier idf,"
+            )));
         }
         let datatype = if self.byte_vectors.contains(vector) { Datatype::Uint8 } else { Datatype::Float32 };
         Ok(Comparison::of(self.metric(vector), datatype))

@@ -72,11 +72,9 @@ impl Writer {
                     .into_iter()
                     .map(|id| json!({"id": id, "vector": {"b": dense(&mut self.random, 2)}}))
                     .collect();
-                (
-                    "update_vectors",
-                    "update_vectors",
-                    json!({"points": points, "update_filter": self.filter()}),
-                )
+                // The other name of the points has nothing to say.
+                let body = json!({"points": points, "vectors": null, "update_filter": self.filter()});
+                ("update_vectors", "update_vectors", body)
             }
             5 => ("delete", "delete_points", self.selecting(json!({}))),
             6 => ("set_payload", "set_payload", self.selecting(json!({"payload": {"n": 1}}))),

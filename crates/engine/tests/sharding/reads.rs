@@ -169,6 +169,11 @@ impl Case {
         match self.below(5) {
             0 => body["with_vector"] = json!(true),
             1 => body["with_vectors"] = json!(["a", "s"]),
+            2 => {
+                // The other name has nothing to say.
+                body["with_vector"] = json!(["a"]);
+                body["with_vectors"] = Value::Null;
+            }
             _ => {}
         }
     }

@@ -29,8 +29,8 @@ export const NOTHING: SettingsDraft = {
 
 /**
  * The body of the change: the settings of the form, and `further` ones, which count where both have the same one. In the settings
- * of the graphs each counts by itself. A vector that has a setting of its own does not follow the collection, and gets the new
- * one too.
+ * of the graphs each counts by itself. A vector that has a quantization, `m` or `ef_construct` of its own does not follow the
+ * collection, and gets the new one too. Whether it has an `ef_search` or a target recall of its own is not known here.
  */
 export function changeOf(
   draft: SettingsDraft,

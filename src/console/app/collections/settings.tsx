@@ -170,7 +170,7 @@ function GraphFields({ draft, info, change }: GraphProps) {
         value={draft.efSearch}
         {...present(
           'ef_search',
-          'Candidates that a search keeps when it does not say. More find more, more slowly.',
+          'Candidates that a search keeps when it does not say. More find more, more slowly. A vector may have its own, which is not shown.',
         )}
         change={(efSearch) => {
           change({ efSearch });

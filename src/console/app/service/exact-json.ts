@@ -82,14 +82,13 @@ export function compact(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A string, so that nothing is found in it, or a list of numbers. */
-const STRING_OR_NUMBERS = /"(?:[^"\\]+|\\.)*"|\[\s*(-?\d[^[\]{}"]*?)\s*\]/g;
+/** A list of numbers. With an indent a line break is behind the bracket, and in a string of JSON there is none. */
+const NUMBERS = /\[\n\s*(-?\d[^[\]{}"]*?)\s*\]/g;
 
 /** A value as JSON for people. Lists of numbers, such as vectors, are on one line each. */
 export function pretty(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replaceAll(
-    STRING_OR_NUMBERS,
-    (found, items: string | undefined) =>
-      items === undefined ? found : `[${items.replaceAll(/\s+/g, ' ')}]`,
+    NUMBERS,
+    (_, items: string) => `[${items.replaceAll(/\s+/g, ' ')}]`,
   );
 }
