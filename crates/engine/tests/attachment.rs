@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 use kithdb_engine::attach::SharedFolder;
+use kithdb_engine::catalog::lock_directory;
 use kithdb_engine::engine::{Engine, Operation, Options, Request, Tuning};
 use kithdb_engine::error::Error;
 use kithdb_engine::storage::RealDisk;
@@ -261,13 +262,29 @@ fn the_last_point_of_an_answer_counts_in_all_processes_c2_7() {
     }
 }
 
-/// The next frame that comes, without its length.
-fn read_frame(stream: &mut UnixStream) -> Vec<u8> {
+/// The next frame that comes, without its length; none where the connection is over.
+fn read_frame(stream: &mut UnixStream) -> Option<Vec<u8>> {
     let mut length = [0; 4];
-    stream.read_exact(&mut length).expect("a frame");
+    stream.read_exact(&mut length).ok()?;
     let mut frame = vec![0; u32::from_le_bytes(length) as usize];
-    stream.read_exact(&mut frame).expect("the rest of the frame");
-    frame
+    stream.read_exact(&mut frame).ok()?;
+    Some(frame)
+}
+
+/// Greets all that connect until one sends a call: its connection, and the call.
+fn first_call(listener: &UnixListener) -> (UnixStream, Vec<u8>) {
+    loop {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let Some(hello) = read_frame(&mut stream) else { continue };
+        // The greeting is as the hello, and has the position of the log.
+        let welcome = [&[26, 0, 0, 0, 11][..], &hello[1..], &[0; 8]].concat();
+        // Where the greeting comes late, the other end has given up, and connects again.
+        if stream.write_all(&welcome).is_ok()
+            && let Some(call) = read_frame(&mut stream)
+        {
+            return (stream, call);
+        }
+    }
 }
 
 /// The operation id of a call, which is a write with nothing else before its names.
@@ -280,20 +297,23 @@ fn operation_id(call: &[u8]) -> OperationId {
 /// An owner of the folder, which has a collection, that applies the upsert of `body` and is killed before it answers.
 fn killed_before_its_answer(path: &Path, body: Value) -> JoinHandle<Value> {
     create(&Process::open(path, &[]));
+    // While it has the lock, nobody else becomes the owner.
+    let disk = RealDisk::open(path).expect("a folder");
+    let mut lock = None;
+    until("the lock", || {
+        lock = lock_directory(&disk).ok();
+        lock.is_some()
+    });
+    let lock = lock.expect("it has come");
     let listener = UnixListener::bind(path.join("attach.sock")).expect("a socket");
     let address = format!("kithdb attach 1\n{}\nattach.sock\n", std::process::id());
     fs::write(path.join("attach"), address).expect("a file");
     let path = path.to_path_buf();
     std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a connection");
-        let hello = read_frame(&mut stream);
-        // The greeting is as the hello, and has the position of the log.
-        let welcome = [&[26, 0, 0, 0, 11][..], &hello[1..], &[0; 8]].concat();
-        stream.write_all(&welcome).expect("it is sent");
-        let call = read_frame(&mut stream);
+        // The connection ends when the lock is released.
+        let (_stream, call) = first_call(&listener);
         fs::remove_file(path.join("attach")).expect("a file");
-        let disk = RealDisk::open(&path).expect("a folder");
-        let engine = Engine::open(Arc::new(disk), options()).expect("it opens");
+        let engine = Engine::open_held(Arc::new(disk), lock, options(), &Arc::default()).expect("it opens");
         let identity = Some(CallIdentity { id: operation_id(&call), first_sent: None });
         let (send, receive) = mpsc::channel();
         let request = Request { identity, ..request("upsert_points", &body) };

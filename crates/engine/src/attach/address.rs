@@ -79,11 +79,20 @@ impl Address {
     fn publish(&self) -> io::Result<()> {
         let temporary = self.folder.join(format!("{FILE}.tmp"));
         remove(&temporary)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let published = self.write(&temporary).and_then(|()| fs::rename(&temporary, self.folder.join(FILE)));
+        if published.is_err() {
+            // What stays is removed by the next attempt.
+            let _ = remove(&temporary);
+        }
+        published
+    }
+
+    /// Writes the same to a new file.
+    fn write(&self, path: &Path) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let name = if self.elsewhere.is_some() { self.socket.as_path() } else { Path::new(SOCKET) };
         let (pid, identity) = (std::process::id(), identity(&self.folder)?);
-        writeln!(file, "{FIRST_LINE}\n{pid}\n{}\n{identity}", name.display())?;
-        fs::rename(temporary, self.folder.join(FILE))
+        writeln!(file, "{FIRST_LINE}\n{pid}\n{}\n{identity}", name.display())
     }
 }
 
@@ -240,10 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_cannot_be_made_leaves_nothing_c18() {
+    fn an_address_that_cannot_be_published_leaves_nothing_c18() {
         let dir = tempfile::tempdir().expect("a folder");
-        fs::create_dir(dir.path().join(SOCKET)).expect("a folder in its place");
+        fs::create_dir_all(dir.path().join(FILE).join("x")).expect("a folder in its place");
         Address::listen(dir.path()).map(drop).expect_err("its place is taken");
+        for name in [SOCKET, PRIVATE_FOLDER, "attach.tmp"] {
+            assert!(!dir.path().join(name).exists(), "{name} is left");
+        }
         assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! A folder on a system without Unix sockets: one process has it, and all others get the error that says so.
 
 use super::membership::{Membership, NotOpened, OpenEngine};
+use super::size::too_large;
 use crate::catalog::lock_directory;
 use crate::engine::{Engine, Reply, Request};
 use crate::error::Error;
@@ -39,6 +40,9 @@ impl SharedFolder {
 
     /// Executes a request; the reply is called exactly once.
     pub fn execute(&self, request: Request, reply: Reply) {
+        if let Some(why) = too_large(&request) {
+            return reply(Err(Error::BadRequest(why)));
+        }
         match self.engine() {
             Some(engine) => engine.execute(request, reply),
             None => reply(Err(Error::ShuttingDown)),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Calls that may wait; more are refused.
 const MAX_CALLS: usize = 65_536;
-/// Bytes of bodies that may wait; more are refused.
+/// Bytes of bodies that may wait, and bytes that may be queued for the owner; more are refused.
 const MAX_BYTES: usize = 1 << 30;
 /// An owner answers a call at its deadline, and when it is cancelled. After this time it is taken to be stopped.
 const GRACE: Duration = Duration::from_millis(1000);
@@ -171,7 +171,7 @@ impl Call {
     }
 
     /// Whether it is a write that was sent to an owner: only its operation id says whether it was applied.
-    fn may_be_applied(&self) -> bool {
+    pub fn may_be_applied(&self) -> bool {
         self.id.is_some() && self.first_sent.is_some()
     }
 }
@@ -200,14 +200,16 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Adds a call and returns its number.
+    /// Adds a call and returns its number. `unsent` is the number of bytes that are queued for the owner: calls that were
+    /// given up are among them.
     ///
     /// # Errors
-    /// The reply, where too many wait.
-    pub fn add(&mut self, call: Call, reply: Reply) -> Result<u64, Reply> {
+    /// The reply, where too many wait, or too many bytes.
+    pub fn add(&mut self, call: Call, reply: Reply, unsent: usize) -> Result<u64, Reply> {
         let bytes = call.bytes();
-        let is_full = self.waiting.len() >= MAX_CALLS || self.bytes.saturating_add(bytes) > MAX_BYTES;
-        if is_full && !self.waiting.is_empty() {
+        let held = self.bytes.max(unsent);
+        let is_full = self.waiting.len() >= MAX_CALLS || held.saturating_add(bytes) > MAX_BYTES;
+        if is_full && (unsent > 0 || !self.waiting.is_empty()) {
             return Err(reply);
         }
         self.bytes += bytes;
@@ -341,7 +343,7 @@ mod tests {
         let mut calls = Calls::default();
         let operations = [Operation::UpsertPoints, Operation::Count, Operation::UpsertPoints];
         for (number, operation) in (1..).zip(operations) {
-            let added = calls.add(call(operation, &Cancellation::default()), Box::new(|_| ()));
+            let added = calls.add(call(operation, &Cancellation::default()), Box::new(|_| ()), 0);
             assert_eq!(added.ok(), Some(number));
             if number < 3 {
                 calls.get_mut(number).expect("it was added").frame(number, Lsn::NONE);

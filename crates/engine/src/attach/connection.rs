@@ -4,10 +4,11 @@ use super::address::described;
 use super::frame::{self, CallFrame, MAX_FRAME_BYTES, MAX_HELLO_BYTES, PROTOCOL_VERSION, Purpose, ToOwner};
 use super::incoming::{Incoming, Next};
 use super::outgoing::Outgoing;
+use super::repeated::error_of;
 use super::server::Shared;
 use crate::allocator::try_copy;
 use crate::deadline::Cancellation;
-use crate::engine::{Request, StrictScope};
+use crate::engine::{Reply, Request, StrictScope};
 use crate::error::Error;
 use crate::recent_operations::CallIdentity;
 use crate::supervision::Task;
@@ -99,7 +100,8 @@ impl Connection {
                 Turn::Now => self.run(&call, arrived),
                 Turn::Cancelled => {
                     let position = self.shared.engine.log_position();
-                    self.outgoing.send(frame::failure(call.call, position, &Error::Cancelled), None)
+                    let error = error_of(Error::Cancelled, may_be_applied(&call));
+                    self.outgoing.send(frame::failure(call.call, position, &error), None)
                 }
                 Turn::Never => false,
             },
@@ -200,33 +202,12 @@ impl Connection {
             underway.answer(Err(Error::MemoryLimit));
             return true;
         };
-        let identity = sent.id.map(|id| CallIdentity { id, first_sent: sent.first_sent });
-        let request = Request {
-            operation: sent.operation,
-            collection: sent.collection.to_string(),
-            target: sent.target.map(str::to_string),
-            wait: sent.wait,
-            strictness: sent.strictness,
-            gives_out_texts: sent.gives_out_texts,
-            access: None,
-            caller: Box::default(),
-            timeout: Some(Duration::from_millis(sent.timeout_ms)),
-            packing: sent.packing,
-            body: Box::new(body),
-            start: arrived,
-            identity,
-            position: None,
-            dry_run: false,
-            strict_scope: StrictScope::default(),
-            answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
-            profile: None,
-            cancellation,
-        };
-        let reply = Box::new(move |result| {
-            underway.answer(result);
+        let may_be_applied = may_be_applied(sent);
+        let reply: Reply = Box::new(move |result| {
+            underway.answer(result.map_err(|error| error_of(error, may_be_applied)));
             drop(running);
         });
-        self.shared.engine.execute(request, reply);
+        self.shared.engine.execute(request_of(sent, body, arrived, cancellation), reply);
         true
     }
 
@@ -256,6 +237,36 @@ impl Connection {
             self.outgoing.cut();
             self.under_way.lock().calls.values().for_each(Cancellation::cancel);
         }
+    }
+}
+
+/// Whether a call is a write that was sent to an owner before.
+fn may_be_applied(sent: &CallFrame<'_>) -> bool {
+    sent.operation.is_write() && sent.id.is_some() && sent.first_sent.is_some()
+}
+
+/// The request of a call.
+fn request_of(sent: &CallFrame<'_>, body: Vec<u8>, arrived: Instant, cancellation: Cancellation) -> Request {
+    Request {
+        operation: sent.operation,
+        collection: sent.collection.to_string(),
+        target: sent.target.map(str::to_string),
+        wait: sent.wait,
+        strictness: sent.strictness,
+        gives_out_texts: sent.gives_out_texts,
+        access: None,
+        caller: Box::default(),
+        timeout: Some(Duration::from_millis(sent.timeout_ms)),
+        packing: sent.packing,
+        body: Box::new(body),
+        start: arrived,
+        identity: sent.id.map(|id| CallIdentity { id, first_sent: sent.first_sent }),
+        position: None,
+        dry_run: false,
+        strict_scope: StrictScope::default(),
+        answer_budget: sent.answer_budget.map(|room| usize::try_from(room).unwrap_or(usize::MAX)),
+        profile: None,
+        cancellation,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::address::described;
 use super::calls::Call;
-use super::frame::{MAX_BODY_BYTES, MAX_NAME_BYTES};
 use super::member::{Member, Role};
 use super::membership::{Membership, NotOpened, OpenEngine};
 use super::owner::CLOSING;
+use super::size::too_large;
 use super::takeover::FolderEntry;
 use crate::engine::{Engine, Reply, Request};
 use crate::error::Error;
@@ -149,15 +149,4 @@ impl Drop for SharedFolder {
     fn drop(&mut self) {
         self.close_within(CLOSING);
     }
-}
-
-/// What of a request is too large for a frame, in the process that owns the folder too: all take the same calls.
-fn too_large(request: &Request) -> Option<String> {
-    let body = (*request.body).as_ref().len();
-    if body > MAX_BODY_BYTES {
-        return Some(format!("a call of {body} bytes, where {MAX_BODY_BYTES} are the most"));
-    }
-    let names = [Some(&request.collection), request.target.as_ref()];
-    let too_long = names.into_iter().flatten().map(String::len).find(|bytes| *bytes > MAX_NAME_BYTES);
-    too_long.map(|bytes| format!("a name of {bytes} bytes, where {MAX_NAME_BYTES} are the most"))
 }

@@ -6,6 +6,7 @@ use super::calls::{Call, Calls};
 use super::frame::{self, Purpose};
 use super::membership::{Membership, NotOpened};
 use super::owner::{CLOSING, Owner};
+use super::repeated::error_of;
 use super::server::Server;
 use super::takeover::{FolderEntry, InFolder, Owned};
 use crate::engine::Reply;
@@ -108,7 +109,7 @@ impl Member {
             return self.run_here(&owner, call, reply);
         }
         let was_empty = state.calls.is_empty();
-        match state.calls.add(call, reply) {
+        match state.keep(call, reply) {
             Ok(number) => state.send(number),
             Err(reply) => {
                 let error = Error::Overloaded("too many calls wait for the owner of the folder".into());
@@ -132,7 +133,7 @@ impl Member {
                 drop(running);
                 match result {
                     Err(Error::ShuttingDown) if !member.is_closing() => member.submit_later(call, reply),
-                    result => reply(result),
+                    result => reply(result.map_err(|error| error_of(error, call.may_be_applied()))),
                 }
             }),
         );
@@ -144,7 +145,7 @@ impl Member {
         if state.is_closing {
             return unlocked(state, reply, Error::ShuttingDown);
         }
-        match state.calls.add(call, reply) {
+        match state.keep(call, reply) {
             Ok(number) => state.send(number),
             Err(reply) => return unlocked(state, reply, Error::ShuttingDown),
         }
@@ -338,6 +339,12 @@ fn unlocked(state: MutexGuard<'_, State>, reply: Reply, error: Error) {
 }
 
 impl State {
+    /// Adds a call to those that wait, and returns its number; the reply where there is no room.
+    fn keep(&mut self, call: Call, reply: Reply) -> Result<u64, Reply> {
+        let unsent = if let Role::Attached(to) = &self.role { to.outgoing().unsent_bytes() } else { 0 };
+        self.calls.add(call, reply, unsent)
+    }
+
     /// Sends a call to the owner, where this process is attached to one. Sending never waits.
     fn send(&mut self, number: u64) {
         if let Role::Attached(to) = &self.role
@@ -386,3 +393,6 @@ impl Receiver for Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

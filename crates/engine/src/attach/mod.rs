@@ -5,8 +5,8 @@
 //! the moment. `frame` has the messages, `outgoing` sends them without ever blocking the caller, `incoming` reads those that
 //! come to the owner. The owner's side is `owner`, with the engine, `server`, with all connections, and `connection`, one of
 //! them; that of an attached process is `attachment`. `address` says where the socket is and who holds the folder, `takeover`
-//! how a process gets in, `calls` keeps what waits for an owner. Where there are no Unix sockets a folder has one process
-//! (`alone`).
+//! how a process gets in, `calls` keeps what waits for an owner, `repeated` says how writes fail that are sent again. Where
+//! there are no Unix sockets a folder has one process (`alone`). `size` bounds requests in all of them.
 
 #[cfg(unix)]
 mod address;
@@ -20,7 +20,7 @@ mod calls;
 mod connection;
 #[cfg(unix)]
 mod folder;
-#[cfg_attr(not(unix), allow(dead_code, reason = "without sockets the purpose alone is used"))]
+#[cfg_attr(not(unix), allow(dead_code, reason = "without sockets the purpose and the sizes alone are used"))]
 mod frame;
 #[cfg(unix)]
 mod incoming;
@@ -32,7 +32,10 @@ mod outgoing;
 #[cfg(unix)]
 mod owner;
 #[cfg(unix)]
+mod repeated;
+#[cfg(unix)]
 mod server;
+mod size;
 #[cfg(unix)]
 mod takeover;
 

@@ -6,12 +6,32 @@ use crate::catalog::Mode;
 use crate::engine::{Engine, Operation, Options, Packing};
 use crate::storage::SimDisk;
 use crate::supervision::Supervisor;
+use crate::types::{Lsn, OperationId};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 /// How long a test waits for what must come.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// A read that an empty engine answers.
+fn read(call: u64) -> CallFrame<'static> {
+    CallFrame {
+        call,
+        operation: Operation::ListCollections,
+        collection: "",
+        target: None,
+        wait: true,
+        strictness: Strictness::Strict,
+        gives_out_texts: false,
+        timeout_ms: 60_000,
+        answer_budget: None,
+        id: None,
+        first_sent: None,
+        packing: Packing::default(),
+        body: b"",
+    }
+}
 
 /// The other end of a connection, and the thread that reads it at the owner.
 struct Attached {
@@ -47,22 +67,14 @@ impl Attached {
     }
 
     fn call(&mut self, call: u64) {
-        let head = frame::call_head(&CallFrame {
-            call,
-            operation: Operation::ListCollections,
-            collection: "",
-            target: None,
-            wait: true,
-            strictness: Strictness::Strict,
-            gives_out_texts: false,
-            timeout_ms: 60_000,
-            answer_budget: None,
-            id: None,
-            first_sent: None,
-            packing: Packing::default(),
-            body: b"",
-        });
-        self.send(&head);
+        self.send(&frame::call_head(&read(call)));
+    }
+
+    fn write(&mut self, call: u64, timeout_ms: u64, first_sent: Option<Lsn>) {
+        let id = Some(OperationId::new(u128::from(call)));
+        let operation = Operation::UpsertPoints;
+        let write = CallFrame { operation, collection: "c", timeout_ms, id, first_sent, ..read(call) };
+        self.send(&frame::call_head(&write));
     }
 
     fn send(&mut self, frame: &[u8]) {
@@ -141,5 +153,21 @@ fn bytes_under_way_are_bounded_and_a_connection_without_any_has_a_call_c18() {
     *connection.shared.bytes.lock() = MAX_BYTES_OF_ALL;
     assert!(has_room(0, 0, MAX_BYTES), "nothing of it is under way");
     assert!(!has_room(1, 0, 1));
+    attached.end();
+}
+
+#[test]
+fn the_outcome_of_a_write_that_is_repeated_and_given_up_is_unknown_c1_7() {
+    let mut attached = Attached::connect();
+    for (call, first_sent, code) in [(1, None, "timeout"), (2, Some(Lsn::NONE), "outcome_unknown")] {
+        attached.write(call, 0, first_sent);
+        assert_eq!(attached.answered(), (call, Some(code)));
+    }
+    attached.fill();
+    for (call, first_sent, code) in [(3, None, "cancelled"), (4, Some(Lsn::NONE), "outcome_unknown")] {
+        attached.write(call, 60_000, first_sent);
+        attached.send(&frame::cancel(call));
+        assert_eq!(attached.answered(), (call, Some(code)), "it waits for room");
+    }
     attached.end();
 }
