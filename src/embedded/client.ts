@@ -56,7 +56,7 @@ export class EmbeddedClient extends KithClient {
  * Opens a folder, which is created when it is missing, for this process and any others at the same time (C18). Methods and
  * arguments are those of `connect`. `close()` leaves the folder to the others.
  * @throws Error that says why it cannot be opened.
- * @throws TypeError for options that do not exist or exclude each other, and for models that cannot be used.
+ * @throws TypeError for options that do not exist, are out of bounds or exclude each other, and for models that cannot be used.
  */
 export function open(
   folder: string,

@@ -74,7 +74,10 @@ async function lifeOfAToken(command: (...argv: string[]) => Promise<Outcome>): P
     [['--collections', 'a:b'], /collections\[0\]\.permission must be/],
     [['--collections', '*'], /--collections must be names such as/],
     [['--filter', '[1'], /--filter must be a JSON object/],
-    [['--filter', '{"must":{"key":"a","range":{"gt":1e999}}}'], /Infinity cannot be sent: must\.range\.gt\n$/],
+    [
+      ['--filter', '{"must":{"key":"a","range":{"gt":1e999}}}'],
+      /Infinity cannot be sent: must\.range\.gt\n$/,
+    ],
     [['--filter', '{"must":{"has_ids":[1]}}'], /filter: .*has_ids/],
     [['--filter', '{"must":{"has_id":[1]}}', '--permission', 'admin'], /cannot have the permission admin/],
   ] as const) {
