@@ -66,7 +66,7 @@ try {
   await createCollection(set);
   await load(set);
   for (const question of QUESTIONS) await ask(set, question);
-  console.log(`\nThe collection is called ${flags.collection}; the README goes on with it.`);
+  console.log(`\nThe collection is called ${flags.collection}; docs/quick-start.md goes on with it.`);
 } catch (error) {
   if (!(error instanceof ExampleError)) throw error;
   console.error(error.message);

@@ -63,7 +63,7 @@ export const IMPORT_FLAGS: readonly VerbFlag[] = [
     name: 'vector',
     placeholder: 'COLUMNS',
     about:
-      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL, and rows of Parquet that kithdb export has written, are points when neither this flag nor --id is given.',
+      'The column of the vector, or FIELD=COLUMN for each named vector, separated by commas: a list of numbers, or base64 of 32-bit floats. Lines of JSONL are points when neither this flag nor --id is given, and rows of Parquet that kithdb export has written when --payload is not given either.',
   },
   {
     name: 'payload',

@@ -48,7 +48,7 @@ One command, \`kithdb\`, serves and does everything else. Without a verb it serv
 
 ## Rules
 
-- **Where it works.** \`import\`, \`export\`, \`collections\`, \`query\`, \`token\` and \`bench\` speak REST with \`--url\`. Without it they open the data directory of \`--data-dir\`, alone or beside the process that has it open ([embedding.md](embedding.md)). Whoever may open the directory is its owner: no credential is asked for.
+- **Where it works.** \`import\`, \`export\`, \`migrate\`, \`collections\`, \`query\`, \`reembed\`, \`token\`, \`mcp\` and \`bench\` speak REST with \`--url\`. Without it they open the data directory of \`--data-dir\`, alone or beside the process that has it open ([embedding.md](embedding.md)). Whoever may open the directory is its owner: no credential is asked for.
 - **Credentials.** With \`--url\` the access token is \`KITHDB_TOKEN\`, or in the file of \`KITHDB_TOKEN_FILE\`. No secret is ever a flag. \`kithdb token\` also takes the admin password, and sends it to another machine over https only.
 - **Settings.** A flag beats the environment, which beats the file of \`--config\`. An unknown flag or variable is an error that names the nearest one.
 - **Output.** Results go to standard output, everything else to standard error. On a terminal tables are cut to its width, and a line of progress is shown; in a pipe there are neither colours, nor control characters, nor progress. Texts from the data cannot control the terminal. \`--json\` prints one JSON document. \`serve\` logs to standard error: in colours on a terminal only, and never with \`NO_COLOR\`.

@@ -83,7 +83,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'doctor',
     about:
-      'Says what a server of these settings finds on this machine, and what to change: processor, memory, limits, disk and its syncs, SQLite, port. It writes one file of 256 KiB, which it removes.',
+      'Says what a server of these settings finds on this machine, and what to change: processor, memory, limits, disk and its syncs, SQLite, port, certificate, authentication. It writes one file of 256 KiB, which it removes.',
     exitCodes:
       'Exit codes: 0 nothing to change, 1 a server would not start or not keep its promises, 2 wrong arguments or settings, 3 it works, and there is advice.',
     flags: [{ name: 'json', about: 'Prints the findings as JSON.' }],

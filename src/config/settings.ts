@@ -168,7 +168,7 @@ export const SETTINGS = {
       'on Linux a quarter of the cores from four on, at least 2, and one for each GiB of memory at most; else 1',
     placeholder: 'N',
     about:
-      'How many event loops accept and answer requests, each on a thread of its own. On Windows, and in a cluster, it is always one.',
+      'How many event loops accept and answer requests, each on a thread of its own. On Windows it is always one. In a cluster it is one, and a higher value is an error.',
   }),
   memoryLimit: setting<number | undefined>({
     group: 'Server',
