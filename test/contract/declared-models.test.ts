@@ -35,6 +35,24 @@ const count = async (path: string): Promise<number> =>
   (await server.ok('POST', `${path}/points/count`, {})).count as number;
 
 describe('C19 the declared model of a field', () => {
+  it('C13, C19 is compared in an explained search too, alone and in a batch', async () => {
+    const path = await collection({ ...MODEL, required: true });
+    const explained = { using: 'd', limit: 1, params: { explain: true } };
+    const [named, silent] = [
+      { ...explained, query: [1, 0], model: 'other' },
+      { ...explained, query: [1, 0] },
+    ];
+    for (const [query, status] of [
+      [named, 409],
+      [silent, 400],
+    ] as const) {
+      expect((await server.refused('POST', `${path}/points/query`, query))[0]).toBe(status);
+      const batch = { searches: [query] };
+      expect((await server.refused('POST', `${path}/points/query/batch`, batch))[0]).toBe(status);
+    }
+    await server.ok('POST', `${path}/points/query`, { ...silent, model: 'small' });
+  });
+
   it('C19 is shown beside the configuration, changed by PATCH, removed by null, and kept', async () => {
     const path = await collection();
     const models = async (): Promise<Json> => (await server.ok('GET', path)).vector_models;

@@ -49,7 +49,7 @@ use crate::catalog::{AdoptedFolder, AliasAction};
 use crate::collection::update::{SourceSync, Update};
 use crate::config::{CollectionConfig, CollectionPatch, NewField};
 use crate::error::Error;
-use crate::json::{Reader, Watch};
+use crate::json::{Reader, TwoNames, Watch};
 use crate::limits::Limits;
 use crate::payload::{FieldSchema, JsonPath};
 use crate::query::request::{
@@ -224,18 +224,21 @@ pub struct CreateFieldIndex {
 /// `BadRequest` or `MissingField` that names the place.
 pub fn create_field_index(body: &(impl RequestBody + ?Sized)) -> Result<CreateFieldIndex> {
     body::parse(body, |reader| {
-        let (mut field, mut schema) = (None, None);
+        let mut field = None;
+        let mut schema = TwoNames::default();
         reader.object(|r, key| {
             match key {
                 "field_name" => field = r.optional(JsonPath::read)?,
-                "field_schema" | "field_type" => schema = r.optional(FieldSchema::parse)?.or(schema.take()),
+                "field_schema" | "field_type" => {
+                    schema.put(key == "field_type", r.optional(FieldSchema::parse)?);
+                }
                 _ => r.unknown_in_body()?,
             }
             Ok(())
         })?;
         Ok(CreateFieldIndex {
             field: field.ok_or_else(|| reader.missing("field_name"))?,
-            schema: schema.ok_or_else(|| reader.missing("field_schema"))?,
+            schema: schema.take().ok_or_else(|| reader.missing("field_schema"))?,
         })
     })
 }

@@ -33,7 +33,7 @@ impl Shared {
         match key {
             "using" => self.using = reader.optional(|r| r.string().map(|name| Box::from(&*name)))?,
             "lookup_from" => self.lookup_from = reader.optional(read_lookup)?,
-            "top" => self.node.read_limit(reader)?,
+            "top" => self.node.read_limit(reader, key)?,
             key => {
                 if !self.node.field(reader, key, limits)? && !other(reader, key)? {
                     reader.unknown_in_body()?;

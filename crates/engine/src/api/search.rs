@@ -9,7 +9,7 @@ use super::selectors::SelectorFields;
 use super::vector::VectorReader;
 use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
-use crate::json::{Kind, Reader};
+use crate::json::{Kind, Reader, TwoNames};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::CursorRequest;
@@ -29,7 +29,7 @@ pub(super) struct NodeFields {
     filter: Option<Arc<Filter>>,
     params: Option<Params>,
     score_threshold: Option<f32>,
-    limit: Option<usize>,
+    limit: TwoNames<usize>,
     models: NamedModels,
 }
 
@@ -40,7 +40,7 @@ impl NodeFields {
             "filter" => self.filter = reader.optional(|r| Filter::parse(r, limits).map(Arc::new))?,
             "params" => self.params = reader.optional(|r| search_params::read(r, limits))?,
             "score_threshold" => self.score_threshold = reader.optional(Reader::f32)?,
-            "limit" => self.read_limit(reader)?,
+            "limit" => self.read_limit(reader, key)?,
             "shard_key" => body::shard_key(reader)?,
             "model" => {
                 let named = reader.optional(|r| NamedModels::read(r, limits.max_named_vectors))?;
@@ -51,9 +51,9 @@ impl NodeFields {
         Ok(true)
     }
 
-    /// Reads `limit`, or `top`, an older name of it: null under one name is nothing beside the other.
-    pub(super) fn read_limit(&mut self, reader: &mut Reader<'_>) -> Result<()> {
-        self.limit = reader.optional(read_limit)?.or(self.limit.take());
+    /// Reads `limit`, or `top`, an older name of it.
+    pub(super) fn read_limit(&mut self, reader: &mut Reader<'_>, key: &str) -> Result<()> {
+        self.limit.put(key == "top", reader.optional(read_limit)?);
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl NodeFields {
             params: params.search,
             idf: params.idf,
             score_threshold: self.score_threshold,
-            limit: self.limit.unwrap_or(DEFAULT_LIMIT),
+            limit: self.limit.take().unwrap_or(DEFAULT_LIMIT),
             lookup_from: None,
             prefetch: Vec::new(),
             models: VectorModels::default(),
@@ -150,7 +150,7 @@ pub(super) fn read_node(
     reader.object(|r, key| {
         match key {
             "vector" => vector = r.optional(read_search_vector)?,
-            "top" => fields.read_limit(r)?,
+            "top" => fields.read_limit(r, key)?,
             key => {
                 if !fields.field(r, key, limits)? && !other(r, key)? {
                     r.unknown_in_body()?;

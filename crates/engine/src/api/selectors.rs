@@ -4,7 +4,7 @@ use super::body::{self, Budget, Result, field_error};
 use super::id::{read_id, textual_id};
 use crate::collection::update::{Selection, Versions};
 use crate::filter::Filter;
-use crate::json::{Kind, Reader};
+use crate::json::{Kind, Reader, TwoNames};
 use crate::limits::Limits;
 use crate::payload::PayloadSelector;
 use crate::query::request::{Selectors, VectorSelector};
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Default)]
 pub(super) struct SelectorFields {
     payload: Option<PayloadSelector>,
-    vector: Option<VectorSelector>,
+    vector: TwoNames<VectorSelector>,
 }
 
 impl SelectorFields {
@@ -25,7 +25,7 @@ impl SelectorFields {
             "with_payload" => self.payload = reader.optional(PayloadSelector::parse)?,
             "with_vector" | "with_vectors" => {
                 let named = reader.optional(|r| vector_selector(r, limits))?;
-                self.vector = named.or(self.vector.take());
+                self.vector.put(key == "with_vectors", named);
             }
             _ => return Ok(false),
         }
@@ -36,7 +36,7 @@ impl SelectorFields {
     pub(super) fn or(self, payload: PayloadSelector) -> Selectors {
         Selectors {
             payload: self.payload.unwrap_or(payload),
-            vector: self.vector.unwrap_or(VectorSelector::None),
+            vector: self.vector.take().unwrap_or(VectorSelector::None),
         }
     }
 }

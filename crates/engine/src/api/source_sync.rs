@@ -13,7 +13,7 @@ use crate::collection::update::{
 use crate::config::{NamedModels, VectorModels};
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::json::{Kind, Mark, Reader};
+use crate::json::{Kind, Mark, Reader, TwoNames};
 use crate::limits::{Limits, MAX_SYNC_ENTRIES};
 use crate::payload::JsonPath;
 use crate::scheduling::yield_to_reads;
@@ -230,19 +230,21 @@ fn read_points(reader: &mut Reader<'_>, forms: &mut VectorReader, limits: &Limit
     reader.array(|r, index| {
         check_count(&place, index)?;
         let first = r.marked().unwrap_or(0);
-        let (mut id, mut hash, mut vectors, mut payload) = (None, None, None, None);
+        let (mut id, mut hash, mut payload) = (None, None, None);
+        let mut vectors = TwoNames::default();
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "hash" => hash = r.optional(read_hash)?,
                 "vector" | "vectors" => {
-                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                    vectors.put(key == "vectors", r.optional(|r| forms.of_point(r, limits))?);
                 }
                 "payload" => payload = r.optional(|r| object_bytes_by(r, &mut scratch))?,
                 _ => r.unknown()?,
             }
             Ok(())
         })?;
+        let vectors = vectors.take();
         if vectors.is_some() || payload.is_some() {
             budget.take(&place)?;
         }

@@ -8,7 +8,7 @@ use super::vector::VectorReader;
 use crate::collection::update::{Selection, Update, VectorsInput};
 use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
-use crate::json::Reader;
+use crate::json::{Reader, TwoNames};
 use crate::limits::MAX_PATHS;
 use crate::payload::JsonPath;
 
@@ -113,12 +113,13 @@ fn read_selection(
 }
 
 fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
-    let (mut points, mut update_filter, mut named) = (None, None, None);
+    let (mut update_filter, mut named) = (None, None);
+    let mut points = TwoNames::default();
     reader.object(|r, key| {
         match key {
             "model" => named = r.optional(|r| NamedModels::read(r, budget.limits.max_named_vectors))?,
             "points" | "vectors" => {
-                points = r.optional(|r| read_point_vectors(r, budget))?.or(points.take());
+                points.put(key == "vectors", r.optional(|r| read_point_vectors(r, budget))?);
             }
             "update_filter" => update_filter = r.optional(|r| Filter::parse(r, budget.limits))?,
             "shard_key" => body::shard_key(r)?,
@@ -126,7 +127,7 @@ fn read_update_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
         }
         Ok(())
     })?;
-    let (points, models) = points.ok_or_else(|| reader.missing("points"))?;
+    let (points, models) = points.take().ok_or_else(|| reader.missing("points"))?;
     if points.is_empty() {
         return Err(field_error(reader, "points", "must specify points to update"));
     }
@@ -141,12 +142,13 @@ fn read_point_vectors(
     let limits = budget.limits;
     let mut forms = VectorReader::of_documents();
     let points = budget.list(reader, |r| {
-        let (mut id, mut vectors, mut if_version) = (None, None, None);
+        let (mut id, mut if_version) = (None, None);
+        let mut vectors = TwoNames::default();
         r.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => {
-                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                    vectors.put(key == "vectors", r.optional(|r| forms.of_point(r, limits))?);
                 }
                 "if_version" => if_version = r.optional(Reader::u64)?,
                 _ => r.unknown()?,
@@ -154,7 +156,7 @@ fn read_point_vectors(
             Ok(())
         })?;
         let id = id.ok_or_else(|| r.missing("id"))?;
-        let vectors = vectors.ok_or_else(|| r.missing("vector"))?;
+        let vectors = vectors.take().ok_or_else(|| r.missing("vector"))?;
         if vectors.is_empty() {
             return Err(field_error(r, "vector", "must specify vectors to update for point"));
         }
@@ -164,7 +166,7 @@ fn read_point_vectors(
 }
 
 fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Result<Update> {
-    let mut names: Option<Vec<Box<str>>> = None;
+    let mut names: TwoNames<Vec<Box<str>>> = TwoNames::default();
     let mut selection = SelectionFields::default();
     let max_names = budget.limits.max_named_vectors;
     reader.object(|r, key| {
@@ -177,13 +179,13 @@ fn read_delete_vectors(reader: &mut Reader<'_>, budget: &mut Budget<'_>) -> Resu
                     let name = |r: &mut Reader<'_>| r.string().map(|name| Box::from(&*name));
                     body::list(r, max_names, "vector names (max_named_vectors)", name)
                 })?;
-                names = listed.or(names.take());
+                names.put(key == "vectors", listed);
                 Ok(())
             }
             _ => r.unknown(),
         }
     })?;
-    let names = names.ok_or_else(|| reader.missing("vector"))?;
+    let names = names.take().ok_or_else(|| reader.missing("vector"))?;
     if names.is_empty() {
         return Err(field_error(reader, "vector", "must specify vector names to delete"));
     }

@@ -7,7 +7,7 @@ use crate::collection::update::{NamedVectors, PointInput, Update, UpdateMode};
 use crate::config::fields::{choice, insert_named};
 use crate::config::{NamedModels, VectorModels};
 use crate::filter::Filter;
-use crate::json::{Kind, Reader, read_payload};
+use crate::json::{Kind, Reader, TwoNames, read_payload};
 use crate::limits::Limits;
 use crate::scheduling::yield_to_reads;
 use crate::types::PointId;
@@ -89,12 +89,13 @@ impl<'l> PointReader<'l> {
 
     fn point(&mut self, reader: &mut Reader<'_>) -> Result<PointInput> {
         let PointReader { limits, forms, scratch } = self;
-        let (mut id, mut vectors, mut payload, mut if_version) = (None, None, None, None);
+        let (mut id, mut payload, mut if_version) = (None, None, None);
+        let mut vectors = TwoNames::default();
         reader.object(|r, key| {
             match key {
                 "id" => id = r.optional(read_id)?,
                 "vector" | "vectors" => {
-                    vectors = r.optional(|r| forms.of_point(r, limits))?.or(vectors.take());
+                    vectors.put(key == "vectors", r.optional(|r| forms.of_point(r, limits))?);
                 }
                 "payload" => payload = r.optional(|r| object_bytes_by(r, scratch))?,
                 "if_version" => if_version = r.optional(Reader::u64)?,
@@ -105,7 +106,7 @@ impl<'l> PointReader<'l> {
         yield_to_reads();
         Ok(PointInput {
             id: id.ok_or_else(|| reader.missing("id"))?,
-            vectors: vectors.ok_or_else(|| reader.missing("vector"))?,
+            vectors: vectors.take().ok_or_else(|| reader.missing("vector"))?,
             payload: payload.unwrap_or_else(empty_object),
             if_version,
         })

@@ -40,7 +40,7 @@ pub use vectors::{MAX_VECTOR_SIZE, MultivectorComparator, MultivectorConfig, Vec
 pub use wal::{WalConfig, WalDiff};
 
 use crate::error::Error;
-use crate::json::{Reader, read_payload, write_string, write_u64};
+use crate::json::{Reader, TwoNames, read_payload, write_string, write_u64};
 use crate::limits::Limits;
 use crate::payload::JsonPath;
 use crate::types::IdKind;
@@ -332,8 +332,12 @@ impl CollectionConfig {
     fn read(reader: &mut Reader<'_>, limits: &Limits, source: Source) -> Result<CollectionConfig, Error> {
         let mut config = CollectionConfig::with_fields(Vec::new());
         let mut reembeddings = Vec::new();
+        let mut named = TwiceNamed::default();
         reader.object(|r, key| {
-            if config.read_part(r, key, limits)? || config.params.read_field(r, key, source)? {
+            if named.read(r, key, limits)?
+                || config.read_part(r, key, limits)?
+                || config.params.read_field(r, key, source)?
+            {
                 return Ok(());
             }
             match key {
@@ -349,35 +353,23 @@ impl CollectionConfig {
                 _ => r.unknown_in_body(),
             }
         })?;
+        named.put_into(&mut config);
         config.check_fields(limits)?;
         config.restore_reembeddings(reembeddings);
         Ok(config)
     }
 
-    /// Reads the value of `key` if it is one of the configuration's parts. False if it is not.
+    /// Reads the value of `key` if it is one of the configuration's other parts. False if it is not.
     fn read_part(&mut self, r: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool, Error> {
         match key {
-            "vectors" | "vectors_config" => {
-                if let Some(fields) = r.optional(|r| vectors::parse_fields(r, limits))? {
-                    self.vectors = fields;
-                }
-            }
             "sparse_vectors" => {
                 self.sparse = r.optional(|r| sparse::parse_fields(r, limits))?.unwrap_or_default();
             }
             "hnsw_config" => {
                 self.hnsw = HnswConfig::default().with(&r.optional(HnswDiff::parse)?.unwrap_or_default());
             }
-            "optimizers_config" | "optimizer_config" => {
-                if let Some(diff) = r.optional(OptimizersDiff::parse)? {
-                    self.optimizers = OptimizersConfig::default().with(&diff);
-                }
-            }
             "wal_config" => {
                 self.wal = WalConfig::default().with(&r.optional(WalDiff::parse)?.unwrap_or_default());
-            }
-            "quantization_config" | "quantization" => {
-                self.quantization = r.optional(Quantization::parse)?.or(self.quantization.take());
             }
             "metadata" => self.metadata = r.optional(json_object)?,
             "strict_mode_config" => self.strict_mode = r.optional(strict_mode::parse)?,
@@ -492,4 +484,37 @@ fn refuse_custom_sharding(reader: &mut Reader<'_>) -> Result<(), Error> {
         return Err(reader.error("custom sharding is not available: a server is one node"));
     }
     Ok(())
+}
+
+/// The parts of a configuration that have two names.
+#[derive(Default)]
+struct TwiceNamed {
+    vectors: TwoNames<Vec<(Box<str>, VectorParams)>>,
+    optimizers: TwoNames<OptimizersDiff>,
+    quantization: TwoNames<Quantization>,
+}
+
+impl TwiceNamed {
+    /// Reads the value of `key` if it is one of them. False if it is not.
+    fn read(&mut self, r: &mut Reader<'_>, key: &str, limits: &Limits) -> Result<bool, Error> {
+        match key {
+            "vectors" | "vectors_config" => {
+                self.vectors.put(key == "vectors_config", r.optional(|r| vectors::parse_fields(r, limits))?);
+            }
+            "optimizers_config" | "optimizer_config" => {
+                self.optimizers.put(key == "optimizer_config", r.optional(OptimizersDiff::parse)?);
+            }
+            "quantization_config" | "quantization" => {
+                self.quantization.put(key == "quantization", r.optional(Quantization::parse)?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn put_into(self, config: &mut CollectionConfig) {
+        config.vectors = self.vectors.take().unwrap_or_default();
+        config.optimizers = OptimizersConfig::default().with(&self.optimizers.take().unwrap_or_default());
+        config.quantization = self.quantization.take();
+    }
 }

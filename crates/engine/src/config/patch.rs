@@ -9,7 +9,7 @@ use super::{
     strict_mode,
 };
 use crate::error::Error;
-use crate::json::Reader;
+use crate::json::{Reader, TwoNames};
 use crate::payload::{JsonPath, edit};
 use std::collections::BTreeMap;
 
@@ -63,20 +63,19 @@ impl CollectionPatch {
     /// `BadRequest` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<CollectionPatch, Error> {
         let mut patch = CollectionPatch::default();
+        let (mut optimizers, mut quantization) = (TwoNames::default(), TwoNames::default());
         reader.object(|r, key| {
             match key {
                 "vectors" => patch.vectors = r.optional(parse_vectors)?.unwrap_or_default(),
                 "sparse_vectors" => patch.sparse = r.optional(sparse::parse_patch)?.unwrap_or_default(),
                 "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?.unwrap_or_default(),
                 "optimizers_config" | "optimizer_config" => {
-                    if let Some(diff) = r.optional(OptimizersDiff::parse)? {
-                        patch.optimizers = diff;
-                    }
+                    optimizers.put(key == "optimizer_config", r.optional(OptimizersDiff::parse)?);
                 }
                 "wal_config" => patch.wal = r.optional(WalDiff::parse)?.unwrap_or_default(),
                 "params" => patch.params = r.optional(PlacementPatch::parse)?.unwrap_or_default(),
                 "quantization_config" | "quantization" => {
-                    patch.quantization = r.optional(QuantizationPatch::parse)?.or(patch.quantization.take());
+                    quantization.put(key == "quantization", r.optional(QuantizationPatch::parse)?);
                 }
                 "metadata" => patch.metadata = r.optional(json_object)?,
                 "strict_mode_config" => patch.strict_mode = r.optional(strict_mode::parse)?,
@@ -91,6 +90,8 @@ impl CollectionPatch {
             }
             Ok(())
         })?;
+        patch.optimizers = optimizers.take().unwrap_or_default();
+        patch.quantization = quantization.take();
         Ok(patch)
     }
 
@@ -156,11 +157,12 @@ impl CollectionPatch {
 impl VectorPatch {
     fn parse(reader: &mut Reader<'_>) -> Result<VectorPatch, Error> {
         let mut patch = VectorPatch::default();
+        let mut quantization = TwoNames::default();
         reader.object(|r, key| {
             match key {
                 "hnsw_config" => patch.hnsw = r.optional(HnswDiff::parse)?,
                 "quantization_config" | "quantization" => {
-                    patch.quantization = r.optional(QuantizationPatch::parse)?.or(patch.quantization.take());
+                    quantization.put(key == "quantization", r.optional(QuantizationPatch::parse)?);
                 }
                 "on_disk" => patch.on_disk = fields::flag(r)?,
                 "model" => patch.model = Some(model::parse_patch(r)?),
@@ -174,6 +176,7 @@ impl VectorPatch {
             }
             Ok(())
         })?;
+        patch.quantization = quantization.take();
         Ok(patch)
     }
 }

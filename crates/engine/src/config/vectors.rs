@@ -4,7 +4,7 @@ use super::fields;
 use super::model::FieldModel;
 use super::{HnswDiff, MemoryPlacement, Quantization};
 use crate::error::Error;
-use crate::json::{Kind, Reader, write_string, write_u64};
+use crate::json::{Kind, Reader, TwoNames, write_string, write_u64};
 use crate::limits::Limits;
 use crate::name::vector_name_fault;
 use crate::types::{Datatype, Metric};
@@ -132,7 +132,8 @@ impl VectorParams {
     /// # Errors
     /// `BadRequest` or `MissingField` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<VectorParams, Error> {
-        let (mut size, mut metric, mut hnsw, mut quantization) = (None, None, None, None);
+        let (mut size, mut metric, mut hnsw) = (None, None, None);
+        let mut quantization = TwoNames::default();
         let (mut on_disk, mut memory, mut datatype, mut multivector) = (None, None, None, None);
         let mut model = None;
         reader.object(|r, key| {
@@ -141,7 +142,7 @@ impl VectorParams {
                 "distance" => metric = r.optional(|r| fields::choice(r, &METRICS))?,
                 "hnsw_config" => hnsw = r.optional(HnswDiff::parse)?,
                 "quantization_config" | "quantization" => {
-                    quantization = r.optional(Quantization::parse)?.or(quantization.take());
+                    quantization.put(key == "quantization", r.optional(Quantization::parse)?);
                 }
                 "on_disk" => on_disk = fields::flag(r)?,
                 "memory" => memory = MemoryPlacement::read_unpinned(r)?,
@@ -157,7 +158,7 @@ impl VectorParams {
             metric: metric.ok_or_else(|| reader.missing("distance"))?,
             // There is nothing that a null could remove.
             hnsw: HnswDiff::default().with(&hnsw.unwrap_or_default()),
-            quantization,
+            quantization: quantization.take(),
             on_disk,
             memory,
             datatype,

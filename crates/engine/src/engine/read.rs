@@ -2,6 +2,7 @@
 
 use super::access::{self, Right};
 use super::answer_budget::AnswerBudget;
+use super::cursors::Opened;
 use super::point_writer::{PointOutput, PointWriter, write_hits};
 use super::profile::{Part, Profile, timed};
 use super::strict::{Strict, StrictScope};
@@ -40,6 +41,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     let body = BodyWithWarnings::new(json, request.strictness).giving_out_texts(request.gives_out_texts);
     let mut packed = request.packing.answer.then(PackedVectors::default);
     let (mut explanation, mut next_cursor, begun) = (Vec::new(), Vec::new(), Instant::now());
+    let mut opened = Opened::none(&core.cursors);
     Read {
         core,
         request,
@@ -49,6 +51,7 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
         points: PointOutput { budget, packed: packed.as_mut() },
         explanation: &mut explanation,
         next_cursor: &mut next_cursor,
+        opened: &mut opened.id,
         begun,
     }
     .answer()?;
@@ -64,6 +67,8 @@ pub fn run(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8
     if let Some(packed) = packed {
         packed.append_to(&mut out);
     }
+    let out = deadline.whole(out)?;
+    opened.keep();
     Ok(out)
 }
 
@@ -86,6 +91,8 @@ pub(super) struct Read<'a> {
     pub explanation: &'a mut Vec<u8>,
     /// The cursor of the next page, in JSON; empty where none is asked for.
     pub next_cursor: &'a mut Vec<u8>,
+    /// The cursor that it has opened.
+    pub opened: &'a mut Option<u128>,
     /// When a thread took the request.
     pub begun: Instant,
 }

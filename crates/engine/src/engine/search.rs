@@ -125,6 +125,7 @@ pub fn explained(
     deadline: &Deadline,
 ) -> Result<(Vec<Hit>, Explanation), Error> {
     check_names(&snapshot.view, &request.with.vector)?;
+    request.node.check_models(&snapshot.view.state.config)?;
     let others = Others { catalog: &core.catalog, access: of.access.as_ref(), deadline };
     let (hits, explanation) = query::explain(snapshot, request, &others, deadline)?;
     if let Some(profile) = profile_of(of) {

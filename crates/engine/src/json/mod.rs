@@ -6,8 +6,10 @@
 mod packed;
 mod payload;
 mod reader;
+mod two_names;
 
 pub use crate::json_writer::{write_f32, write_f64, write_key, write_string, write_u64};
 pub use packed::{JsonBody, PackedVectors};
 pub use payload::{MAX_PAYLOAD_DEPTH, read_payload, read_value};
 pub use reader::{IdRules, Kind, KindOf, Mark, Reader, Watch};
+pub use two_names::TwoNames;

@@ -19,7 +19,7 @@ use crate::collection::{Snapshot, State};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::faults::PlantedFault;
-use crate::filter::FilterIndexes;
+use crate::filter::{FilterIndexes, IndexSet};
 use crate::payload::JsonPath;
 use crate::types::PointOffset;
 use crate::vectors::VectorValue;
@@ -200,9 +200,10 @@ fn explain_leaf(
         matches,
         ..found
     };
-    let kind_at = |path: &JsonPath| state.kind_at(path);
+    // Until a declared index is built, an automatic one answers, or none.
+    let kind_at = |path: &JsonPath| state.index(path).map(|index| index.schema().kind());
     let indexes = step.filter.as_ref().map(|filter| filter.indexes(&kind_at)).unwrap_or_default();
-    let auto_indexes = indexes.used.iter().filter(|path| !state.has_declared(path)).cloned().collect();
+    let auto_indexes = indexes.used.iter().filter(|path| !state.has_built(path)).cloned().collect();
     let (plan, reason) = described(step, costs.as_ref(), &tally);
     let figures = StepFigures {
         source,

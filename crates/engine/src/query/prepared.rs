@@ -11,6 +11,7 @@ use super::vector_search::Target;
 use crate::collection::Snapshot;
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::vectors::VectorValue;
 use std::sync::Arc;
 
 /// What a step of a query is to find.
@@ -26,6 +27,8 @@ pub enum Goal {
         diversity: f32,
         /// Candidates to choose from.
         candidates: usize,
+        /// Whether there are as many as hits are asked for, because the request does not say.
+        follows_window: bool,
     },
     /// What scores best by several examples.
     Custom(Custom),
@@ -87,7 +90,24 @@ impl Prepared {
 
     /// The query for its first `window` hits, without an offset.
     pub fn reaching(&self, window: usize) -> Prepared {
-        Prepared { root: Step { window, ..self.root.clone() }, offset: 0 }
+        let mut root = Step { window, ..self.root.clone() };
+        if let Goal::Mmr { candidates, follows_window: true, .. } = &mut root.goal {
+            *candidates = window.max(*candidates);
+        }
+        Prepared { root, offset: 0 }
+    }
+
+    /// Bytes of the vectors that it compares with.
+    pub fn vector_bytes(&self) -> usize {
+        fn of(step: &Step) -> usize {
+            let own = match &step.goal {
+                Goal::Nearest(target) | Goal::Mmr { target, .. } => target.vector.bytes(),
+                Goal::Custom(custom) => custom.vectors.iter().map(VectorValue::bytes).sum(),
+                Goal::OrderBy(_) | Goal::Fusion(_) | Goal::Formula(_) | Goal::Sample | Goal::ById => 0,
+            };
+            own + step.sources.iter().map(of).sum::<usize>()
+        }
+        of(&self.root)
     }
 
     /// Calls `each` for every step.

@@ -119,7 +119,12 @@ impl<'a> Resolver<'a> {
                 let field = self.field(node)?;
                 let idf = self.idf(node, field)?;
                 let target = Target { field, vector: self.vector(node, field, &mmr.nearest)?, idf };
-                Goal::Mmr { target, diversity: mmr.diversity, candidates: mmr.candidates.unwrap_or(window) }
+                Goal::Mmr {
+                    target,
+                    diversity: mmr.diversity,
+                    candidates: mmr.candidates.unwrap_or(window),
+                    follows_window: mmr.candidates.is_none(),
+                }
             }
             Query::Recommend(recommend) => self.recommend(node, recommend)?,
             Query::Discover(discover) => {

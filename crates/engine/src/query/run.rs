@@ -182,7 +182,7 @@ pub(super) fn find(
             let hits = scorer::nearest(snapshot, &search, matching, deadline)?;
             return Ok(List { hits, smaller_is_better: by_distance(target.field) });
         }
-        Goal::Mmr { target, diversity, candidates } => {
+        Goal::Mmr { target, diversity, candidates, .. } => {
             let search = VectorSearch::of_step(&state.config, step, params, target, *candidates);
             let hits = scorer::nearest(snapshot, &search, matching, deadline)?;
             let hits = mmr::choose(view, target, *diversity, hits, window, deadline)?;

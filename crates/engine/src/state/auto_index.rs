@@ -83,6 +83,11 @@ impl State {
         self.indexes.iter().any(|index| index.path() == path)
     }
 
+    /// Whether an index of exactly this path that a client has declared is built.
+    pub fn has_built(&self, path: &JsonPath) -> bool {
+        self.indexes.iter().any(|index| index.path() == path && index.built().is_some())
+    }
+
     /// The kind of the index that filters use at a path: a declared one, else an automatic one that is built.
     pub fn kind_at(&self, path: &JsonPath) -> Option<FieldKind> {
         let declared = self.indexes.iter().find(|index| index.path() == path);

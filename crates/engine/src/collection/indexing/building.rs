@@ -36,9 +36,9 @@ impl Collection {
                 self.give_up_auto_index(draft);
             }
         } else {
-            // It is given up for good when the index was dropped or the engine stops. For want of memory another thread
-            // builds it when there is room.
-            draft.release_if(self.shared.memory.is_critical());
+            // For want of memory another thread builds it when there is room. One that was dropped is in no view, so nobody
+            // finds it.
+            draft.release_if(!self.shared.indexer.is_closed() && !self.is_retired());
         }
         self.settle_waiting();
     }

@@ -20,6 +20,8 @@ const AFTER_LAST_PAGE: Duration = Duration::from_secs(10);
 pub(super) struct Asked<'r> {
     pub caller: &'r str,
     pub operation: Operation,
+    /// Bytes of the body: at least as many as a filter of it has.
+    pub body_bytes: usize,
 }
 
 /// A view that is kept for further pages.
@@ -32,6 +34,8 @@ pub(in crate::engine) struct Cursor {
     collection: Weak<Collection>,
     pub(super) snapshot: Arc<Snapshot>,
     held_back: HeldBack,
+    /// Bytes of what it asks for.
+    query_bytes: u64,
     /// Hits of a page.
     pub(super) limit: usize,
     pub(super) with: Selectors,
@@ -72,12 +76,17 @@ impl Cursor {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|_| Error::Internal("the system gives no random numbers".into()))?;
         let ttl = Duration::from_secs(request.seconds);
+        let vectors = match &source {
+            Source::Ranked(RankedBy::Query(prepared), _) => prepared.vector_bytes(),
+            Source::Ranked(RankedBy::Field(_), _) | Source::ById(_) => 0,
+        };
         Ok(Cursor {
             id: u128::from_be_bytes(id),
             caller: asked.caller.into(),
             operation: asked.operation,
             collection: Arc::downgrade(collection),
             held_back: collection.held_back_by(&snapshot),
+            query_bytes: (vectors + asked.body_bytes) as u64,
             snapshot,
             limit,
             with,
@@ -118,7 +127,8 @@ impl Cursor {
         self.is_read.load(Ordering::Relaxed)
     }
 
-    /// What it holds at most: its hits, of which a ranking has at most `most`, and what its view keeps from being freed.
+    /// What it holds at most: its query, its hits, of which a ranking has at most `most`, and what its view keeps from being
+    /// freed.
     pub(super) fn bytes(&self, most: usize) -> u64 {
         let hits = match &self.source {
             Source::Ranked(_, ranking) => {
@@ -130,6 +140,6 @@ impl Cursor {
             .collection
             .upgrade()
             .map_or(0, |collection| collection.held_back(&self.snapshot, &self.held_back));
-        hits + held_back
+        self.query_bytes + hits + held_back
     }
 }

@@ -34,6 +34,32 @@ pub struct CursorFigures {
     pub bytes: u64,
 }
 
+/// The cursor that a read has opened. It ends with a read that fails: its client was never told of it.
+pub(super) struct Opened<'c> {
+    cursors: &'c Cursors,
+    pub id: Option<u128>,
+}
+
+impl<'c> Opened<'c> {
+    /// None yet.
+    pub fn none(cursors: &'c Cursors) -> Opened<'c> {
+        Opened { cursors, id: None }
+    }
+
+    /// The read has not failed.
+    pub fn keep(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.cursors.end_of(id);
+        }
+    }
+}
+
 impl Cursors {
     pub fn new(limits: &Limits) -> Cursors {
         let (most, most_hits) = (limits.max_cursors, limits.max_result_window);
@@ -75,6 +101,12 @@ impl Cursors {
     fn find(&self, id: u128, asked: &Asked<'_>, collection: &Arc<Collection>) -> Result<Arc<Cursor>, Error> {
         let found = self.open.lock().get(&id).cloned();
         found.filter(|cursor| cursor.is_for(asked, collection)).ok_or(Error::CursorNotFound)
+    }
+
+    /// Ends one, if it is open.
+    fn end_of(&self, id: u128) {
+        let ended = self.open.lock().remove(&id);
+        drop(ended);
     }
 
     /// Ends those whose time has come, and those of collections that are gone.

@@ -102,7 +102,8 @@ impl Read<'_> {
     }
 
     fn asked(&self) -> Asked<'_> {
-        Asked { caller: &self.request.caller, operation: self.request.operation }
+        let body_bytes = (*self.request.body).as_ref().len();
+        Asked { caller: &self.request.caller, operation: self.request.operation, body_bytes }
     }
 
     /// Writes a page of a ranking.
@@ -175,6 +176,7 @@ impl Read<'_> {
         };
         if is_first {
             self.core.cursors.keep(Arc::clone(cursor))?;
+            *self.opened = Some(cursor.id);
         }
         cursor.renew();
         write_string(self.next_cursor, &token::write(cursor.id, &position));
@@ -197,7 +199,7 @@ impl Read<'_> {
         // Without the lock: another request of the cursor may do the same, and has what is there meanwhile.
         let hits = self.rank(&cursor.snapshot, by, reach)?;
         let mut longer = Ranking::clone(&ranking);
-        longer.extend(&hits, reach);
+        longer.extend(&hits, reach, most);
         let longer = Arc::new(longer);
         let mut current = shared.lock();
         if Arc::ptr_eq(&current, &ranking) {

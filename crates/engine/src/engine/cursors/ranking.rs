@@ -24,16 +24,21 @@ impl Ranking {
     /// Hits of a read that asked for `reach` of them.
     pub fn new(hits: &[Hit], reach: usize) -> Ranking {
         let mut ranking = Ranking::default();
-        ranking.extend(hits, reach);
+        ranking.extend(hits, reach, reach);
         ranking
     }
 
-    /// Appends those of a read that asked for `reach` which are not in it yet.
-    pub fn extend(&mut self, hits: &[Hit], reach: usize) {
+    /// Appends those of a read that asked for `reach` which are not in it yet, up to `most` in all. What a field orders is the
+    /// same in every read of a view: a point stands there once for each of its values.
+    pub fn extend(&mut self, hits: &[Hit], reach: usize, most: usize) {
         let known: HashSet<PointOffset> = self.scores.iter().map(|(offset, _)| *offset).collect();
-        for hit in
-            hits.iter().filter(|hit| PlantedFault::CursorRepeatsHits.is_on() || !known.contains(&hit.offset))
-        {
+        let (is_ordered, before) = (!self.values.is_empty(), self.scores.len());
+        let is_new = |(at, hit): &(usize, &Hit)| {
+            let is_known = if is_ordered { *at < before } else { known.contains(&hit.offset) };
+            !is_known || PlantedFault::CursorRepeatsHits.is_on()
+        };
+        let room = most.saturating_sub(before);
+        for (_, hit) in hits.iter().enumerate().filter(is_new).take(room) {
             self.scores.push((hit.offset, hit.score));
             self.values.extend(hit.order_value);
         }

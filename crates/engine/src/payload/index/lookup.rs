@@ -17,6 +17,9 @@ use crate::point_set::PointSet;
 use crate::types::PointId;
 use std::ops::RangeInclusive;
 
+/// Bytes of a string that are searched in about the time that another value takes.
+const BYTES_OF_A_VALUE: usize = 64;
+
 impl FieldIndex {
     /// Strings equal to `text`. If it is a UUID, `uuid` is its value, and all spellings of that UUID count.
     pub fn match_string(&self, text: &str, uuid: Option<u128>) -> Bounds {
@@ -189,17 +192,19 @@ impl FieldIndex {
     pub fn match_substring(&self, part: &str, work: &PlanWork) -> Bounds {
         match &self.values {
             Values::Texts { texts, .. } => {
-                let left = work.prefixed.get();
-                let mut all = texts.range::<str>((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded));
-                let mut read = 0;
-                let read_some = all.by_ref().take(left).inspect(|_| read += 1);
-                let hits = read_some.filter(|(text, _)| text.contains(part)).map(|(_, postings)| postings);
+                let (mut left, mut is_cut) = (work.prefixed.get(), false);
+                let all = texts.range::<str>((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded));
+                let within = all.take_while(|(text, _)| {
+                    // A long string takes as long as many short ones.
+                    let rest = left.checked_sub(1 + text.len() / BYTES_OF_A_VALUE);
+                    is_cut = rest.is_none();
+                    left = rest.unwrap_or(0);
+                    !is_cut
+                });
+                let hits = within.filter(|(text, _)| text.contains(part)).map(|(_, postings)| postings);
                 let hits = postings::union(hits);
-                work.prefixed.set(left - read);
-                if all.next().is_some() {
-                    return Bounds::new(hits, self.indexed.clone());
-                }
-                Bounds::exact(hits)
+                work.prefixed.set(left);
+                if is_cut { Bounds::new(hits, self.indexed.clone()) } else { Bounds::exact(hits) }
             }
             _ => self.strings(),
         }

@@ -2,6 +2,7 @@
 
 use super::tokenizer::Tokenizer;
 use super::tokens::Tokens;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// How the tokens of a condition must occur in one text.
@@ -13,6 +14,32 @@ pub enum TextMatch {
     Any,
     /// All of them, adjacent and in this order.
     Phrase,
+}
+
+/// Distinct tokens, numbered in the order in which they came.
+#[derive(Default)]
+struct Numbered(HashMap<Box<str>, u32>);
+
+impl Numbered {
+    fn number(&mut self, token: &str) -> u32 {
+        if let Some(known) = self.0.get(token) {
+            return *known;
+        }
+        let number = self.0.len() as u32;
+        self.0.insert(token.into(), number);
+        number
+    }
+
+    /// The tokens, ascending, and the place there of each number.
+    fn sorted(self) -> (Vec<Box<str>>, Vec<u32>) {
+        let mut numbered: Vec<(Box<str>, u32)> = self.0.into_iter().collect();
+        numbered.sort_unstable();
+        let mut places = vec![0; numbered.len()];
+        for (place, (_, number)) in (0..).zip(&numbered) {
+            places[*number as usize] = place;
+        }
+        (numbered.into_iter().map(|(token, _)| token).collect(), places)
+    }
 }
 
 /// The tokens of one condition. Without tokens it matches nothing.
@@ -31,22 +58,20 @@ pub struct Pattern {
 impl Pattern {
     /// The pattern of a query. A phrase is tokenised as a stored text is.
     pub fn new(how: TextMatch, text: &str, tokenizer: &Tokenizer) -> Pattern {
-        let mut found: Vec<Box<str>> = Vec::new();
+        // Each distinct token is kept once: a text may have many more of them.
+        let (mut seen, mut sequence) = (Numbered::default(), Vec::new());
         if how == TextMatch::Phrase {
             tokenizer.document(text, |token| {
-                found.push(token.into());
+                sequence.push(seen.number(token));
                 ControlFlow::Continue(())
             });
         } else {
-            tokenizer.query(text, |token| found.push(token.into()));
+            tokenizer.query(text, |token| {
+                seen.number(token);
+            });
         }
-        let mut tokens = found.clone();
-        tokens.sort_unstable();
-        tokens.dedup();
-        let sequence = match how {
-            TextMatch::Phrase => found.iter().filter_map(|token| place(&tokens, token)).collect(),
-            _ => Vec::new(),
-        };
+        let (tokens, places) = seen.sorted();
+        sequence.iter_mut().for_each(|number| *number = places[*number as usize]);
         let borders = borders(&sequence);
         Pattern { how, tokens, sequence, borders }
     }
