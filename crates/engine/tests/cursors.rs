@@ -415,7 +415,9 @@ fn pages_by_a_field_with_lists_have_each_value_of_each_point_c22() {
     let (engine, _) = filled(19, 5);
     let list: Vec<u64> = (0..1000).collect();
     engine.ok("set_payload", "c", json!({"payload": {"n": list}, "points": [0]}));
-    (1..5).for_each(|id| engine.ok("set_payload", "c", json!({"payload": {"n": 2000 + id}, "points": [id]})));
+    for id in 1..5 {
+        engine.ok("set_payload", "c", json!({"payload": {"n": 2000 + id}, "points": [id]}));
+    }
     let whole = points_of(&asked(&engine, "", "scroll", &json!({"order_by": "n", "limit": 2000})).unwrap());
     assert_eq!(whole.len(), 1004);
     for (operation, mut body) in [
@@ -431,7 +433,7 @@ fn pages_by_a_field_with_lists_have_each_value_of_each_point_c22() {
 #[test]
 fn pages_by_marginal_relevance_go_on_and_a_sample_keeps_to_the_window_c22() {
     let (engine, mut random) = filled(20, 300);
-    let mut paged = |query: Value| {
+    let paged = |query: Value| {
         let body = json!({"query": query, "limit": 10, "cursor": {"ttl": 60}});
         let found: Vec<u64> = pages(&engine, "query", &body, || ()).concat().iter().map(id).collect();
         assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "no point twice");

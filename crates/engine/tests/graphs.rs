@@ -3,11 +3,14 @@
 mod common;
 
 use common::{Random, TestEngine, upsert};
+use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{Collection, GraphPolicy};
 use kithdb_engine::config::Coding;
+use kithdb_engine::engine::{Engine, Options};
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Thresholds;
-use kithdb_engine::storage::SimDisk;
+use kithdb_engine::memory::{MemoryLimit, NODE_BYTES};
+use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -179,6 +182,59 @@ fn a_graph_is_built_anew_when_that_is_asked_for_c12() {
     assert_eq!(status(&engine), json!("green"));
     let (walked, scanned) = searches(&engine, &vectors[3]);
     assert_eq!(walked, scanned);
+}
+
+#[test]
+fn a_graph_for_which_there_is_no_memory_waits_and_the_tail_does_not_c4_4() {
+    let limit = 1 << 50;
+    let options =
+        Options { mode: Mode::Inline { seed: 1 }, memory: MemoryLimit::Bytes(limit), ..Options::default() };
+    let disk = SimDisk::new();
+    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
+    let engine = TestEngine::over(disk, engine, options);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    let vectors = fill(&engine, 13);
+    engine.checkpoint();
+    let graph = || collection(&engine).snapshot().graphs[0].as_ref().map(|(graph, _)| Arc::clone(graph));
+    let before = graph().expect("a graph");
+    engine.ok("update_collection", "c", json!({"hnsw_config": {"m": 12}}));
+    upsert(&engine, POINTS, &vectors[..100]);
+    let memory = &engine.engine().catalog().shared().memory;
+    memory.measure((limit - NODE_BYTES) / 1000 * 970);
+    let mut scratch = IndexScratch::default();
+    while collection(&engine).index_some(&mut scratch) {}
+    let kept = graph().expect("a graph");
+    assert!(Arc::ptr_eq(&before, &kept), "there is no room for another one");
+    assert_eq!((kept.hnsw.len(), status(&engine)), (500, json!("yellow")));
+    memory.measure(0);
+    while collection(&engine).index_some(&mut scratch) {}
+    let after = graph().expect("a graph");
+    assert_eq!((after.hnsw.params().m, after.hnsw.len(), status(&engine)), (12, 500, json!("green")));
+}
+
+/// Bytes of the files of the only collection.
+fn disk_bytes(engine: &TestEngine) -> usize {
+    let dir = "collections/0000000000000001";
+    let files = engine.disk.list(dir).expect("a folder");
+    files.iter().map(|name| engine.disk.read(&format!("{dir}/{name}")).expect("a file").len()).sum()
+}
+
+#[test]
+fn a_field_that_is_to_have_no_graph_keeps_no_file_of_one_c4_3() {
+    let mut engine = engine(14);
+    create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
+    let vectors = fill(&engine, 14);
+    engine.checkpoint();
+    let before = disk_bytes(&engine);
+    engine.ok("update_collection", "c", json!({"hnsw_config": {"m": 0}}));
+    engine.checkpoint();
+    // Codes alone take half a byte for each component.
+    let freed = before.saturating_sub(disk_bytes(&engine));
+    assert!(freed > POINTS as usize * SIZE / 2, "{freed} bytes");
+    engine.restart();
+    assert!(collection(&engine).snapshot().graphs[0].is_none());
+    let found = engine.ok("search", "c", json!({"vector": vectors[7], "limit": 1}));
+    assert_eq!(found[0]["id"], json!(7));
 }
 
 #[test]

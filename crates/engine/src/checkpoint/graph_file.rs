@@ -169,8 +169,8 @@ pub(crate) fn write(
     Ok(manifest)
 }
 
-/// The graph of `rows` rows that a checkpoint kept, or `None` when it is of another format or has other parameters. Only
-/// [`KeptGraph::complete`] compares it with the rows.
+/// The graph of `rows` rows that a checkpoint kept, or `None` when it is of another format or has other parameters, or the
+/// field is to have none. Only [`KeptGraph::complete`] compares it with the rows.
 ///
 /// # Errors
 /// Why the file cannot be used.
@@ -181,6 +181,9 @@ pub(crate) fn read(
     (field, rows): (usize, Row),
     threads: usize,
 ) -> Result<Option<KeptGraph>, Unopened> {
+    if config.graph_params(field).is_none() {
+        return Ok(None);
+    }
     let path = file_path(folder.dir, kept.file());
     let map = match extents::open(folder.storage, &path, folder.collection, kept.file()) {
         Ok(map) => map,

@@ -5,6 +5,7 @@ use super::manifest::{FieldManifest, Manifest};
 use super::point_column::{StoredPlace, encode_point};
 use super::{Folder, file_path};
 use crate::allocator::buffer;
+use crate::config::Indexing;
 use crate::faults::PlantedFault;
 use crate::state::{DeclaredIndex, Payload, PayloadRef, PointRef, View};
 use crate::storage::StorageError;
@@ -221,8 +222,9 @@ impl Pass<'_> {
                 }));
             }
             // The graph in memory has no node for a row of these chunks, the one on disk may be older. One without codes
-            // leads nowhere through rows that cannot be read.
-            let graph = kept.graph.filter(|graph| !is_dropping || graph.encoder.is_some());
+            // leads nowhere through rows that cannot be read. A field that is to have none keeps none.
+            let is_wanted = self.view.state.config.indexing(field) != Indexing::Never;
+            let graph = kept.graph.filter(|graph| is_wanted && (!is_dropping || graph.encoder.is_some()));
             fields.push(FieldManifest { rows: table.len(), chunks, graph });
         }
         Ok(fields)

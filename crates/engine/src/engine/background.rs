@@ -157,7 +157,9 @@ fn index_until_closed(catalog: &Catalog) {
         let _work = BackgroundWork::begin();
         collection.guard(Task::NextIndex, || collection.drop_auto_indexes_if_told());
         if catalog.shared().memory.is_critical() {
-            // The tail stays what it is, and searches scan it, until there is room.
+            // The tail stays what it is, and searches scan it, until there is room. What is to replace a graph is begun again
+            // then: it would hold what there is no room for.
+            collection.view().fields.iter().for_each(|table| table.graphs.give_up_next());
             std::thread::sleep(WAIT_FOR_MEMORY);
             queue.push(&collection);
             continue;

@@ -89,6 +89,8 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
     if is_due {
         checkpoint(catalog, collection, GraphPolicy::WhenGrown);
     }
+    // Before the next step, whose success would be taken for that of what failed.
+    let is_to_retry = collection.is_to_retry(Task::NextIndex) || collection.is_to_retry(Task::Index);
     if collection.fault().is_none() {
         collection.guard(Task::Index, || collection.maintain_auto_indexes());
     }
@@ -96,7 +98,8 @@ fn keep(catalog: &Catalog, collection: &Arc<Collection>, checkpoint_work: usize)
         collection.measure_indexes();
         collection.measure_disk();
     });
-    if collection.is_to_retry(Task::NextIndex) {
+    // There may be memory now for a graph that waited for it.
+    if is_to_retry || (shared.memory.is_limited() && !collection.is_settled()) {
         shared.indexer.push(collection);
     }
 }
@@ -244,4 +247,41 @@ pub fn checkpoint(catalog: &Catalog, collection: &Arc<Collection>, policy: Graph
         let _ = collection.guard(Task::Checkpoint, || collection.checkpoint(GraphPolicy::Never));
     }
     catalog.quarantine_damaged(collection);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocator::refuse;
+    use crate::catalog::Mode;
+    use crate::engine::{Engine, Operation, Options, Request};
+    use crate::storage::SimDisk;
+
+    #[test]
+    fn a_collection_whose_index_found_no_memory_is_queued_again() {
+        let options = Options { mode: Mode::Inline { seed: 1 }, ..Options::default() };
+        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+        let operation = Operation::parse("create_collection").expect("a known operation");
+        let body = br#"{"vectors":{"size":1,"distance":"Dot"}}"#.to_vec();
+        let request = Request::new(operation, "c", body);
+        engine.execute(request, Box::new(|result| drop(result.expect("it is answered"))));
+        let collection = Arc::clone(&engine.catalog().collections()[0]);
+        let queue = &engine.catalog().shared().indexer;
+        let refused: Option<()> = collection.guard(Task::Index, || refuse(1));
+        assert!(refused.is_none() && !collection.is_to_retry(Task::Index), "it rests");
+        std::thread::sleep(Duration::from_millis(1_050));
+        assert!(collection.is_to_retry(Task::Index));
+        queue.forget(&collection);
+        run_housekeeping(engine.catalog());
+        let started = Instant::now();
+        let is_queued = std::thread::scope(|scope| {
+            let popped = scope.spawn(|| queue.pop().is_some());
+            while !popped.is_finished() && started.elapsed() < Duration::from_secs(5) {
+                std::thread::yield_now();
+            }
+            queue.close();
+            popped.join().expect("it does not panic")
+        });
+        assert!(is_queued);
+    }
 }

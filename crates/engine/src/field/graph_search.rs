@@ -68,15 +68,16 @@ impl GraphSearch<'_> {
     /// the order of `tie`. The walk is wider than `params.ef` if more candidates are to be re-ranked.
     ///
     /// `accept` is called with each *node* near enough to be a candidate. Nodes that it does not accept do not count among the
-    /// `ef` candidates. `wanted` is called far less often: with the *rows* that the walk has found, best first. One of the two
-    /// must not accept dead rows and rows from the boundary on that the caller took with the graph.
+    /// `ef` candidates. Of nodes with equal vectors, the walk returns those that `choose` accepts. `wanted` is called far less
+    /// often: with the *rows* that the walk has found, best first. `accept` and `choose`, or `wanted`, must not accept dead rows
+    /// and rows from the boundary on that the caller took with the graph.
     ///
     /// # Errors
     /// [`Stopped`] once `stop` returns true.
     pub fn walk(
         &self,
         params: &WalkParams,
-        accept: &impl Fn(Node) -> bool,
+        (accept, choose): (&impl Fn(Node) -> bool, &impl Fn(Node) -> bool),
         wanted: &impl Fn(Row) -> bool,
         tie: impl Fn(Row, Row) -> Ordering,
         scratch: &mut WalkScratch,
@@ -88,7 +89,8 @@ impl GraphSearch<'_> {
         let reranking = self.reranking(stop);
         let Some(codes) = self.codes() else {
             let space = self.graph.originals(self.table);
-            let found = hnsw.walk(&space, &self.query.to_vec(), params, accept, scratch, stop)?;
+            let query = self.query.to_vec();
+            let found = hnsw.walk_choosing(&space, &query, params, (accept, choose), scratch, stop)?;
             let found = found.iter().map(of_row).filter(is_wanted);
             // Duplicates come with the distance of the node that they are duplicates of. If they were inserted by codes,
             // they have the same code, not the same vector.
@@ -103,7 +105,8 @@ impl GraphSearch<'_> {
             let rescore = self.quantization.rescore && !PlantedFault::OriginalsNotRead.is_on();
             let most = self.oversampled().filter(|_| rescore);
             let params = WalkParams { ef: most.map_or(params.ef, |most| params.ef.max(most)), ..*params };
-            let found = hnsw.walk(&Codes::new(&codes.table), code, &params, accept, scratch, stop)?;
+            let space = Codes::new(&codes.table);
+            let found = hnsw.walk_choosing(&space, code, &params, (accept, choose), scratch, stop)?;
             let found = found.iter().map(of_row).filter(is_wanted);
             match rescore {
                 true => reranking.promising(found, most.unwrap_or(0), &[], tie),

@@ -201,7 +201,12 @@ impl<'a> PlanRunner<'a> {
             }
             is_match
         };
-        let found = self.walk(&params, &meet, &wanted, &stop);
+        // Of thousands of equal vectors the dead ones would take the places of the live ones.
+        let is_alive = |node: Node| {
+            let row = self.graph.hnsw.row_of(node);
+            row < self.boundary && self.bound.table.alive(row, self.bound.view.op)
+        };
+        let found = self.walk(&params, (&meet, &is_alive), &wanted, &stop);
         check.finish()?;
         match found {
             Err(Stopped) if is_far() => Ok(None),
@@ -226,7 +231,7 @@ impl<'a> PlanRunner<'a> {
         };
         let avoided = self.avoided();
         let params = WalkParams { ef, traversal: Traversal::TwoHop, starts: &seeds, avoided };
-        let found = self.walk(&params, &accept, &|_| true, &stop);
+        let found = self.walk(&params, (&accept, &accept), &|_| true, &stop);
         check.finish()?;
         found.map_err(|Stopped| self.bound.deadline.error())
     }
@@ -268,13 +273,13 @@ impl<'a> PlanRunner<'a> {
     fn walk(
         &self,
         params: &WalkParams<'_>,
-        accept: &impl Fn(Node) -> bool,
+        accept_and_choose: (&impl Fn(Node) -> bool, &impl Fn(Node) -> bool),
         wanted: &impl Fn(Row) -> bool,
         stop: &impl Fn() -> bool,
     ) -> Result<Found, Stopped> {
         let tie = |a, b| self.bound.tie(a, b);
         SCRATCH.with_borrow_mut(|scratch| {
-            let found = self.graph_search().walk(params, accept, wanted, tie, scratch, stop);
+            let found = self.graph_search().walk(params, accept_and_choose, wanted, tie, scratch, stop);
             let work = scratch.take_work();
             tally::count(|tally| {
                 tally.hops += work.hops;

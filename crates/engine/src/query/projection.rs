@@ -278,7 +278,7 @@ impl<'a> Sample<'a> {
             let params = WalkParams { ef, traversal, starts: &starts, avoided: None };
             let tie = |a: Row, b: Row| a.cmp(&b);
             let found = search
-                .walk(&params, &accept, &|_| true, tie, &mut scratch, &|| deadline.passed())
+                .walk(&params, (&accept, &accept), &|_| true, tie, &mut scratch, &|| deadline.passed())
                 .map_err(|Stopped| deadline.error())?;
             self.put(lists, point, found.best);
         }

@@ -278,7 +278,7 @@ fn walks_meet_every_row(client: &Client, name: &str, random: &mut Random) {
         let quantization = QuantizationParams::default();
         let search = GraphSearch { graph, table, query: &query, k: ef, quantization };
         let (params, scratch) = (WalkParams::wide(ef), &mut WalkScratch::new());
-        let met = search.walk(&params, &|_| true, &alive, |a, b| a.cmp(&b), scratch, &|| false);
+        let met = search.walk(&params, (&|_| true, &|_| true), &alive, |a, b| a.cmp(&b), scratch, &|| false);
         let mut met: Vec<Row> =
             met.expect("it is not stopped").best.into_iter().map(|(_, row)| row).collect();
         met.sort_unstable();

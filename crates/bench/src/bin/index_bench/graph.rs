@@ -169,5 +169,5 @@ fn search(
     let search = GraphSearch { graph, table: &data.table, query: &query, k: data.k, quantization };
     let wanted = |row| data.table.alive(row, OPERATION);
     let tie = |a: Row, b: Row| a.cmp(&b);
-    Ok(search.walk(&WalkParams::wide(ef), &|_| true, &wanted, tie, scratch, &|| false)?.best)
+    Ok(search.walk(&WalkParams::wide(ef), (&|_| true, &|_| true), &wanted, tie, scratch, &|| false)?.best)
 }

@@ -8,6 +8,8 @@ mod choice;
 mod permit;
 mod queue;
 mod rewriting;
+#[cfg(test)]
+mod tests;
 mod waiters;
 
 pub use backlog::IndexBacklog;
@@ -156,13 +158,7 @@ impl Collection {
         let metric = config.fields()[field].1.metric;
         let fresh = || Some(Arc::new(FieldGraph::new(wanted, metric, table, view.op, self.id)));
         let (current, next) = (slot.current.load_full(), slot.next.load_full());
-        let Some(current) = current else {
-            return slot.change(|| {
-                if slot.current.load().is_none() {
-                    slot.current.store(fresh());
-                }
-            });
-        };
+        let Some(current) = current else { return slot.begin_first(fresh) };
         // Younger than both graphs: rows that were dropped before these were there are dead in it. In an older view they
         // may be alive, and a graph would get nodes for rows that can no longer be read.
         let Some((view, field)) = self.view_of(slot) else { return false };
@@ -170,16 +166,20 @@ impl Collection {
         if slot.is_rebuild_requested() {
             return slot.begin_rebuild(&current, next.as_ref(), fresh);
         }
-        if next.is_none() && self.is_due_for_rebuild(&view, field, &current) {
-            // Other indexers take in the tail meanwhile; under writes that never pause there is no better moment.
-            return self.rewrite(&view, field, &current, &fresh, scratch);
+        // Other indexers take in the tail meanwhile; under writes that never pause there is no better moment.
+        let is_due = next.is_none() && self.is_due_for_rebuild(&view, field, &current);
+        if is_due && self.rewrite(&view, field, &current, &fresh, scratch) {
+            return true;
         }
+        let has_room = || self.shared.memory.has_room_for(current.file_bytes());
         let next = match next {
             Some(next) if next.fits(&wanted) => Some(next),
-            Some(unfit) if current.fits(&wanted) => {
+            Some(unfit) if current.fits(&wanted) || !has_room() => {
                 return slot.replace_next(&current, Some(&unfit), || None);
             }
-            unfit if !current.fits(&wanted) => return slot.replace_next(&current, unfit.as_ref(), fresh),
+            unfit if !current.fits(&wanted) && has_room() => {
+                return slot.replace_next(&current, unfit.as_ref(), fresh);
+            }
             _ => None,
         };
         // Searches scan the tail of the current graph, so that graph comes first when its tail is long.
@@ -188,7 +188,7 @@ impl Collection {
             return true;
         }
         let Some(next) = next else {
-            if current.needs_code_check(table) {
+            if current.needs_code_check(table) && has_room() {
                 let replacement = || if current.suits(table, view.op) { None } else { fresh() };
                 return slot.begin_next(&current, replacement);
             }

@@ -54,6 +54,14 @@ impl Duplicates {
         push_front(&self.next.reserve(first.get())[0], next, duplicate.get() + 1);
     }
 
+    /// Allocates what the chains of the nodes below `end` will need: any of them may become the first of one. Without memory it
+    /// unwinds to the next `catch` of the allocator.
+    pub(super) fn provide(&self, end: u32) {
+        // The arena allocates what the last row needs; memory that begins between two powers of two ends behind the second.
+        let ends = (0..u32::BITS).map(|bit| 1_u32 << bit).take_while(|&rows| rows < end);
+        ends.chain([end]).for_each(|rows| self.next.provide(rows));
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.next.bytes()
     }
@@ -89,7 +97,23 @@ impl Hnsw {
 
 #[cfg(test)]
 mod tests {
+    use super::super::nodes::Nodes;
     use super::*;
+    use crate::types::Row;
+
+    #[test]
+    fn a_duplicate_among_provided_nodes_allocates_nothing() {
+        // As a file has them: their chains have no memory yet.
+        let nodes = Nodes::new(2, 0, 9_000);
+        nodes.append_all((0..9_000).map(|number| (Row::new(number), 0)));
+        nodes.provide(1);
+        let bytes = nodes.duplicates.bytes();
+        let duplicate = nodes.allocate(Row::new(9_000)).node();
+        nodes.add_duplicate(duplicate, Node::new(2_000));
+        nodes.add_duplicate(Node::new(5_000), Node::new(7));
+        assert_eq!(nodes.duplicates.of(Node::new(2_000)).collect::<Vec<Node>>(), [duplicate]);
+        assert_eq!(nodes.duplicates.bytes(), bytes);
+    }
 
     #[test]
     fn threads_add_duplicates_to_one_chain_and_lose_none() {

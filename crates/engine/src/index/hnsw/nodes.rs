@@ -143,6 +143,7 @@ impl Nodes {
         [&self.rows, &self.state, &self.base].into_iter().for_each(|arena| arena.provide(end));
         // With m = 2, the least, half of the nodes have an upper layer, and each of these two on average.
         self.upper.provide(self.upper_rows.load(Ordering::Relaxed).saturating_add(2 * more));
+        self.duplicates.provide(end);
     }
 
     /// Most links of a node in a layer.

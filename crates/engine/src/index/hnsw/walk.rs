@@ -116,6 +116,20 @@ impl Hnsw {
         scratch: &'s mut WalkScratch,
         stop: &impl Fn() -> bool,
     ) -> Result<&'s [Candidate], Stopped> {
+        self.walk_choosing(space, query, params, (accept, accept), scratch, stop)
+    }
+
+    /// As [`Hnsw::walk`], with a second predicate: of equal nodes, the walk returns those that `choose` accepts. It suits a
+    /// caller that accepts all nodes alike and picks among those that were found. `choose` is called far less often.
+    pub fn walk_choosing<'s, S: Space>(
+        &self,
+        space: &S,
+        query: &S::Query,
+        params: &WalkParams,
+        (accept, choose): (&impl Fn(Node) -> bool, &impl Fn(Node) -> bool),
+        scratch: &'s mut WalkScratch,
+        stop: &impl Fn() -> bool,
+    ) -> Result<&'s [Candidate], Stopped> {
         let computer = DistanceComputer::new(space, query);
         self.find_starts(computer, params, scratch);
         if !self.nodes.duplicates.exist() {
@@ -124,7 +138,7 @@ impl Hnsw {
         }
         let accept_any = |node| self.with_duplicates(node).any(accept);
         self.walk_base(computer, params, &accept_any, scratch, stop)?;
-        self.add_duplicates(params.ef.max(1), accept, scratch);
+        self.add_duplicates(params.ef.max(1), choose, scratch);
         Ok(&scratch.with_duplicates)
     }
 
@@ -163,10 +177,10 @@ impl Hnsw {
         }
     }
 
-    /// Fills `scratch.with_duplicates` with what was found, each node followed by its accepted duplicates: by all of them until
+    /// Fills `scratch.with_duplicates` with what was found, each node followed by its chosen duplicates: by all of them until
     /// there are `ef` or a few thousand, then by that number divided by the number of nodes found. Duplicates take no places from
     /// the nodes behind them: distances may be estimates, and another node may in truth be the nearest.
-    fn add_duplicates(&self, ef: usize, accept: &impl Fn(Node) -> bool, scratch: &mut WalkScratch) {
+    fn add_duplicates(&self, ef: usize, choose: &impl Fn(Node) -> bool, scratch: &mut WalkScratch) {
         let WalkScratch { frontier, with_duplicates, .. } = scratch;
         with_duplicates.clear();
         let most = ef.max(MAX_WITH_DUPLICATES);
@@ -177,10 +191,10 @@ impl Hnsw {
                 with_duplicates.push(found);
                 continue;
             }
-            let accepted = self.with_duplicates(found.node()).filter(|&node| accept(node));
+            let chosen = self.with_duplicates(found.node()).filter(|&node| choose(node));
             let from = with_duplicates.len();
             let count = most.saturating_sub(from).max(share);
-            with_duplicates.extend(accepted.take(count).map(|node| Candidate::new(found.distance(), node)));
+            with_duplicates.extend(chosen.take(count).map(|node| Candidate::new(found.distance(), node)));
             with_duplicates[from..].sort_unstable();
         }
     }

@@ -180,6 +180,31 @@ fn equal_vectors_that_are_far_from_themselves_take_no_more_work_each_the_more_th
     assert_eq!(graph.hnsw.unreachable(), []);
 }
 
+/// A caller that accepts all nodes alike says which of a chain it wants.
+#[test]
+fn thousands_of_unwanted_duplicates_hide_no_wanted_one() {
+    let mut rows = vec![vec![1.0; 8]; 5000];
+    rows.extend((0..300).map(|n| vec![3.0 + n as f32; 8]));
+    let rows = arena(&rows, Metric::Euclid).table();
+    let graph = build(&rows, 8, Metric::Euclid);
+    let chosen = |is_chosen: &dyn Fn(u32) -> bool| -> Vec<u32> {
+        let row = |node| graph.hnsw.row_of(node).get();
+        let choose = |node| is_chosen(row(node));
+        let (params, mut scratch) = (WalkParams::wide(10), WalkScratch::new());
+        let (space, query) = (graph.space(&rows), vec![1.0; 8]);
+        let predicates = (&|_: Node| true, &choose);
+        let found = graph.hnsw.walk_choosing(&space, &query, &params, predicates, &mut scratch, &|| false);
+        let mut found: Vec<u32> = found.unwrap().iter().map(|c| row(c.node())).collect();
+        found.retain(|&row| row < 5000);
+        found.sort_unstable();
+        found
+    };
+    // The chain begins with the first row, and goes on with the newest.
+    assert_eq!(chosen(&|row| row < 900), (0..900).collect::<Vec<u32>>());
+    assert_eq!(chosen(&|row| (1..900).contains(&row)), (1..900).collect::<Vec<u32>>());
+    assert_eq!(chosen(&|_| true).len(), 4096);
+}
+
 /// A chain that is as long as all that is found hides no node behind it.
 #[test]
 fn a_chain_of_all_that_is_found_hides_no_other_chain() {
