@@ -90,7 +90,7 @@ function readConfiguration({ configuration, shardNumber }: CollectionEntry): Dec
 
 /** The vectors of a configuration by name, `''` for the unnamed one. */
 function fieldsOf(vectors: Field | Fields): (readonly [string, Field])[] {
-  if (METRICS.has(vectors.distance)) return [['', vectors as Field]];
+  if (METRICS.has(vectors.distance)) return [['', vectors]];
   return Object.entries(vectors as Fields).flatMap(([name, field]) =>
     isThere(field) ? [[name, field]] : [],
   );

@@ -157,9 +157,7 @@ fn index_until_closed(catalog: &Catalog) {
         let _work = BackgroundWork::begin();
         collection.guard(Task::NextIndex, || collection.drop_auto_indexes_if_told());
         if catalog.shared().memory.is_critical() {
-            // The tail stays what it is, and searches scan it, until there is room. What is to replace a graph is begun again
-            // then: it would hold what there is no room for.
-            collection.view().fields.iter().for_each(|table| table.graphs.give_up_next());
+            // The tail stays what it is, and searches scan it, until there is room.
             std::thread::sleep(WAIT_FOR_MEMORY);
             queue.push(&collection);
             continue;
@@ -169,7 +167,11 @@ fn index_until_closed(catalog: &Catalog) {
             Some(Work::FieldIndex(draft)) => {
                 // The next field index, or the graphs, are for another indexer.
                 queue.push(&collection);
-                collection.guard(Task::Index, || collection.build_index(&draft));
+                if collection.guard(Task::Index, || collection.build_index(&draft)).is_none() {
+                    // It was refused memory, or such work rests: another indexer takes it later.
+                    std::thread::sleep(WAIT_FOR_MEMORY);
+                    draft.release_if(true);
+                }
             }
             Some(Work::AutoIndex(permit, draft)) => {
                 queue.push(&collection);

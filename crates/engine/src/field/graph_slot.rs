@@ -85,17 +85,6 @@ impl GraphSlot {
         })
     }
 
-    /// Takes away the graph that is to replace the current one, unless another thread changes what is in the slot.
-    pub(crate) fn give_up_next(&self) {
-        if self.next.load().is_some() {
-            self.change(|| {
-                if self.current.load().is_some() {
-                    self.next.store(None);
-                }
-            });
-        }
-    }
-
     fn current_address(&self) -> *const FieldGraph {
         self.current.load().as_ref().map_or(std::ptr::null(), Arc::as_ptr)
     }
@@ -202,18 +191,6 @@ mod tests {
         slot.promote(&new, Arc::clone(&newer));
         slot.promote(&old, new);
         assert!(std::ptr::eq(slot.current_address(), &*newer) && slot.next.load().is_none());
-    }
-
-    #[test]
-    fn a_graph_is_given_up_where_another_one_is_used_c12() {
-        let slot = GraphSlot::default();
-        slot.next.store(Some(graph()));
-        slot.give_up_next();
-        assert!(slot.next.load().is_some(), "there is no other one");
-        slot.current.store(Some(graph()));
-        assert!(slot.change(|| slot.give_up_next()) && slot.next.load().is_some(), "it is being changed");
-        slot.give_up_next();
-        assert!(slot.next.load().is_none() && slot.current.load().is_some());
     }
 
     #[test]

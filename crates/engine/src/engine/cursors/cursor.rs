@@ -132,7 +132,9 @@ impl Cursor {
     pub(super) fn bytes(&self, most: usize) -> u64 {
         let hits = match &self.source {
             Source::Ranked(_, ranking) => {
-                ranking.lock().bytes_of(self.snapshot.view.points_count().min(most))
+                // In an order by a field a point may stand several times.
+                let ranking = ranking.lock();
+                ranking.bytes_of(self.snapshot.view.points_count().min(most).max(ranking.len()))
             }
             Source::ById(_) => 0,
         };

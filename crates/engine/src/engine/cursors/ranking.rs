@@ -16,6 +16,14 @@ pub(super) struct Ranking {
     is_whole: bool,
 }
 
+/// What tells a value from others: whether it is a float, and its bits.
+fn bits_of(value: OrderValue) -> (bool, u64) {
+    match value {
+        OrderValue::Integer(value) => (false, value.cast_unsigned()),
+        OrderValue::Float(value) => (true, value.to_bits()),
+    }
+}
+
 /// Bytes of a hit in a ranking by score, and by a field.
 const SCORED_BYTES: usize = size_of::<(PointOffset, f32)>();
 const ORDERED_BYTES: usize = SCORED_BYTES + size_of::<OrderValue>();
@@ -28,17 +36,18 @@ impl Ranking {
         ranking
     }
 
-    /// Appends those of a read that asked for `reach` which are not in it yet, up to `most` in all. What a field orders is the
-    /// same in every read of a view: a point stands there once for each of its values.
+    /// Appends those of a read that asked for `reach` which are not in it yet, up to `most` in all. A point that a field orders
+    /// stands there once for each of its values.
     pub fn extend(&mut self, hits: &[Hit], reach: usize, most: usize) {
-        let known: HashSet<PointOffset> = self.scores.iter().map(|(offset, _)| *offset).collect();
-        let (is_ordered, before) = (!self.values.is_empty(), self.scores.len());
-        let is_new = |(at, hit): &(usize, &Hit)| {
-            let is_known = if is_ordered { *at < before } else { known.contains(&hit.offset) };
-            !is_known || PlantedFault::CursorRepeatsHits.is_on()
+        let values = self.values.iter().map(|value| Some(bits_of(*value))).chain(std::iter::repeat(None));
+        let known: HashSet<(PointOffset, Option<(bool, u64)>)> =
+            self.scores.iter().map(|(offset, _)| *offset).zip(values).collect();
+        let is_new = |hit: &&Hit| {
+            let place = (hit.offset, hit.order_value.map(bits_of));
+            !known.contains(&place) || PlantedFault::CursorRepeatsHits.is_on()
         };
-        let room = most.saturating_sub(before);
-        for (_, hit) in hits.iter().enumerate().filter(is_new).take(room) {
+        let room = most.saturating_sub(self.scores.len());
+        for hit in hits.iter().filter(is_new).take(room) {
             self.scores.push((hit.offset, hit.score));
             self.values.extend(hit.order_value);
         }

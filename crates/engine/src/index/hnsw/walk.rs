@@ -17,6 +17,8 @@ pub(super) const HOPS_PER_CHECK: u32 = 4;
 
 /// Where there are duplicates, the most nodes that a walk returns, if that is more than `ef`.
 const MAX_WITH_DUPLICATES: usize = 4096;
+/// How many duplicates are looked at for each of these: most may be dead.
+const LOOKS: usize = 16;
 
 /// How to walk the base layer.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +193,8 @@ impl Hnsw {
                 with_duplicates.push(found);
                 continue;
             }
-            let chosen = self.with_duplicates(found.node()).filter(|&node| choose(node));
+            let looked_at = self.with_duplicates(found.node()).take(most.saturating_mul(LOOKS));
+            let chosen = looked_at.filter(|&node| choose(node));
             let from = with_duplicates.len();
             let count = most.saturating_sub(from).max(share);
             with_duplicates.extend(chosen.take(count).map(|node| Candidate::new(found.distance(), node)));
