@@ -1698,7 +1698,7 @@ export interface components {
       matches: number;
       /** @description Nodes of the graph whose links were followed. */
       hops: number;
-      /** @description Vectors that a walk compared */
+      /** @description Vectors that a walk compared, or an exact search with each example. */
       distances: number;
       /** @description Vectors that scans of codes compared. */
       scanned: number;
@@ -1752,7 +1752,7 @@ export interface components {
         matches: number;
         /** @description Nodes of the graph whose links were followed. */
         hops: number;
-        /** @description Vectors that a walk compared */
+        /** @description Vectors that a walk compared, or an exact search with each example. */
         distances: number;
         /** @description Vectors that scans of codes compared. */
         scanned: number;
