@@ -431,7 +431,9 @@ fn threads_insert_while_others_search_their_own_views() {
                                     &|| false,
                                 )
                                 .unwrap();
-                            assert!(!found.is_empty());
+                            // The first rows may be overtaken by both other threads: then their table has none of the nodes
+                            // that there are links from.
+                            assert!(!found.is_empty() || row < 2, "row {row}");
                         }
                     })
                 })
@@ -456,10 +458,10 @@ fn threads_insert_while_others_search_their_own_views() {
                     }
                 }
             });
-            for builder in builders {
-                builder.join().expect("a builder");
-            }
+            let built: Vec<_> = builders.into_iter().map(|builder| builder.join()).collect();
+            // Before a builder's panic goes on, or the other thread would search for ever.
             is_done.store(true, Memory::Relaxed);
+            built.into_iter().for_each(|result| result.expect("a builder"));
         });
         assert_eq!(graph.hnsw.len(), 3000);
         assert_eq!(graph.hnsw.unreachable(), [], "m {m}");
