@@ -4,7 +4,7 @@ import { FILES, MANIFEST, parseManifest, readManifest, type BackupFile } from '.
 import { readName, type BackupEntry, type BackupPlace, type BackupSource } from './backup-rotation';
 import { isSame } from './copying';
 import { BackupError } from './failure';
-import { makeHeldFolder, removeUnheldOf } from './held-folder';
+import { makeWorkFolder } from './held-folder';
 import type { S3Address, S3Bucket, S3Upload } from './s3-bucket';
 
 /** Begins the names of the folders in which backups are made, which are among those of other programs. */
@@ -27,9 +27,7 @@ export class BackupBucket implements BackupPlace {
   }
 
   async make(stamp: string, source: BackupSource): Promise<BackupOutcome> {
-    // Those of processes that were killed only take room, so one that cannot be removed keeps no backup from being made.
-    await removeUnheldOf(this.workFolder, WORK_PREFIX).catch(() => undefined);
-    const work = await makeHeldFolder(this.workFolder, WORK_PREFIX);
+    const work = await makeWorkFolder(this.workFolder, WORK_PREFIX);
     try {
       const local = await makeBackup({ ...source, to: join(work.path, stamp), removesPart: true });
       const name = isWhole(local) ? stamp : `${stamp}.damaged`;

@@ -110,7 +110,7 @@ async function placeOf(path: string): Promise<string> {
 }
 
 /** The folder that mke2fs makes at the root of a file system, for what fsck finds. */
-const LOST_AND_FOUND = 'lost+found';
+export const LOST_AND_FOUND = 'lost+found';
 
 /** What exists at a path. The root of a new file system is empty. */
 export async function folderState(path: string): Promise<'absent' | 'empty' | 'used' | 'no folder'> {

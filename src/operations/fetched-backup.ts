@@ -4,7 +4,7 @@ import { FILES, MANIFEST, parseManifest } from './backup-manifest';
 import { BackupBucket } from './backup-s3';
 import { isSame } from './copying';
 import { BackupError } from './failure';
-import { makeHeldFolder, removeUnheldOf } from './held-folder';
+import { makeWorkFolder } from './held-folder';
 import type { S3Address, S3Bucket } from './s3-bucket';
 
 /** Begins the names of the folders with fetched backups, which are among those of other programs. */
@@ -32,9 +32,7 @@ export async function fetchBackup(
     throw (await explainAbsence(bucket, address)) ?? error;
   });
   const { files } = parseManifest(text, `s3://${address.bucket}/${prefix}${MANIFEST}`);
-  // Those of processes that were killed only take room, so one that cannot be removed keeps nothing from being restored.
-  await removeUnheldOf(workFolder, WORK_PREFIX).catch(() => undefined);
-  const work = await makeHeldFolder(workFolder, WORK_PREFIX);
+  const work = await makeWorkFolder(workFolder, WORK_PREFIX);
   const folder = join(work.path, 'backup');
   try {
     await mkdir(folder, { mode: 0o700 });

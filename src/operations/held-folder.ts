@@ -74,6 +74,16 @@ export async function removeUnheldOf(parent: string, prefix: string): Promise<vo
   await Promise.all(removed);
 }
 
+/**
+ * Makes a folder with that prefix and holds it, in a folder that others use too. Those of processes that were killed are removed
+ * first: they only take room, so one that cannot be removed keeps none from being made.
+ * @throws as `makeHeldFolder`
+ */
+export async function makeWorkFolder(parent: string, prefix: string): Promise<HeldFolder> {
+  await removeUnheldOf(parent, prefix).catch(() => undefined);
+  return makeHeldFolder(parent, prefix);
+}
+
 function newPath(parent: string, prefix = ''): string {
   return join(parent, prefix + randomUUID());
 }

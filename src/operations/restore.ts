@@ -1,4 +1,4 @@
-import { open, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { renewFormerStore } from '../auth/renewal';
 import { CatalogAtRest } from '../auth/store/catalog';
@@ -15,6 +15,7 @@ import {
   holdsUnfinishedRestore,
   isFile,
   lieInOneAnother,
+  LOST_AND_FOUND,
   makeFolders,
   syncFolders,
   UNFINISHED_RESTORE,
@@ -22,6 +23,7 @@ import {
 import { makeFolder, syncFolder } from '../files/folder';
 import { BackupError } from './failure';
 import { explained, reasonOf } from '../files/explained';
+import { writeSynced } from '../files/synced';
 
 /** What to restore, and where to. */
 export interface RestoreRequest {
@@ -47,7 +49,7 @@ export interface RestoreOutcome {
 /** The file that the engine locks in a data directory. */
 const LOCK = 'lock';
 /** What a folder may have that no process has used, or that one has only locked. */
-const EMPTY: ReadonlySet<string> = new Set([LOCK, 'lost+found']);
+const EMPTY: ReadonlySet<string> = new Set([LOCK, LOST_AND_FOUND]);
 /**
  * The engine's note of the syncs that came in parts. It is in no backup, so the next start must not take it for known that
  * there are none.
@@ -125,7 +127,7 @@ async function fill(
     await copyVerified(join(source, file.path), join(dataDir, file.path), file);
   }
   if (hasEngineFiles) {
-    await writeNew(join(dataDir, STAGED_SYNCS), UNKNOWN_SYNCS);
+    await writeSynced(join(dataDir, STAGED_SYNCS), UNKNOWN_SYNCS, 'wx');
   }
   await syncFolders(dataDir, made);
   await settleAuth(dataDir, paths, request);
@@ -213,17 +215,6 @@ async function settleAuth(
 }
 
 async function mark(dataDir: string): Promise<void> {
-  await writeNew(join(dataDir, UNFINISHED_RESTORE), '');
+  await writeSynced(join(dataDir, UNFINISHED_RESTORE), '', 'wx');
   await syncFolder(dataDir);
-}
-
-/** Writes a private file that is not there, durably but for its name. */
-async function writeNew(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
