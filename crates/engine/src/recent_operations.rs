@@ -83,6 +83,11 @@ impl RecentOperations {
         self.order.len() >= kept && call.first_sent.is_some_and(|sent| records(sent) > kept as u64)
     }
 
+    /// Whether a call is a repeat: its operation is kept.
+    pub fn is_repeat(&self, call: Option<CallIdentity>) -> bool {
+        call.is_some_and(|call| self.numbers.contains_key(&call.id))
+    }
+
     /// The number of an operation that is kept.
     pub fn number_of(&self, id: OperationId) -> Option<u64> {
         self.numbers.get(&id).copied()

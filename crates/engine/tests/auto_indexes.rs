@@ -8,7 +8,7 @@ use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::engine::{Engine, Options, Request};
 use kithdb_engine::limits::Limits;
 use kithdb_engine::memory::{MemoryLimit, NODE_BYTES};
-use kithdb_engine::storage::{RealDisk, SimDisk};
+use kithdb_engine::storage::RealDisk;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -138,9 +138,7 @@ fn an_automatic_index_is_kept_current_by_writes_c23() {
 fn automatic_indexes_count_as_none_for_strict_mode_the_status_the_schema_and_the_limit_c23() {
     let limits = Limits { max_field_indexes: 1, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, engine, options);
+    let engine = TestEngine::with_options(options);
     fill(|operation, body| engine.ok(operation, "c", body), json!({}));
     ask(&engine, &of_city(7));
     assert!(automatic(&engine)["city"].is_object());
@@ -240,9 +238,7 @@ fn automatic_indexes_go_before_a_write_is_refused_for_want_of_memory_c23() {
     let limit = 1 << 50;
     let options =
         Options { mode: Mode::Inline { seed: 1 }, memory: MemoryLimit::Bytes(limit), ..Options::default() };
-    let disk = SimDisk::new();
-    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, engine, options);
+    let engine = TestEngine::with_options(options);
     fill(|operation, body| engine.ok(operation, "c", body), json!({}));
     ask(&engine, &of_city(7));
     assert!(automatic(&engine)["city"].is_object());

@@ -6,11 +6,10 @@ use common::TestEngine;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
 use kithdb_engine::deadline::Deadline;
-use kithdb_engine::engine::{Engine, Options, index_everything};
+use kithdb_engine::engine::{Options, index_everything};
 use kithdb_engine::error::Error;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Limits;
-use kithdb_engine::storage::SimDisk;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -460,9 +459,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
         limits: Limits { max_record_bytes: 2000, ..Limits::default() },
         ..Options::default()
     };
-    let disk = SimDisk::new();
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let mut engine = TestEngine::over(disk, opened, options);
+    let mut engine = TestEngine::with_options(options);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
     for first in (0..400).step_by(20) {
         let point = |id| json!({"id": id, "vector": [id, 1], "payload": {"n": id}});
@@ -498,9 +495,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
 /// An engine with these limits, and a collection of `points` points with an empty payload.
 fn limited(limits: Limits, points: u64) -> TestEngine {
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, opened, options);
+    let engine = TestEngine::with_options(options);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let points: Vec<_> = (0..points).map(|id| json!({"id": id, "vector": [1]})).collect();
     engine.ok("upsert_points", "c", json!({"points": points}));
@@ -576,9 +571,7 @@ fn a_long_array_is_ordered_by_each_of_its_values_once_c6_7() {
 fn an_answer_that_would_exceed_its_limit_is_refused_for_every_operation() {
     let limits = Limits { max_answer_bytes: 20_000, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, opened, options);
+    let engine = TestEngine::with_options(options);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
     let points: Vec<Value> = (0..100)
         .map(|id| json!({"id": id, "vector": [1, id], "payload": {"text": "x".repeat(400)}}))

@@ -6,10 +6,9 @@ use common::TestEngine;
 use kithdb_engine::IndexBacklog;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{DiskBytes, Engine, Options};
+use kithdb_engine::engine::{DiskBytes, Options};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Bytes of all files of a folder of the disk and of the folders in it.
 fn bytes_below(disk: &SimDisk, dir: &str) -> u64 {
@@ -110,10 +109,8 @@ fn syncs_of_the_log_and_checkpoints_are_counted_with_their_durations() {
 
 #[test]
 fn the_collections_that_were_created_first_have_figures_of_their_own() {
-    let disk = SimDisk::new();
     let options = Options { mode: Mode::Inline { seed: 4 }, reported_collections: 2, ..Options::default() };
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, opened, options);
+    let engine = TestEngine::with_options(options);
     // Not in the order of their names.
     for name in ["z", "m", "a"] {
         create(&engine, name);

@@ -6,7 +6,7 @@ use common::{Random, TestEngine, upsert};
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{Collection, GraphPolicy};
 use kithdb_engine::config::Coding;
-use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::engine::Options;
 use kithdb_engine::field::IndexScratch;
 use kithdb_engine::limits::Thresholds;
 use kithdb_engine::memory::{MemoryLimit, NODE_BYTES};
@@ -189,9 +189,7 @@ fn a_graph_for_which_there_is_no_memory_waits_and_the_tail_does_not_c4_4() {
     let limit = 1 << 50;
     let options =
         Options { mode: Mode::Inline { seed: 1 }, memory: MemoryLimit::Bytes(limit), ..Options::default() };
-    let disk = SimDisk::new();
-    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, engine, options);
+    let engine = TestEngine::with_options(options);
     create(&engine, json!({"size": SIZE, "distance": "Euclid"}), json!({}));
     let vectors = fill(&engine, 13);
     engine.checkpoint();

@@ -36,6 +36,15 @@ fn file(engine: &TestEngine, graph: bool) -> String {
     files.find(|path| is_graph(path) == graph).expect("such a file")
 }
 
+/// Scrubs once. `fails` makes calls of the disk fail from the places that it chooses.
+fn scrub_failing(engine: &TestEngine, fails: impl Fn(&SimDisk, &str) + Send + Sync + 'static) {
+    let disk = engine.disk.clone();
+    engine.disk.interleave(Some(Arc::new(move |place: &str| fails(&disk, place))));
+    engine.engine().scrub_once();
+    engine.disk.interleave(None);
+    engine.disk.clear_faults();
+}
+
 fn is_clean(engine: &TestEngine) -> bool {
     is_clean_with(engine, OpeningOptions::default().row_chunk_bytes)
 }
@@ -131,15 +140,11 @@ fn a_read_that_fails_once_is_retried_and_one_that_keeps_failing_quarantines_the_
     assert!(!engine.disk.has_faults(), "the fault has happened");
     assert_eq!(engine.engine().scrub_report().findings.len(), 0);
     let bad = file(&engine, false);
-    let disk = engine.disk.clone();
-    let refuse = move |place: &str| {
+    scrub_failing(&engine, move |disk, place| {
         if place == bad {
             disk.fail_nth(1, Fault::Eio);
         }
-    };
-    engine.disk.interleave(Some(Arc::new(refuse)));
-    engine.engine().scrub_once();
-    engine.disk.interleave(None);
+    });
     let (code, details) = engine.refused("count", "hit", json!({}));
     assert_eq!(code, "collection_fault");
     assert!(details.to_string().contains("input/output error during read in 00000001.data"), "{details}");
@@ -153,16 +158,12 @@ fn reads_for_which_the_system_has_no_memory_are_no_findings() {
     engine.disk.decay(&graph, |bytes| bytes[100] ^= 1).expect("the file is there");
     // Those of data files alone, and all.
     for every in [false, true] {
-        let (disk, spared) = (engine.disk.clone(), graph.clone());
-        let refuse = move |place: &str| {
+        let spared = graph.clone();
+        scrub_failing(&engine, move |disk, place| {
             if every || place.ends_with(".data") && place != spared {
                 disk.fail_nth(1, Fault::Exhausted);
             }
-        };
-        engine.disk.interleave(Some(Arc::new(refuse)));
-        engine.engine().scrub_once();
-        engine.disk.interleave(None);
-        engine.disk.clear_faults();
+        });
         let report = engine.engine().scrub_report();
         // What can be read is compared.
         assert_eq!((report.data_failures, report.graph_failures), (0, 1), "{report:?}");
@@ -191,16 +192,11 @@ fn segments_of_the_log_for_which_the_system_has_no_memory_are_no_findings() {
     }
     let segments = engine.disk.list("log").expect("a log");
     assert!(segments.len() > 3, "{segments:?}");
-    let disk = engine.disk.clone();
-    let refuse = move |place: &str| {
+    scrub_failing(&engine, |disk, place| {
         if place.ends_with(".log") {
             disk.fail_nth(1, Fault::Exhausted);
         }
-    };
-    engine.disk.interleave(Some(Arc::new(refuse)));
-    engine.engine().scrub_once();
-    engine.disk.interleave(None);
-    engine.disk.clear_faults();
+    });
     let report = engine.engine().scrub_report();
     assert_eq!((report.log_failures, report.findings.len()), (0, 0), "{report:?}");
     assert_eq!(engine.disk.list("log").expect("a log"), segments);
@@ -226,16 +222,11 @@ fn damage_of_a_collection_that_cannot_wake_now_is_reported_and_the_next_pass_dec
     let engine = asleep();
     let data = file(&engine, false);
     engine.disk.decay(&data, |bytes| bytes[100] ^= 1).expect("the file is there");
-    let disk = engine.disk.clone();
-    let refuse = move |place: &str| {
+    scrub_failing(&engine, |disk, place| {
         if place == "waking a collection" {
             disk.fail_from(1, Fault::Exhausted);
         }
-    };
-    engine.disk.interleave(Some(Arc::new(refuse)));
-    engine.engine().scrub_once();
-    engine.disk.interleave(None);
-    engine.disk.clear_faults();
+    });
     assert!(entry(&engine).sleeping().is_some() && entry(&engine).fault().is_none());
     let report = engine.engine().scrub_report();
     assert_eq!((report.data_failures, report.findings.len()), (1, 1), "{report:?}");

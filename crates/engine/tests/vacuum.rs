@@ -8,7 +8,7 @@ use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::update::{Selection, Update, Versions};
 use kithdb_engine::collection::{Collection, GraphPolicy, Write, WriteCall, WriteRequest};
 use kithdb_engine::deadline::Deadline;
-use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::engine::Options;
 use kithdb_engine::field::{FieldArena, IndexScratch};
 use kithdb_engine::limits::{Limits, ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
@@ -445,9 +445,7 @@ fn when_row_numbers_are_used_up_only_what_writes_vectors_is_refused() {
     let limits = Limits { max_rows: 500, ..Limits::default() };
     let options =
         Options { mode: Mode::Inline { seed: 1 }, thresholds: THRESHOLDS, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let open = |disk: &SimDisk| Engine::open(Arc::new(disk.clone()), options).expect("it opens");
-    let mut engine = TestEngine::over(disk.clone(), open(&disk), options);
+    let mut engine = TestEngine::with_options(options);
     engine.ok("create_collection", "c", json!({"vectors": {"size": SIZE, "distance": "Euclid"}}));
     let random = &mut Random(5);
     // Each round takes fifty numbers, whatever dies of the rows before, and the vacuum some more.

@@ -2,6 +2,7 @@
 
 use super::frame::CallFrame;
 use super::outgoing::SharedBytes;
+use super::repeated::error_of;
 use crate::api::Strictness;
 use crate::deadline::{Cancellation, Deadline};
 use crate::engine::{
@@ -155,19 +156,14 @@ impl Call {
                     return Due::Cancel;
                 }
                 Some(notified) if now < notified + grace => {}
-                _ => return Due::Fail(self.given_up(Error::Cancelled)),
+                _ => return Due::Fail(error_of(Error::Cancelled, self.may_be_applied())),
             }
         }
         if now < self.start + self.allowed + grace {
             return Due::Nothing;
         }
         let late = Deadline::new(self.start, self.allowed, self.operation.title()).error();
-        Due::Fail(self.given_up(late))
-    }
-
-    /// The error of a call that is given up without an answer: `why`, unless it may have been applied.
-    fn given_up(&self, why: Error) -> Error {
-        if self.may_be_applied() { Error::OutcomeUnknown } else { why }
+        Due::Fail(error_of(late, self.may_be_applied()))
     }
 
     /// Whether it is a write that was sent to an owner: only its operation id says whether it was applied.

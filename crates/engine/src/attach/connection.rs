@@ -197,14 +197,14 @@ impl Connection {
             *self.shared.bytes.lock() += bytes;
         }
         let running = self.shared.running.begin();
-        let underway = Underway { connection: Arc::clone(self), call, bytes, is_answered: false };
+        let open = OpenCall { connection: Arc::clone(self), call, bytes, is_answered: false };
         let Ok(body) = body else {
-            underway.answer(Err(Error::MemoryLimit));
+            open.answer(Err(Error::MemoryLimit));
             return true;
         };
         let may_be_applied = may_be_applied(sent);
         let reply: Reply = Box::new(move |result| {
-            underway.answer(result.map_err(|error| error_of(error, may_be_applied)));
+            open.answer(result.map_err(|error| error_of(error, may_be_applied)));
             drop(running);
         });
         self.shared.engine.execute(request_of(sent, body, arrived, cancellation), reply);
@@ -271,21 +271,21 @@ fn request_of(sent: &CallFrame<'_>, body: Vec<u8>, arrived: Instant, cancellatio
 }
 
 /// A call that runs. Dropped without an answer, because its holder panicked, it answers with that.
-struct Underway {
+struct OpenCall {
     connection: Arc<Connection>,
     call: u64,
     bytes: usize,
     is_answered: bool,
 }
 
-impl Underway {
+impl OpenCall {
     fn answer(mut self, result: Result<Vec<u8>, Error>) {
         self.is_answered = true;
         self.connection.answer(self.call, self.bytes, result);
     }
 }
 
-impl Drop for Underway {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         if !self.is_answered {
             self.connection.answer(self.call, self.bytes, Err(Error::Panic));

@@ -3,7 +3,7 @@
 use super::{MemoryPlacement, fields};
 use crate::error::Error;
 use crate::index::Hnsw;
-use crate::json::{Reader, write_f64, write_u64};
+use crate::json::{Reader, TwoNames, write_f64, write_u64};
 
 /// The greatest number of links per node.
 const MAX_M: u64 = Hnsw::MAX_M as u64;
@@ -131,6 +131,7 @@ impl HnswDiff {
     /// `BadRequest` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<HnswDiff, Error> {
         let mut diff = HnswDiff::default();
+        let mut full_scan = TwoNames::default();
         reader.object(|r, key| {
             match key {
                 "m" => diff.m = fields::size(r, 0, MAX_M)?,
@@ -138,7 +139,7 @@ impl HnswDiff {
                 "ef_search" => diff.ef_search = fields::size(r, 1, MAX_EF)?,
                 "target_recall" => diff.target_recall = Some(r.optional(fields::recall)?),
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
-                    diff.full_scan_threshold = fields::integer(r, 10)?.or(diff.full_scan_threshold);
+                    full_scan.put(key == "full_scan_threshold_kb", fields::integer(r, 10)?);
                 }
                 "max_indexing_threads" => diff.max_indexing_threads = fields::integer(r, 0)?,
                 "on_disk" => diff.on_disk = fields::flag(r)?,
@@ -149,6 +150,7 @@ impl HnswDiff {
             }
             Ok(())
         })?;
+        diff.full_scan_threshold = full_scan.take();
         Ok(diff)
     }
 

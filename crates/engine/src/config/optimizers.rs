@@ -2,7 +2,7 @@
 
 use super::fields;
 use crate::error::Error;
-use crate::json::{Kind, Reader, write_f64, write_u64};
+use crate::json::{Kind, Reader, TwoNames, write_f64, write_u64};
 
 /// The settings of a collection's maintenance, with defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,19 +117,20 @@ impl OptimizersDiff {
     /// `BadRequest` that names the place.
     pub fn parse(reader: &mut Reader<'_>) -> Result<OptimizersDiff, Error> {
         let mut diff = OptimizersDiff::default();
+        let [mut segment, mut memmap, mut indexing] = <[TwoNames<u64>; 3]>::default();
         reader.object(|r, key| {
             match key {
                 "deleted_threshold" => diff.deleted_threshold = fields::fraction(r, 0.0, 1.0)?,
                 "vacuum_min_vector_number" => diff.vacuum_min_vector_number = fields::integer(r, 100)?,
                 "default_segment_number" => diff.default_segment_number = fields::integer(r, 0)?,
                 "max_segment_size" | "max_segment_size_kb" => {
-                    diff.max_segment_size = fields::integer(r, 1)?.or(diff.max_segment_size)
+                    segment.put(key == "max_segment_size_kb", fields::integer(r, 1)?);
                 }
                 "memmap_threshold" | "memmap_threshold_kb" => {
-                    diff.memmap_threshold = fields::integer(r, 0)?.or(diff.memmap_threshold)
+                    memmap.put(key == "memmap_threshold_kb", fields::integer(r, 0)?);
                 }
                 "indexing_threshold" | "indexing_threshold_kb" => {
-                    diff.indexing_threshold = fields::integer(r, 0)?.or(diff.indexing_threshold);
+                    indexing.put(key == "indexing_threshold_kb", fields::integer(r, 0)?);
                 }
                 "flush_interval_sec" => diff.flush_interval_sec = fields::integer(r, 0)?,
                 "max_optimization_threads" => diff.max_optimization_threads = r.optional(threads)?,
@@ -138,6 +139,9 @@ impl OptimizersDiff {
             }
             Ok(())
         })?;
+        diff.max_segment_size = segment.take();
+        diff.memmap_threshold = memmap.take();
+        diff.indexing_threshold = indexing.take();
         Ok(diff)
     }
 }

@@ -5,7 +5,7 @@ use super::fields::{self, ObjectWriter};
 use super::model::{self, FieldModel};
 use super::vectors::DATATYPES;
 use crate::error::Error;
-use crate::json::{Reader, write_string, write_u64};
+use crate::json::{Reader, TwoNames, write_string, write_u64};
 use crate::limits::Limits;
 use crate::name::vector_name_fault;
 use crate::types::Datatype;
@@ -152,10 +152,11 @@ impl SparsePatch {
 impl SparseIndexParams {
     fn parse(reader: &mut Reader<'_>) -> Result<SparseIndexParams, Error> {
         let mut index = SparseIndexParams::default();
+        let mut full_scan = TwoNames::default();
         reader.object(|r, key| {
             match key {
                 "full_scan_threshold" | "full_scan_threshold_kb" => {
-                    index.full_scan_threshold = fields::integer(r, 0)?.or(index.full_scan_threshold);
+                    full_scan.put(key == "full_scan_threshold_kb", fields::integer(r, 0)?);
                 }
                 "on_disk" => index.on_disk = fields::flag(r)?,
                 "memory" => index.memory = MemoryPlacement::read(r)?,
@@ -164,6 +165,7 @@ impl SparseIndexParams {
             }
             Ok(())
         })?;
+        index.full_scan_threshold = full_scan.take();
         Ok(index)
     }
 

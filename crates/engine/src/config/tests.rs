@@ -176,6 +176,45 @@ fn turbo_is_codes_of_its_width_and_originals_of_16_bits_c4_3() {
 }
 
 #[test]
+fn of_a_thresholds_two_names_the_last_value_counts_and_null_takes_back_its_own_c1_8_c1_10() {
+    let optimizers = ["max_segment_size", "memmap_threshold", "indexing_threshold"];
+    for (object, name) in optimizers
+        .map(|name| ("optimizers_config", name))
+        .into_iter()
+        .chain([("hnsw_config", "full_scan_threshold"), ("sparse_vectors", "full_scan_threshold")])
+    {
+        let shown = |members: &str| {
+            let members = members.replace("kb", &format!("{name}_kb")).replace("own", name);
+            let inner = match object {
+                "sparse_vectors" => format!("{{\"s\": {{\"index\": {{{members}}}}}}}"),
+                _ => format!("{{{members}}}"),
+            };
+            let text =
+                format!("{{\"vectors\": {{\"size\": 4, \"distance\": \"Dot\"}}, \"{object}\": {inner}}}");
+            let read =
+                CollectionConfig::parse(&mut Reader::new(text.as_bytes()).unwrap(), &Limits::default());
+            let shown = info(&read.unwrap());
+            match object {
+                "sparse_vectors" => shown["params"]["sparse_vectors"]["s"]["index"][name].clone(),
+                "optimizers_config" => shown["optimizer_config"][name].clone(),
+                _ => shown[object][name].clone(),
+            }
+        };
+        let default = shown("");
+        for (members, expected) in [
+            (r#""own": 11, "kb": null"#, json!(11)),
+            (r#""kb": 11, "own": null"#, json!(11)),
+            (r#""own": 11, "kb": 12"#, json!(12)),
+            (r#""kb": 11, "own": 12"#, json!(12)),
+            (r#""own": 11, "kb": 12, "kb": null"#, json!(11)),
+            (r#""own": 11, "own": null"#, default.clone()),
+        ] {
+            assert_eq!(shown(members), expected, "{object}.{name}: {members}");
+        }
+    }
+}
+
+#[test]
 fn what_is_kept_reads_back_equal() {
     for body in [plain(), full()] {
         let config = create(&body).unwrap();

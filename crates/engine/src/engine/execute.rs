@@ -106,10 +106,8 @@ fn deadline_of(core: &Core, request: &Request) -> Result<Deadline, Error> {
 
 fn run_read(core: &Core, request: &Request, deadline: &Deadline) -> Result<Vec<u8>, Error> {
     let parsing = (*request.body).as_ref().len() as u64 * PARSED_BYTE;
-    let answer = deadline
-        .expect(Duration::from_nanos(parsing))
-        .and_then(|()| answer_read(core, request, deadline))
-        .and_then(|answer| deadline.whole(answer));
+    let answer =
+        deadline.expect(Duration::from_nanos(parsing)).and_then(|()| answer_read(core, request, deadline));
     // The deadline is that of the whole request, and its error has no place in a batch.
     let is_of_deadline = |error: &Error| matches!(error, Error::Within(..)) && deadline.passed();
     answer.map_err(|error| if is_of_deadline(&error) { deadline.error() } else { error })

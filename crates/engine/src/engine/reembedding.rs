@@ -60,7 +60,7 @@ fn beginning(
         }
         let state = &held.collection()?.view().state;
         // A repeat only needs its answer.
-        if request.identity.is_some_and(|call| state.operations.number_of(call.id).is_some()) {
+        if state.operations.is_repeat(request.identity) {
             return Ok(Box::new(asked.untried()));
         }
         state.config.with_reembedding(OpNumber::NONE, embedded_field(request), &asked.untried())?;

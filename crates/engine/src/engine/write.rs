@@ -415,7 +415,7 @@ pub(super) fn submit(
 
 /// Whether a call was applied before.
 pub(super) fn is_repeat(collection: &Collection, request: &Request) -> bool {
-    request.identity.is_some_and(|call| collection.view().state.operations.number_of(call.id).is_some())
+    collection.view().state.operations.is_repeat(request.identity)
 }
 
 /// Queues a write, or has it resolved apart where that takes long.

@@ -63,9 +63,8 @@ impl<'a> Members<'a> {
     }
 
     /// As [`get`](Self::get), of a member that has several names: the last of them counts that is not `null`.
-    pub fn get_any(&self, keys: &[&str]) -> Option<&str> {
-        let last = self.0.iter().rfind(|(known, value)| keys.contains(&&**known) && value != "null");
-        last.map(|(_, value)| &**value)
+    pub fn get_any(&self, names: &[&'static str]) -> Option<&str> {
+        self.get(self.last_of(names)?)
     }
 
     /// Which of these names the last member has that has one of them and is not `null`.

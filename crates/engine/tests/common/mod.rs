@@ -162,14 +162,18 @@ impl TestEngine {
         let light = if seed.is_multiple_of(2) { 0 } else { Limits::default().light_filter_work };
         let limits = Limits { light_filter_work: light, ..Limits::default() };
         let options = Options { mode: Mode::Inline { seed }, thresholds, limits, ..Options::default() };
+        Self::opened(disk, options)
+    }
+
+    /// An engine with these options on an empty disk.
+    pub fn with_options(options: Options) -> TestEngine {
+        Self::opened(SimDisk::new(), options).expect("an empty disk opens")
+    }
+
+    fn opened(disk: SimDisk, options: Options) -> Result<TestEngine, String> {
         let mut engine = TestEngine { disk, engine: None, options, now: None };
         engine.open()?;
         Ok(engine)
-    }
-
-    /// An engine that is open already, with the options that it is to be opened with again.
-    pub fn over(disk: SimDisk, engine: Engine, options: Options) -> TestEngine {
-        TestEngine { disk, engine: Some(Arc::new(engine)), options, now: None }
     }
 
     /// The engine as clients see it.

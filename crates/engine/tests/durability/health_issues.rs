@@ -4,12 +4,11 @@ use crate::budget::{create, points};
 use crate::common::TestEngine;
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Engine, HealthIssueKind, Options};
+use kithdb_engine::engine::{HealthIssueKind, Options};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::{Limits, Thresholds};
-use kithdb_engine::storage::{Call, Fault, SimDisk, Storage};
+use kithdb_engine::storage::{Call, Fault, Storage};
 use serde_json::json;
-use std::sync::Arc;
 
 /// An engine that checkpoints whatever has 4 KiB to replay, and lets 64 KiB of all wait.
 fn engine() -> TestEngine {
@@ -17,9 +16,7 @@ fn engine() -> TestEngine {
         Thresholds { checkpoint_bytes: 4 << 10, log_budget_bytes: 16 << 10, ..Thresholds::default() };
     let limits = Limits { max_unsaved_work: 64 << 10, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, thresholds, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let engine = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    TestEngine::over(disk, engine, options)
+    TestEngine::with_options(options)
 }
 
 /// Kind, collection and sentence of each health issue.

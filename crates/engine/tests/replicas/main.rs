@@ -8,11 +8,10 @@ mod rules;
 
 use common::{SHORT_FILES, TestEngine, result_of};
 use kithdb_engine::catalog::Mode;
-use kithdb_engine::engine::{Engine, Options, Request};
+use kithdb_engine::engine::{Options, Request};
 use kithdb_engine::error::Error;
 use kithdb_engine::limits::Limits;
 use kithdb_engine::recent_operations::CallIdentity;
-use kithdb_engine::storage::SimDisk;
 use kithdb_engine::types::OperationId;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -85,9 +84,7 @@ fn engine(seed: u64, is_replica: bool) -> TestEngine {
     let limits = Limits { light_filter_work: light, ..Limits::default() };
     let mode = Mode::Inline { seed };
     let options = Options { mode, thresholds: SHORT_FILES, limits, is_replica, ..Options::default() };
-    let disk = SimDisk::new();
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    TestEngine::over(disk, opened, options)
+    TestEngine::with_options(options)
 }
 
 fn replica(seed: u64) -> TestEngine {

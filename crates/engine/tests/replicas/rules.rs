@@ -4,7 +4,7 @@ use super::{COLLECTION, Sent, compared, engine, plain, points, replica, state, u
 use crate::common::{SHORT_FILES, TestEngine};
 use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{GraphPolicy, OpeningOptions};
-use kithdb_engine::engine::{Engine, Options};
+use kithdb_engine::engine::Options;
 use kithdb_engine::integrity::{LogEnd, Severity, check, repair, verify_files};
 use kithdb_engine::limits::Limits;
 use kithdb_engine::storage::{SimDisk, Storage};
@@ -301,9 +301,7 @@ fn what_comes_from_a_stream_meets_no_limit_of_strict_mode_and_a_dry_run_no_rate(
 fn a_write_from_a_stream_may_be_longer_than_the_limits_of_its_node() {
     let limits = Limits { max_points_per_request: 2, max_filter_conditions: 1, ..Limits::default() };
     let options = Options { mode: Mode::Inline { seed: 1 }, is_replica: true, limits, ..Options::default() };
-    let disk = SimDisk::new();
-    let opened = Engine::open(Arc::new(disk.clone()), options).expect("an empty disk opens");
-    let engine = TestEngine::over(disk, opened, options);
+    let engine = TestEngine::with_options(options);
     engine.ok("create_collection", COLLECTION, plain());
     assert_eq!(upsert(&[1, 2, 3]).refused(&engine), "bad_request");
     upsert(&[1, 2, 3]).at(1).ok(&engine);

@@ -57,7 +57,7 @@ impl Collection {
         };
         let view = self.view();
         // One that was applied before only needs its answer.
-        let is_repeat = call.identity.is_some_and(|one| view.state.operations.number_of(one.id).is_some());
+        let is_repeat = view.state.operations.is_repeat(call.identity);
         let light = self.shared.limits.light_filter_work;
         let edited = edited_bytes(&view.state, &updates, light.saturating_mul(LOOKS_PER_EDIT));
         let is_long = edited / LOOKS_PER_EDIT >= light.max(1);
