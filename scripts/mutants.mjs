@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util';
 import { BuildError, say } from './build/process.mjs';
 import { keep, keyOf, readRecord, summaryOf } from './mutants/record.mjs';
 import { openRust } from './mutants/rust.mjs';
-import { changedIn, nameOf, sampleOf, shardOf } from './mutants/sample.mjs';
-import { commitOf, diffOf } from './mutants/tree.mjs';
+import { changedIn, movedTo, nameOf, sampleOf, shardOf } from './mutants/sample.mjs';
+import { commitOf, diffOf, fileOf } from './mutants/tree.mjs';
 import { openTypescript } from './mutants/typescript.mjs';
 import { numberOf } from './number-flag.mjs';
 
@@ -23,7 +23,7 @@ const USAGE = `npm run mutants -- rust|typescript [--seed S] [--sample N] [--sha
   --diff REV     only mutants of lines that the commit has changed since REV; the sample is drawn from these
   --minutes M    begin no mutant after M minutes
   --programs L   of rust: only these test programs, lib for the unit tests; all by default
-  --survivors    in place of the sample: those of the record that survived and have the same place in this commit
+  --survivors    in place of the sample: those of the record that survived and whose line this commit has, moved or not
   --list         only print the mutants, and what the record has of them
 
 A mutant that docs/mutants.json has for the commit is not tested again. A test has to fail twice, the second time alone,
@@ -50,7 +50,7 @@ async function run(request) {
   const commit = await commitOf(request.commit);
   const { mutants, prepare, isSlow, test } = await LANGUAGES[language].open(commit, request.programs);
   const chosen = request.survivors
-    ? survivorsOf(language, commit, mutants)
+    ? await survivorsOf(language, commit, mutants)
     : await chosenOf(request, commit, mutants);
   const entryOf = (mutant) => recordedOf(language, commit, mutant);
   say(`${chosen.length} of ${mutants.length} mutants of ${commit.slice(0, 7)}`);
@@ -81,13 +81,23 @@ async function chosenOf({ language, seed, sample, shard, diff }, commit, mutants
   return shardOf(drawn, shard).map((mutant) => ({ mutant }));
 }
 
-/** What survived in any commit, where this one has a mutant of that name. */
-function survivorsOf(language, commit, mutants) {
-  const byName = new Map(mutants.map((mutant) => [nameOf(mutant), mutant]));
-  return readRecord()
-    .filter((entry) => entry.language === language && entry.outcome === 'survived')
-    .map((earlier) => ({ mutant: byName.get(nameOf(earlier)), earlier }))
-    .filter(({ mutant }) => mutant !== undefined);
+/** What survived in any commit, where this one still has its line. Those that it has not are printed. */
+async function survivorsOf(language, commit, mutants) {
+  const survivors = readRecord().filter(
+    (entry) => entry.language === language && entry.outcome === 'survived',
+  );
+  const found = [];
+  for (const earlier of survivors) {
+    const [before, now] = await Promise.all([
+      fileOf(earlier.commit, earlier.file),
+      fileOf(commit, earlier.file),
+    ]);
+    const ofFile = mutants.filter(({ file }) => file === earlier.file);
+    const mutant = movedTo(earlier, ofFile, before, now);
+    if (mutant === undefined) say(`The line has changed since: ${nameOf(earlier)}`);
+    else found.push({ mutant, earlier });
+  }
+  return found;
 }
 
 function recordedOf(language, commit, mutant) {
@@ -99,9 +109,9 @@ function recordedAs(earlier) {
   return earlier && readRecord().find((entry) => keyOf(entry) === keyOf(earlier));
 }
 
-/** A line of the record. That of a former survivor stays with the commit whose sample it belongs to. */
+/** A line of the record. That of a former survivor keeps the commit whose sample it belongs to, and its line there. */
 function entryFor({ language, commit, mutant, earlier, outcome, by, seconds }) {
-  const { file, line, column } = mutant;
+  const { file, line, column } = earlier ?? mutant;
   const isNew = earlier === undefined || earlier.commit === commit;
   return {
     ...{ language, commit: isNew ? commit : earlier.commit, date: new Date().toISOString().slice(0, 10) },

@@ -32,6 +32,39 @@ export function nameOf({ file, line, column, mutant }) {
 }
 
 /**
+ * Where a mutant that was tested in one commit is in another one, whose lines may have moved: the mutant with the same
+ * words at the same place of a line with the same text. Of several such lines it is the one with as many of them above.
+ *
+ * @template {Mutant} T
+ * @param {Pick<Mutant, 'line' | 'column' | 'mutant'>} earlier
+ * @param {T[]} mutants those of its file in the other commit
+ * @param {string} before the text of its file when it was tested
+ * @param {string} now that of the other commit
+ * @returns {T | undefined} undefined where the line has changed
+ */
+export function movedTo(earlier, mutants, before, now) {
+  const text = lineOf(before, earlier.line).trim();
+  const indent = ({ line, column }, file) => column - lineOf(file, line).search(/\S|$/);
+  const above = linesWith(text, before).indexOf(earlier.line);
+  const line = linesWith(text, now)[above];
+  return mutants.find(
+    (mutant) =>
+      mutant.line === line &&
+      mutant.mutant === earlier.mutant &&
+      indent(mutant, now) === indent(earlier, before),
+  );
+}
+
+function lineOf(file, line) {
+  return file.split('\n')[line - 1] ?? '';
+}
+
+/** The numbers of the lines that have this text, without what it is indented by. */
+function linesWith(text, file) {
+  return file.split('\n').flatMap((line, at) => (line.trim() === text ? [at + 1] : []));
+}
+
+/**
  * Every `count`-th mutant, from number `shard` on.
  *
  * @template T

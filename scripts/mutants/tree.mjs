@@ -51,6 +51,11 @@ export async function diffOf(revision, commit) {
   return diff;
 }
 
+/** The text of a file of a commit, empty where it has none. */
+export async function fileOf(commit, file) {
+  return (await output('git', ['show', `${commit}:${file}`])) ?? '';
+}
+
 /**
  * A copy of a commit, made once, without its history.
  *

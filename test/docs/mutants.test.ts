@@ -75,6 +75,36 @@ describe('a sample of mutants', () => {
   });
 });
 
+describe('a mutant of another commit', () => {
+  const before = ['if a < b {', '  step(a < b)', '}', 'if a < b {', '}'].join('\n');
+  const now = ['// New.', 'if a < b {', '    step(a < b)', '}', 'while c {', '  if a < b {', '  }', '}'].join(
+    '\n',
+  );
+  const names = [
+    { line: 2, column: 6, mutant: 'less' },
+    { line: 3, column: 12, mutant: 'less' },
+    { line: 6, column: 8, mutant: 'less' },
+    { line: 6, column: 8, mutant: 'none' },
+  ];
+  const movedTo = (earlier: object, text = now) =>
+    inSample(
+      `sample.movedTo(${JSON.stringify(earlier)}, ${JSON.stringify(names)}, ${JSON.stringify(before)}, ${JSON.stringify(text)}) ?? null`,
+    );
+
+  it('is found where its line has moved, however often there is such a line', () => {
+    expect(movedTo({ line: 1, column: 6, mutant: 'less' })).toEqual(names[0]);
+    expect(movedTo({ line: 2, column: 10, mutant: 'less' })).toEqual(names[1]);
+    expect(movedTo({ line: 4, column: 6, mutant: 'less' })).toEqual(names[2]);
+  });
+
+  it('is not found where its line has changed, or for another mutant of the line', () => {
+    expect(
+      movedTo({ line: 4, column: 6, mutant: 'less' }, now.replace('  if a < b', '  if a <= b')),
+    ).toBeNull();
+    expect(movedTo({ line: 4, column: 6, mutant: 'more' })).toBeNull();
+  });
+});
+
 describe('mutants of Rust behind switches', () => {
   const file = [
     'fn first(x: u32) -> u32 {',
