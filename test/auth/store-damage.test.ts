@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { copyStoreAtRest, storeProblems } from '../../src/auth/store/copy';
 import { DIGEST_FILE } from '../../src/auth/store/digest-file';
-import type { SqlConnection } from '../../src/auth/store/connection';
+import { StoreUnavailable, type SqlConnection } from '../../src/auth/store/connection';
 import { openStore } from '../../src/auth/store/open';
 import { StoreDamaged } from '../../src/auth/store/port';
 import { repairStore } from '../../src/auth/store/repair';
@@ -163,6 +163,16 @@ describe('C3.8 a store that is damaged', () => {
     expect(await storeProblems(folder)).toEqual([
       { file: 'store', what: `${what}: rows are missing, or there are others than were written` },
     ]);
+  });
+
+  it('is not known where a later release wrote the catalog of the engine, which it is compared with', async () => {
+    const folder = folderWith(last);
+    mkdirSync(join(folder, 'catalog'));
+    // A version that no release has, and the checksum of a body without bytes.
+    writeFileSync(join(folder, 'catalog', 'CATALOG'), 'KITHCATA\x63\0\0\0\0\0\0\0');
+    const problems = storeProblems(folder);
+    await expect(problems).rejects.toThrow(StoreUnavailable);
+    await expect(problems).rejects.toThrow(/^The catalog of the engine, .* cannot be read: /);
   });
 
   it('is closed by the digest file of other changes, and by a state that nobody knows', async () => {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { givingPosition } from '../../src/auth/store/change';
 import { storeProblems } from '../../src/auth/store/copy';
 import { DIGEST_FILE } from '../../src/auth/store/digest-file';
-import { openStore } from '../../src/auth/store/open';
+import { openStore, openStoreAtRest } from '../../src/auth/store/open';
 import { repairStore } from '../../src/auth/store/repair';
 import { generationOf, withFile } from './store-checks';
 import {
@@ -109,5 +110,17 @@ describe('C3.8 repairing a store', () => {
     const digestFile = filesOf(folder).get(DIGEST_FILE)!;
     const { works, admin } = await repaired(withFile(damaged, DIGEST_FILE, digestFile));
     expect([works, admin]).toEqual([LIVE.filter((name) => name !== 'kept'), ADMIN]);
+  });
+
+  it('notes at a node that is to give its cluster what it has when the log was created that was lost', async () => {
+    const folder = folderWith();
+    const store = await openStore(folder, 'sqlite3', { isOfCluster: true });
+    const created = '2026-01-01T00:00:00Z';
+    await store.apply({ kind: 'nothing' }, { stream: 'auth', created, sequence: 5, operation: 'o' });
+    await store.close();
+    await repairStore(folder, 'now', { kind: 'sqlite3', isOfCluster: true, takesOlder: true });
+    const giving = await openStoreAtRest(folder, 'sqlite3');
+    expect(await giving.logPosition()).toEqual(givingPosition(created));
+    await giving.close();
   });
 });

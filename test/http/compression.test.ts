@@ -4,7 +4,7 @@ import { connect, createConnection } from 'node:net';
 import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import { DEFAULT_PACE } from '../../src/http/body';
 import { acceptsGzip } from '../../src/http/content-coding';
-import { INFLATION_BYTES } from '../../src/http/inflation';
+import { Inflation, INFLATION_BYTES } from '../../src/http/inflation';
 import { until } from '../until';
 import { send, startService, type Answer, type Service } from './harness';
 
@@ -180,6 +180,29 @@ describe('C1.12 a request body that is compressed', () => {
       await until(() => received.includes('HTTP/1.1 200'));
     }
     socket.destroy();
+  });
+});
+
+describe('an inflation', () => {
+  /** Writes a whole body, does something before it can be inflated, and gives how often each callback was called. */
+  async function calls(meanwhile: (inflation: Inflation) => void): Promise<readonly number[]> {
+    const inflated = { piece: jest.fn(), end: jest.fn(), fail: jest.fn() };
+    const inflation = new Inflation(undefined, inflated);
+    await new Promise<void>((resolve) => {
+      inflation.write(gzipSync('{}'), resolve);
+      meanwhile(inflation);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    return [inflated.piece, inflated.end, inflated.fail].map(({ mock }) => mock.calls.length);
+  }
+
+  it('calls nothing any more once it is discarded', async () => {
+    expect(await calls(() => undefined)).toEqual([1, 0, 0]);
+    expect(
+      await calls((inflation) => {
+        inflation.discard();
+      }),
+    ).toEqual([0, 0, 0]);
   });
 });
 

@@ -116,6 +116,21 @@ describe('framing', () => {
     expect(statuses(taken)).toEqual(['100', '200']);
   });
 
+  it('asks for the file of an upload when it is about to read it (Expect: 100-continue)', async () => {
+    const qdrant = await startService({ dialect: DIALECTS.qdrant });
+    const upload = (type: string): string =>
+      head(
+        'POST',
+        '/collections/c/snapshots/upload',
+        ...[`Content-Type: ${type}`, 'Content-Length: 5', 'Expect: 100-continue', 'Connection: close'],
+      );
+    // The form is empty, which is seen only once it has been read.
+    const read = await sendRaw(qdrant, upload('multipart/form-data; boundary=b'), '--b--');
+    expect(statuses(read)).toEqual(['100', '400']);
+    expect(statuses(await sendRaw(qdrant, upload('text/plain')))).toEqual(['415']);
+    await qdrant.close();
+  });
+
   it('answers pipelined requests in order on one connection', async () => {
     const received = await sendRaw(
       service,

@@ -1,3 +1,5 @@
+import { PassThrough } from 'node:stream';
+import { refuseConnect } from '../../src/http/raw-answer';
 import { send, sendRaw, startService, type Service } from './harness';
 
 const SEARCH = '/collections/c/points/search';
@@ -60,6 +62,18 @@ describe('heads that Node accepts and the server must check', () => {
     const first = head('GET /collections HTTP/1.1', 'Host: x');
     expect(statuses(await sendRaw(service, first + connectTo))).toEqual(['200', '405']);
     expect(statuses(await sendRaw(service, first, first + connectTo))).toEqual(['200', '200', '405']);
+  });
+
+  it('writes nothing for a CONNECT whose connection is gone, and keeps no timer for it', () => {
+    const socket = new PassThrough().destroy();
+    const end = jest.spyOn(socket, 'end');
+    const set = jest.spyOn(global, 'setTimeout');
+    try {
+      refuseConnect({ url: 'example.com:443' } as never, socket);
+      expect([end.mock.calls, set.mock.calls]).toEqual([[], []]);
+    } finally {
+      set.mockRestore();
+    }
   });
 
   it.each(['websocket', 'h2c', 'nonsense/7'])(

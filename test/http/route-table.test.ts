@@ -1,6 +1,7 @@
 import { DIALECTS } from '../../src/http/dialect';
 import { RouteMatcher } from '../../src/http/matcher';
 import { checkRouteTable, isPointsRoute, type Route } from '../../src/http/route-table';
+import { reachOf } from '../../src/http/token-limits';
 import { OPERATIONS } from '../../src/engine/types';
 import { concretePath, send, startService, type Service } from './harness';
 
@@ -151,6 +152,16 @@ describe('the route table', () => {
         checkRouteTable([plain(path, 'read')]);
       }).toThrow('literal segments');
     }
+  });
+
+  it('takes the root and a parameter below it for two lines', () => {
+    expect(() => {
+      checkRouteTable([plain('/', 'read'), plain('/:x', 'read')]);
+    }).not.toThrow();
+  });
+
+  it.each(['plain', 'auth', 'handled'])('has no data that a token reaches by a route of kind %s', (kind) => {
+    expect(reachOf({ ...plain('/a', 'read'), kind } as Route)).toBe('nothing');
   });
 
   it('accepts the table that is served', () => {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isNoRoot, itUnless, whyNoTmpfs } from '../missing';
-import { kithdb, kithdbAsNobody, kithdbHere } from './command';
+import { kithdb, kithdbAsNobody, kithdbHere, kithdbWith } from './command';
 import { Served } from './served';
 
 let folder: string;
@@ -123,6 +123,19 @@ describe('C11.4 what commands say when they cannot', () => {
       }
     },
   );
+
+  withTmpfs('says which disk has no room for the copy of the store that a check reads', async () => {
+    const disk = smallDisk('temporary', 8);
+    try {
+      const { code, out } = await kithdbWith({ TMPDIR: disk }, 'check', '--data-dir', dataDir);
+      expect(code).toBe(2);
+      expect(out).toMatch(
+        /^unknown: auth\.sqlite3: .* cannot be made \(the disk of .*\/temporary is full\): let TMPDIR name a folder with room for it\./,
+      );
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
 
   withTmpfs('reads a read-only data directory, as it was when its server was killed', async () => {
     const disk = smallDisk('read-only', 300_000);
