@@ -83,6 +83,22 @@ fn bytes_on_disk_are_those_of_the_files() {
     assert!(data > 60_000, "{data}");
 }
 
+#[test]
+fn bytes_on_disk_are_measured_again_after_each_checkpoint() {
+    let engine = TestEngine::new(6);
+    create(&engine, "c");
+    let mut before = 0;
+    for first in [0, 1_000] {
+        put(&engine, "c", first..first + 1_000);
+        engine.checkpoint();
+        let info = engine.ok("collection_info", "c", Value::Null);
+        let shown = info["size"]["disk_bytes"].as_u64().expect("a number");
+        assert_eq!(shown, bytes_below(&engine.disk, "collections/0000000000000001"));
+        assert!(shown > before, "{shown} bytes, and {before} before");
+        before = shown;
+    }
+}
+
 /// The bytes of the files that record up to where the log was cut; they are not segments.
 fn mark_bytes(disk: &SimDisk) -> u64 {
     let names = disk.list("log").expect("a folder");

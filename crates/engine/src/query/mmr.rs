@@ -90,7 +90,7 @@ pub fn choose(
     k: usize,
     deadline: &Deadline,
 ) -> Result<Vec<Hit>, Error> {
-    let candidates = candidates(view, target, hits, deadline)?;
+    let candidates = candidates(view, target, hits.into_iter(), deadline)?;
     let chosen_at_most = k.min(candidates.len());
     let components = target.vector.components().saturating_mul(chosen_at_most);
     deadline.expect(estimate::comparisons(candidates.len() as u64, chosen_at_most, components)?)?;
@@ -141,13 +141,13 @@ pub fn choose_by(
 fn candidates(
     view: &View,
     target: &Target,
-    hits: Vec<Hit>,
+    hits: impl ExactSizeIterator<Item = Hit>,
     deadline: &Deadline,
 ) -> Result<Vec<(Hit, f32)>, Error> {
     let mut similarities = Vec::with_capacity(1);
     let mut relevance = Scorer::new(view, target.field, &[&target.vector], target.idf.as_ref(), deadline)?;
     let mut found = Vec::with_capacity(hits.len());
-    for (at, hit) in hits.into_iter().enumerate() {
+    for (at, hit) in hits.enumerate() {
         if at % COMPARISONS_PER_CHECK == 0 {
             deadline.check()?;
         }
@@ -209,5 +209,85 @@ impl Redundancy for Chosen<'_> {
             }
         }
         Ok(greatest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::{Change, Head};
+    use crate::config::CollectionConfig;
+    use crate::deadline::Cancellation;
+    use crate::json::Reader;
+    use crate::limits::Limits;
+    use crate::types::{Lsn, PointId};
+    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    /// A view of one point with a vector, and the point as a hit.
+    fn one_point() -> (View, Hit) {
+        let mut reader = Reader::new(br#"{"vectors":{"size":2,"distance":"Dot"}}"#).unwrap();
+        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
+        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let vectors = vec![(0, VectorValue::Dense(vec![1.0, 2.0]))];
+        let payload = Box::from(&b"{}"[..]);
+        head.op = head.op.next();
+        head.apply(head.op, &Change::Put { id: PointId::Num(1), vectors, payload }).unwrap();
+        let view = head.view(Lsn::NONE);
+        let offset = view.state.offset(&PointId::Num(1)).unwrap();
+        (view, Hit::scored(offset, 1.0))
+    }
+
+    /// A deadline that has not come, and what makes it pass.
+    fn deadline() -> (Deadline, Cancellation) {
+        let cancellation = Cancellation::default();
+        let deadline = Deadline::new(Instant::now(), Duration::from_secs(3600), "Query");
+        (deadline.or_cancelled(cancellation.clone()), cancellation)
+    }
+
+    #[test]
+    fn candidates_are_compared_until_the_next_check_after_the_request_was_cancelled_c1_10() {
+        let (view, hit) = one_point();
+        let target = Target { field: 0, vector: VectorValue::Dense(vec![1.0, 0.0]), idf: None };
+        // The candidate whose check ends the request that is cancelled at a candidate.
+        let ended_at = |cancelled_at: usize| {
+            let (deadline, cancellation) = deadline();
+            let last = Cell::new(0);
+            let hits = (0..1000).map(|at| {
+                if at == cancelled_at {
+                    cancellation.cancel();
+                }
+                last.set(at);
+                hit
+            });
+            let found = candidates(&view, &target, hits, &deadline);
+            assert!(matches!(found, Err(Error::Cancelled)), "cancelled at {cancelled_at}");
+            last.get()
+        };
+        assert_eq!([0, 1, 256, 257, 600].map(ended_at), [0, 256, 256, 512, 768]);
+    }
+
+    #[test]
+    fn the_deadline_is_checked_once_in_256_comparisons_with_those_chosen_c1_10() {
+        let (view, hit) = one_point();
+        let (deadline, cancellation) = deadline();
+        let (hits, scorers) = (Vec::new(), Vec::new());
+        let mut chosen = Chosen { view: &view, field: 0, deadline: &deadline, hits, scorers, comparisons: 0 };
+        chosen.add(hit).unwrap();
+        // The first comparison comes after a check.
+        chosen.of(hit, 0).unwrap();
+        cancellation.cancel();
+        let further = (0..1000).take_while(|_| chosen.of(hit, 0).is_ok()).count();
+        assert_eq!(1 + further, 256);
+    }
+
+    #[test]
+    fn candidates_are_equal_where_neither_comes_first() {
+        let ranked = |worth, candidate| Ranked { worth, candidate };
+        let (one, same) = (ranked(0.5, 1), ranked(0.5, 1));
+        assert!(one == same);
+        assert!(one != ranked(0.5, 2));
+        assert!(one != ranked(0.25, 1));
     }
 }

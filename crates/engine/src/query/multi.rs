@@ -345,3 +345,52 @@ impl Candidates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collection::{Change, Head};
+    use crate::config::CollectionConfig;
+    use crate::json::Reader;
+    use crate::limits::Limits;
+    use crate::query::excluded::Excluded;
+    use crate::query::vector_search::{Target, Width};
+    use crate::types::{Lsn, PointId};
+    use crate::vectors::VectorValue;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_scan_of_points_without_the_vector_ends_with_its_time_c1_10() {
+        let config =
+            br#"{"vectors":{"m":{"size":2,"distance":"Dot","multivector_config":{"comparator":"max_sim"}}}}"#;
+        let config = CollectionConfig::parse(&mut Reader::new(config).unwrap(), &Limits::default()).unwrap();
+        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let payload = Box::from(&b"{}"[..]);
+        head.op = head.op.next();
+        head.apply(head.op, &Change::Put { id: PointId::Num(1), vectors: vec![], payload }).unwrap();
+        let view = head.view(Lsn::NONE);
+        let query = MultiVector { dim: 2, components: vec![1.0, 2.0] };
+        let target = Target { field: 0, vector: VectorValue::Multi(query.clone()), idf: None };
+        let (params, excluded) = (SearchParams::default(), Excluded::default());
+        let (avoided, threshold, width) = (None, None, Width::Given);
+        let search = VectorSearch {
+            target: &target,
+            k: 1,
+            ef: 1,
+            width,
+            params,
+            avoided,
+            threshold,
+            excluded: &excluded,
+        };
+        let scanned = |allowed: Duration| {
+            let deadline = Deadline::new(Instant::now(), allowed, "Search");
+            let multi = MultiSearch::new(&view, &search, &query, &deadline);
+            let mut matching = Matching::among(&view.state, view.state.live.clone());
+            multi.exact_below(&mut matching, multi.bound.table.end())
+        };
+        assert!(scanned(Duration::from_secs(3600)).unwrap().is_empty());
+        assert!(matches!(scanned(Duration::ZERO), Err(Error::Timeout(_))));
+    }
+}

@@ -56,6 +56,16 @@ pub(super) struct PlanRunner<'a> {
     boundary: Row,
 }
 
+/// What a wide walk learns of the matches near the query from some of the first nodes that it meets.
+struct NearMatches {
+    /// Nodes that are checked, after those that are not.
+    checked: u32,
+    /// The walk is too far from the matches when no more of them match.
+    fewest: u32,
+    met: Cell<u32>,
+    passed: Cell<u32>,
+}
+
 /// Distances and rows, best first.
 type Found = Vec<(f32, Row)>;
 
@@ -172,23 +182,18 @@ impl<'a> PlanRunner<'a> {
     pub fn wide(&self, matching: &Matching<'_>, costs: &CostModel) -> Result<Option<Found>, Error> {
         let BoundSearch { search, deadline, .. } = self.bound;
         let check = Check::new(self.bound, matching);
-        let checked = if costs.by_document { CHECKED_BY_DOCUMENT } else { CHECKED };
-        let fewest = (costs.share() * f64::from(checked) / FAR_BELOW) as u32;
-        let (met, passed) = (Cell::new(0u32), Cell::new(0u32));
+        let near = NearMatches::new(costs);
         let is_everything = matching.is_everything();
         let meet = |node: Node| {
             if !is_everything {
-                let at = met.get();
-                met.set(at + 1);
-                if (UNCHECKED..UNCHECKED + checked).contains(&at) {
+                near.meet(|| {
                     let row = self.graph.hnsw.row_of(node);
-                    passed.set(passed.get() + u32::from(row < self.boundary && check.passes(row)));
-                }
+                    row < self.boundary && check.passes(row)
+                });
             }
             true
         };
-        let is_far = || met.get() >= UNCHECKED + checked && passed.get() <= fewest;
-        let stop = || check.is_late() || is_far() || deadline.passed();
+        let stop = || check.is_late() || near.are_few() || deadline.passed();
         let params = WalkParams { avoided: self.avoided(), ..WalkParams::wide(costs.wide_ef()) };
         // Called best first: finds the rank of the k-th match among the rows that the walk has found.
         let (rank, matches, place) = (Cell::new(0usize), Cell::new(0usize), Cell::new(None));
@@ -209,7 +214,7 @@ impl<'a> PlanRunner<'a> {
         let found = self.walk(&params, (&meet, &is_alive), &wanted, &stop);
         check.finish()?;
         match found {
-            Err(Stopped) if is_far() => Ok(None),
+            Err(Stopped) if near.are_few() => Ok(None),
             Err(Stopped) => Err(deadline.error()),
             Ok(found) => {
                 let trusted = place.get().is_none_or(|place| place as f64 <= TRUSTED * params.ef as f64);
@@ -305,5 +310,73 @@ impl<'a> PlanRunner<'a> {
         self.bound.scan_range(tail, &check, &mut top)?;
         tally::count(|tally| tally.tail += tail.numbers().len() as u64);
         Ok((top.into_sorted(), check.passed()))
+    }
+}
+
+impl NearMatches {
+    /// None met yet, of a search with these costs.
+    fn new(costs: &CostModel) -> NearMatches {
+        let checked = if costs.by_document { CHECKED_BY_DOCUMENT } else { CHECKED };
+        let fewest = (costs.share() * f64::from(checked) / FAR_BELOW) as u32;
+        NearMatches { checked, fewest, met: Cell::new(0), passed: Cell::new(0) }
+    }
+
+    /// Counts a node that the walk has met, and whether it matches if it is one of those that are checked.
+    #[inline(always)]
+    fn meet(&self, is_match: impl FnOnce() -> bool) {
+        let at = self.met.get();
+        self.met.set(at + 1);
+        if (UNCHECKED..UNCHECKED + self.checked).contains(&at) {
+            self.passed.set(self.passed.get() + u32::from(is_match()));
+        }
+    }
+
+    /// Whether all that are checked were, and hardly any of them matched.
+    fn are_few(&self) -> bool {
+        self.met.get() >= UNCHECKED + self.checked && self.passed.get() <= self.fewest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search for which half of all rows match.
+    fn half(by_document: bool) -> CostModel {
+        let (nodes, matches, documents, width) = (1000, 500.0, 0, Width::Given);
+        CostModel { nodes, matches, documents, by_document, ef: 64, width, k: 10 }
+    }
+
+    #[test]
+    fn a_wide_walk_checks_96_nodes_after_the_first_32_and_32_where_documents_are_read() {
+        for (by_document, checked) in [(false, 32..128), (true, 32..64)] {
+            let near = NearMatches::new(&half(by_document));
+            let is_checked = |_: &u32| {
+                let is_checked = Cell::new(false);
+                near.meet(|| {
+                    is_checked.set(true);
+                    true
+                });
+                is_checked.get()
+            };
+            assert!((0..1000).filter(is_checked).eq(checked), "by document: {by_document}");
+        }
+    }
+
+    #[test]
+    fn a_wide_walk_is_given_up_when_at_most_an_eighth_of_the_expected_matches_are_near() {
+        // Of 96 nodes 48 are expected to match.
+        for (matches, are_few) in [(0, true), (6, true), (7, false), (96, false)] {
+            let near = NearMatches::new(&half(false));
+            (0..32).for_each(|_| near.meet(|| true));
+            for at in 0..96 {
+                assert!(!near.are_few(), "{at} were checked");
+                near.meet(|| at < matches);
+            }
+            assert_eq!(near.are_few(), are_few, "{matches} matched");
+            // Those that are met later do not count.
+            (0..100).for_each(|_| near.meet(|| true));
+            assert_eq!(near.are_few(), are_few, "{matches} matched");
+        }
     }
 }

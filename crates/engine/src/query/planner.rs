@@ -203,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_walk_reads_the_document_of_each_row_that_it_expects_to_meet() {
+        // It expects to find ten matches among 13 rows where all match, and among 26 where half do.
+        for (matches, read) in [(60_000.0, 13.0), (30_000.0, 26.0)] {
+            let indexed = costs(60_000, matches);
+            let by_document = CostModel { by_document: true, ..indexed };
+            assert_eq!(by_document.cost(Plan::Wide) - indexed.cost(Plan::Wide), read * DOCUMENT);
+        }
+    }
+
+    #[test]
     fn a_wide_walk_is_as_wide_as_asked_for_when_everything_matches() {
         assert_eq!(costs(60_000, 60_000.0).wide_ef(), 64);
         assert!(costs(60_000, 30_000.0).wide_ef() > 64);

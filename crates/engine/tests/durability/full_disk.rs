@@ -136,6 +136,32 @@ fn a_start_on_a_full_disk_serves_what_was_acknowledged() {
     }
 }
 
+#[test]
+fn while_little_of_the_disk_is_free_the_room_of_deleted_points_comes_back_by_itself() {
+    let disk = SimDisk::new();
+    disk.set_capacity(Some(12 << 20));
+    let engine = TestEngine::with(disk.clone(), 1, Thresholds::default()).expect("an empty disk opens");
+    engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    for first in (0..2_000).step_by(500) {
+        let point = |id: u64| json!({"id": id, "vector": [1, 2], "payload": {"text": "text ".repeat(200)}});
+        let points: Vec<Value> = (first..first + 500).map(point).collect();
+        engine.ok("upsert_points", "c", json!({"points": points}));
+    }
+    engine.checkpoint();
+    // Measures the free space.
+    engine.work(GraphPolicy::Never);
+    let collection = engine.engine().catalog().collections().remove(0);
+    assert!(!collection.has_space_to_free(), "all is in use");
+    engine.ok("delete_points", "c", json!({"points": (0..1_800).collect::<Vec<u64>>()}));
+    assert!(collection.has_space_to_free());
+    let before = disk.free_bytes().expect("a disk with a capacity knows");
+    engine.work(GraphPolicy::Never);
+    let free = disk.free_bytes().expect("a disk with a capacity knows");
+    assert!(free > before + (1 << 20), "{free} bytes are free, {before} were");
+    assert!(!engine.engine().catalog().shared().reserve.is_spent(), "the disk was never full");
+    assert_eq!(count(&engine, "c"), 200);
+}
+
 /// Chunks and graphs of some hundred rows, as large collections have them on large disks.
 const SHORT: Thresholds = Thresholds {
     checkpoint_bytes: 256 << 10,

@@ -239,6 +239,24 @@ fn a_point_that_a_batch_writes_with_a_time_that_has_passed_is_absent_for_the_res
 }
 
 #[test]
+fn what_a_batch_inserts_in_the_place_of_an_expired_point_is_found_by_its_later_filters_c17() {
+    // The filters of the second are resolved beside the writer.
+    for seed in [1, 2] {
+        let engine = new_engine(seed, config());
+        let expired = json!({"id": 1, "vector": [1, 1], "payload": {"kind": "old", "until": 150}});
+        engine.ok("upsert_points", COLLECTION, json!({"points": [expired]}));
+        set_clock(&engine, 200);
+        let operations = json!([
+            {"upsert": {"points": [point(1, &json!(null))], "update_mode": "insert_only"}},
+            {"set_payload": {"payload": {"seen": true}, "filter": {"must": {"key": "kind", "match": {"value": "a"}}}}},
+        ]);
+        engine.ok("batch_update", COLLECTION, json!({"operations": operations}));
+        let found = engine.ok("retrieve_points", COLLECTION, json!({"ids": [1]}));
+        assert_eq!(found[0]["payload"]["seen"], json!(true), "seed {seed}: {found}");
+    }
+}
+
+#[test]
 fn removal_is_a_write_that_is_counted_and_stays_c17() {
     let mut engine = new_engine(1, config());
     let many = REMOVED_AT_ONCE as u64 * 2 + 5;

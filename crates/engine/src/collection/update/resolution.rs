@@ -326,3 +326,6 @@ impl Search {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@
 //! drops it on disk.
 
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use super::Collection;
 use super::writer::{Place, Write, WriteCall, WriteRequest};

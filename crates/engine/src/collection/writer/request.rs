@@ -256,3 +256,6 @@ pub fn refused(error: &LogError) -> Error {
         _ => Error::Internal(error.public()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -241,3 +241,58 @@ fn of_a_batch_each_search_that_asks_is_explained_c13() {
     let plain = send(&engine, "c", "query_batch", &json!({"searches": [search(json!({}))]})).unwrap();
     assert!(!String::from_utf8(plain).unwrap().contains("explain"), "without it nothing is added");
 }
+
+#[test]
+fn each_part_of_a_score_has_the_name_of_the_vector_that_was_compared_c13() {
+    let random = &mut Random(9);
+    let engine = collection(random);
+    // The second prefetch finds every point.
+    let prefetch = json!([
+        {"query": vector(random), "using": "v", "limit": 30},
+        {"query": [1, 2], "using": "w", "limit": POINTS},
+    ]);
+    let parts = |query: Value, using: Value| -> BTreeSet<(String, String)> {
+        let body = json!({"prefetch": prefetch, "query": query, "using": using, "limit": 25,
+            "params": {"explain": true}});
+        let (_, explain) = explained(&engine, &body);
+        let details = explain["hits"].as_array().expect("hits").iter();
+        let parts = details.flat_map(|detail| detail["score_details"].as_array().expect("a list"));
+        let text = |value: &Value| value.as_str().unwrap_or("none").to_string();
+        parts.map(|part| (text(&part["source"]), text(&part["using"]))).collect()
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> BTreeSet<(String, String)> {
+        pairs.iter().map(|&(source, using)| (source.to_string(), using.to_string())).collect()
+    };
+    let fused = parts(json!({"fusion": "rrf"}), json!(null));
+    assert_eq!(fused, pairs(&[("prefetch[0]", "v"), ("prefetch[1]", "w")]));
+    let rescored = parts(json!(vector(random)), json!("v"));
+    assert_eq!(rescored, pairs(&[("query", "v"), ("prefetch[0]", "v"), ("prefetch[1]", "w")]));
+}
+
+#[test]
+fn the_matches_among_few_candidates_are_counted_before_a_plan_is_chosen_c13() {
+    let engine = collection(&mut Random(6));
+    let rare = json!({"payload": {"rare": true}, "points": [3, 77, 150, 222, 399]});
+    call(&engine, "c", "set_payload", &rare);
+    let body = json!({"query": vec![1; SIZE], "using": "v", "params": {"explain": true},
+        "filter": {"must": {"key": "rare", "match": {"value": true}}}});
+    let (_, explain) = explained(&engine, &body);
+    // A match in a sample of 256 stands for 1.56 of the 400 points: an estimate would say 4 or 6.
+    assert_eq!((&explain["estimated_matches"], &explain["matches"]), (&json!(5), &json!(5)), "{explain}");
+}
+
+#[test]
+fn the_multi_vectors_that_a_scan_compares_are_counted_c13() {
+    let (engine, random) = (engine(7), &mut Random(11));
+    let config = json!({"size": SIZE, "distance": "Dot", "multivector_config": {"comparator": "max_sim"}});
+    let hnsw = json!({"m": 4, "ef_construct": 8, "full_scan_threshold": 10});
+    call(&engine, "c", "create_collection", &json!({"vectors": {"v": config}, "hnsw_config": hnsw}));
+    let points: Vec<Value> =
+        (0..200).map(|id| json!({"id": id, "vector": {"v": [vector(random), vector(random)]}})).collect();
+    call(&engine, "c", "upsert_points", &json!({"points": points}));
+    engine.work_in_background(crate::collection::GraphPolicy::WhenGrown);
+    call(&engine, "c", "delete_points", &json!({"points": (0..50).collect::<Vec<u64>>()}));
+    let body = json!({"query": [vector(random)], "using": "v", "params": {"explain": true}});
+    let (_, explain) = explained(&engine, &body);
+    assert_eq!((&explain["plan"], &explain["scanned"]), (&json!("exact"), &json!(150)), "{explain}");
+}

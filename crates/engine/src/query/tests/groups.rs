@@ -345,3 +345,21 @@ fn bad_groups_are_refused_with_their_place_c12() {
     let error = refused(json!({"group_by": "g", "with_lookup": {}}));
     assert_eq!(error, Error::MissingField("with_lookup.collection".into()));
 }
+
+#[test]
+fn a_search_that_compares_all_points_finds_the_hits_of_all_groups_at_once_c12() {
+    let engine = engine(1);
+    call(&engine, "c", "create_collection", &json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    let point = |id: u64| json!({"id": id, "vector": [100 - id, 1], "payload": {"g": id % 2}});
+    call(&engine, "c", "upsert_points", &json!({"points": (0..40).map(point).collect::<Vec<_>>()}));
+    let before = engine.status().searches;
+    let body = json!({"query": [1, 0], "group_by": "g", "group_size": 2, "limit": 2});
+    assert_eq!(ids(&call(&engine, "c", "query_groups", &body)), json!([[0, [0, 2]], [1, [1, 3]]]));
+    let after = engine.status().searches;
+    assert!(after.searches > before.searches);
+    assert_eq!(
+        after.exact_scans - before.exact_scans,
+        after.searches - before.searches,
+        "one scan is enough"
+    );
+}

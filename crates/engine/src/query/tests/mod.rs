@@ -7,6 +7,7 @@ mod pages;
 mod plans;
 mod projection;
 mod recall;
+mod sparse;
 mod strategies;
 mod trees;
 

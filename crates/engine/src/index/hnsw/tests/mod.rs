@@ -635,3 +635,13 @@ fn a_node_that_is_still_on_its_way_is_left_out_of_a_file() {
         100
     );
 }
+
+#[test]
+fn the_memory_of_a_graph_has_room_for_the_row_and_the_links_of_each_node() {
+    let m = 8;
+    for count in [100, 2_000] {
+        let rows = arena(&random_rows(&mut Random(22), count, 8), Metric::Euclid).table();
+        let bytes = build(&rows, m, Metric::Euclid).hnsw.memory_bytes();
+        assert!(bytes >= count * (1 + 2 * m) * size_of::<u32>(), "{count} nodes take {bytes}");
+    }
+}

@@ -34,6 +34,19 @@ fn no_more_groups_are_wanted_than_there_are() {
     assert!(!slots.needs_groups());
 }
 
+#[test]
+fn a_slot_has_any_of_the_groups_that_were_met_and_no_other() {
+    let keys = KeyColumn::of_sizes(&[1; 200]);
+    let mut slots = Slots::new(&keys, (200, 1), 200);
+    for met in [0, 1, 63, 64, 130] {
+        assert!(!slots.has_any(Keys::One(Some(met))), "{met}");
+        meet(&mut slots, met, 0.1);
+    }
+    let has: Vec<u32> = (0..200).filter(|&group| slots.has_any(Keys::One(Some(group)))).collect();
+    assert_eq!(has, [0, 1, 63, 64, 130]);
+    assert!(!slots.has_any(Keys::One(None)));
+}
+
 /// The width that a walk goes on with for one group that is met and not filled.
 fn width_for(members: u32, size: usize, rows: u64, began: usize, width: usize) -> usize {
     let keys = KeyColumn::of_sizes(&[members]);
@@ -55,6 +68,8 @@ fn a_walk_goes_on_for_a_group_where_that_costs_less_than_comparing_its_members()
     assert_eq!(width_for(10_000, 2, 99_000, 10, 10), 20);
     // Two rows of fifty among 248 are expected within 13 ranks: three steps beside the 65 distances of the members.
     assert_eq!(width_for(50, 2, 248, 10, 10), 13);
+    // Among 288 they are expected within 15: five steps of 11 distances are less than the 65, and more than the 50 members.
+    assert_eq!(width_for(50, 2, 288, 10, 10), 15);
     // Among 346 they are expected within 18: eight steps cost more than the members.
     assert_eq!(width_for(50, 2, 346, 10, 10), 10);
     // Steps beyond twice the first width compare wanted rows only, and cost less: eight of them are less than the members.
