@@ -37,8 +37,10 @@ const TEST_TIMEOUT_MS = 60_000;
 /** Without a mutant there is time, for a machine that does other things too. */
 const MEASURED_TIMEOUT_MS = 600_000;
 
-/** So many tests of a mutant's own folder, and of others, are run by name. */
+/** So many tests of a mutant's own folder are run by name at a time. */
 const MAX_NAMES = 200;
+
+/** So many tests of other folders are run by name. */
 const MAX_FAR_NAMES = 40;
 
 /** So many files of another folder that reach a mutant in no test, only as they start a server. */
@@ -200,10 +202,10 @@ async function runTwice(run, files, names) {
 }
 
 /**
- * What is run for a mutant, in this order: of its own folder the tests that reach it, the files that reach it before
- * or between tests, and those that start processes; then, of other folders, so many tests that reach it from as many
- * files as possible, a few files that do so in passing, as every test that starts a server does, and those that start
- * processes.
+ * What is run for a mutant, in this order: of its own folder the first tests of each file that reach it, the files that
+ * reach it before or between tests, those that start processes, and the further tests that reach it; then, of other
+ * folders, so many tests that reach it from as many files as possible, a few files that do so in passing, as every test
+ * that starts a server does, and those that start processes.
  *
  * @returns {{files: string[], names?: string[]}[]}
  */
@@ -222,21 +224,29 @@ function roundsOf({ id, file }, tests) {
   const whole = near.filter(({ isReached }) => isReached);
   const rest = near.filter(({ isReached }) => !isReached);
   const passing = far.filter(({ isReached, names }) => isReached && names.length === 0);
+  const [first, ...further] = namedRounds(rest);
   return [
-    namedRound(rest, MAX_NAMES),
+    first ?? { files: [] },
     { files: filesOf(whole) },
     { files: filesOf(rest.filter(({ startsProcesses }) => startsProcesses)) },
-    namedRound(far, MAX_FAR_NAMES),
+    ...further,
+    namedRounds(far, MAX_FAR_NAMES)[0] ?? { files: [] },
     { files: filesOf(passing.slice(0, MAX_IN_PASSING)) },
     { files: filesOf(far.filter(({ startsProcesses }) => startsProcesses)) },
   ].filter(({ files }) => files.length > 0);
 }
 
-/** At most so many tests by name: the first of each file, then the second of each, and so on. */
-function namedRound(tests, most) {
+/** Tests by name, so many at a time: the first of each file, then the second of each, and so on. */
+function namedRounds(tests, most = MAX_NAMES) {
   const ranked = tests.flatMap(({ file, names }) => names.map((name, rank) => ({ file, name, rank })));
-  const chosen = ranked.sort((a, b) => a.rank - b.rank).slice(0, most);
-  return { files: [...new Set(chosen.map(({ file }) => file))], names: chosen.map(({ name }) => name) };
+  ranked.sort((a, b) => a.rank - b.rank);
+  const rounds = [];
+  for (let from = 0; from < ranked.length; from += most) {
+    const chosen = ranked.slice(from, from + most);
+    const files = [...new Set(chosen.map(({ file }) => file))];
+    rounds.push({ files, names: chosen.map(({ name }) => name) });
+  }
+  return rounds;
 }
 
 function filesOf(tests) {
