@@ -9,7 +9,8 @@ use kithdb_engine::deadline::Deadline;
 use kithdb_engine::engine::{Options, index_everything};
 use kithdb_engine::error::Error;
 use kithdb_engine::field::IndexScratch;
-use kithdb_engine::limits::Limits;
+use kithdb_engine::limits::{Limits, Thresholds};
+use kithdb_engine::storage::Storage;
 use serde_json::{Value, json};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -594,4 +595,41 @@ fn an_answer_that_would_exceed_its_limit_is_refused_for_every_operation() {
         assert!(message.contains("more than 20000 bytes"), "{operation}: {message}");
     }
     engine.ok("scroll", "c", json!({"limit": 100, "with_payload": false}));
+}
+
+#[test]
+fn the_file_of_the_catalog_is_written_where_only_its_records_keep_finished_segments_of_the_log() {
+    let thresholds = Thresholds { log_segment_bytes: 1 << 10, ..Thresholds::default() };
+    let engine = TestEngine::with_options(Options {
+        mode: Mode::Inline { seed: 1 },
+        thresholds,
+        ..Options::default()
+    });
+    let segments = || {
+        let names = engine.disk.list("log").expect("a folder");
+        names.iter().filter(|name| name.ends_with(".log")).count()
+    };
+    let make_aliases = |numbers: std::ops::Range<u32>| {
+        for number in numbers {
+            let alias = json!({"collection_name": "cities", "alias_name": format!("alias{number}")});
+            engine.ok("change_aliases", "", json!({"actions": [{"create_alias": alias}]}));
+        }
+    };
+    cities(&engine);
+    engine.checkpoint();
+    let catalog = engine.engine().catalog();
+    make_aliases(0..30);
+    // The log keeps the creation of a collection that has no checkpoint.
+    engine.ok("create_collection", "late", json!({"vectors": {"size": 2, "distance": "Dot"}}));
+    let before = segments();
+    catalog.release_segments();
+    catalog.cut_log();
+    assert!(segments() < before, "{before} segments are kept");
+
+    // Now these are behind what the collection keeps, and writing the file would release nothing.
+    make_aliases(30..60);
+    let file = || engine.disk.read("catalog/CATALOG").expect("a file");
+    let (before, written) = (segments(), file());
+    catalog.release_segments();
+    assert!(before > 1 && file() == written);
 }

@@ -655,3 +655,24 @@ fn what_a_check_and_the_plan_of_a_repair_read_they_cannot_change() {
     assert!(file.append(b"after").is_err() && file.truncate(1).is_err() && file.sync().is_err());
     assert_eq!((disk.read("a").expect("it is there"), disk.exists("b")), (b"before".to_vec(), Ok(false)));
 }
+
+#[test]
+fn a_number_that_only_the_record_of_a_creation_has_is_not_given_again_after_a_repair() {
+    let (disk, expected) = settled();
+    let mut engine = open(&disk).expect("it opens");
+    let config = json!({"vectors": {"size": 64, "distance": "Euclid"}});
+    engine.ok("create_collection", "late", config.clone());
+    engine.kill();
+    for path in ["catalog/CATALOG", "collections/CATALOG"] {
+        disk.decay(path, |bytes| bytes[20] ^= 1).expect("the file is there");
+    }
+    run_repair(&disk, false).expect("it can be repaired");
+    let mut engine = open(&disk).expect("it was repaired");
+    engine.ok("create_collection", "new", config);
+    upsert(&engine, "new", 0..5, 0);
+    for _ in 0..2 {
+        assert_eq!((points(&engine, "late").len(), points(&engine, "new").len()), (0, 5));
+        assert_eq!(points(&engine, "fresh"), expected["fresh"]);
+        engine.restart();
+    }
+}

@@ -316,8 +316,8 @@ fn a_panic_in_the_logs_writer_fails_what_waits_and_a_restart_has_everything_ackn
         for writer in 0..4 {
             let engine = &engine;
             scope.spawn(move || {
-                let failed =
-                    (0..).find_map(|n| put(engine, "c", 100 + writer * 10 + n..101 + writer * 10 + n).err());
+                let failed = (0..1_000)
+                    .find_map(|n| put(engine, "c", 100 + writer * 10 + n..101 + writer * 10 + n).err());
                 assert_eq!(failed.expect("no writer waits for ever").code(), "internal");
             });
         }

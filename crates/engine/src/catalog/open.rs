@@ -223,3 +223,14 @@ fn remove_leftovers(storage: &dyn Storage, slots: &BTreeMap<u64, Slot>, next_id:
     }
     next
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collections_are_opened_on_every_core_and_in_a_simulation_one_after_the_other() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        assert_eq!([Mode::Threaded.threads(), Mode::Inline { seed: 7 }.threads()], [cores, 1]);
+    }
+}

@@ -176,3 +176,15 @@ impl Space for Codes<'_> {
         self.table.is_same(a, b)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{CodeParams, Encoder};
+
+    #[test]
+    fn codes_are_fetched_several_ahead_whatever_was_measured() {
+        let encoder = Encoder::train(Metric::Dot, 64, CodeParams::default(), &[] as &[Vec<f32>], 1);
+        assert!(Codes::new(&CodeTable::new(&encoder)).look_ahead() > 1);
+    }
+}

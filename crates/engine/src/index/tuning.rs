@@ -366,4 +366,21 @@ mod tests {
         assert_eq!(stopped, Measurement::default());
         assert_eq!(Measurement::take(Duration::ZERO, &AtomicBool::new(false)), Measurement::default());
     }
+
+    #[test]
+    fn a_query_that_stands_for_a_row_has_its_components() {
+        let mut pieces = RowArena::new(PIECE_BYTES);
+        for component in [1, 3] {
+            pieces.push(&[component; PIECE_BYTES]);
+        }
+        let table = pieces.table();
+        let mut gather = Gather::new(&table);
+        for row_bytes in SIZES {
+            gather.turn_to(row_bytes, 0);
+            let mut query = Vec::new();
+            gather.load(Node::new(1), &mut query);
+            let products = [0, 1].map(|node| gather.one(&query, Node::new(node)));
+            assert_eq!(products, [(3 * row_bytes) as f32, (9 * row_bytes) as f32]);
+        }
+    }
 }

@@ -152,4 +152,18 @@ mod tests {
             assert_eq!(StorageError::from_io("append", "x", &kind.into()).kind(), ErrorKind::Full);
         }
     }
+
+    #[test]
+    fn what_to_do_is_said_of_a_file_that_is_there_and_of_no_other() {
+        let says = |kind| StorageError::new(kind, "read", "MANIFEST", "why").to_string();
+        assert_eq!(says(ErrorKind::Io), "read MANIFEST: why");
+        assert_eq!(says(ErrorKind::NotFound), "read MANIFEST: why");
+        let denied = says(ErrorKind::Denied);
+        assert!(
+            denied.starts_with("read MANIFEST: why; ") && denied.contains("change its owner"),
+            "{denied}"
+        );
+        let folder = says(ErrorKind::Folder);
+        assert!(folder.starts_with("read MANIFEST: why; ") && folder.contains("move it away"), "{folder}");
+    }
 }

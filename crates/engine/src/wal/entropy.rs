@@ -36,3 +36,20 @@ fn clock_nanos() -> u64 {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_identities_of_a_run_begin_alike_and_are_all_different() {
+        let begin = |id: u128| (id >> 64) as u64;
+        let mut entropy = Entropy::new(Some(7));
+        let ids: Vec<u128> = (0..100).map(|_| entropy.op_id()).collect();
+        assert!(ids.iter().all(|id| begin(*id) == begin(ids[0])));
+        assert_ne!(begin(Entropy::new(Some(8)).op_id()), begin(ids[0]), "of another run");
+        let ends: BTreeSet<u64> = ids.iter().map(|id| *id as u64).collect();
+        assert_eq!(ends.len(), ids.len());
+    }
+}

@@ -66,3 +66,73 @@ impl<'a, S: Space> DistanceComputer<'a, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Metric;
+    use parking_lot::Mutex;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Event {
+        Fetched(u32),
+        Compared(u32),
+    }
+
+    /// A space that notes what happens to its nodes.
+    #[derive(Default)]
+    struct Noting(Mutex<Vec<Event>>);
+
+    impl Space for Noting {
+        type Query = ();
+
+        fn one(&self, _query: &(), node: Node) -> f32 {
+            self.0.lock().push(Event::Compared(node.get()));
+            node.get() as f32
+        }
+
+        fn four(&self, query: &(), nodes: [Node; 4]) -> [f32; 4] {
+            nodes.map(|node| self.one(query, node))
+        }
+
+        fn prefetch(&self, node: Node) {
+            self.0.lock().push(Event::Fetched(node.get()));
+        }
+
+        fn look_ahead(&self) -> usize {
+            5
+        }
+
+        fn metric(&self) -> Metric {
+            Metric::Euclid
+        }
+
+        fn load(&self, _node: Node, _query: &mut ()) {}
+
+        fn is_same(&self, a: Node, b: Node) -> bool {
+            a == b
+        }
+    }
+
+    #[test]
+    fn every_node_is_fetched_once_as_far_ahead_as_the_space_says() {
+        let nodes: Vec<Node> = (0..14).map(Node::new).collect();
+        let (space, mut found) = (Noting::default(), Vec::new());
+        DistanceComputer::new(&space, &()).score(&nodes, |one| found.push(one.node()));
+        assert_eq!(found, nodes);
+        let events = space.0.into_inner();
+        let fetched: Vec<u32> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Fetched(node) => Some(*node),
+                Event::Compared(_) => None,
+            })
+            .collect();
+        assert_eq!(fetched, (0..14).collect::<Vec<u32>>());
+        let time_of = |event: Event| events.iter().position(|&one| one == event).expect("it happens");
+        for first in [0, 4] {
+            let last_ahead = first + 3 + 5;
+            assert!(time_of(Event::Fetched(last_ahead)) < time_of(Event::Compared(first)), "{first}");
+        }
+    }
+}

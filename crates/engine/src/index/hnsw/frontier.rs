@@ -74,3 +74,26 @@ impl Frontier {
         if self.is_split { self.open.peek().map(|next| next.0.node()) } else { self.results.peek_next() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_that_is_named_as_the_next_one_is_expanded_next() {
+        for refused in [None, Some(Node::new(3))] {
+            let mut frontier = Frontier::default();
+            frontier.begin(8);
+            assert_eq!(frontier.peek_next(), None);
+            for (distance, node) in [(3.0, 4), (1.0, 6), (2.0, 3)] {
+                let candidate = Candidate::new(distance, Node::new(node));
+                frontier.offer(candidate, &|node| Some(node) != refused);
+            }
+            for expected in [6, 3, 4].map(Node::new) {
+                assert_eq!(frontier.peek_next(), Some(expected));
+                assert_eq!(frontier.expand_next(), Some(expected));
+            }
+            assert_eq!((frontier.peek_next(), frontier.expand_next()), (None, None));
+        }
+    }
+}

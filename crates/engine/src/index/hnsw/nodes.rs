@@ -385,4 +385,13 @@ mod tests {
         assert_eq!((nodes.level_of(last), nodes.row_of(last), nodes.len()), (MAX_LEVEL, Row::new(9), 4));
         assert_eq!(nodes.words(last, MAX_LEVEL).len(), 2);
     }
+
+    #[test]
+    fn a_node_without_a_place_for_upper_links_is_in_the_base_layer_alone() {
+        let nodes = Nodes::new(2, 0, 0);
+        nodes.upper_rows.store(UPPER - 1, Ordering::Relaxed);
+        let node = nodes.append(Row::new(7), 1);
+        assert_eq!((nodes.level_of(node), nodes.row_of(node)), (0, Row::new(7)));
+        assert_eq!(nodes.words(node, 0).len(), 4);
+    }
 }

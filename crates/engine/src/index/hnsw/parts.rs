@@ -86,4 +86,16 @@ mod tests {
         assert!(!parts.join(node(0), node(2)) && !parts.join_all(&[[node(4), node(5)], [node(6), node(4)]]));
         assert!(parts.are_joined(node(4), node(6)) && !parts.are_joined(node(0), node(4)));
     }
+
+    #[test]
+    fn the_root_of_the_part_with_more_nodes_is_that_of_both() {
+        let mut parts = Parts::new(6);
+        let node = Node::new;
+        for (a, b) in [(0, 1), (2, 3), (0, 2), (4, 5)] {
+            assert!(parts.join(node(a), node(b)));
+        }
+        // Two nodes and four.
+        assert!(parts.join(node(4), node(0)));
+        assert_eq!([1, 2, 3, 4, 5].map(|at| parts.find(node(at))), [node(0); 5]);
+    }
 }

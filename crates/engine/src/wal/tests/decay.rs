@@ -258,3 +258,22 @@ fn a_damaged_segment_header_does_not_lose_the_records() {
     let (_, _, seen) = open(&disk);
     assert_eq!(lsns(&seen), [1, 2, 3, 4, 5, 6, 7]);
 }
+
+#[test]
+fn a_record_without_a_body_at_the_end_of_the_file_is_found_behind_damage() {
+    let disk = SimDisk::new();
+    let (mut log, _, _) = open(&disk);
+    for body in ["first", "second", ""] {
+        log.append(1, 5, body).unwrap();
+        log.flush().unwrap();
+    }
+    log.give_back_zeros().unwrap();
+    drop(log);
+    let header_of_the_second = HEADER + 60 + "first".len();
+    disk.decay(&only_segment(&disk), |bytes| bytes[header_of_the_second + 20] ^= 1).unwrap();
+    let (_, report, seen) = open(&disk);
+    assert_eq!(lsns(&seen), [1]);
+    let damage = report.bad_header.expect("the header of a record that was durable");
+    assert_eq!((damage.lost_from, damage.lost_to), (lsn(2), Some(lsn(2))));
+    assert_eq!(report.behind, BTreeMap::from([(1, lsn(3))]));
+}

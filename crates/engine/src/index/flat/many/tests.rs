@@ -195,3 +195,24 @@ fn no_queries_and_no_rows_are_no_work() {
     .unwrap();
     assert!(tops.into_iter().all(|top| top.into_sorted().is_empty()));
 }
+
+#[test]
+fn the_share_of_a_row_in_rounding_is_the_length_that_it_is_compared_with() {
+    for (metric, datatype, share, factor) in [
+        (Metric::Dot, Datatype::Float32, 5.0, -1.0),
+        (Metric::Dot, Datatype::Uint8, 5.0, -1.0),
+        (Metric::Cosine, Datatype::Float32, 1.0, -1.0),
+        // Kept as it was sent, and divided by its length when it is compared.
+        (Metric::Cosine, Datatype::Uint8, 1.0, -0.2),
+    ] {
+        let rows = table(metric, datatype, &[vec![3.0, 4.0]]);
+        let distance = Distance::of(metric, RowFormat::of(metric, datatype));
+        let (queries, tops) = ([&[1.0f32, 0.0][..]], [TopK::new(1, by_descending_row)]);
+        let gate = Batch::new(&rows, distance, &queries, &tops).row_gate(rows.row(0));
+        let is_near = |a: f32, b: f32| (a - b).abs() < 1e-5;
+        assert!(
+            is_near(gate.share, share) && is_near(gate.factor, factor),
+            "{metric:?} {datatype:?}: {gate:?}"
+        );
+    }
+}

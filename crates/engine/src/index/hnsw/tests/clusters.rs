@@ -1,6 +1,8 @@
 //! Rows that come cluster by cluster.
 
 use super::*;
+use crate::index::Space;
+use crate::index::hnsw::isolated::Origin;
 
 const DIM: usize = 64;
 
@@ -72,4 +74,31 @@ fn clusters_of_vectors_of_many_lengths_are_found_by_inner_products() {
             assert!(recall > 0.99, "{spread}, sorted {is_sorted}: recall {recall}");
         }
     }
+}
+
+/// Whether a new node is isolated from a group of nodes on the same line, ten from it, where four others are this far.
+fn is_isolated_from_group(others: [f32; 4]) -> bool {
+    let group = [10.0, 10.1, 10.2, 10.3, 10.4, 10.5];
+    let places = [0.0].into_iter().chain(others).chain(group);
+    let rows: Vec<Vec<f32>> = places.map(|place| vec![place]).collect();
+    let rows = arena(&rows, Metric::Euclid).table();
+    let graph = Built::empty(HnswParams { m: 8, ef_construct: 16, seed: 1 }, Metric::Euclid);
+    for row in 0..rows.len() {
+        graph.hnsw.nodes.append(Row::new(row), 0);
+    }
+    let space = graph.space(&rows);
+    let new = vector(&rows, 0);
+    let candidate = |node| Candidate::new(space.one(&new, node), node);
+    let mut found: Vec<Candidate> = (1..rows.len()).map(Node::new).map(candidate).collect();
+    found.sort_unstable();
+    let [mut query, mut probe, mut other]: [Vec<f32>; 3] = Default::default();
+    let origin = Origin::of(&space, Node::new(0), &mut query);
+    graph.hnsw.is_isolated(0.0, &origin, &found, [&mut probe, &mut other])
+}
+
+#[test]
+fn a_small_cluster_is_isolated_from_a_group_unless_a_node_is_on_the_way() {
+    assert!(is_isolated_from_group([1.0, -1.0, 1.1, -1.1]));
+    // The group is less than twice as far as the last of these.
+    assert!(!is_isolated_from_group([1.0, -1.0, 1.1, 6.0]));
 }
