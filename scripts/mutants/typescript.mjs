@@ -17,7 +17,7 @@ const SOURCES = ['src/auth', 'src/http'];
 /** What must notice it, nearest first. */
 const TESTS = [
   ...['test/auth', 'test/http', 'test/contract', 'test/cli/'],
-  ...['test/operations/backup', 'test/operations/closed', 'test/operations/control'],
+  ...['backup', 'closed', 'control', 'refusals'].map((name) => `test/operations/${name}`),
 ];
 
 /** What `jest-environment.cjs` prints at the first failure. */
