@@ -137,8 +137,7 @@ fn an_automatic_index_is_kept_current_by_writes_c23() {
 #[test]
 fn automatic_indexes_count_as_none_for_strict_mode_the_status_the_schema_and_the_limit_c23() {
     let limits = Limits { max_field_indexes: 1, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     fill(|operation, body| engine.ok(operation, "c", body), json!({}));
     ask(&engine, &of_city(7));
     assert!(automatic(&engine)["city"].is_object());

@@ -455,12 +455,7 @@ fn a_batch_is_bounded_as_a_whole_c2_7() {
 
 #[test]
 fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
-    let options = Options {
-        mode: Mode::Inline { seed: 1 },
-        limits: Limits { max_record_bytes: 2000, ..Limits::default() },
-        ..Options::default()
-    };
-    let mut engine = TestEngine::with_options(options);
+    let mut engine = TestEngine::with_limits(Limits { max_record_bytes: 2000, ..Limits::default() });
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Euclid"}}));
     for first in (0..400).step_by(20) {
         let point = |id| json!({"id": id, "vector": [id, 1], "payload": {"n": id}});
@@ -495,8 +490,7 @@ fn an_operation_too_long_for_a_record_of_the_log_is_refused_alone_c1_7() {
 
 /// An engine with these limits, and a collection of `points` points with an empty payload.
 fn limited(limits: Limits, points: u64) -> TestEngine {
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let points: Vec<_> = (0..points).map(|id| json!({"id": id, "vector": [1]})).collect();
     engine.ok("upsert_points", "c", json!({"points": points}));
@@ -571,8 +565,7 @@ fn a_long_array_is_ordered_by_each_of_its_values_once_c6_7() {
 #[test]
 fn an_answer_that_would_exceed_its_limit_is_refused_for_every_operation() {
     let limits = Limits { max_answer_bytes: 20_000, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
     let points: Vec<Value> = (0..100)
         .map(|id| json!({"id": id, "vector": [1, id], "payload": {"text": "x".repeat(400)}}))

@@ -4,7 +4,6 @@ mod common;
 
 use common::{Random, TestEngine};
 use kithdb_engine::api;
-use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::{
     Class, Collection, HeavyWrite, Step, TimeSlice, Write, WriteCall, WriteRequest,
 };
@@ -219,8 +218,7 @@ fn more_heavy_writes_than_may_wait_are_refused_c1_5() {
 #[test]
 fn what_the_filters_of_a_request_may_cost_is_bounded_c2_7() {
     let limits = Limits { max_filter_work: 200_000, light_filter_work: 1000, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let points: Vec<Value> =
         (0..100).map(|id| json!({"id": id, "vector": [1], "payload": {"n": id}})).collect();
@@ -245,8 +243,7 @@ fn what_the_filters_of_a_request_may_cost_is_bounded_c2_7() {
 #[test]
 fn what_the_edits_of_a_request_may_read_is_bounded_c2_7() {
     let limits = Limits { max_edited_bytes: 5000, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 1, "distance": "Dot"}}));
     let payload = json!({"text": "x".repeat(1000)});
     engine.ok("upsert_points", "c", json!({"points": [{"id": 1, "vector": [1], "payload": payload}]}));
@@ -326,8 +323,7 @@ fn writes_are_classed_by_what_their_filters_may_cost() {
 fn resolving(beside: bool) -> TestEngine {
     let light = if beside { 0 } else { u64::MAX >> 8 };
     let limits = Limits { light_filter_work: light, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     let field = json!({"size": 1, "distance": "Dot"});
     engine.ok("create_collection", "c", json!({"vectors": {"a": field, "b": field}}));
     engine.ok("create_field_index", "c", json!({"field_name": "n", "field_schema": "integer"}));

@@ -399,14 +399,12 @@ pub(super) fn load_indexes(head: &mut Head, manifest: &Manifest) -> Result<(), S
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::json::Reader;
-    use crate::limits::Limits;
+    use crate::config::tests::config_of;
     use crate::storage::MemoryDisk;
 
     #[test]
     fn a_record_behind_one_that_is_missing_is_not_applied() {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        let config = Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap());
+        let config = config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#);
         let loaded = Opening::load(1, &MemoryDisk::default(), &config, OpeningOptions::default());
         let mut opening = loaded.unwrap_or_else(|fault| panic!("{}", fault.what));
         let mut replay = |op: u64| {
@@ -421,8 +419,7 @@ mod tests {
 
     #[test]
     fn a_record_that_leaves_numbers_out_is_applied_behind_the_operation_that_it_names() {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        let config = Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap());
+        let config = config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#);
         let opening = || {
             let loaded = Opening::load(1, &MemoryDisk::default(), &config, OpeningOptions::default());
             loaded.unwrap_or_else(|fault| panic!("{}", fault.what))

@@ -17,7 +17,7 @@ mod residency;
 mod sparse;
 mod strict_mode;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod vectors;
 mod wal;
 

@@ -12,6 +12,13 @@ use crate::vectors::{CodeParams, VectorKind};
 use crate::wal::Durability;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The configuration that the body of a request to create a collection asks for.
+pub fn config_of(body: &str) -> Arc<CollectionConfig> {
+    let mut reader = Reader::new(body.as_bytes()).expect("a body");
+    Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).expect("a configuration"))
+}
 
 fn create(body: &Value) -> Result<CollectionConfig, Error> {
     let text = body.to_string();

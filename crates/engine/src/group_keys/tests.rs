@@ -1,10 +1,8 @@
 //! What is kept of the groups beside what the documents say.
 
 use super::{GroupId, GroupKeys, KeyColumn, groups_of};
-use crate::config::CollectionConfig;
+use crate::config::tests::config_of;
 use crate::deadline::Deadline;
-use crate::json::Reader;
-use crate::limits::Limits;
 use crate::payload::{FieldIndex, FieldKind, FieldSchema, JsonPath};
 use crate::state::{DeclaredIndex, NO_ROW, Payload, Point, Rows, State, View};
 use crate::types::{Lsn, OpNumber, PointId, PointOffset};
@@ -47,10 +45,9 @@ struct Writer {
 
 impl Writer {
     fn new(index: Option<FieldKind>) -> Writer {
-        let mut reader = Reader::new(br#"{"vectors": {"size": 1, "distance": "Dot"}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
+        let config = config_of(r#"{"vectors": {"size": 1, "distance": "Dot"}}"#);
         let index = index.map(|kind| FieldIndex::new(path(), FieldSchema::new(kind)));
-        Writer { state: State::new(Arc::new(config)), op: 0, index }
+        Writer { state: State::new(config), op: 0, index }
     }
 
     /// Sets the value of a point, or deletes the point.

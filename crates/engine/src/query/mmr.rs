@@ -216,20 +216,15 @@ impl Redundancy for Chosen<'_> {
 mod tests {
     use super::*;
     use crate::collection::{Change, Head};
-    use crate::config::CollectionConfig;
+    use crate::config::tests::config_of;
     use crate::deadline::Cancellation;
-    use crate::json::Reader;
-    use crate::limits::Limits;
     use crate::types::{Lsn, PointId};
     use std::cell::Cell;
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     /// A view of one point with a vector, and the point as a hit.
     fn one_point() -> (View, Hit) {
-        let mut reader = Reader::new(br#"{"vectors":{"size":2,"distance":"Dot"}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let mut head = Head::new(config_of(r#"{"vectors":{"size":2,"distance":"Dot"}}"#), 1 << 12);
         let vectors = vec![(0, VectorValue::Dense(vec![1.0, 2.0]))];
         let payload = Box::from(&b"{}"[..]);
         head.op = head.op.next();

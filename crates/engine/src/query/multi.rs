@@ -350,22 +350,18 @@ impl Candidates {
 mod tests {
     use super::*;
     use crate::collection::{Change, Head};
-    use crate::config::CollectionConfig;
-    use crate::json::Reader;
-    use crate::limits::Limits;
+    use crate::config::tests::config_of;
     use crate::query::excluded::Excluded;
     use crate::query::vector_search::{Target, Width};
     use crate::types::{Lsn, PointId};
     use crate::vectors::VectorValue;
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     #[test]
     fn a_scan_of_points_without_the_vector_ends_with_its_time_c1_10() {
         let config =
-            br#"{"vectors":{"m":{"size":2,"distance":"Dot","multivector_config":{"comparator":"max_sim"}}}}"#;
-        let config = CollectionConfig::parse(&mut Reader::new(config).unwrap(), &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 1 << 12);
+            r#"{"vectors":{"m":{"size":2,"distance":"Dot","multivector_config":{"comparator":"max_sim"}}}}"#;
+        let mut head = Head::new(config_of(config), 1 << 12);
         let payload = Box::from(&b"{}"[..]);
         head.op = head.op.next();
         head.apply(head.op, &Change::Put { id: PointId::Num(1), vectors: vec![], payload }).unwrap();

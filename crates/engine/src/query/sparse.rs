@@ -301,19 +301,14 @@ impl<T: Fn(Row, Row) -> Ordering> Found for Best<'_, T> {
 mod tests {
     use super::*;
     use crate::collection::{Change, Head};
-    use crate::config::CollectionConfig;
-    use crate::json::Reader;
-    use crate::limits::Limits;
+    use crate::config::tests::config_of;
     use crate::types::{Lsn, PointId};
     use crate::vectors::VectorValue;
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     #[test]
     fn what_is_counted_for_the_weights_of_a_long_query_ends_with_its_time_c1_10() {
-        let mut reader = Reader::new(br#"{"sparse_vectors":{"s":{"modifier":"idf"}}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let mut head = Head::new(config_of(r#"{"sparse_vectors":{"s":{"modifier":"idf"}}}"#), 1 << 12);
         for n in 1..=20 {
             let vector = SparseVector { indices: vec![n], values: vec![1.0] };
             let vectors = vec![(0, VectorValue::Sparse(vector))];

@@ -57,16 +57,13 @@ impl<'e> Editing<'e> {
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::config::CollectionConfig;
+    use crate::config::tests::config_of;
     use crate::deadline::Deadline;
-    use crate::json::Reader;
-    use crate::limits::Limits;
     use crate::payload::JsonPath;
     use crate::payload::edit::tests::{any_json, any_object};
     use crate::state::{Allowance, Head, Unapplied};
     use crate::types::{OpNumber, PointId};
     use proptest::prelude::*;
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     const DOCUMENT: &str = r#"{"a":"0123456789"}"#;
@@ -77,9 +74,7 @@ mod tests {
 
     /// Points 0, 1 and 2 with the same payload.
     fn head() -> Head {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let mut head = Head::new(config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#), 1 << 12);
         for id in 0..3 {
             let payload = DOCUMENT.as_bytes().into();
             head.apply(OpNumber::FIRST, &Change::Put { id: PointId::Num(id), vectors: vec![], payload })

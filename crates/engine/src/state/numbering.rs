@@ -56,16 +56,11 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::CollectionConfig;
-    use crate::json::Reader;
-    use crate::limits::Limits;
-    use std::sync::Arc;
+    use crate::config::tests::config_of;
 
     #[test]
     fn the_numbers_of_positions_are_left_to_the_writes_that_bring_one() {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 4096);
+        let mut head = Head::new(config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#), 4096);
         let second = OpNumber::of_position(2).unwrap();
         let number = |head: &Head, is_replica| head.number(Numbering::Next, is_replica);
         head.op = second.previous();

@@ -170,6 +170,11 @@ impl TestEngine {
         Self::opened(SimDisk::new(), options).expect("an empty disk opens")
     }
 
+    /// An engine with these limits on an empty disk.
+    pub fn with_limits(limits: Limits) -> TestEngine {
+        Self::with_options(Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() })
+    }
+
     fn opened(disk: SimDisk, options: Options) -> Result<TestEngine, String> {
         let mut engine = TestEngine { disk, engine: None, options, now: None };
         engine.open()?;

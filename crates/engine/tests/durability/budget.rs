@@ -1,9 +1,8 @@
 //! What a start has to replay, and how long the log is, are bounded: by accounting, not by a clock.
 
 use crate::common::{Random, TestEngine};
-use kithdb_engine::catalog::Mode;
 use kithdb_engine::collection::GraphPolicy;
-use kithdb_engine::engine::{Options, run_housekeeping, shorten_idle_log};
+use kithdb_engine::engine::{run_housekeeping, shorten_idle_log};
 use kithdb_engine::limits::{Limits, ResidencyThresholds, Thresholds};
 use kithdb_engine::storage::{SimDisk, Storage};
 use serde_json::{Value, json};
@@ -116,8 +115,7 @@ fn when_writes_have_ended_the_log_begins_anew_and_the_reserve_gets_short() {
 #[test]
 fn between_two_background_rounds_growth_is_refused_at_a_limit_and_deletions_are_not() {
     let limits = Limits { max_unsaved_work: 200 << 10, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     create(&engine, "c");
     let mut accepted = 0;
     let refused = loop {

@@ -4,8 +4,6 @@ use crate::common::TestEngine;
 use crate::{
     Caller, bare, body, content, counts, new_engine, part, records, refusal, revision, stored, sync,
 };
-use kithdb_engine::catalog::Mode;
-use kithdb_engine::engine::Options;
 use kithdb_engine::limits::Limits;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -250,8 +248,7 @@ fn entries_of_id_and_hash_have_a_limit_of_their_own_c20_c2_7() {
 #[test]
 fn a_sync_without_content_is_done_where_row_numbers_are_used_up_c20() {
     let limits = Limits { max_rows: 2, ..Limits::default() };
-    let options = Options { mode: Mode::Inline { seed: 1 }, limits, ..Options::default() };
-    let engine = TestEngine::with_options(options);
+    let engine = TestEngine::with_limits(limits);
     engine.ok("create_collection", "c", json!({"vectors": {"size": 2, "distance": "Dot"}}));
     let points: Vec<Value> = (0..3).map(|id| content(id, "a", "x")).collect();
     assert_eq!(counts(&sync(&engine, &body("a", &points))), [3, 0, 0, 0]);

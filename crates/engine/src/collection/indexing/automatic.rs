@@ -115,24 +115,16 @@ impl Collection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Mode;
     use crate::collection::GraphPolicy;
-    use crate::engine::{Engine, Operation, Options, Request};
-    use crate::storage::SimDisk;
+    use crate::collection::indexing::tests::{call, open};
+    use crate::limits::Thresholds;
     use std::time::Instant;
 
     const COUNT: &str = r#"{"filter":{"must":{"key":"k","match":{"value":1}}}}"#;
 
-    fn call(engine: &Engine, operation: &str, body: &str) {
-        let operation = Operation::parse(operation).expect("a known operation");
-        let request = Request::new(operation, "c", body.as_bytes().to_vec());
-        engine.execute(request, Box::new(|result| drop(result.expect("it is answered"))));
-    }
-
     #[test]
     fn an_automatic_index_that_is_not_used_is_dropped_c23() {
-        let options = Options { mode: Mode::Inline { seed: 1 }, ..Options::default() };
-        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+        let engine = open(Thresholds::default());
         call(&engine, "create_collection", r#"{"vectors":{"size":1,"distance":"Dot"}}"#);
         let points: Vec<String> =
             (0..20).map(|id| format!(r#"{{"id":{id},"vector":[1],"payload":{{"k":{id}}}}}"#)).collect();

@@ -166,17 +166,14 @@ fn catch_up(index: &mut FieldIndex, before: &View, after: &State, touched: &Poin
 mod tests {
     use super::*;
     use crate::change::{Change, PayloadEdit};
-    use crate::config::CollectionConfig;
-    use crate::json::Reader;
-    use crate::limits::Limits;
+    use crate::config::tests::config_of;
     use crate::payload::{FieldKind, FieldSchema, JsonPath};
     use crate::state::Head;
     use crate::types::{Lsn, PointId};
     use proptest::prelude::*;
 
     fn head() -> Head {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        Head::new(Arc::new(CollectionConfig::parse(&mut reader, &Limits::default()).unwrap()), 1 << 12)
+        Head::new(config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#), 1 << 12)
     }
 
     fn change() -> impl Strategy<Value = Change> {

@@ -71,19 +71,14 @@ impl IndexedSample {
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::config::CollectionConfig;
-    use crate::json::Reader;
-    use crate::limits::Limits;
+    use crate::config::tests::config_of;
     use crate::state::Head;
     use crate::types::PointId;
-    use std::sync::Arc;
 
     const POINTS: u64 = 2_000;
 
     fn chosen(value: impl Fn(u64) -> String, wanted: Kinds) -> Option<Choice> {
-        let mut reader = Reader::new(br#"{"vectors":{"size":1,"distance":"Dot"}}"#).unwrap();
-        let config = CollectionConfig::parse(&mut reader, &Limits::default()).unwrap();
-        let mut head = Head::new(Arc::new(config), 1 << 12);
+        let mut head = Head::new(config_of(r#"{"vectors":{"size":1,"distance":"Dot"}}"#), 1 << 12);
         for id in 0..POINTS {
             let payload = format!("{{\"k\":{}}}", value(id)).into_bytes().into_boxed_slice();
             head.op = head.op.next();

@@ -9,7 +9,7 @@ mod permit;
 mod queue;
 mod rewriting;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod waiters;
 
 pub use backlog::IndexBacklog;

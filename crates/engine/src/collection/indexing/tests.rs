@@ -13,7 +13,8 @@ use std::sync::Arc;
 const CONFIG: &str =
     r#"{"vectors":{"size":4,"distance":"Euclid"},"hnsw_config":{"m":8,"full_scan_threshold":10}}"#;
 
-fn open(thresholds: Thresholds) -> Engine {
+/// An engine on an empty disk.
+pub fn open(thresholds: Thresholds) -> Engine {
     let options = Options { mode: Mode::Inline { seed: 1 }, thresholds, ..Options::default() };
     Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens")
 }
@@ -26,7 +27,8 @@ fn send(engine: &Engine, request: Request) {
     engine.execute(request, Box::new(|result| drop(result.expect("it is answered"))));
 }
 
-fn call(engine: &Engine, operation: &str, body: &str) {
+/// Sends a request to the collection `c`, which must be answered.
+pub fn call(engine: &Engine, operation: &str, body: &str) {
     send(engine, request(operation, body));
 }
 

@@ -1,14 +1,11 @@
 //! What is found to be mostly dead, and when the vacuum gives a chunk up.
 
 use super::rows::{ChunkedRows, chunk_range, mostly_dead_chunks, thinned_blocks};
-use crate::catalog::Mode;
 use crate::change::Change;
-use crate::config::CollectionConfig;
-use crate::engine::{Engine, Operation, Options, Request};
-use crate::json::Reader;
-use crate::limits::{Limits, Thresholds};
+use crate::collection::indexing::tests::{call, open};
+use crate::config::tests::config_of;
+use crate::limits::Thresholds;
 use crate::state::Head;
-use crate::storage::SimDisk;
 use crate::types::{Lsn, OpNumber, PointId, Row};
 use crate::vectors::{SparseVector, VectorValue};
 use std::cell::Cell;
@@ -61,10 +58,8 @@ fn apply(head: &mut Head, change: &Change) {
 
 #[test]
 fn a_block_is_thinned_once_half_of_its_rows_are_dead() {
-    let mut reader = Reader::new(br#"{"sparse_vectors":{"s":{}}}"#).expect("a body");
-    let config = CollectionConfig::parse(&mut reader, &Limits::default()).expect("a configuration");
     // Chunks of 8 rows; 8 rows are one block.
-    let mut head = Head::new(Arc::new(config), 16 << 10);
+    let mut head = Head::new(config_of(r#"{"sparse_vectors":{"s":{}}}"#), 16 << 10);
     for id in 0..8 {
         let vector = VectorValue::Sparse(SparseVector { indices: vec![1], values: vec![1.0] });
         let (vectors, payload) = (vec![(0, vector)], b"{}".as_slice().into());
@@ -78,18 +73,11 @@ fn a_block_is_thinned_once_half_of_its_rows_are_dead() {
     assert_eq!(rows, [(8, 4)]);
 }
 
-fn call(engine: &Engine, operation: &str, body: &str) {
-    let operation = Operation::parse(operation).expect("a known operation");
-    let request = Request::new(operation, "c", body.as_bytes().to_vec());
-    engine.execute(request, Box::new(|result| drop(result.expect("it is answered"))));
-}
-
 #[test]
 fn a_chunk_is_emptied_to_its_end_unless_the_engine_stops() {
     for (stops, left) in [(false, 0), (true, 244)] {
         let thresholds = Thresholds { row_chunk_bytes: 64 << 10, ..Thresholds::default() };
-        let options = Options { mode: Mode::Inline { seed: 1 }, thresholds, ..Options::default() };
-        let engine = Engine::open(Arc::new(SimDisk::new()), options).expect("an empty disk opens");
+        let engine = open(thresholds);
         call(&engine, "create_collection", r#"{"vectors":{"size":1,"distance":"Dot"}}"#);
         let point = |id: u32| format!(r#"{{"id":{id},"vector":[1]}}"#);
         let points: Vec<String> = (0..1024).map(point).collect();
