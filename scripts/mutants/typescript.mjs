@@ -224,20 +224,20 @@ function roundsOf({ id, file }, tests) {
   const whole = near.filter(({ isReached }) => isReached);
   const rest = near.filter(({ isReached }) => !isReached);
   const passing = far.filter(({ isReached, names }) => isReached && names.length === 0);
-  const [first, ...further] = namedRounds(rest);
+  const named = namedRounds(rest, MAX_NAMES);
   return [
-    first ?? { files: [] },
+    ...named.slice(0, 1),
     { files: filesOf(whole) },
     { files: filesOf(rest.filter(({ startsProcesses }) => startsProcesses)) },
-    ...further,
-    namedRounds(far, MAX_FAR_NAMES)[0] ?? { files: [] },
+    ...named.slice(1),
+    ...namedRounds(far, MAX_FAR_NAMES).slice(0, 1),
     { files: filesOf(passing.slice(0, MAX_IN_PASSING)) },
     { files: filesOf(far.filter(({ startsProcesses }) => startsProcesses)) },
   ].filter(({ files }) => files.length > 0);
 }
 
 /** Tests by name, so many at a time: the first of each file, then the second of each, and so on. */
-function namedRounds(tests, most = MAX_NAMES) {
+function namedRounds(tests, most) {
   const ranked = tests.flatMap(({ file, names }) => names.map((name, rank) => ({ file, name, rank })));
   ranked.sort((a, b) => a.rank - b.rank);
   const rounds = [];
